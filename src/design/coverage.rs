@@ -1,0 +1,109 @@
+//! The proof that a list of prefix masks misses nothing within a distance.
+
+use crate::fingerprint::Fingerprint;
+
+/// Most partial differences that a check looks at: a bound on its time, which the designs of this
+/// crate stay far below (spec, section 13).
+const NODE_LIMIT: u32 = 1 << 20;
+
+/// What a coverage check found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage<F> {
+    /// Every difference within the distance leaves some mask untouched.
+    Complete,
+    /// These bits, when they differ, touch every mask.
+    Misses(F),
+    /// The masks are so irregular that the check gave up.
+    TooComplex,
+}
+
+/// Looks for at most `distance` bits that touch every mask.
+///
+/// A set that touches all masks touches the first one that the set lacks, so it is enough to
+/// branch on the bits of that one; bits that belong to the same masks are alike and one of them
+/// stands for all.
+pub(crate) fn check<F: Fingerprint>(masks: &[F], distance: u32) -> Coverage<F> {
+    let mut search = Search {
+        masks,
+        representatives: representatives(masks),
+        nodes: 0,
+    };
+    search.extend(F::ZERO, distance)
+}
+
+struct Search<'a, F> {
+    masks: &'a [F],
+    representatives: Vec<F>,
+    nodes: u32,
+}
+
+impl<F: Fingerprint> Search<'_, F> {
+    fn extend(&mut self, touched: F, left: u32) -> Coverage<F> {
+        self.nodes += 1;
+        if self.nodes > NODE_LIMIT {
+            return Coverage::TooComplex;
+        }
+        let Some(&free) = self.masks.iter().find(|&&m| m & touched == F::ZERO) else {
+            return Coverage::Misses(touched);
+        };
+        if left == 0 {
+            return Coverage::Complete;
+        }
+        for i in 0..self.representatives.len() {
+            let bit = self.representatives[i];
+            if bit & free == F::ZERO {
+                continue;
+            }
+            match self.extend(touched | bit, left - 1) {
+                Coverage::Complete => {}
+                found => return found,
+            }
+        }
+        Coverage::Complete
+    }
+}
+
+/// One bit for each set of bits that belong to exactly the same masks.
+fn representatives<F: Fingerprint>(masks: &[F]) -> Vec<F> {
+    let mut seen: Vec<(Vec<bool>, F)> = Vec::new();
+    for position in 0..F::WIDTH {
+        let bit = F::from_u128(1) << position;
+        let member: Vec<bool> = masks.iter().map(|&m| m & bit != F::ZERO).collect();
+        if !seen.iter().any(|(other, _)| *other == member) {
+            seen.push((member, bit));
+        }
+    }
+    seen.into_iter().map(|(_, bit)| bit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_enumeration_on_every_pair_of_byte_masks() {
+        for a in 0..=255u32 {
+            for b in [0u32, 1, 0x0f, 0xf0, 0x3c, 0xff, a] {
+                for distance in 0..=3 {
+                    let missed = (0..=255u32)
+                        .any(|e| e.count_ones() <= distance && e & a != 0 && e & b != 0);
+                    let found = check(&[a, b], distance);
+                    assert_eq!(
+                        found != Coverage::Complete,
+                        missed,
+                        "{a:x} {b:x} {distance}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gives_up_on_masks_that_would_take_for_ever() {
+        let masks: Vec<u128> = (0..255u32)
+            .map(|i| 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835u128.rotate_left(i * 37))
+            .collect();
+        assert_eq!(check(&masks, 2), Coverage::Complete);
+        assert_ne!(check(&masks, 60), Coverage::Complete);
+    }
+}

@@ -1,0 +1,185 @@
+//! Fingerprints: the simhash values of 32, 64 or 128 bits that everything else is generic over.
+
+use std::fmt;
+use std::hash::Hash;
+use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
+    impl Sealed for u128 {}
+}
+
+/// An f-bit simhash value, implemented by `u32`, `u64` and `u128`.
+///
+/// Bits are numbered from 0, the least significant. The trait is sealed: the file format knows
+/// these three widths only (spec, section 3).
+pub trait Fingerprint:
+    sealed::Sealed
+    + Copy
+    + Default
+    + Eq
+    + Ord
+    + Hash
+    + fmt::Debug
+    + fmt::LowerHex
+    + fmt::Display
+    + Send
+    + Sync
+    + rdst::RadixKey
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + BitXor<Output = Self>
+    + Not<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+    + 'static
+{
+    /// Bits in a fingerprint, f.
+    const WIDTH: u32;
+    /// Bytes in a fingerprint, f / 8.
+    const BYTES: usize;
+    /// The fingerprint with every bit clear.
+    const ZERO: Self;
+    /// The fingerprint with every bit set.
+    const MAX: Self;
+
+    /// Number of bits in which two fingerprints differ.
+    ///
+    /// ```
+    /// use simidx::Fingerprint;
+    /// assert_eq!(0b1011u64.distance(0b0010), 2);
+    /// ```
+    #[inline]
+    fn distance(self, other: Self) -> u32 {
+        (self ^ other).count_ones()
+    }
+
+    /// Number of set bits.
+    fn count_ones(self) -> u32;
+
+    /// Number of clear bits above the highest set one.
+    fn leading_zeros(self) -> u32;
+
+    /// The bits moved left by `count`, those that leave at the top coming back at the bottom.
+    fn rotate_left(self, count: u32) -> Self;
+
+    /// The bits moved right by `count`, those that leave at the bottom coming back at the top.
+    fn rotate_right(self, count: u32) -> Self;
+
+    /// The low bits of `value`; what does not fit is cut off.
+    fn from_u128(value: u128) -> Self;
+
+    /// The same value in 128 bits.
+    fn to_u128(self) -> u128;
+
+    /// Reads `BYTES` little-endian bytes; `None` unless the slice is exactly that long.
+    fn from_le_slice(bytes: &[u8]) -> Option<Self>;
+
+    /// Appends the `BYTES` little-endian bytes of the value.
+    fn extend_le(self, out: &mut Vec<u8>);
+
+    /// Reads 1 to f / 4 hexadecimal digits of either case; `None` for anything else.
+    ///
+    /// ```
+    /// use simidx::Fingerprint;
+    /// assert_eq!(u64::parse_hex("00000000000000fF"), Some(255));
+    /// assert_eq!(u64::parse_hex("00000000000000000"), None); // 17 digits
+    /// ```
+    fn parse_hex(text: &str) -> Option<Self>;
+
+    /// Reads a decimal number without sign that fits the width; `None` for anything else.
+    fn parse_dec(text: &str) -> Option<Self>;
+
+    /// The value as f / 4 lower-case hexadecimal digits, the form in which every command prints.
+    fn to_hex(self) -> String {
+        format!("{:0digits$x}", self, digits = Self::BYTES * 2)
+    }
+}
+
+macro_rules! impl_fingerprint {
+    ($($t:ty),*) => {$(
+        impl Fingerprint for $t {
+            const WIDTH: u32 = <$t>::BITS;
+            const BYTES: usize = (<$t>::BITS / 8) as usize;
+            const ZERO: Self = 0;
+            const MAX: Self = <$t>::MAX;
+
+            #[inline]
+            fn count_ones(self) -> u32 { <$t>::count_ones(self) }
+
+            #[inline]
+            fn leading_zeros(self) -> u32 { <$t>::leading_zeros(self) }
+
+            #[inline]
+            fn rotate_left(self, count: u32) -> Self { <$t>::rotate_left(self, count) }
+
+            #[inline]
+            fn rotate_right(self, count: u32) -> Self { <$t>::rotate_right(self, count) }
+
+            #[inline]
+            fn from_u128(value: u128) -> Self { value as $t }
+
+            #[inline]
+            fn to_u128(self) -> u128 { u128::from(self) }
+
+            #[inline]
+            fn from_le_slice(bytes: &[u8]) -> Option<Self> {
+                bytes.try_into().ok().map(<$t>::from_le_bytes)
+            }
+
+            #[inline]
+            fn extend_le(self, out: &mut Vec<u8>) { out.extend_from_slice(&self.to_le_bytes()) }
+
+            fn parse_hex(text: &str) -> Option<Self> {
+                let digits = !text.is_empty()
+                    && text.len() <= Self::BYTES * 2
+                    && text.bytes().all(|b| b.is_ascii_hexdigit());
+                if digits { <$t>::from_str_radix(text, 16).ok() } else { None }
+            }
+
+            fn parse_dec(text: &str) -> Option<Self> {
+                let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+                if digits { text.parse().ok() } else { None }
+            }
+        }
+    )*};
+}
+
+impl_fingerprint!(u32, u64, u128);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_is_padded_and_read_back() {
+        assert_eq!(0x0Au32.to_hex(), "0000000a");
+        assert_eq!(u128::parse_hex(&u128::MAX.to_hex()), Some(u128::MAX));
+    }
+
+    #[test]
+    fn hex_refuses_signs_prefixes_and_extra_digits() {
+        for bad in ["", "+1", "-1", "0x1", "g", " 1", "123456789"] {
+            assert_eq!(u32::parse_hex(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn decimal_refuses_what_does_not_fit() {
+        assert_eq!(u32::parse_dec("4294967295"), Some(u32::MAX));
+        for bad in ["", "4294967296", "+1", "1a", " 1"] {
+            assert_eq!(u32::parse_dec(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn little_endian_bytes_must_be_exact() {
+        let mut bytes = Vec::new();
+        0x0102_0304u32.extend_le(&mut bytes);
+        assert_eq!(bytes, [4, 3, 2, 1]);
+        assert_eq!(u32::from_le_slice(&bytes), Some(0x0102_0304));
+        assert_eq!(u32::from_le_slice(&bytes[1..]), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! The plain structures of `format-spec.md`, shared by the writer and the reader.
+
+mod directory;
+mod footer;
+mod header;
+mod layout;
+mod paged;
+
+pub(crate) use directory::{Directory, SectionRecord, TableRecord};
+pub(crate) use footer::{FOOTER_LEN, Footer};
+pub(crate) use header::{HEADER_LEN, Header};
+pub(crate) use layout::{Kind, SECTION_ALIGNMENT, expected_sections};
+pub(crate) use paged::{PAGE_LEN, page_count, paged_len, payload_len};
+
+/// The version that this crate reads and writes. Spec §14.
+pub const FORMAT_VERSION: u16 = 1;
+
+/// Smallest block. Spec §13.
+pub const MIN_BLOCK_SIZE: u32 = 128;
+
+/// Largest block. Spec §13.
+pub const MAX_BLOCK_SIZE: u32 = 1 << 16;
+
+/// Most fingerprints and most records. Spec §13.
+pub(crate) const MAX_COUNT: u64 = 1 << 48;
+
+/// Longest pipeline description in bytes. Spec §13.
+pub(crate) const MAX_PIPELINE_LEN: usize = 1 << 16;
+
+/// Longest string id in bytes. Spec §9.4.
+pub const MAX_ID_LEN: usize = u16::MAX as usize;
+
+/// Bytes of a chunk of the groups. Spec §9.2.
+pub(crate) const GROUP_CHUNK_LEN: usize = 64;
+
+/// Bits of the bitmap of a chunk of the groups. Spec §9.2.
+pub(crate) const GROUP_CHUNK_BITS: u64 = 448;
+
+/// Ids from one string offset to the next. Spec §9.4.
+pub(crate) const STRINGS_PER_OFFSET: u64 = 16;
+
+/// What the ids of an index are. Spec §9.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IdKind {
+    /// The file is a pure set of fingerprints.
+    #[default]
+    None,
+    /// Unsigned 64-bit numbers.
+    Number,
+    /// UTF-8 strings of at most 65,535 bytes.
+    String,
+}
+
+impl IdKind {
+    /// The name on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            IdKind::None => "none",
+            IdKind::Number => "number",
+            IdKind::String => "string",
+        }
+    }
+
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            IdKind::None => 0,
+            IdKind::Number => 1,
+            IdKind::String => 2,
+        }
+    }
+
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        [IdKind::None, IdKind::Number, IdKind::String]
+            .into_iter()
+            .find(|kind| kind.code() == code)
+    }
+}
+
+/// The smallest multiple of `alignment` that is not below `value`; `None` past 2^64.
+pub(crate) fn align(value: u64, alignment: u64) -> Option<u64> {
+    value.div_ceil(alignment).checked_mul(alignment)
+}

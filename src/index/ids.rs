@@ -1,0 +1,336 @@
+//! Reading the ids of a fingerprint (spec, section 9).
+
+use super::paged::Paged;
+use super::table::ValuePlace;
+use crate::error::FormatError;
+use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, MAX_ID_LEN, STRINGS_PER_OFFSET};
+
+/// The id of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Id<'a> {
+    /// A number.
+    Number(u64),
+    /// A string.
+    String(&'a str),
+}
+
+impl std::fmt::Display for Id<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Id::Number(number) => number.fmt(f),
+            Id::String(string) => string.fmt(f),
+        }
+    }
+}
+
+/// Position of a fingerprint in table 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rank(pub(super) u64);
+
+/// The id sections of an open index.
+#[derive(Debug)]
+pub(super) struct Ids {
+    /// Rank of the first value of each block of table 0.
+    pub(super) block_ranks: Vec<u64>,
+    pub(super) fingerprint_count: u64,
+    pub(super) record_count: u64,
+    /// Absent where each fingerprint has one id.
+    pub(super) groups: Option<Paged>,
+    pub(super) values: IdValues,
+}
+
+/// The ids themselves.
+#[derive(Debug)]
+pub(super) enum IdValues {
+    Numbers {
+        base: u64,
+        bits: u32,
+        packed: Paged,
+    },
+    Strings {
+        bits: u32,
+        offsets: Paged,
+        bytes: Paged,
+    },
+}
+
+impl Ids {
+    /// The rank of a value of table 0.
+    pub(super) fn rank(&self, place: ValuePlace) -> Rank {
+        Rank(self.block_ranks[place.block] + place.index as u64)
+    }
+
+    /// The sections with page checksums.
+    pub(super) fn paged_sections(&self) -> Vec<&Paged> {
+        let values: &[&Paged] = match &self.values {
+            IdValues::Numbers { packed, .. } => &[packed],
+            IdValues::Strings { offsets, bytes, .. } => &[offsets, bytes],
+        };
+        self.groups.iter().chain(values.iter().copied()).collect()
+    }
+
+    /// Calls `visit` with each id of a rank.
+    pub(super) fn for_each(
+        &self,
+        file: &[u8],
+        rank: Rank,
+        mut visit: impl FnMut(Id<'_>),
+    ) -> Result<(), FormatError> {
+        let (first, end) = match &self.groups {
+            None => (rank.0, rank.0 + 1),
+            Some(groups) => self.group(groups, file, rank)?,
+        };
+        match &self.values {
+            IdValues::Numbers { base, bits, packed } => {
+                for index in first..end {
+                    let number = base
+                        .checked_add(packed.packed(file, index, *bits)?)
+                        .ok_or_else(|| packed.damaged(30, "an id passes 2^64"))?;
+                    visit(Id::Number(number));
+                }
+            }
+            IdValues::Strings {
+                bits,
+                offsets,
+                bytes,
+            } => {
+                let mut at = string_offset(file, offsets, bytes, *bits, first)?;
+                for _ in first..end {
+                    let string;
+                    (string, at) = read_string(file, bytes, at)?;
+                    visit(Id::String(string));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The range of ids that belong to a rank: from set bit number `rank` to the next one.
+    fn group(&self, groups: &Paged, file: &[u8], rank: Rank) -> Result<(u64, u64), FormatError> {
+        let chunk_count = (groups.len() / GROUP_CHUNK_LEN) as u64;
+        // The last chunk with no more set bits before it than the rank.
+        let (mut low, mut high) = (0, chunk_count);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if Chunk::read(groups, file, middle)?.ones_before <= rank.0 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        let chunk = Chunk::read(groups, file, low)?;
+        let first = rank
+            .0
+            .checked_sub(chunk.ones_before)
+            .and_then(|nth| chunk.nth_one(nth));
+        let Some(first) = first else {
+            return Err(groups.damaged(29, "the counts of the groups are wrong"));
+        };
+        let start = low * GROUP_CHUNK_BITS + first;
+        Ok((
+            start,
+            self.next_group(groups, file, low, first, chunk_count)?,
+        ))
+    }
+
+    /// The first set bit behind `bit` of chunk `number`; the record count if there is none.
+    fn next_group(
+        &self,
+        groups: &Paged,
+        file: &[u8],
+        number: u64,
+        bit: u64,
+        chunk_count: u64,
+    ) -> Result<u64, FormatError> {
+        let mut from = bit + 1;
+        for number in number..chunk_count {
+            let chunk = Chunk::read(groups, file, number)?;
+            if let Some(next) = chunk.first_one_from(from) {
+                let end = number * GROUP_CHUNK_BITS + next;
+                return if end < self.record_count {
+                    Ok(end)
+                } else {
+                    Err(groups.damaged(29, "a bit behind the last id is set"))
+                };
+            }
+            from = 0;
+        }
+        Ok(self.record_count)
+    }
+
+    /// Checks the groups as a whole (V29).
+    pub(super) fn check_groups(&self, file: &[u8]) -> Result<(), FormatError> {
+        let Some(groups) = &self.groups else {
+            return Ok(());
+        };
+        let mut ones = 0;
+        for number in 0..(groups.len() / GROUP_CHUNK_LEN) as u64 {
+            let chunk = Chunk::read(groups, file, number)?;
+            if chunk.ones_before != ones {
+                return Err(groups.damaged(29, "a chunk counts the set bits before it wrongly"));
+            }
+            let last = self.record_count - number * GROUP_CHUNK_BITS;
+            if chunk.first_one_from(last).is_some() || number == 0 && !chunk.bit(0) {
+                return Err(groups.damaged(29, "the first bit is clear or one behind the end set"));
+            }
+            ones += chunk.count_ones();
+        }
+        if ones != self.fingerprint_count {
+            return Err(groups.damaged(29, "the bits are not as many as the fingerprints"));
+        }
+        Ok(())
+    }
+
+    /// Checks that the string offsets point to the strings that they should, that the last string ends
+    /// the payload (V31, V32) and that the bits behind a packed array are zero (V34).
+    pub(super) fn check_values(&self, file: &[u8]) -> Result<(), FormatError> {
+        let (packed, count, bits) = match &self.values {
+            IdValues::Numbers { packed, bits, .. } => (packed, self.record_count, *bits),
+            IdValues::Strings { offsets, bits, .. } => {
+                self.check_strings(file)?;
+                (
+                    offsets,
+                    self.record_count.div_ceil(STRINGS_PER_OFFSET),
+                    *bits,
+                )
+            }
+        };
+        let used = count * u64::from(bits);
+        let spare = (packed.len() as u64 * 8 - used) as u32;
+        let last = packed.bytes(file, packed.len().saturating_sub(1)..packed.len())?;
+        if last
+            .first()
+            .is_some_and(|byte| byte & ((1 << spare) - 1) != 0)
+        {
+            return Err(packed.damaged(34, "a bit behind the last number is set"));
+        }
+        Ok(())
+    }
+
+    fn check_strings(&self, file: &[u8]) -> Result<(), FormatError> {
+        let IdValues::Strings {
+            bits,
+            offsets,
+            bytes,
+        } = &self.values
+        else {
+            return Ok(());
+        };
+        let mut at = 0;
+        for index in 0..self.record_count {
+            if index.is_multiple_of(STRINGS_PER_OFFSET)
+                && offsets.packed(file, index / STRINGS_PER_OFFSET, *bits)? != at as u64
+            {
+                return Err(offsets.damaged(32, "an offset does not point to its string"));
+            }
+            at = read_string(file, bytes, at)?.1;
+        }
+        if at != bytes.len() {
+            return Err(bytes.damaged(32, "bytes follow the last string"));
+        }
+        Ok(())
+    }
+}
+
+/// Where string `index` starts in the payload.
+fn string_offset(
+    file: &[u8],
+    offsets: &Paged,
+    bytes: &Paged,
+    bits: u32,
+    index: u64,
+) -> Result<usize, FormatError> {
+    let offset = offsets.packed(file, index / STRINGS_PER_OFFSET, bits)?;
+    let mut at = usize::try_from(offset)
+        .ok()
+        .filter(|&at| at < bytes.len())
+        .ok_or_else(|| offsets.damaged(32, "an offset points behind the strings"))?;
+    for _ in 0..index % STRINGS_PER_OFFSET {
+        let (len, start) = read_varint(file, bytes, at)?;
+        at = start + len;
+    }
+    Ok(at)
+}
+
+/// The string at `at` of the payload and where the next one starts.
+fn read_string<'a>(
+    file: &'a [u8],
+    bytes: &Paged,
+    at: usize,
+) -> Result<(&'a str, usize), FormatError> {
+    let (len, start) = read_varint(file, bytes, at)?;
+    let end = start + len;
+    if end > bytes.len() {
+        return Err(bytes.damaged(31, "a string runs past the end"));
+    }
+    let string = std::str::from_utf8(bytes.bytes(file, start..end)?)
+        .map_err(|_| bytes.damaged(31, "a string is not UTF-8"))?;
+    Ok((string, end))
+}
+
+/// The length at `at` of the payload and where its string starts.
+fn read_varint(file: &[u8], bytes: &Paged, at: usize) -> Result<(usize, usize), FormatError> {
+    let mut value = 0;
+    for (i, &byte) in bytes.bytes(file, at..at + 3)?.iter().enumerate() {
+        value |= usize::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            let shortest = byte > 0 || i == 0;
+            return if shortest && value <= MAX_ID_LEN {
+                Ok((value, at + i + 1))
+            } else {
+                Err(bytes.damaged(
+                    31,
+                    "the length of a string is not in shortest form or too large",
+                ))
+            };
+        }
+    }
+    Err(bytes.damaged(31, "the length of a string does not end"))
+}
+
+/// One chunk of the groups. Spec §9.2.
+struct Chunk<'a> {
+    ones_before: u64,
+    bitmap: &'a [u8],
+}
+
+impl<'a> Chunk<'a> {
+    fn read(groups: &Paged, file: &'a [u8], number: u64) -> Result<Self, FormatError> {
+        let start = number as usize * GROUP_CHUNK_LEN;
+        let bytes = groups.bytes(file, start..start + GROUP_CHUNK_LEN)?;
+        match bytes.split_first_chunk::<8>() {
+            Some((count, bitmap)) if bytes.len() == GROUP_CHUNK_LEN => Ok(Chunk {
+                ones_before: u64::from_le_bytes(*count),
+                bitmap,
+            }),
+            _ => Err(groups.damaged(29, "a chunk is missing")),
+        }
+    }
+
+    fn count_ones(&self) -> u64 {
+        self.bitmap.iter().map(|b| u64::from(b.count_ones())).sum()
+    }
+
+    fn bit(&self, bit: u64) -> bool {
+        self.bitmap[(bit / 8) as usize] & (0x80 >> (bit % 8)) != 0
+    }
+
+    /// The position of set bit number `nth`.
+    fn nth_one(&self, nth: u64) -> Option<u64> {
+        let mut left = nth;
+        for (i, byte) in self.bitmap.iter().enumerate() {
+            let ones = u64::from(byte.count_ones());
+            if left < ones {
+                let base = i as u64 * 8;
+                return (base..base + 8).filter(|&b| self.bit(b)).nth(left as usize);
+            }
+            left -= ones;
+        }
+        None
+    }
+
+    /// The position of the first set bit from `from` on.
+    fn first_one_from(&self, from: u64) -> Option<u64> {
+        (from..GROUP_CHUNK_BITS).find(|&bit| self.bit(bit))
+    }
+}

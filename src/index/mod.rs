@@ -1,0 +1,194 @@
+//! The reader: open and validate a file, search it, read its ids.
+
+mod any;
+mod checked;
+mod ids;
+mod iter;
+mod open;
+mod paged;
+mod query;
+mod storage;
+mod table;
+mod verify;
+
+pub use any::AnyIndex;
+pub use ids::Id;
+pub use iter::Fingerprints;
+pub use query::{Match, QueryStats, Searcher};
+pub use storage::Storage;
+pub use verify::{VerifyReport, VerifyStage};
+
+use crate::bound::bound_bits;
+use crate::codec::Codec;
+use crate::error::{BuildError, Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::format::{Directory, IdKind};
+use ids::Ids;
+use table::Table;
+
+/// An index over bytes that lie in memory or are mapped into it.
+///
+/// `D` is anything that lends bytes: a [`Storage`] from [`Index::open`] or
+/// [`Index::open_in_memory`], or a `Vec<u8>`, an `Arc<[u8]>`, a memory mapping of your own given to
+/// [`Index::from_bytes`]. The index is `Send + Sync` when `D` is; threads share it and each makes its
+/// own [`Searcher`].
+///
+/// No byte is trusted: whatever the file holds, every call gives an error or the answer that the
+/// file's contents call for, without a panic.
+#[derive(Debug)]
+pub struct Index<F, D> {
+    data: D,
+    directory: Directory,
+    tables: Vec<Table<F>>,
+    ids: Option<Ids>,
+    pipeline: Option<String>,
+}
+
+/// Figures of one table of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableInfo<F> {
+    /// The fingerprint bits that form the prefix.
+    pub prefix_mask: F,
+    /// Number of those bits.
+    pub prefix_bits: u32,
+    /// Largest number of prefix bits that a probe flips.
+    pub flips: u32,
+    /// How the table is coded.
+    pub codec: Codec,
+    /// Number of blocks.
+    pub block_count: u64,
+    /// Bytes of blocks, keys and table record.
+    pub byte_len: u64,
+    /// Codeword length of each delta position, 0 for one that does not occur.
+    pub code_lengths: Vec<u8>,
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+    /// Opens the index that `data` holds: checks everything but blocks and ids, which are checked when
+    /// they are first used. Time and memory in proportion to the number of blocks.
+    ///
+    /// # Errors
+    /// The first rule of the format that the bytes break, or [`BuildError::Parameter`] if the index is
+    /// of another width than `F`.
+    pub fn from_bytes(data: D) -> Result<Self> {
+        let parts = open::parse::<F>(data.as_ref())?;
+        Ok(Index {
+            data,
+            directory: parts.directory,
+            tables: parts.tables,
+            ids: parts.ids,
+            pipeline: parts.pipeline,
+        })
+    }
+
+    /// The largest distance that the tables answer completely, k.
+    pub fn max_distance(&self) -> u32 {
+        self.directory.max_distance
+    }
+
+    /// Number of records that went into the index.
+    pub fn record_count(&self) -> u64 {
+        self.directory.record_count
+    }
+
+    /// Number of distinct fingerprints.
+    pub fn fingerprint_count(&self) -> u64 {
+        self.directory.fingerprint_count
+    }
+
+    /// Whether the index holds no fingerprint.
+    pub fn is_empty(&self) -> bool {
+        self.fingerprint_count() == 0
+    }
+
+    /// Number of tables.
+    pub fn table_count(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// Bytes of a block.
+    pub fn block_size(&self) -> u32 {
+        self.directory.block_size
+    }
+
+    /// What the ids are.
+    pub fn id_kind(&self) -> IdKind {
+        self.directory.id_kind
+    }
+
+    /// How the documents became fingerprints, if the index records it.
+    pub fn pipeline(&self) -> Option<&str> {
+        self.pipeline.as_deref()
+    }
+
+    /// The bytes of the file.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.data.as_ref()
+    }
+
+    /// Figures of each table.
+    pub fn table_infos(&self) -> Vec<TableInfo<F>> {
+        self.tables.iter().map(Table::info).collect()
+    }
+
+    /// The fewest bits a fingerprint that any code for a random set of this size can have:
+    /// log2 of the number of such sets, divided by its size. 0 for an empty index.
+    pub fn bound_bits_per_fingerprint(&self) -> f64 {
+        bound_bits(F::WIDTH, self.fingerprint_count())
+    }
+
+    /// A searcher of this index; make one for each thread.
+    pub fn searcher(&self) -> Searcher<'_, F, D> {
+        Searcher::new(self)
+    }
+
+    /// All fingerprints within `distance` of `fingerprint`, by distance, then by value. Allocates; a
+    /// [`Searcher`] does not.
+    ///
+    /// # Errors
+    /// A damaged block.
+    pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Match<F>>> {
+        Ok(self.searcher().query(fingerprint, distance)?.to_vec())
+    }
+
+    /// Whether the index holds this very fingerprint. Decodes one block.
+    ///
+    /// # Errors
+    /// A damaged block.
+    pub fn contains(&self, fingerprint: F) -> Result<bool> {
+        Ok(self.tables[0].locate(self.bytes(), fingerprint)?.is_some())
+    }
+
+    /// Calls `visit` with each id of a fingerprint, in order; never for a fingerprint that the index
+    /// does not hold, or if it has no ids. One look-up in table 0.
+    ///
+    /// # Errors
+    /// A damaged block or page.
+    pub fn for_each_id(&self, fingerprint: F, visit: impl FnMut(Id<'_>)) -> Result<()> {
+        let Some(ids) = &self.ids else { return Ok(()) };
+        match self.tables[0].locate(self.bytes(), fingerprint)? {
+            Some(place) => Ok(ids.for_each(self.bytes(), ids.rank(place), visit)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The fingerprints of table `table` in its order, as they are in the records. Each fingerprint
+    /// costs a decoding step, a few nanoseconds.
+    ///
+    /// # Errors
+    /// [`BuildError::Parameter`] if there is no such table.
+    pub fn fingerprints(&self, table: usize) -> Result<Fingerprints<'_, F, D>> {
+        if table < self.tables.len() {
+            return Ok(Fingerprints::new(self, table));
+        }
+        Err(Error::from(BuildError::Parameter(format!(
+            "there is no table {table}, the index has {}",
+            self.tables.len()
+        ))))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.data.as_ref()
+    }
+}

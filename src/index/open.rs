@@ -1,0 +1,339 @@
+//! Parsing and validating a file when it is opened: the rules of stage "open" (spec, section 12).
+
+use std::ops::Range;
+
+use super::checked::CheckedSet;
+use super::ids::{IdValues, Ids};
+use super::paged::Paged;
+use super::table::Table;
+use crate::codec::bits::bit_length;
+use crate::codec::block::MAX_BLOCK_VALUES;
+use crate::codec::huffman::Code;
+use crate::design::{Coverage, Permutation, Permuted, coverage_of};
+use crate::error::{BuildError, Error, FormatError};
+use crate::fingerprint::Fingerprint;
+use crate::format::{
+    Directory, Footer, HEADER_LEN, Header, IdKind, Kind, MAX_PIPELINE_LEN, SECTION_ALIGNMENT,
+    SectionRecord, align, expected_sections, payload_len,
+};
+
+/// A validated file, taken apart.
+pub(super) struct Parts<F> {
+    pub(super) directory: Directory,
+    pub(super) tables: Vec<Table<F>>,
+    pub(super) ids: Option<Ids>,
+    pub(super) pipeline: Option<String>,
+}
+
+/// Checks every rule of the stage "open" in their order.
+///
+/// # Errors
+/// The first rule broken; [`BuildError::Parameter`] for an index of another width.
+pub(super) fn parse<F: Fingerprint>(file: &[u8]) -> Result<Parts<F>, Error> {
+    let header = Header::decode(file)?;
+    let footer = Footer::decode(file)?;
+    if header.width != F::WIDTH {
+        let message = format!(
+            "the index holds {}-bit fingerprints, not {}-bit ones",
+            header.width,
+            F::WIDTH
+        );
+        return Err(BuildError::Parameter(message).into());
+    }
+    let directory = read_directory(file, &footer, F::WIDTH)?;
+    let masks = check_masks::<F>(&directory)?;
+    let codes = check_codes(&directory)?;
+    check_block_counts(&directory)?;
+    let sections = Sections::check(&directory, footer.directory_offset, F::WIDTH)?;
+    sections.check_checksums(file)?;
+    let block_counts = sections.block_counts(file);
+    let tables = tables(file, &directory, &sections, masks, codes, &block_counts)?;
+    let block_ranks = block_ranks(&block_counts, &directory)?;
+    let pipeline = sections.pipeline(file)?;
+    let ids = ids(&directory, &sections, block_ranks)?;
+    Ok(Parts {
+        directory,
+        tables,
+        ids,
+        pipeline,
+    })
+}
+
+fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory, FormatError> {
+    let start = footer.directory_offset as usize;
+    let bytes = file.get(start..start + footer.directory_len as usize);
+    let missing = || FormatError::damaged(6, "the directory is not in the file");
+    Directory::decode(
+        bytes.ok_or_else(missing)?,
+        footer.directory_offset,
+        footer.directory_checksum,
+        width,
+    )
+}
+
+/// V10, V11 and V12.
+fn check_masks<F: Fingerprint>(directory: &Directory) -> Result<Vec<F>, FormatError> {
+    let mut masks = Vec::with_capacity(directory.tables.len());
+    for (t, table) in directory.tables.iter().enumerate() {
+        let mask = F::from_u128(table.prefix_mask);
+        let leading = t > 0 || Permutation::new(mask).is_identity();
+        if mask.to_u128() != table.prefix_mask || !leading {
+            let message = format!("prefix mask {:#x} cannot be", table.prefix_mask);
+            return Err(FormatError::damaged(10, message).in_table(t));
+        }
+        masks.push(mask);
+    }
+    match coverage_of(&masks, directory.max_distance) {
+        Coverage::Complete => Ok(masks),
+        Coverage::Misses(bits) => Err(FormatError::damaged(
+            11,
+            format!("the tables miss pairs that differ in the bits {bits:#x}"),
+        )),
+        Coverage::TooComplex => Err(FormatError::unsupported(
+            12,
+            "the prefix masks are too irregular to establish what they cover",
+        )),
+    }
+}
+
+/// V13.
+fn check_codes(directory: &Directory) -> Result<Vec<Code>, FormatError> {
+    let tables = directory.tables.iter().enumerate();
+    tables
+        .map(|(t, table)| {
+            Code::from_lengths(&table.code_lengths)
+                .map_err(|_| FormatError::damaged(13, "the code lengths are no code").in_table(t))
+        })
+        .collect()
+}
+
+/// V14.
+fn check_block_counts(directory: &Directory) -> Result<(), FormatError> {
+    let fingerprints = directory.fingerprint_count;
+    for (t, table) in directory.tables.iter().enumerate() {
+        let most = table.block_count.saturating_mul(MAX_BLOCK_VALUES as u64);
+        if table.block_count > fingerprints || fingerprints > most {
+            let message = format!("{fingerprints} values in {} blocks", table.block_count);
+            return Err(FormatError::damaged(14, message).in_table(t));
+        }
+    }
+    Ok(())
+}
+
+/// The sections of a file, known to lie where they must.
+struct Sections<'a> {
+    records: &'a [SectionRecord],
+}
+
+impl<'a> Sections<'a> {
+    /// V15.
+    fn check(
+        directory: &'a Directory,
+        directory_offset: u64,
+        width: u32,
+    ) -> Result<Self, FormatError> {
+        let v15 = |message: String| FormatError::damaged(15, message);
+        let expected = expected_sections(directory, width)
+            .ok_or_else(|| v15("the sections pass 2^64 bytes".into()))?;
+        let records = &directory.sections[..];
+        let pipeline = records.get(expected.len()).map(|record| record.kind);
+        let extra = records.len().checked_sub(expected.len());
+        if !matches!(
+            (extra, pipeline),
+            (Some(0), None) | (Some(1), Some(Kind::Pipeline))
+        ) {
+            return Err(v15(format!("{} sections", records.len())));
+        }
+        let mut end = HEADER_LEN as u64;
+        for (i, record) in records.iter().enumerate() {
+            let (kind, table, len) = match expected.get(i) {
+                Some(section) => (section.kind, section.table, section.len),
+                None => (Kind::Pipeline, 0, None),
+            };
+            let placed = record.kind == kind
+                && usize::from(record.table) == table
+                && len.is_none_or(|len| record.len == len)
+                && (kind.has_record_checksum() || record.checksum == 0)
+                && Some(record.offset) == align(end, kind.alignment(directory.block_size));
+            let next = record.offset.checked_add(record.len);
+            match next.filter(|&next| placed && next <= directory_offset) {
+                Some(next) => end = next,
+                None => {
+                    let message = format!("the section of the {} cannot be", kind.name());
+                    return Err(v15(message).at(record.offset));
+                }
+            }
+            if kind == Kind::StringBytes && payload_len(record.len).is_none() {
+                return Err(v15("the length of the string ids".into()).at(record.offset));
+            }
+        }
+        if align(end, SECTION_ALIGNMENT) != Some(directory_offset) {
+            return Err(v15("the directory does not follow the sections".into()));
+        }
+        Ok(Sections { records })
+    }
+
+    /// V16.
+    fn check_checksums(&self, file: &[u8]) -> Result<(), FormatError> {
+        for record in self.records {
+            if !record.kind.has_record_checksum() {
+                continue;
+            }
+            if crc32fast::hash(slice(file, record)) != record.checksum {
+                let message = format!("the checksum of the {} is wrong", record.kind.name());
+                return Err(FormatError::damaged(16, message)
+                    .at(record.offset)
+                    .in_table(record.table.into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, kind: Kind, table: usize) -> Option<&'a SectionRecord> {
+        self.records
+            .iter()
+            .find(|r| r.kind == kind && usize::from(r.table) == table)
+    }
+
+    fn block_counts(&self, file: &[u8]) -> Option<Vec<u16>> {
+        let record = self.find(Kind::BlockCounts, 0)?;
+        let pairs = slice(file, record).chunks_exact(2);
+        Some(pairs.map(|p| u16::from_le_bytes([p[0], p[1]])).collect())
+    }
+
+    /// V19.
+    fn pipeline(&self, file: &[u8]) -> Result<Option<String>, FormatError> {
+        let Some(record) = self.find(Kind::Pipeline, 0) else {
+            return Ok(None);
+        };
+        let bytes = slice(file, record);
+        let text = std::str::from_utf8(bytes).ok();
+        let fits = (1..=MAX_PIPELINE_LEN).contains(&bytes.len());
+        match text.filter(|_| fits) {
+            Some(text) => Ok(Some(text.to_owned())),
+            None => Err(FormatError::damaged(19, "the pipeline is no text").at(record.offset)),
+        }
+    }
+
+    fn paged(&self, kind: Kind) -> Result<Paged, FormatError> {
+        self.find(kind, 0)
+            .and_then(|record| Paged::new(kind.name(), range(record)))
+            .ok_or_else(|| FormatError::damaged(15, format!("the {} are missing", kind.name())))
+    }
+}
+
+fn range(record: &SectionRecord) -> Range<usize> {
+    record.offset as usize..(record.offset + record.len) as usize
+}
+
+/// The bytes of a section; rule V15 has shown that they are in the file.
+fn slice<'a>(file: &'a [u8], record: &SectionRecord) -> &'a [u8] {
+    file.get(range(record)).unwrap_or_default()
+}
+
+/// The tables, with V17.
+fn tables<F: Fingerprint>(
+    file: &[u8],
+    directory: &Directory,
+    sections: &Sections<'_>,
+    masks: Vec<F>,
+    codes: Vec<Code>,
+    block_counts: &Option<Vec<u16>>,
+) -> Result<Vec<Table<F>>, FormatError> {
+    let mut tables = Vec::with_capacity(masks.len());
+    for (number, (mask, code)) in masks.into_iter().zip(codes).enumerate() {
+        let missing = || FormatError::damaged(15, "a section is missing").in_table(number);
+        let blocks = sections.find(Kind::Blocks, number).ok_or_else(missing)?;
+        let keys = sections.find(Kind::Keys, number).ok_or_else(missing)?;
+        let record_len = directory.tables[number].code_lengths.len() as u64 + 32;
+        tables.push(Table {
+            number,
+            codec: directory.tables[number].codec,
+            permutation: Permutation::new(mask),
+            code,
+            keys: read_keys(slice(file, keys), number)?,
+            blocks: range(blocks),
+            block_size: directory.block_size as usize,
+            block_counts: block_counts.clone().filter(|_| number == 0),
+            byte_len: blocks.len + keys.len + record_len,
+            checked: CheckedSet::new(directory.tables[number].block_count as usize),
+        });
+    }
+    Ok(tables)
+}
+
+/// V17.
+fn read_keys<F: Fingerprint>(bytes: &[u8], table: usize) -> Result<Vec<Permuted<F>>, FormatError> {
+    let keys: Vec<Permuted<F>> = bytes
+        .chunks_exact(F::BYTES)
+        .filter_map(|key| F::from_le_slice(key).map(Permuted))
+        .collect();
+    match keys.windows(2).position(|pair| pair[0] >= pair[1]) {
+        None => Ok(keys),
+        Some(at) => Err(FormatError::damaged(17, "the keys do not ascend")
+            .in_table(table)
+            .in_block(at + 1)),
+    }
+}
+
+/// V18: the rank of the first value of each block of table 0.
+fn block_ranks(
+    block_counts: &Option<Vec<u16>>,
+    directory: &Directory,
+) -> Result<Vec<u64>, FormatError> {
+    let Some(counts) = block_counts else {
+        return Ok(Vec::new());
+    };
+    let mut ranks = Vec::with_capacity(counts.len());
+    let mut next = 0;
+    for &count in counts {
+        ranks.push(next);
+        next += u64::from(count) + 1;
+    }
+    if next != directory.fingerprint_count {
+        let message = format!(
+            "the blocks count {next} fingerprints, not {}",
+            directory.fingerprint_count
+        );
+        return Err(FormatError::damaged(18, message));
+    }
+    Ok(ranks)
+}
+
+/// V20 and the places of the ids.
+fn ids(
+    directory: &Directory,
+    sections: &Sections<'_>,
+    block_ranks: Vec<u64>,
+) -> Result<Option<Ids>, FormatError> {
+    let (base, bits) = (directory.id_base, directory.id_bits);
+    let v20 = || FormatError::damaged(20, format!("ids of {bits} bits from {base}"));
+    let values = match directory.id_kind {
+        IdKind::None if bits == 0 && base == 0 => return Ok(None),
+        IdKind::Number if bits <= 64 => IdValues::Numbers {
+            base,
+            bits,
+            packed: sections.paged(Kind::Numbers)?,
+        },
+        IdKind::String => {
+            let bytes = sections.paged(Kind::StringBytes)?;
+            if bits != bit_length(bytes.len() as u64) || base != 0 {
+                return Err(v20());
+            }
+            IdValues::Strings {
+                bits,
+                offsets: sections.paged(Kind::StringOffsets)?,
+                bytes,
+            }
+        }
+        _ => return Err(v20()),
+    };
+    let groups = directory.record_count > directory.fingerprint_count;
+    Ok(Some(Ids {
+        block_ranks,
+        fingerprint_count: directory.fingerprint_count,
+        record_count: directory.record_count,
+        groups: groups.then(|| sections.paged(Kind::Groups)).transpose()?,
+        values,
+    }))
+}

@@ -1,0 +1,123 @@
+//! Where the bytes of an index lie: mapped from a file, or read into memory.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::Index;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// The bytes of an index file.
+#[derive(Debug)]
+pub struct Storage(Bytes);
+
+#[derive(Debug)]
+enum Bytes {
+    #[cfg(feature = "mmap")]
+    Mapped(memmap2::Mmap),
+    Memory(Vec<u8>),
+}
+
+impl AsRef<[u8]> for Storage {
+    #[inline]
+    fn as_ref(&self) -> &[u8] {
+        match &self.0 {
+            #[cfg(feature = "mmap")]
+            Bytes::Mapped(map) => map,
+            Bytes::Memory(bytes) => bytes,
+        }
+    }
+}
+
+impl Storage {
+    /// Maps a file.
+    ///
+    /// The file must not be changed while it is mapped: shortening it raises SIGBUS in the process that
+    /// reads it, and overwriting it can turn a checked block into another one. Files made by
+    /// `simidx build` appear under their name by renaming and are never written again, so replacing an
+    /// index that way is safe. Where that cannot be relied on, use [`Storage::read`].
+    ///
+    /// # Errors
+    /// The file cannot be opened, is not a regular file, or cannot be mapped; the message names it.
+    #[cfg(feature = "mmap")]
+    pub fn map(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let file = open_regular(path)?;
+        #[expect(unsafe_code, reason = "the operating system offers no other mapping")]
+        // SAFETY: the mapping is read-only and private to this value. That nobody changes the file
+        // meanwhile is the caller's promise, stated above; every byte read is treated as hostile, so a
+        // broken promise yields an error or a wrong answer, and no index is used unchecked.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| named(path, e))?;
+        Ok(Storage(Bytes::Mapped(map)))
+    }
+
+    /// Reads a file into memory.
+    ///
+    /// # Errors
+    /// The file cannot be opened, is not a regular file, or cannot be read; the message names it.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let mut bytes = Vec::new();
+        open_regular(path)?
+            .read_to_end(&mut bytes)
+            .map_err(|e| named(path, e))?;
+        Ok(Storage(Bytes::Memory(bytes)))
+    }
+
+    /// Drops the pages of a mapping from this process, so that the next use reads them again. Bytes in
+    /// memory stay.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    #[cfg(all(feature = "mmap", unix))]
+    pub fn release_pages(&self) -> io::Result<()> {
+        match &self.0 {
+            #[expect(unsafe_code, reason = "memmap2 marks the advice as unsafe")]
+            // SAFETY: the mapping is of a file and read-only: dropped pages come back with the
+            // same contents from the file.
+            Bytes::Mapped(map) => unsafe {
+                map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
+            },
+            Bytes::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl<F: Fingerprint> Index<F, Storage> {
+    /// Opens an index file by mapping it: the bytes of the tables are read from disk when a query
+    /// first needs them. [`Storage::map`] says what must not happen to the file meanwhile.
+    ///
+    /// # Errors
+    /// As for [`Storage::map`] and [`Index::from_bytes`].
+    #[cfg(feature = "mmap")]
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Index::from_bytes(Storage::map(path)?)
+    }
+
+    /// Opens an index file by reading all of it into memory.
+    ///
+    /// # Errors
+    /// As for [`Storage::read`] and [`Index::from_bytes`].
+    pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
+        Index::from_bytes(Storage::read(path)?)
+    }
+}
+
+fn open_regular(path: &Path) -> Result<File> {
+    let file = File::open(path).map_err(|e| named(path, e))?;
+    let metadata = file.metadata().map_err(|e| named(path, e))?;
+    if metadata.is_dir() {
+        let error = io::Error::new(io::ErrorKind::IsADirectory, "is a directory");
+        return Err(named(path, error));
+    }
+    if !metadata.is_file() {
+        let error = io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file");
+        return Err(named(path, error));
+    }
+    Ok(file)
+}
+
+fn named(path: &Path, error: io::Error) -> Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display())).into()
+}

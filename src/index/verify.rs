@@ -1,0 +1,222 @@
+//! The full check of a file: every block, every page, every rule (spec, section 12).
+
+use super::Index;
+use crate::error::FormatError;
+use crate::fingerprint::Fingerprint;
+use crate::format::HEADER_LEN;
+
+/// Fingerprints that are compared between tables at a time: a bound on memory.
+const COMPARE_COUNT: usize = 1 << 24;
+
+/// Most problems that a report keeps; it counts all of them.
+const KEPT_PROBLEMS: usize = 20;
+
+/// What a full check looked at and what it found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Blocks decoded, of all tables.
+    pub block_count: u64,
+    /// Pages of ids whose checksums were compared.
+    pub page_count: u64,
+    /// Fingerprints found in table 0.
+    pub fingerprint_count: u64,
+    /// Problems found.
+    pub problem_count: u64,
+    /// The first problems, at most twenty.
+    pub problems: Vec<FormatError>,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong with the file.
+    pub fn is_sound(&self) -> bool {
+        self.problem_count == 0
+    }
+
+    fn add(&mut self, problem: FormatError) {
+        self.problem_count += 1;
+        if self.problems.len() < KEPT_PROBLEMS {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Adds the error if there is one; whether there was none.
+    fn check(&mut self, result: Result<(), FormatError>) -> bool {
+        match result {
+            Ok(()) => true,
+            Err(problem) => {
+                self.add(problem);
+                false
+            }
+        }
+    }
+}
+
+/// A part of a full check, reported as it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VerifyStage {
+    /// The blocks of a table are decoded.
+    Blocks(usize),
+    /// The ids are read.
+    Ids,
+    /// A table is compared with table 0.
+    Compare(usize),
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+    /// Checks every byte of the file against every rule of the format. What a file must satisfy to be
+    /// opened has been checked already.
+    ///
+    /// Time: each table is decoded twice and sorted once; memory: 2^25 fingerprints.
+    pub fn verify(&self) -> VerifyReport {
+        self.verify_with(|_| ())
+    }
+
+    /// [`Index::verify`] that tells `progress` of each part as it begins.
+    pub fn verify_with(&self, mut progress: impl FnMut(VerifyStage)) -> VerifyReport {
+        let mut report = VerifyReport::default();
+        report.check(self.check_gaps());
+        let mut sound = Vec::with_capacity(self.tables.len());
+        for table in 0..self.tables.len() {
+            progress(VerifyStage::Blocks(table));
+            sound.push(self.verify_blocks(table, &mut report));
+        }
+        if self.ids.is_some() {
+            progress(VerifyStage::Ids);
+            self.verify_ids(sound[0], &mut report);
+        }
+        for table in (1..self.tables.len()).filter(|&t| sound[0] && sound[t]) {
+            progress(VerifyStage::Compare(table));
+            report.check(self.compare_with_table_0(table));
+        }
+        report
+    }
+
+    /// V34 for the bytes between sections.
+    fn check_gaps(&self) -> Result<(), FormatError> {
+        let mut end = HEADER_LEN as u64;
+        let starts = self
+            .directory
+            .sections
+            .iter()
+            .map(|s| (s.offset, s.offset + s.len));
+        let directory_at = starts.clone().last().map_or(end, |(_, end)| end);
+        let directory_at = crate::format::align(directory_at, crate::format::SECTION_ALIGNMENT);
+        for (start, next) in starts.chain(directory_at.map(|at| (at, at))) {
+            let gap = self.bytes().get(end as usize..start as usize);
+            if let Some(at) = gap.and_then(|gap| gap.iter().position(|&byte| byte != 0)) {
+                let message = "a byte between two sections is not zero";
+                return Err(FormatError::damaged(34, message).at(end + at as u64));
+            }
+            end = next;
+        }
+        Ok(())
+    }
+
+    /// V21 to V27 and V35 for one table; whether all hold.
+    fn verify_blocks(&self, number: usize, report: &mut VerifyReport) -> bool {
+        let table = &self.tables[number];
+        let (mut total, mut sound) = (0u64, true);
+        for block in 0..table.block_count() {
+            match table.block(self.bytes(), block) {
+                Ok(block) => total += block.count() as u64,
+                Err(problem) => {
+                    report.add(problem);
+                    sound = false;
+                }
+            }
+        }
+        report.block_count += table.block_count() as u64;
+        if number == 0 {
+            report.fingerprint_count = total;
+        }
+        if sound && total != self.fingerprint_count() {
+            let message = format!("{total} values, should be {}", self.fingerprint_count());
+            report.add(FormatError::damaged(35, message).in_table(number));
+            sound = false;
+        }
+        sound
+    }
+
+    /// V28 to V33.
+    fn verify_ids(&self, table_0_is_sound: bool, report: &mut VerifyReport) {
+        let Some(ids) = &self.ids else { return };
+        let mut sound = true;
+        for section in ids.paged_sections() {
+            for page in 0..section.page_count() {
+                sound &= report.check(section.check_page(self.bytes(), page));
+            }
+            report.page_count += section.page_count() as u64;
+        }
+        if !sound {
+            return;
+        }
+        sound &= report.check(ids.check_groups(self.bytes()));
+        sound &= report.check(ids.check_values(self.bytes()));
+        if sound && table_0_is_sound {
+            report.check(self.check_id_order());
+        }
+    }
+
+    /// V30 and V33.
+    fn check_id_order(&self) -> Result<(), FormatError> {
+        let Some(ids) = &self.ids else { return Ok(()) };
+        for rank in 0..self.fingerprint_count() {
+            let mut previous: Option<(Option<u64>, String)> = None;
+            let mut ascending = true;
+            ids.for_each(self.bytes(), super::ids::Rank(rank), |id| {
+                let next = match id {
+                    super::Id::Number(number) => (Some(number), String::new()),
+                    super::Id::String(string) => (None, string.to_owned()),
+                };
+                ascending &= previous.as_ref().is_none_or(|p| *p <= next);
+                previous = Some(next);
+            })?;
+            if !ascending {
+                let message = format!("the ids of rank {rank} do not ascend");
+                return Err(FormatError::damaged(33, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// V36: collects from the table what falls into a range of table 0, range by range, and compares.
+    fn compare_with_table_0(&self, number: usize) -> Result<(), FormatError> {
+        let differs =
+            || FormatError::damaged(36, "holds other fingerprints than table 0").in_table(number);
+        let mut block = 0;
+        let mut expected = Vec::new();
+        while block < self.tables[0].block_count() {
+            expected.clear();
+            let low = block.checked_sub(1).map(|b| self.tables[0].keys[b].0);
+            while block < self.tables[0].block_count() && expected.len() < COMPARE_COUNT {
+                self.tables[0].read_block(self.bytes(), block, &mut expected)?;
+                block += 1;
+            }
+            let high = self.tables[0].keys[block - 1].0;
+            let found = self.collect(number, |f| low.is_none_or(|l| l < f) && f <= high)?;
+            if found.len() != expected.len() || found.iter().zip(&expected).any(|(f, e)| *f != e.0)
+            {
+                return Err(differs());
+            }
+        }
+        Ok(())
+    }
+
+    /// The fingerprints of a table that satisfy a condition, in numeric order.
+    fn collect(&self, number: usize, wanted: impl Fn(F) -> bool) -> Result<Vec<F>, FormatError> {
+        use rdst::RadixSort;
+
+        let table = &self.tables[number];
+        let (mut values, mut found) = (Vec::new(), Vec::new());
+        for block in 0..table.block_count() {
+            values.clear();
+            table.read_block(self.bytes(), block, &mut values)?;
+            let fingerprints = values.iter().map(|&v| table.permutation.invert(v));
+            found.extend(fingerprints.filter(|&f| wanted(f)));
+        }
+        found.radix_sort_builder().with_low_mem_tuner().sort();
+        Ok(found)
+    }
+}

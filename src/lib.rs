@@ -1,0 +1,90 @@
+//! Exact near-duplicate search over simhash fingerprints: a compressed, mappable index file, its
+//! builder and its reader.
+//!
+//! A simhash maps a document to a fingerprint of 32, 64 or 128 bits such that near-duplicates differ in
+//! few bits. This crate stores a set of fingerprints, and the ids of the documents behind them, so that
+//! everything within a Hamming distance k of a query is found by decoding a few small blocks of a file
+//! that lies in memory or is mapped into it. Answers are exact: nothing missed, nothing invented.
+//!
+//! # Example: build in memory, search
+//!
+//! ```
+//! use simidx::{BuildOptions, Index, IndexBuilder};
+//!
+//! let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+//! for fingerprint in [0x0000_0000_0000_ffff, 0x0000_0000_0000_fffe, 0xdead_beef_dead_beef] {
+//!     builder.push(fingerprint)?;
+//! }
+//! let mut file = Vec::new();
+//! builder.finish(&mut file)?;
+//!
+//! let index = Index::<u64, _>::from_bytes(file)?;
+//! let found = index.query(0x0000_0000_0000_fffc, 3)?;
+//! let found: Vec<(u64, u32)> = found.iter().map(|m| (m.fingerprint, m.distance)).collect();
+//! assert_eq!(found, [(0xfffe, 1), (0xffff, 2)]);
+//! # Ok::<(), simidx::Error>(())
+//! ```
+//!
+//! # Example: build a file with ids, map it, search without allocating
+//!
+//! ```
+//! # #[cfg(feature = "mmap")] {
+//! use std::fs::File;
+//! use std::io::BufWriter;
+//! use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("pages.simidx");
+//! let mut options = BuildOptions::default();
+//! options.ids = IdKind::String;
+//! let mut builder = IndexBuilder::<u64>::new(options)?;
+//! builder.push_with_string(0x1234_5678_9abc_def0, "https://example.org/a")?;
+//! builder.push_with_string(0x1234_5678_9abc_def1, "https://example.org/b")?;
+//! builder.finish(BufWriter::new(File::create(&path)?))?;
+//!
+//! let index = Index::<u64, _>::open(&path)?;
+//! let mut searcher = index.searcher(); // one for each thread
+//! let mut names = Vec::new();
+//! for found in searcher.query(0x1234_5678_9abc_def0, index.max_distance())? {
+//!     index.for_each_id(found.fingerprint, |id| names.push(id.to_string()))?;
+//! }
+//! assert_eq!(names, ["https://example.org/a", "https://example.org/b"]);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where things are
+//!
+//! [`IndexBuilder`] makes a file from records, [`TableDesign`] says which tables it holds. [`Index`]
+//! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
+//! beforehand. The file format is specified in `format-spec.md`.
+//!
+//! # Features
+//!
+//! `mmap` maps files, `text` turns documents into fingerprints, `input` reads records from files, `cli`
+//! is the command-line program and needs all of them. Only `cli` is on by default; a library user writes
+//! `cargo add simidx --no-default-features --features mmap`.
+
+mod bound;
+mod build;
+mod codec;
+mod design;
+mod error;
+mod fingerprint;
+mod format;
+mod index;
+#[cfg(feature = "input")]
+pub mod input;
+#[cfg(feature = "text")]
+pub mod text;
+
+pub use build::{BuildOptions, BuildStage, BuildSummary, IndexBuilder};
+pub use codec::Codec;
+pub use design::{Coverage, MAX_DISTANCE, MAX_TABLE_COUNT, Permutation, Permuted, TableDesign};
+pub use error::{BuildError, Error, FormatClass, FormatError, InputError, Place, Result};
+pub use fingerprint::Fingerprint;
+pub use format::{FORMAT_VERSION, IdKind, MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
+pub use index::{
+    AnyIndex, Fingerprints, Id, Index, Match, QueryStats, Searcher, Storage, TableInfo,
+    VerifyReport, VerifyStage,
+};
