@@ -75,16 +75,18 @@ mod format;
 mod index;
 #[cfg(feature = "input")]
 pub mod input;
+mod summary;
 #[cfg(feature = "text")]
 pub mod text;
 
-pub use build::{BuildOptions, BuildStage, BuildSummary, IndexBuilder};
+pub use build::{BuildOptions, BuildStage, IndexBuilder};
 pub use codec::Codec;
 pub use design::{Coverage, MAX_DISTANCE, MAX_TABLE_COUNT, Permutation, Permuted, TableDesign};
 pub use error::{BuildError, Error, FormatClass, FormatError, InputError, Place, Result};
 pub use fingerprint::Fingerprint;
 pub use format::{FORMAT_VERSION, IdKind, MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
 pub use index::{
-    AnyIndex, Fingerprints, Id, Index, Match, QueryStats, Searcher, Storage, TableInfo,
-    VerifyReport, VerifyStage,
+    AnyIndex, Fingerprints, Id, Index, Match, QueryStats, Searcher, Storage, VerifyReport,
+    VerifyStage,
 };
+pub use summary::{Summary, TableSummary};

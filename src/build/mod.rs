@@ -15,6 +15,7 @@ use crate::format::{
     Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, MAX_BLOCK_SIZE, MAX_COUNT,
     MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, SECTION_ALIGNMENT,
 };
+use crate::summary::{Summary, TableSummary};
 use records::Records;
 use sections::SectionWriter;
 
@@ -48,20 +49,6 @@ impl<F> Default for BuildOptions<F> {
             pipeline: None,
         }
     }
-}
-
-/// What a finished build wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BuildSummary {
-    /// Records pushed.
-    pub record_count: u64,
-    /// Distinct fingerprints among them.
-    pub fingerprint_count: u64,
-    /// Tables written.
-    pub table_count: usize,
-    /// Bytes written.
-    pub file_len: u64,
 }
 
 /// A step of [`IndexBuilder::finish_with`], reported as it begins.
@@ -150,7 +137,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
     ///
     /// # Errors
     /// What `out` reports. Bytes written until then are no index.
-    pub fn finish<W: Write>(self, out: W) -> Result<BuildSummary> {
+    pub fn finish<W: Write>(self, out: W) -> Result<Summary<F>> {
         self.finish_with(out, |_| ())
     }
 
@@ -162,7 +149,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
         mut self,
         out: W,
         mut progress: impl FnMut(BuildStage),
-    ) -> Result<BuildSummary> {
+    ) -> Result<Summary<F>> {
         progress(BuildStage::SortRecords);
         self.records.sort();
         let record_count = self.records.len() as u64;
@@ -200,12 +187,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
             sections: file.take_records(),
         };
         let file_len = finish_file(file, &directory)?;
-        Ok(BuildSummary {
-            record_count,
-            fingerprint_count: directory.fingerprint_count,
-            table_count: directory.tables.len(),
-            file_len,
-        })
+        Ok(summary(&directory, file_len))
     }
 
     fn check_room(&self) -> Result<()> {
@@ -223,6 +205,28 @@ impl<F: Fingerprint> IndexBuilder<F> {
                 fingerprint_count,
             )?),
         }
+    }
+}
+
+/// The figures of a file with this directory.
+fn summary<F: Fingerprint>(directory: &Directory, file_len: u64) -> Summary<F> {
+    let tables = directory.tables.iter().enumerate();
+    Summary {
+        record_count: directory.record_count,
+        fingerprint_count: directory.fingerprint_count,
+        max_distance: directory.max_distance,
+        block_size: directory.block_size,
+        id_kind: directory.id_kind,
+        file_len,
+        tables: tables
+            .map(|(t, table)| TableSummary {
+                prefix_mask: F::from_u128(table.prefix_mask),
+                codec: table.codec,
+                block_count: table.block_count,
+                byte_len: directory.table_len(t),
+                code_lengths: table.code_lengths.clone(),
+            })
+            .collect(),
     }
 }
 

@@ -193,13 +193,9 @@ impl<'a> Block<'a> {
         let mut previous = previous_key;
         let mut ascending = true;
         let end = self.decode(&mut |value: F| {
-            ascending = previous.is_none_or(|p| p < value);
+            ascending &= previous.is_none_or(|p| p < value);
             previous = Some(value);
-            if ascending {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
+            ControlFlow::Continue(())
         })?;
         if !ascending {
             return Err(BlockError::NotAscending);

@@ -69,6 +69,15 @@ impl Directory {
         bytes
     }
 
+    /// Bytes that a table takes: its blocks, its keys and its record.
+    pub(crate) fn table_len(&self, table: usize) -> u64 {
+        let of_table = |section: &&SectionRecord| {
+            matches!(section.kind, Kind::Blocks | Kind::Keys) && usize::from(section.table) == table
+        };
+        let sections: u64 = self.sections.iter().filter(of_table).map(|s| s.len).sum();
+        sections + (TABLE_FIXED_LEN + self.tables[table].code_lengths.len()) as u64
+    }
+
     /// Reads a directory by the rules V6 to V9; `at` is its offset in the file.
     pub(crate) fn decode(
         bytes: &[u8],

@@ -18,11 +18,10 @@ pub use query::{Match, QueryStats, Searcher};
 pub use storage::Storage;
 pub use verify::{VerifyReport, VerifyStage};
 
-use crate::bound::bound_bits;
-use crate::codec::Codec;
 use crate::error::{BuildError, Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
+use crate::summary::Summary;
 use ids::Ids;
 use table::Table;
 
@@ -42,26 +41,6 @@ pub struct Index<F, D> {
     tables: Vec<Table<F>>,
     ids: Option<Ids>,
     pipeline: Option<String>,
-}
-
-/// Figures of one table of an index.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TableInfo<F> {
-    /// The fingerprint bits that form the prefix.
-    pub prefix_mask: F,
-    /// Number of those bits.
-    pub prefix_bits: u32,
-    /// Largest number of prefix bits that a probe flips.
-    pub flips: u32,
-    /// How the table is coded.
-    pub codec: Codec,
-    /// Number of blocks.
-    pub block_count: u64,
-    /// Bytes of blocks, keys and table record.
-    pub byte_len: u64,
-    /// Codeword length of each delta position, 0 for one that does not occur.
-    pub code_lengths: Vec<u8>,
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
@@ -122,20 +101,22 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         self.pipeline.as_deref()
     }
 
-    /// The bytes of the file.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.data.as_ref()
+    /// What holds the bytes of the file.
+    pub fn storage(&self) -> &D {
+        &self.data
     }
 
-    /// Figures of each table.
-    pub fn table_infos(&self) -> Vec<TableInfo<F>> {
-        self.tables.iter().map(Table::info).collect()
-    }
-
-    /// The fewest bits a fingerprint that any code for a random set of this size can have:
-    /// log2 of the number of such sets, divided by its size. 0 for an empty index.
-    pub fn bound_bits_per_fingerprint(&self) -> f64 {
-        bound_bits(F::WIDTH, self.fingerprint_count())
+    /// Parameters and sizes of the index and of each table.
+    pub fn summary(&self) -> Summary<F> {
+        Summary {
+            record_count: self.record_count(),
+            fingerprint_count: self.fingerprint_count(),
+            max_distance: self.max_distance(),
+            block_size: self.block_size(),
+            id_kind: self.id_kind(),
+            file_len: self.bytes().len() as u64,
+            tables: self.tables.iter().map(Table::summary).collect(),
+        }
     }
 
     /// A searcher of this index; make one for each thread.

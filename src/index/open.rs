@@ -163,8 +163,14 @@ impl<'a> Sections<'a> {
                     return Err(v15(message).at(record.offset));
                 }
             }
-            if kind == Kind::StringBytes && payload_len(record.len).is_none() {
-                return Err(v15("the length of the string ids".into()).at(record.offset));
+            let possible = match kind {
+                Kind::StringBytes => payload_len(record.len).is_some(),
+                Kind::Pipeline => (1..=MAX_PIPELINE_LEN as u64).contains(&record.len),
+                _ => true,
+            };
+            if !possible {
+                let message = format!("the length of the {} cannot be", kind.name());
+                return Err(v15(message).at(record.offset));
             }
         }
         if align(end, SECTION_ALIGNMENT) != Some(directory_offset) {
@@ -206,12 +212,9 @@ impl<'a> Sections<'a> {
         let Some(record) = self.find(Kind::Pipeline, 0) else {
             return Ok(None);
         };
-        let bytes = slice(file, record);
-        let text = std::str::from_utf8(bytes).ok();
-        let fits = (1..=MAX_PIPELINE_LEN).contains(&bytes.len());
-        match text.filter(|_| fits) {
-            Some(text) => Ok(Some(text.to_owned())),
-            None => Err(FormatError::damaged(19, "the pipeline is no text").at(record.offset)),
+        match std::str::from_utf8(slice(file, record)) {
+            Ok(text) => Ok(Some(text.to_owned())),
+            Err(_) => Err(FormatError::damaged(19, "the pipeline is no text").at(record.offset)),
         }
     }
 
@@ -245,7 +248,6 @@ fn tables<F: Fingerprint>(
         let missing = || FormatError::damaged(15, "a section is missing").in_table(number);
         let blocks = sections.find(Kind::Blocks, number).ok_or_else(missing)?;
         let keys = sections.find(Kind::Keys, number).ok_or_else(missing)?;
-        let record_len = directory.tables[number].code_lengths.len() as u64 + 32;
         tables.push(Table {
             number,
             codec: directory.tables[number].codec,
@@ -255,7 +257,7 @@ fn tables<F: Fingerprint>(
             blocks: range(blocks),
             block_size: directory.block_size as usize,
             block_counts: block_counts.clone().filter(|_| number == 0),
-            byte_len: blocks.len + keys.len + record_len,
+            byte_len: directory.table_len(number),
             checked: CheckedSet::new(directory.tables[number].block_count as usize),
         });
     }

@@ -74,6 +74,17 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Searcher<'a, F, D> {
     /// # Errors
     /// A damaged block among those that had to be read; then there is no answer.
     pub fn query(&mut self, fingerprint: F, distance: u32) -> Result<&[Match<F>]> {
+        let result = self.collect(fingerprint, distance);
+        if result.is_err() {
+            self.matches.clear();
+        }
+        result?;
+        self.matches.sort_unstable();
+        self.matches.dedup();
+        Ok(&self.matches)
+    }
+
+    fn collect(&mut self, fingerprint: F, distance: u32) -> Result<()> {
         self.matches.clear();
         self.stats = QueryStats::default();
         let whole = (Permuted(F::ZERO), Permuted(F::MAX));
@@ -86,9 +97,12 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Searcher<'a, F, D> {
                 self.probe(table, fingerprint, distance, range)?;
             }
         }
-        self.matches.sort_unstable();
-        self.matches.dedup();
-        Ok(&self.matches)
+        Ok(())
+    }
+
+    /// The answer to the last query; what an erroneous one had found is not an answer and is empty.
+    pub fn matches(&self) -> &[Match<F>] {
+        &self.matches
     }
 
     /// What the last query cost.

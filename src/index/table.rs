@@ -2,7 +2,6 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::TableInfo;
 use super::checked::CheckedSet;
 use crate::codec::Codec;
 use crate::codec::block::{Block, BlockError};
@@ -10,6 +9,7 @@ use crate::codec::huffman::Code;
 use crate::design::{Permutation, Permuted};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
+use crate::summary::TableSummary;
 
 /// Everything about a table but the bytes of its blocks.
 #[derive(Debug)]
@@ -39,11 +39,9 @@ pub(super) struct ValuePlace {
 }
 
 impl<F: Fingerprint> Table<F> {
-    pub(super) fn info(&self) -> TableInfo<F> {
-        TableInfo {
+    pub(super) fn summary(&self) -> TableSummary<F> {
+        TableSummary {
             prefix_mask: self.permutation.mask(),
-            prefix_bits: self.permutation.prefix_bits(),
-            flips: 0,
             codec: self.codec,
             block_count: self.keys.len() as u64,
             byte_len: self.byte_len,

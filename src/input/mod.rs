@@ -1,1 +1,127 @@
+//! Record readers: fingerprints or documents, streamed out of files in any of seven formats.
+//!
+//! [`open`] gives a [`RecordReader`] for a path. Files compressed with gzip or Zstandard, which it
+//! knows by their first bytes, are read through. Memory stays bounded by the longest record.
+//!
+//! A record that cannot be used is reported as [`Error::Input`](crate::Error::Input), after which
+//! the reader goes on with the next one; the caller decides whether to skip it. An
+//! [`Error::Io`](crate::Error::Io), which names its file, ends the reading.
 
+mod columns;
+mod detect;
+mod digits;
+mod files;
+mod format;
+mod id;
+mod jsonl;
+mod le;
+mod line_source;
+mod lines;
+mod source;
+
+pub use format::{Format, UnknownFormat};
+pub use id::RecordId;
+
+use std::path::Path;
+
+use crate::{Fingerprint, Place, Result};
+use source::Source;
+
+/// The greatest length of a document, and of a line that may hold one, in bytes.
+const MAX_DOCUMENT: u64 = 256 << 20;
+
+/// What a record is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content<F> {
+    /// A fingerprint, ready made.
+    Fingerprint(F),
+    /// A document, of which the fingerprint is still to be taken.
+    Text(String),
+}
+
+/// One record of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<F> {
+    /// The fingerprint or the document.
+    pub content: Content<F>,
+    /// What the input calls the record, where it calls it anything.
+    pub id: Option<RecordId>,
+}
+
+impl<F> Record<F> {
+    fn fingerprint(fingerprint: F, id: Option<RecordId>) -> Self {
+        Record {
+            content: Content::Fingerprint(fingerprint),
+            id,
+        }
+    }
+
+    fn text(text: String, id: Option<RecordId>) -> Self {
+        Record {
+            content: Content::Text(text),
+            id,
+        }
+    }
+}
+
+/// A stream of records.
+pub trait RecordReader<F> {
+    /// The next record; `None` after the last one and after an [`Error::Io`](crate::Error::Io).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Input`](crate::Error::Input) for a record that cannot be used, after which the
+    /// next call goes on behind it, and [`Error::Io`](crate::Error::Io) if reading fails.
+    fn next_record(&mut self) -> Option<Result<Record<F>>>;
+
+    /// The file and the place in it of the record, or error, returned last.
+    ///
+    /// Before the first record the place is line 0, offset 0 or the path as a whole.
+    fn place(&self) -> (&str, Place);
+}
+
+/// Opens a file, a directory or, as `-`, standard input.
+///
+/// Without a format it goes by the path, and failing that by the first 64 KiB: see [`Format`].
+/// It never takes text for documents on its own account, unless the path is a directory.
+///
+/// # Errors
+///
+/// [`Error::Io`](crate::Error::Io), naming the path, if it cannot be opened or its beginning not
+/// be read, or if it is a directory and the format is not [`Format::Files`].
+/// [`Error::Input`](crate::Error::Input) if the format cannot be told or does not suit.
+pub fn open<F: Fingerprint>(
+    path: &Path,
+    format: Option<Format>,
+) -> Result<Box<dyn RecordReader<F> + Send>> {
+    let format = match format {
+        Some(format) => Some(format),
+        None => detect::by_path::<F>(path)?,
+    };
+    if format == Some(Format::Files) {
+        return Ok(Box::new(files::FilesReader::open(path)?));
+    }
+    let mut source = Source::open(path)?;
+    let format = match format {
+        Some(format) => format,
+        None => detect::by_content::<F>(&mut source)?,
+    };
+    Ok(reader(source, format))
+}
+
+/// The reader of an open source in a format other than `Files`.
+fn reader<F: Fingerprint>(source: Source, format: Format) -> Box<dyn RecordReader<F> + Send> {
+    use columns::{ColumnsReader, IdColumn, Radix};
+    match format {
+        Format::Hex => Box::new(ColumnsReader::new(source, Radix::Hex, IdColumn::Optional)),
+        Format::Dec => Box::new(ColumnsReader::new(source, Radix::Dec, IdColumn::Optional)),
+        Format::Tsv => Box::new(ColumnsReader::new(source, Radix::Hex, IdColumn::Required)),
+        Format::Le => Box::new(le::LeReader::new(source)),
+        Format::Jsonl => Box::new(jsonl::JsonlReader::new(source)),
+        Format::Lines => Box::new(lines::LinesReader::new(source)),
+        Format::Files => Box::new(files::FilesReader::single(source)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! `simidx dump`: the fingerprints of a table, decoded, with their ids.
+
+use std::io::Write;
+
+use serde_json::json;
+use simidx::{Fingerprint, Id, IdKind, Index, Storage};
+
+use super::Answer;
+use super::failure::Failure;
+use super::index_file::{IndexArgs, with_index};
+use super::output::stdout;
+
+/// Arguments of `simidx dump`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// The table whose order is printed
+    #[arg(long, value_name = "T", default_value_t = 0)]
+    table: usize,
+    /// Print the permuted values as they lie in the table
+    #[arg(long)]
+    permuted: bool,
+    /// Print a JSON object for each fingerprint
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(args: Args) -> Answer {
+    let mut out = stdout();
+    with_index!(args.index.open()?, index => dump(&index, &args, &mut out)).map_err(|failure| {
+        match failure.is_broken_pipe() {
+            true => failure,
+            false => failure.about(args.index.index.display()),
+        }
+    })?;
+    out.flush()?;
+    Ok(true)
+}
+
+fn dump<F: Fingerprint>(
+    index: &Index<F, Storage>,
+    args: &Args,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut fingerprints = index.fingerprints(args.table)?;
+    while let Some(value) = fingerprints.next_permuted() {
+        let value = value?;
+        let shown = match args.permuted {
+            true => value.0,
+            false => fingerprints.invert(value),
+        }
+        .to_hex();
+        if args.json {
+            let mut ids = Vec::new();
+            fingerprints.for_each_id(|id| ids.push(id_to_json(id)))?;
+            writeln!(out, "{}", json!({ "fingerprint": shown, "ids": ids }))?;
+        } else if index.id_kind() == IdKind::None {
+            writeln!(out, "{shown}")?;
+        } else {
+            let mut result = Ok(());
+            fingerprints.for_each_id(|id| {
+                if result.is_ok() {
+                    result = writeln!(out, "{shown}\t{id}");
+                }
+            })?;
+            result?;
+        }
+    }
+    Ok(())
+}
+
+/// An id as JSON says it.
+pub(super) fn id_to_json(id: Id<'_>) -> serde_json::Value {
+    match id {
+        Id::Number(number) => number.into(),
+        Id::String(string) => string.into(),
+    }
+}

@@ -1,0 +1,53 @@
+//! `simidx fingerprint`: documents in, fingerprints out.
+
+use std::io::Write;
+
+use serde_json::json;
+use simidx::input::RecordId;
+use simidx::{Error, Fingerprint};
+
+use super::Answer;
+use super::index_file::with_width;
+use super::output::stdout;
+use super::progress::ProgressMode;
+use super::records::{self, InputArgs};
+
+/// Arguments of `simidx fingerprint`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    /// Print a JSON object for each document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
+    args.input.start_threads()?;
+    with_width!(args.input.width.as_str(), F => run_width::<F>(&args, mode))
+}
+
+fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    let mut out = stdout();
+    records::read::<F>(&args.input, &mode.counter("documents"), |record| {
+        if !record.is_document {
+            let message = "holds a fingerprint; this command reads documents";
+            return Err(record.origin.error(message).into());
+        }
+        let id = record.id.unwrap_or(RecordId::Number(record.position));
+        let fingerprint = record.fingerprint.to_hex();
+        let written = if args.json {
+            let id = match &id {
+                RecordId::Number(number) => json!(number),
+                RecordId::Text(text) => json!(text),
+            };
+            writeln!(out, "{}", json!({ "fingerprint": fingerprint, "id": id }))
+        } else {
+            writeln!(out, "{fingerprint}\t{id}")
+        };
+        written.map_err(Error::from)
+    })?;
+    out.flush()?;
+    Ok(true)
+}

@@ -1,0 +1,97 @@
+//! The command line: one file a subcommand, all of them on the library's public interface.
+
+mod bench;
+mod build;
+mod dump;
+mod failure;
+mod fingerprint;
+mod index_file;
+mod info;
+mod output;
+mod progress;
+mod query;
+mod records;
+mod report;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+use progress::ProgressMode;
+
+/// Exit code for "no match" and "damaged".
+const EXIT_NO: u8 = 1;
+
+/// Exit code for "could not run".
+const EXIT_FAILURE: u8 = 2;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "simidx",
+    version = version(),
+    about = "Exact near-duplicate search over simhash fingerprints, in a compressed index file",
+    after_help = "Exit codes: 0 done, match found, sound; 1 no match, damaged index; 2 could not run.",
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Progress bars on stderr
+    #[arg(long, global = true, value_enum, default_value_t = ProgressMode::Auto, value_name = "WHEN")]
+    progress: ProgressMode,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Build an index file from fingerprints or documents
+    Build(build::Args),
+    /// Find everything within a distance of fingerprints or documents
+    Query(query::Args),
+    /// Print the parameters and the compression of an index
+    Info(info::Args),
+    /// Check every byte of an index; exit code 0 if sound, 1 if damaged
+    Verify(verify::Args),
+    /// Print the fingerprints of an index, with their ids
+    Dump(dump::Args),
+    /// Measure the latency of queries
+    Bench(bench::Args),
+    /// Turn documents into fingerprints
+    Fingerprint(fingerprint::Args),
+}
+
+/// Crate version and the format versions read and written.
+fn version() -> &'static str {
+    const _: () = assert!(simidx::FORMAT_VERSION == 1, "say the new version below");
+    concat!(
+        env!("CARGO_PKG_VERSION"),
+        " (reads and writes file format version 1)"
+    )
+}
+
+/// Parses the arguments and runs the command.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mode = cli.progress;
+    let result = match cli.command {
+        Command::Build(args) => build::run(args, mode),
+        Command::Query(args) => query::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Verify(args) => verify::run(args, mode),
+        Command::Dump(args) => dump::run(args),
+        Command::Bench(args) => bench::run(args, mode),
+        Command::Fingerprint(args) => fingerprint::run(args, mode),
+    };
+    match result {
+        Ok(answer) => ExitCode::from(if answer { 0 } else { EXIT_NO }),
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("simidx: {failure}");
+            ExitCode::from(EXIT_FAILURE)
+        }
+    }
+}
+
+/// What a command comes to: `true` for yes or done, `false` for no match or damaged.
+type Answer = Result<bool, Failure>;

@@ -1,0 +1,227 @@
+//! `simidx query`: everything within a distance of fingerprints or documents.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use simidx::input::{self, Content, Format, RecordReader};
+use simidx::text::{Fingerprinter, Pipeline};
+use simidx::{Fingerprint, Index, QueryStats, Searcher, Storage};
+
+use super::Answer;
+use super::dump::id_to_json;
+use super::failure::Failure;
+use super::index_file::{IndexArgs, with_index};
+use super::output::stdout;
+use super::records::InputFormat;
+
+/// Arguments of `simidx query`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// Fingerprints to look for; read from stdin if there are none
+    #[arg(value_name = "FP", conflicts_with_all = ["text", "documents"])]
+    fingerprints: Vec<String>,
+    /// How fingerprints are written: hex, dec or, on stdin, le; with --documents the format of the file
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    input: InputFormat,
+    /// Largest distance; the default is the one that the index was built for, a larger one is exact
+    /// and slower
+    #[arg(short = 'k', long, value_name = "K")]
+    distance: Option<u32>,
+    /// Look for documents like this text, fingerprinted as those of the index
+    #[arg(long, value_name = "TEXT", conflicts_with = "documents")]
+    text: Option<String>,
+    /// Look for documents like those of this file, fingerprinted as those of the index
+    #[arg(long, value_name = "FILE")]
+    documents: Option<PathBuf>,
+    /// Tell what the queries cost: probes, blocks, candidates
+    #[arg(long)]
+    stats: bool,
+    /// Print a JSON object for each query
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(args: Args) -> Answer {
+    let index = args.index.open()?;
+    with_index!(&index, index => run_width(index, &args))
+}
+
+fn run_width<F: Fingerprint>(index: &Index<F, Storage>, args: &Args) -> Answer {
+    let mut run = Run {
+        index,
+        searcher: index.searcher(),
+        distance: args.distance.unwrap_or(index.max_distance()),
+        args,
+        out: stdout(),
+        total: QueryStats::default(),
+        queries: 0,
+        found: false,
+    };
+    if let Some(text) = &args.text {
+        let mut fingerprinter = fingerprinter(index, args)?;
+        run.query(fingerprinter.fingerprint(text))?;
+    } else if let Some(path) = &args.documents {
+        let reader = input::open::<F>(path, args.input.0)?;
+        run.query_reader(reader, Some(fingerprinter(index, args)?))?;
+    } else if args.fingerprints.is_empty() {
+        let format = args.input.0.unwrap_or(Format::Hex);
+        run.query_reader(input::open::<F>("-".as_ref(), Some(format))?, None)?;
+    } else {
+        for text in &args.fingerprints {
+            run.query(parse(text, args.input.0)?)?;
+        }
+    }
+    run.finish()
+}
+
+/// The text pipeline that the index records.
+fn fingerprinter<F: Fingerprint>(
+    index: &Index<F, Storage>,
+    args: &Args,
+) -> Result<Fingerprinter, Failure> {
+    let description = index.pipeline().ok_or_else(|| {
+        let message = "the index does not record how documents become fingerprints";
+        Failure::new(message).about(args.index.index.display())
+    })?;
+    Ok(Pipeline::parse(description)?.fingerprinter())
+}
+
+fn parse<F: Fingerprint>(text: &str, format: Option<Format>) -> Result<F, Failure> {
+    let parsed = match format {
+        None | Some(Format::Hex) => F::parse_hex(text),
+        Some(Format::Dec) => F::parse_dec(text),
+        Some(format) => {
+            let message = format!("--input {format}: arguments are hex or dec");
+            return Err(Failure::new(message));
+        }
+    };
+    parsed.ok_or_else(|| {
+        let form = match format {
+            Some(Format::Dec) => "decimal number",
+            _ => "hexadecimal number",
+        };
+        Failure::new(format!(
+            "{text:?} is not a {form} of at most {} bits",
+            F::WIDTH
+        ))
+    })
+}
+
+/// The state of a run over many queries.
+struct Run<'a, F, W> {
+    index: &'a Index<F, Storage>,
+    searcher: Searcher<'a, F, Storage>,
+    distance: u32,
+    args: &'a Args,
+    out: W,
+    total: QueryStats,
+    queries: u64,
+    found: bool,
+}
+
+impl<F: Fingerprint, W: Write> Run<'_, F, W> {
+    fn query_reader(
+        &mut self,
+        mut reader: Box<dyn RecordReader<F> + Send>,
+        mut fingerprinter: Option<Fingerprinter>,
+    ) -> Result<(), Failure> {
+        while let Some(record) = reader.next_record() {
+            let fingerprint = match (record?.content, &mut fingerprinter) {
+                (Content::Fingerprint(fingerprint), None) => fingerprint,
+                (Content::Text(text), Some(fingerprinter)) => fingerprinter.fingerprint(&text),
+                (content, _) => {
+                    let message = match content {
+                        Content::Text(_) => "a document; ask for documents with --documents",
+                        Content::Fingerprint(_) => "a fingerprint among the documents",
+                    };
+                    return Err(Failure::new(message).about(reader.place().0));
+                }
+            };
+            self.query(fingerprint)?;
+        }
+        Ok(())
+    }
+
+    fn query(&mut self, fingerprint: F) -> Result<(), Failure> {
+        let name = self.args.index.index.display();
+        let matches = self
+            .searcher
+            .query(fingerprint, self.distance)
+            .map_err(|error| Failure::from(error).about(&name))?
+            .len();
+        self.queries += 1;
+        self.total += self.searcher.stats();
+        self.found |= matches > 0;
+        let printed = if self.args.json {
+            self.print_json(fingerprint)
+        } else {
+            self.print_lines(fingerprint)
+        };
+        printed.map_err(|failure| match failure.is_broken_pipe() {
+            true => failure,
+            false => failure.about(name),
+        })
+    }
+
+    fn print_lines(&mut self, fingerprint: F) -> Result<(), Failure> {
+        let query = fingerprint.to_hex();
+        for found in self.searcher.matches() {
+            let line = format!(
+                "{query}\t{}\t{}",
+                found.fingerprint.to_hex(),
+                found.distance
+            );
+            let (mut ids, mut result) = (0u64, Ok(()));
+            let out = &mut self.out;
+            self.index.for_each_id(found.fingerprint, |id| {
+                ids += 1;
+                if result.is_ok() {
+                    result = writeln!(out, "{line}\t{id}");
+                }
+            })?;
+            result?;
+            if ids == 0 {
+                writeln!(self.out, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn print_json(&mut self, fingerprint: F) -> Result<(), Failure> {
+        let mut matches = Vec::with_capacity(self.searcher.matches().len());
+        for found in self.searcher.matches() {
+            let mut ids: Vec<Value> = Vec::new();
+            self.index
+                .for_each_id(found.fingerprint, |id| ids.push(id_to_json(id)))?;
+            matches.push(json!({
+                "fingerprint": found.fingerprint.to_hex(),
+                "distance": found.distance,
+                "ids": ids,
+            }));
+        }
+        let mut line = json!({ "query": fingerprint.to_hex(), "matches": matches });
+        if self.args.stats {
+            let stats = self.searcher.stats();
+            line["probes"] = stats.probes.into();
+            line["blocks"] = stats.blocks.into();
+            line["candidates"] = stats.candidates.into();
+        }
+        writeln!(self.out, "{line}")?;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Answer {
+        self.out.flush()?;
+        if self.args.stats && !self.args.json {
+            eprintln!(
+                "{} queries: {} probes, {} blocks, {} candidates",
+                self.queries, self.total.probes, self.total.blocks, self.total.candidates
+            );
+        }
+        Ok(self.found)
+    }
+}

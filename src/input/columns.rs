@@ -1,0 +1,159 @@
+//! Lines of a fingerprint and an id: the formats `hex`, `dec` and `tsv`.
+
+use super::digits;
+use super::id::RecordId;
+use super::line_source::LineSource;
+use super::source::Source;
+use super::{Record, RecordReader};
+use crate::{Fingerprint, Place, Result};
+
+/// The greatest length of a line in bytes: twice that of an id.
+const MAX_LINE: u64 = 128 << 10;
+
+/// The digits of the fingerprint column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Radix {
+    Hex,
+    Dec,
+}
+
+/// Whether a line may do without an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IdColumn {
+    Optional,
+    Required,
+}
+
+/// A reader of fingerprints with or without ids, one record a line.
+pub(super) struct ColumnsReader {
+    lines: LineSource,
+    radix: Radix,
+    ids: IdColumn,
+}
+
+impl ColumnsReader {
+    pub(super) fn new(source: Source, radix: Radix, ids: IdColumn) -> Self {
+        ColumnsReader {
+            lines: LineSource::new(source, MAX_LINE),
+            radix,
+            ids,
+        }
+    }
+
+    /// The record of the current line, or what is wrong with it.
+    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
+        let (digits, id) = match line.split_once('\t') {
+            Some((digits, id)) => (digits, Some(id)),
+            None => (line, None),
+        };
+        let fingerprint = match self.radix {
+            Radix::Hex => digits::hex(digits)?,
+            Radix::Dec => digits::dec(digits)?,
+        };
+        let id = match id {
+            Some(id) if id.contains('\t') => return Err("more than two columns".into()),
+            Some(id) => Some(RecordId::from_text(id)?),
+            None if self.ids == IdColumn::Required => return Err("no id column".into()),
+            None => None,
+        };
+        Ok(Record::fingerprint(fingerprint, id))
+    }
+}
+
+impl<F: Fingerprint> RecordReader<F> for ColumnsReader {
+    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+        match self.lines.advance() {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(e) => return Some(Err(e)),
+        }
+        let record = self.lines.text().and_then(|line| {
+            self.record(line)
+                .map_err(|message| self.lines.error(message))
+        });
+        Some(record)
+    }
+
+    fn place(&self) -> (&str, Place) {
+        (self.lines.name(), self.lines.place())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Read, fingerprint, read_all};
+    use crate::input::Format;
+
+    fn hex(bytes: &[u8]) -> Read<u64> {
+        read_all(bytes, Format::Hex)
+    }
+
+    #[test]
+    fn hexadecimal_lines_are_read() {
+        let expected = [
+            fingerprint(255, None),
+            fingerprint(1, Some("a b")),
+            fingerprint(2, None),
+        ];
+        assert_eq!(hex(b"00fF\n\n1\ta b\r\n2").records(), expected);
+    }
+
+    #[test]
+    fn decimal_lines_are_read() {
+        let read: Read<u32> = read_all(b"4294967295\n10\tx\n", Format::Dec);
+        assert_eq!(
+            read.records(),
+            [fingerprint(u32::MAX, None), fingerprint(10, Some("x"))]
+        );
+    }
+
+    #[test]
+    fn wide_fingerprints_are_read() {
+        let text = format!("{:x}\n{}", u128::MAX, 7);
+        let read: Read<u128> = read_all(text.as_bytes(), Format::Hex);
+        assert_eq!(
+            read.records(),
+            [fingerprint(u128::MAX, None), fingerprint(7, None)]
+        );
+    }
+
+    #[test]
+    fn bad_lines_are_reported_and_the_next_one_is_read() {
+        for (line, message) in [
+            (&b"xyz"[..], r#""xyz" is not a hexadecimal number"#),
+            (b" 1", r#"" 1" is not a hexadecimal number"#),
+            (b"1 \ta", r#""1 " is not a hexadecimal number"#),
+            (b"\ta", r#""" is not a hexadecimal number"#),
+            (
+                b"12345678901234567",
+                r#""12345678901234567" has 17 hexadecimal digits, at most 16 fit a 64-bit fingerprint"#,
+            ),
+            (b"1\t", "id is empty"),
+            (b"1\ta\tb", "more than two columns"),
+            (b"1\ta\x1b", "id holds a control character"),
+            (b"1\t\xff", "not valid UTF-8"),
+        ] {
+            let read = hex(&[b"1\n", line, b"\n2\n"].concat());
+            assert_eq!(read.errors(), [format!("in:2: {message}")]);
+            assert_eq!(read.records(), [fingerprint(1, None), fingerprint(2, None)]);
+        }
+    }
+
+    #[test]
+    fn long_ids_and_lines_are_refused() {
+        let line = format!("1\t{}\n", "x".repeat(70000));
+        let message = "in:1: id is 70000 bytes long, the limit is 65535";
+        assert_eq!(hex(line.as_bytes()).errors(), [message]);
+        let line = "1".repeat(200_000) + "\n1";
+        let read = hex(line.as_bytes());
+        assert_eq!(read.errors(), ["in:1: line is longer than 131072 bytes"]);
+        assert_eq!(read.records(), [fingerprint(1, None)]);
+    }
+
+    #[test]
+    fn tsv_lines_need_an_id() {
+        let read: Read<u64> = read_all(b"a\n\nb\tid\n", Format::Tsv);
+        assert_eq!(read.errors(), ["in:1: no id column"]);
+        assert_eq!(read.records(), [fingerprint(11, Some("id"))]);
+    }
+}

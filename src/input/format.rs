@@ -1,0 +1,117 @@
+//! The names of the input formats.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The format of an input.
+///
+/// In the formats made of lines, a carriage return before the end of a line and a byte order mark
+/// at the start of the input are passed over, and lines of white space alone are skipped.
+///
+/// Where no format is named, a directory is read as `files`; otherwise the extension decides, that
+/// before `.gz` or `.zst`: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`,
+/// `.jsonl`, `.ndjson`. Failing that, the content must be plainly `jsonl`, `hex` or `dec`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// A line for each fingerprint in hexadecimal digits, which may be followed by a tab and an id.
+    Hex,
+    /// The same with decimal digits.
+    Dec,
+    /// Fingerprints as little-endian words, without ids.
+    Le,
+    /// The same as `hex`, with an id on each line.
+    Tsv,
+    /// A JSON object on each line: `"text"`, or `"fingerprint"` as a string of hexadecimal digits
+    /// or an unsigned integer below 2^64, and maybe `"id"`. Other members are passed over.
+    Jsonl,
+    /// A document without id on each line.
+    Lines,
+    /// Each regular file is a document, its path the id. Directories are walked in the order of
+    /// file names, hidden files included; symbolic links are not followed.
+    Files,
+}
+
+impl Format {
+    /// All formats, in the order in which they are listed to users.
+    pub const ALL: [Format; 7] = [
+        Format::Hex,
+        Format::Dec,
+        Format::Le,
+        Format::Tsv,
+        Format::Jsonl,
+        Format::Lines,
+        Format::Files,
+    ];
+
+    /// The name by which users choose the format, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Hex => "hex",
+            Format::Dec => "dec",
+            Format::Le => "le",
+            Format::Tsv => "tsv",
+            Format::Jsonl => "jsonl",
+            Format::Lines => "lines",
+            Format::Files => "files",
+        }
+    }
+
+    /// Whether every record is a document. Those of `jsonl` may be either.
+    pub fn is_documents(self) -> bool {
+        matches!(self, Format::Lines | Format::Files)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let found = Format::ALL.into_iter().find(|format| format.name() == name);
+        found.ok_or_else(|| UnknownFormat(name.to_owned()))
+    }
+}
+
+/// A name that no input format has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no input format, those are hex, dec, le, tsv, jsonl, lines and files")]
+pub struct UnknownFormat(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        let error = "Hex".parse::<Format>().unwrap_err().to_string();
+        let all = "hex, dec, le, tsv, jsonl, lines and files";
+        assert_eq!(
+            error,
+            format!("\"Hex\" is no input format, those are {all}")
+        );
+        assert!("".parse::<Format>().is_err());
+    }
+
+    #[test]
+    fn only_lines_and_files_are_documents() {
+        let documents = Format::ALL
+            .into_iter()
+            .filter(|format| format.is_documents());
+        assert_eq!(
+            documents.collect::<Vec<_>>(),
+            [Format::Lines, Format::Files]
+        );
+    }
+}

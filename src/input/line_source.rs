@@ -1,0 +1,184 @@
+//! Lines of bounded length out of a byte source.
+
+use std::io::{self, BufRead, Read};
+
+use super::source::Source;
+use crate::{Error, Place};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A source read line by line into one buffer.
+pub(super) struct LineSource {
+    source: Source,
+    line: Vec<u8>,
+    number: u64,
+    /// Bytes that a line may have, its end not counted.
+    limit: u64,
+    failed: bool,
+}
+
+impl LineSource {
+    pub(super) fn new(source: Source, limit: u64) -> Self {
+        LineSource {
+            source,
+            line: Vec::new(),
+            number: 0,
+            limit,
+            failed: false,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    /// The line returned last.
+    pub(super) fn place(&self) -> Place {
+        Place::Line(self.number)
+    }
+
+    /// The error of a record on the line returned last.
+    pub(super) fn error(&self, message: impl Into<String>) -> Error {
+        self.source.input_error(self.place(), message)
+    }
+
+    /// Reads on to the next line that holds more than white space; false at the end.
+    ///
+    /// A line that is too long is passed over without being kept, and is an `Error::Input`.
+    pub(super) fn advance(&mut self) -> Result<bool, Error> {
+        while !self.failed {
+            match self.read_line() {
+                Ok(LineRead::Line) if self.line.trim_ascii().is_empty() => {}
+                Ok(LineRead::Line) => return Ok(true),
+                Ok(LineRead::TooLong) => {
+                    let limit = self.limit;
+                    return Err(self.error(format!("line is longer than {limit} bytes")));
+                }
+                Ok(LineRead::End) => return Ok(false),
+                Err(e) => {
+                    self.failed = true;
+                    return Err(self.source.io_error(e));
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The current line as text, without its end of LF or CR LF.
+    pub(super) fn text(&self) -> Result<&str, Error> {
+        std::str::from_utf8(&self.line).map_err(|_| self.error("not valid UTF-8"))
+    }
+
+    fn read_line(&mut self) -> io::Result<LineRead> {
+        self.line.clear();
+        let reader = self.source.reader();
+        let length = reader
+            .take(self.limit + 1)
+            .read_until(b'\n', &mut self.line)?;
+        if length == 0 {
+            return Ok(LineRead::End);
+        }
+        self.number += 1;
+        if self.line.ends_with(b"\n") {
+            self.line.pop();
+        } else if length as u64 > self.limit {
+            self.line.clear();
+            self.source.reader().skip_until(b'\n')?;
+            return Ok(LineRead::TooLong);
+        }
+        if self.line.ends_with(b"\r") {
+            self.line.pop();
+        }
+        if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
+            self.line.drain(..BYTE_ORDER_MARK.len());
+        }
+        Ok(LineRead::Line)
+    }
+}
+
+/// What reading one line came to.
+enum LineRead {
+    Line,
+    TooLong,
+    End,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::tests::{gzip, source};
+    use super::*;
+
+    /// Every line, or error, with its number.
+    fn lines(bytes: &[u8], limit: u64) -> Vec<(Place, String)> {
+        let mut lines = LineSource::new(source(bytes), limit);
+        let mut all = Vec::new();
+        loop {
+            let text = match lines.advance() {
+                Ok(false) => return all,
+                Ok(true) => lines.text().map_or_else(|e| e.to_string(), str::to_owned),
+                Err(e) => e.to_string(),
+            };
+            all.push((lines.place(), text));
+        }
+    }
+
+    fn numbered(expected: &[(u64, &str)]) -> Vec<(Place, String)> {
+        expected
+            .iter()
+            .map(|&(n, text)| (Place::Line(n), text.to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn both_line_ends_are_taken_off() {
+        assert_eq!(
+            lines(b"a\r\nb\nc\r", 9),
+            numbered(&[(1, "a"), (2, "b"), (3, "c")])
+        );
+    }
+
+    #[test]
+    fn blank_lines_are_skipped_and_counted() {
+        assert_eq!(
+            lines(b"\n \t\r\na\n\n\nb", 9),
+            numbered(&[(3, "a"), (6, "b")])
+        );
+        assert_eq!(lines(b"", 9), []);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over_at_the_start_only() {
+        let text = "\u{feff}a\n\u{feff}b";
+        assert_eq!(
+            lines(text.as_bytes(), 9),
+            numbered(&[(1, "a"), (2, "\u{feff}b")])
+        );
+    }
+
+    #[test]
+    fn a_line_too_long_is_skipped_to_its_end() {
+        let long = "in:1: line is longer than 4 bytes";
+        assert_eq!(
+            lines(b"12345\n1234\n", 4),
+            numbered(&[(1, long), (2, "1234")])
+        );
+        assert_eq!(lines(b"123456789", 4), numbered(&[(1, long)]));
+        assert_eq!(lines(b"1234", 4), numbered(&[(1, "1234")]));
+    }
+
+    #[test]
+    fn other_encodings_are_refused_line_by_line() {
+        let bad = "in:1: not valid UTF-8";
+        assert_eq!(lines(b"\xff\xfe\nok", 9), numbered(&[(1, bad), (2, "ok")]));
+    }
+
+    #[test]
+    fn a_failed_read_is_reported_once() {
+        let mut bytes = gzip(b"a\nb\n");
+        bytes.truncate(bytes.len() - 3);
+        let mut lines = LineSource::new(source(&bytes), 9);
+        let failed = std::iter::repeat_with(|| lines.advance()).find(|read| read.is_err());
+        assert!(matches!(failed, Some(Err(Error::Io(_)))));
+        assert!(matches!(lines.advance(), Ok(false)));
+    }
+}

@@ -1,0 +1,258 @@
+//! Byte sources: a file or standard input, decompressed on the way.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use zstd::stream::read::Decoder as ZstdDecoder;
+
+use crate::{Error, InputError, Place};
+
+/// Bytes read at a time, and kept decompressed.
+const BUFFER: usize = 64 << 10;
+
+/// Bytes looked at to know a compressed stream.
+const MAGIC: usize = 4;
+
+/// A named stream of bytes.
+pub(super) struct Source {
+    name: String,
+    reader: Box<dyn BufRead + Send>,
+}
+
+impl Source {
+    /// Opens a file, or standard input for `-`.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        if is_stdin(path) {
+            return Self::new("-".into(), io::stdin());
+        }
+        let name = printable(path);
+        let file = open_file(path).map_err(|e| io_error(&name, e))?;
+        Self::new(name, file)
+    }
+
+    /// A source of what `raw` holds, decompressed if it is a gzip or a Zstandard stream.
+    pub(super) fn new(name: String, raw: impl Read + Send + 'static) -> Result<Self, Error> {
+        match decompress(raw) {
+            Ok(reader) => Ok(Source { name, reader }),
+            Err(e) => Err(io_error(&name, e)),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn reader(&mut self) -> &mut (dyn BufRead + Send) {
+        &mut *self.reader
+    }
+
+    /// The first bytes, up to `limit` of them, which remain to be read.
+    pub(super) fn peek(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
+        let mut head = Vec::new();
+        let mut start = (&mut self.reader).take(limit);
+        start
+            .read_to_end(&mut head)
+            .map_err(|e| io_error(&self.name, e))?;
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = Box::new(Cursor::new(head.clone()).chain(rest));
+        Ok(head)
+    }
+
+    /// The error of a failed read from this source.
+    pub(super) fn io_error(&self, error: io::Error) -> Error {
+        io_error(&self.name, error)
+    }
+
+    /// The error of a record that cannot be used.
+    pub(super) fn input_error(&self, place: Place, message: impl Into<String>) -> Error {
+        input_error(&self.name, place, message)
+    }
+}
+
+/// Whether the path stands for standard input.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The path as messages show it: on one line, with anything unreadable escaped or replaced.
+pub(super) fn printable(path: &Path) -> String {
+    let mut name = String::new();
+    for c in path.to_string_lossy().chars() {
+        if c.is_control() {
+            name.extend(c.escape_default());
+        } else {
+            name.push(c);
+        }
+    }
+    name
+}
+
+/// An error of the system, with the name of the file in front.
+pub(super) fn io_error(name: &str, error: io::Error) -> Error {
+    Error::Io(io::Error::new(error.kind(), format!("{name}: {error}")))
+}
+
+/// An error in the named input.
+pub(super) fn input_error(name: &str, place: Place, message: impl Into<String>) -> Error {
+    Error::Input(InputError {
+        source: name.to_owned(),
+        place,
+        message: message.into(),
+    })
+}
+
+/// Opens anything but a directory, which some systems would open and only then refuse to read.
+fn open_file(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "is a directory",
+        ));
+    }
+    Ok(file)
+}
+
+fn decompress(mut raw: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
+    let mut head = Vec::with_capacity(MAGIC);
+    raw.by_ref().take(MAGIC as u64).read_to_end(&mut head)?;
+    let (gzip, zstd) = (is_gzip(&head), is_zstd(&head));
+    let raw = BufReader::with_capacity(BUFFER, Cursor::new(head).chain(raw));
+    Ok(if gzip {
+        Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw)))
+    } else if zstd {
+        Box::new(BufReader::with_capacity(
+            BUFFER,
+            ZstdDecoder::with_buffer(raw)?,
+        ))
+    } else {
+        Box::new(raw)
+    })
+}
+
+/// Whether a stream that starts so is a gzip one, be it cut off within the first bytes.
+///
+/// The method, always 8, and the reserved flags count too: fingerprints in `le` form may well
+/// start with the two bytes of the magic number.
+fn is_gzip(head: &[u8]) -> bool {
+    match head {
+        [0x1f, 0x8b] | [0x1f, 0x8b, 8] => true,
+        [0x1f, 0x8b, 8, flags] => flags & 0xe0 == 0,
+        _ => false,
+    }
+}
+
+/// Whether a stream that starts so is a Zstandard one, be it cut off within the first bytes.
+fn is_zstd(head: &[u8]) -> bool {
+    head.len() >= 2 && [0x28, 0xb5, 0x2f, 0xfd].starts_with(head)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    /// A source named `in` of these bytes.
+    pub(in crate::input) fn source(bytes: &[u8]) -> Source {
+        Source::new("in".into(), Cursor::new(bytes.to_vec())).unwrap()
+    }
+
+    pub(in crate::input) fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    pub(in crate::input) fn zstd(bytes: &[u8]) -> Vec<u8> {
+        zstd::stream::encode_all(bytes, 3).unwrap()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut source = source(bytes);
+        let mut all = Vec::new();
+        match source.reader().read_to_end(&mut all) {
+            Ok(_) => Ok(all),
+            Err(e) => Err(source.io_error(e)),
+        }
+    }
+
+    /// Numbers that compress to more than a few bytes.
+    fn sample() -> Vec<u8> {
+        (0u32..200_000)
+            .flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn compressed_streams_are_read_through() {
+        let sample = sample();
+        assert_eq!(read(&gzip(&sample)).unwrap(), sample);
+        assert_eq!(read(&zstd(&sample)).unwrap(), sample);
+        assert_eq!(read(&sample).unwrap(), sample);
+    }
+
+    #[test]
+    fn concatenated_streams_are_read_as_one() {
+        assert_eq!(
+            read(&[gzip(b"one "), gzip(b"two")].concat()).unwrap(),
+            b"one two"
+        );
+        assert_eq!(
+            read(&[zstd(b"one "), zstd(b"two")].concat()).unwrap(),
+            b"one two"
+        );
+    }
+
+    #[test]
+    fn truncated_streams_are_errors_that_name_the_file() {
+        for whole in [gzip(&sample()), zstd(&sample())] {
+            for length in [2, 3, 4, 5, whole.len() / 2, whole.len() - 1] {
+                let error = read(&whole[..length]).unwrap_err();
+                assert!(matches!(error, Error::Io(_)), "{error:?}");
+                assert!(error.to_string().starts_with("in: "), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_stream_is_an_error() {
+        let mut damaged = gzip(&sample());
+        let checksum = damaged.len() - 8;
+        damaged[checksum] ^= 1;
+        assert!(matches!(read(&damaged), Err(Error::Io(_))));
+        let trailing = [gzip(b"one"), b"garbage".to_vec()].concat();
+        assert!(matches!(read(&trailing), Err(Error::Io(_))));
+    }
+
+    #[test]
+    fn other_streams_are_left_alone() {
+        for plain in [
+            &b""[..],
+            b"\x1f",
+            b"\x1f\x8b\x07\x00",
+            b"\x1f\x8b\x08\xff",
+            b"(",
+            b"(\xb5/?",
+        ] {
+            assert_eq!(read(plain).unwrap(), plain);
+        }
+    }
+
+    #[test]
+    fn what_is_peeked_at_is_still_read() {
+        let mut source = source(b"abcdef");
+        assert_eq!(source.peek(4).unwrap(), b"abcd");
+        let mut all = Vec::new();
+        source.reader().read_to_end(&mut all).unwrap();
+        assert_eq!(all, b"abcdef");
+    }
+
+    #[test]
+    fn names_fit_on_a_line() {
+        assert_eq!(printable(Path::new("a\nb é")), "a\\nb é");
+    }
+}

@@ -1,0 +1,184 @@
+//! Opening, detection and every reader together.
+
+use super::source::tests::{gzip, source, zstd};
+use super::*;
+use crate::Error;
+use proptest::prelude::*;
+use std::fs::write;
+
+/// Everything that a reader gave.
+pub(super) struct Read<F>(Vec<Result<Record<F>, String>>);
+
+impl<F: Fingerprint> Read<F> {
+    pub(super) fn records(&self) -> Vec<Record<F>> {
+        self.0.iter().flatten().cloned().collect()
+    }
+
+    pub(super) fn errors(&self) -> Vec<String> {
+        self.0
+            .iter()
+            .filter_map(|record| record.as_ref().err().cloned())
+            .collect()
+    }
+}
+
+pub(super) fn drain<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Read<F> {
+    let records = std::iter::from_fn(|| reader.next_record());
+    Read(
+        records
+            .map(|record| record.map_err(|e| e.to_string()))
+            .collect(),
+    )
+}
+
+/// All records of bytes in a format, from a source named `in`.
+pub(super) fn read_all<F: Fingerprint>(bytes: &[u8], format: Format) -> Read<F> {
+    drain(&mut *reader(source(bytes), format))
+}
+
+pub(super) fn fingerprint<F>(fingerprint: F, id: Option<&str>) -> Record<F> {
+    Record::fingerprint(fingerprint, id.map(|id| RecordId::Text(id.to_owned())))
+}
+
+pub(super) fn document<F>(text: &str, id: Option<&str>) -> Record<F> {
+    Record::text(text.to_owned(), id.map(|id| RecordId::Text(id.to_owned())))
+}
+
+/// Writes a file and opens it as 64-bit records.
+fn open_bytes(
+    name: &str,
+    bytes: &[u8],
+    format: Option<Format>,
+) -> Result<Box<dyn RecordReader<u64> + Send>, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    write(&path, bytes).unwrap();
+    open(&path, format).map_err(|e| e.to_string())
+}
+
+#[test]
+fn the_content_decides_where_the_name_does_not() {
+    let mut reader = open_bytes("x.txt", b"1f\n2\tid\n", None).unwrap();
+    let expected = [fingerprint(31, None), fingerprint(2, Some("id"))];
+    assert_eq!(drain(&mut *reader).records(), expected);
+    let mut reader = open_bytes("x", &gzip(b"{\"text\":\"a\"}"), None).unwrap();
+    assert_eq!(drain(&mut *reader).records(), [document("a", None)]);
+}
+
+#[test]
+fn content_longer_than_what_is_looked_at_is_read_in_full() {
+    let text = "00000000000000ff\n".repeat(20_000);
+    for bytes in [text.clone().into_bytes(), zstd(text.as_bytes())] {
+        let mut reader = open_bytes("x", &bytes, None).unwrap();
+        assert_eq!(
+            drain(&mut *reader).records(),
+            vec![fingerprint(255, None); 20_000]
+        );
+    }
+}
+
+#[test]
+fn plain_text_is_never_taken_for_documents() {
+    let error = open_bytes("x.txt", b"some text\n", None).err().unwrap();
+    assert!(
+        error.ends_with("x.txt: cannot tell the format, name it with --input"),
+        "{error}"
+    );
+    let mut reader = open_bytes("x.txt", b"some text\n", Some(Format::Lines)).unwrap();
+    assert_eq!(drain(&mut *reader).records(), [document("some text", None)]);
+}
+
+#[test]
+fn a_named_format_overrides_the_extension() {
+    let mut reader = open_bytes("x.hex", b"10\n", Some(Format::Dec)).unwrap();
+    assert_eq!(drain(&mut *reader).records(), [fingerprint(10, None)]);
+}
+
+#[test]
+fn what_cannot_be_opened_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = dir.path().join("missing.hex");
+    for format in [None, Some(Format::Hex), Some(Format::Files)] {
+        let error = open::<u64>(&missing, format).err().unwrap();
+        let start = format!("{}: ", missing.display());
+        assert!(matches!(&error, Error::Io(e) if e.kind() == std::io::ErrorKind::NotFound));
+        assert!(error.to_string().starts_with(&start), "{error}");
+    }
+    let error = open::<u64>(dir.path(), Some(Format::Hex)).err().unwrap();
+    assert!(matches!(error, Error::Io(_)));
+    assert_eq!(
+        error.to_string(),
+        format!("{}: is a directory", dir.path().display())
+    );
+}
+
+#[test]
+fn a_truncated_stream_is_an_error_of_the_file() {
+    let text: String = (0..50_000u64)
+        .map(|i| format!("{:x}\n", i.wrapping_mul(0x9e37_79b9_7f4a)))
+        .collect();
+    let whole = gzip(text.as_bytes());
+    let mut reader = open_bytes("x.hex.gz", &whole[..whole.len() / 2], None).unwrap();
+    let read = drain(&mut *reader);
+    assert!(read.records().len() > 1000);
+    let [error] = &read.errors()[..] else {
+        panic!("{:?}", read.errors())
+    };
+    assert!(error.contains("x.hex.gz: "), "{error}");
+    assert!(reader.next_record().is_none());
+}
+
+#[test]
+fn the_place_is_that_of_the_record_returned_last() {
+    let mut lines = reader::<u64>(source(b"1\n\n2\n"), Format::Hex);
+    assert_eq!(lines.place(), ("in", Place::Line(0)));
+    lines.next_record().unwrap().unwrap();
+    lines.next_record().unwrap().unwrap();
+    assert_eq!(lines.place(), ("in", Place::Line(3)));
+    let files = reader::<u64>(source(b""), Format::Files);
+    assert_eq!(files.place(), ("in", Place::File));
+}
+
+/// Reads bytes in every format to the end, where every reader must stay.
+fn exercise<F: Fingerprint>(bytes: &[u8]) -> Result<(), TestCaseError> {
+    for format in Format::ALL {
+        let mut reader = reader::<F>(source(bytes), format);
+        while let Some(record) = reader.next_record() {
+            if matches!(record, Err(Error::Io(_))) {
+                break;
+            }
+        }
+        prop_assert!(reader.next_record().is_none(), "{format}");
+    }
+    let _ = detect::by_content::<F>(&mut source(bytes));
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(
+        head in prop::sample::select(vec![&b""[..], b"{\"id\":", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd"]),
+        tail in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let bytes = [head, &tail].concat();
+        exercise::<u32>(&bytes)?;
+        exercise::<u128>(&bytes)?;
+    }
+
+    #[test]
+    fn no_text_makes_a_reader_panic(text in "([0-9a-f{}:\",\t\r\n é]|\"id\"|\"text\"|\"fingerprint\"){0,40}") {
+        exercise::<u64>(text.as_bytes())?;
+    }
+
+    #[test]
+    fn what_is_written_is_read_back(values in prop::collection::vec(any::<u64>(), 0..50)) {
+        let expected: Vec<_> = values.iter().map(|&value| fingerprint(value, None)).collect();
+        let hex: String = values.iter().map(|value| value.to_hex() + "\n").collect();
+        let dec: String = values.iter().map(|value| format!("{value}\n")).collect();
+        let le: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        for (bytes, format) in [(hex.as_bytes(), Format::Hex), (dec.as_bytes(), Format::Dec), (&le, Format::Le)] {
+            prop_assert_eq!(&read_all::<u64>(bytes, format).records(), &expected);
+            prop_assert_eq!(&read_all::<u64>(&gzip(bytes), format).records(), &expected);
+        }
+    }
+}

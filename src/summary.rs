@@ -1,0 +1,86 @@
+//! What an index is, in figures: the same from the builder that wrote it and the reader that opened it.
+
+use crate::bound::bound_bits;
+use crate::codec::Codec;
+use crate::fingerprint::Fingerprint;
+use crate::format::IdKind;
+
+/// Parameters and sizes of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary<F> {
+    /// Number of records that went into the index.
+    pub record_count: u64,
+    /// Number of distinct fingerprints among them.
+    pub fingerprint_count: u64,
+    /// The largest distance that the tables answer completely, k.
+    pub max_distance: u32,
+    /// Bytes of a block.
+    pub block_size: u32,
+    /// What the ids are.
+    pub id_kind: IdKind,
+    /// Bytes of the file.
+    pub file_len: u64,
+    /// Figures of each table.
+    pub tables: Vec<TableSummary<F>>,
+}
+
+/// Parameters and sizes of one table of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableSummary<F> {
+    /// The fingerprint bits that form the prefix.
+    pub prefix_mask: F,
+    /// How the table is coded.
+    pub codec: Codec,
+    /// Number of blocks.
+    pub block_count: u64,
+    /// Bytes of blocks, keys and table record.
+    pub byte_len: u64,
+    /// Codeword length of each delta position, 0 for one that does not occur.
+    pub code_lengths: Vec<u8>,
+}
+
+impl<F: Fingerprint> Summary<F> {
+    /// Bytes of the distinct fingerprints as plain numbers.
+    pub fn raw_len(&self) -> u64 {
+        self.fingerprint_count * F::BYTES as u64
+    }
+
+    /// Bits a fingerprint of the whole file; 0 for an empty index.
+    pub fn bits_per_fingerprint(&self) -> f64 {
+        self.per_fingerprint(self.file_len)
+    }
+
+    /// The mean over the tables of their bits a fingerprint; 0 for an empty index.
+    pub fn bits_per_fingerprint_per_table(&self) -> f64 {
+        let bytes = self.tables.iter().map(|table| table.byte_len).sum();
+        self.per_fingerprint(bytes) / self.tables.len().max(1) as f64
+    }
+
+    /// The fewest bits a fingerprint that any code for a random set of this size can have in one table:
+    /// log2 of the number of such sets, divided by its size. 0 for an empty index.
+    pub fn bound_bits_per_fingerprint(&self) -> f64 {
+        bound_bits(F::WIDTH, self.fingerprint_count)
+    }
+
+    /// Bytes as bits a fingerprint; 0 for an empty index.
+    pub fn per_fingerprint(&self, bytes: u64) -> f64 {
+        match self.fingerprint_count {
+            0 => 0.0,
+            count => bytes as f64 * 8.0 / count as f64,
+        }
+    }
+}
+
+impl<F: Fingerprint> TableSummary<F> {
+    /// Number of bits in the prefix, p.
+    pub fn prefix_bits(&self) -> u32 {
+        self.prefix_mask.count_ones()
+    }
+
+    /// Largest number of prefix bits that a probe flips; 0 in this version.
+    pub fn flips(&self) -> u32 {
+        0
+    }
+}
