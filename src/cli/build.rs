@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::index_file::with_width;
 use super::output::Output;
 use super::progress::ProgressMode;
-use super::records::{self, Fingerprinted, InputArgs};
+use super::records::{self, Fingerprinted, InputArgs, Refusal};
 use super::report::Report;
 
 /// Arguments of `simidx build`.
@@ -162,7 +162,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         }
     }
 
-    fn push(&mut self, record: Fingerprinted<F>) -> Result<(), Error> {
+    fn push(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
         if self.open.is_none() {
             let kind = self.id_kind(Some(&record));
             self.open = Some(self.open(kind, record.is_document)?);
@@ -186,38 +186,48 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
 }
 
 impl<F: Fingerprint> Open<F> {
-    fn push(&mut self, record: Fingerprinted<F>, automatic: bool) -> Result<(), Error> {
+    fn push(&mut self, record: Fingerprinted<F>, automatic: bool) -> Result<(), Refusal> {
         if record.is_document != self.documents {
             let message = "a document among fingerprints, or a fingerprint among documents";
-            return Err(record.origin.error(message).into());
+            return Err(Refusal::record(message));
+        }
+        if self.ids == IdKind::None && automatic && record.id.is_some() {
+            let message = "has an id, but the first record had none; say --ids";
+            return Err(Refusal::record(message));
         }
         let fingerprint = record.fingerprint;
-        match (self.ids, record.id) {
-            (IdKind::None, Some(_)) if automatic => {
-                let message = "has an id, but the first record had none; say --ids";
-                Err(record.origin.error(message).into())
+        match self.ids {
+            IdKind::None => self.builder.push(fingerprint)?,
+            IdKind::Number => {
+                let id = number_id(&record)?;
+                self.builder.push_with_number(fingerprint, id)?;
             }
-            (IdKind::None, _) => self.builder.push(fingerprint),
-            (IdKind::Number, None) => self.builder.push_with_number(fingerprint, record.position),
-            (IdKind::Number, Some(RecordId::Number(id))) => {
-                self.builder.push_with_number(fingerprint, id)
+            IdKind::String => {
+                let id = string_id(record)?;
+                self.builder.push_with_string(fingerprint, &id)?;
             }
-            (IdKind::Number, Some(RecordId::Text(id))) => match u64::parse_dec(&id) {
-                Some(id) => self.builder.push_with_number(fingerprint, id),
-                None => {
-                    let message = format!("the id {id:?} is not a number below 2^64");
-                    Err(record.origin.error(message).into())
-                }
-            },
-            (IdKind::String, Some(id)) => {
-                self.builder.push_with_string(fingerprint, &id.to_string())
-            }
-            (IdKind::String, None) if record.is_document => {
-                let id = record.position.to_string();
-                self.builder.push_with_string(fingerprint, &id)
-            }
-            (IdKind::String, None) => Err(record.origin.error("has no id").into()),
         }
+        Ok(())
+    }
+}
+
+/// The id of a record as a number: its position where it has none.
+fn number_id<F>(record: &Fingerprinted<F>) -> Result<u64, Refusal> {
+    match &record.id {
+        None => Ok(record.position),
+        Some(RecordId::Number(id)) => Ok(*id),
+        Some(RecordId::Text(id)) => u64::parse_dec(id)
+            .ok_or_else(|| Refusal::record(format!("the id {id:?} is not a number below 2^64"))),
+    }
+}
+
+/// The id of a record as a string: the position of a document that has none.
+fn string_id<F>(record: Fingerprinted<F>) -> Result<String, Refusal> {
+    match record.id {
+        Some(RecordId::Text(id)) => Ok(id),
+        Some(RecordId::Number(id)) => Ok(id.to_string()),
+        None if record.is_document => Ok(record.position.to_string()),
+        None => Err(Refusal::record("has no id")),
     }
 }
 

@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use serde_json::json;
+use simidx::Fingerprint;
 use simidx::input::RecordId;
-use simidx::{Error, Fingerprint};
 
 use super::Answer;
 use super::index_file::with_width;
 use super::output::stdout;
 use super::progress::ProgressMode;
-use super::records::{self, InputArgs};
+use super::records::{self, InputArgs, Refusal};
 
 /// Arguments of `simidx fingerprint`.
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     records::read::<F>(&args.input, &mode.counter("documents"), |record| {
         if !record.is_document {
             let message = "holds a fingerprint; this command reads documents";
-            return Err(record.origin.error(message).into());
+            return Err(Refusal::record(message));
         }
         let id = record.id.unwrap_or(RecordId::Number(record.position));
         let fingerprint = record.fingerprint.to_hex();
@@ -46,7 +46,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         } else {
             writeln!(out, "{fingerprint}\t{id}")
         };
-        written.map_err(Error::from)
+        Ok(written?)
     })?;
     out.flush()?;
     Ok(true)

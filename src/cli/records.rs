@@ -6,7 +6,7 @@ use std::str::FromStr;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use simidx::input::{self, Content, Format, Record, RecordId, RecordReader};
-use simidx::text::{Features, Pipeline};
+use simidx::text::{Features, Fingerprinter, Pipeline};
 use simidx::{Error, Fingerprint, InputError, Place};
 
 use super::failure::Failure;
@@ -97,25 +97,32 @@ pub(super) struct Fingerprinted<F> {
     /// Number of the record among all that were read, from 0.
     pub(super) position: u64,
     pub(super) is_document: bool,
-    /// Where the record stands, for messages.
-    pub(super) origin: Origin,
 }
 
-/// The source and the place of a record.
-#[derive(Debug, Clone)]
-pub(super) struct Origin {
-    source: std::sync::Arc<str>,
-    place: Place,
+/// Why a command does not take a record.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The record is at fault, for this reason; `--on-error` decides.
+    Record(String),
+    /// The command cannot go on.
+    Fatal(Error),
 }
 
-impl Origin {
-    /// An error about this record.
-    pub(super) fn error(&self, message: impl Into<String>) -> InputError {
-        InputError {
-            source: self.source.to_string(),
-            place: self.place,
-            message: message.into(),
-        }
+impl Refusal {
+    pub(super) fn record(message: impl Into<String>) -> Self {
+        Refusal::Record(message.into())
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::Fatal(error)
+    }
+}
+
+impl From<std::io::Error> for Refusal {
+    fn from(error: std::io::Error) -> Self {
+        Refusal::Fatal(error.into())
     }
 }
 
@@ -128,18 +135,14 @@ pub(super) struct ReadCounts {
     pub(super) skipped: u64,
 }
 
-/// A record as it was read.
-type Raw<F> = (Record<F>, Origin, u64);
-
-/// Reads all inputs and hands each record with its fingerprint to `sink`, in order. An
-/// [`InputError`] of the sink is treated like one of the input: by `--on-error`.
+/// Reads all inputs and hands each record with its fingerprint to `sink`, in order.
 ///
 /// # Errors
 /// An input that cannot be read, or a record that cannot be used and is not to be skipped.
 pub(super) fn read<F: Fingerprint>(
     args: &InputArgs,
     bar: &ProgressBar,
-    mut sink: impl FnMut(Fingerprinted<F>) -> Result<(), Error>,
+    mut sink: impl FnMut(Fingerprinted<F>) -> Result<(), Refusal>,
 ) -> Result<ReadCounts, Failure> {
     let mut run = Run {
         pipeline: Pipeline::new(args.features),
@@ -150,7 +153,12 @@ pub(super) fn read<F: Fingerprint>(
     bar.set_message("reading");
     for path in args.paths() {
         let mut reader = input::open::<F>(&path, args.input.0)?;
-        while run.batch(reader.as_mut(), &mut sink)? {
+        loop {
+            let batch = run.read_batch(reader.as_mut())?;
+            if batch.is_empty() {
+                break;
+            }
+            run.hand_on(batch, &mut sink)?;
             bar.set_position(run.next_position);
         }
     }
@@ -161,6 +169,59 @@ pub(super) fn read<F: Fingerprint>(
     Ok(run.counts)
 }
 
+/// Records that are fingerprinted together, with their places.
+struct Batch<F> {
+    sources: Vec<String>,
+    /// Record, number of its source in `sources`, place in it.
+    records: Vec<(Record<F>, usize, Place)>,
+    text_len: usize,
+}
+
+impl<F: Fingerprint> Batch<F> {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.records.len() >= BATCH_RECORDS || self.text_len >= BATCH_TEXT_LEN
+    }
+
+    fn push(&mut self, record: Record<F>, (source, place): (&str, Place)) {
+        if self.sources.last().is_none_or(|last| last != source) {
+            self.sources.push(source.to_owned());
+        }
+        if let Content::Text(text) = &record.content {
+            self.text_len += text.len();
+        }
+        self.records.push((record, self.sources.len() - 1, place));
+    }
+
+    /// The fingerprint of each record, in order; texts are worked on in parallel.
+    fn fingerprints(&self, pipeline: &Pipeline) -> Vec<F> {
+        if self.text_len == 0 {
+            let records = self.records.iter();
+            let mut fingerprinter = pipeline.fingerprinter();
+            return records
+                .map(|(record, ..)| fingerprint(&mut fingerprinter, record))
+                .collect();
+        }
+        self.records
+            .par_iter()
+            .map_init(
+                || pipeline.fingerprinter(),
+                |f, (record, ..)| fingerprint(f, record),
+            )
+            .collect()
+    }
+}
+
+fn fingerprint<F: Fingerprint>(fingerprinter: &mut Fingerprinter, record: &Record<F>) -> F {
+    match &record.content {
+        Content::Fingerprint(fingerprint) => *fingerprint,
+        Content::Text(text) => fingerprinter.fingerprint(text),
+    }
+}
+
 struct Run {
     pipeline: Pipeline,
     on_error: OnError,
@@ -169,84 +230,62 @@ struct Run {
 }
 
 impl Run {
-    /// Reads, fingerprints and hands on one batch; whether the reader may have more.
-    fn batch<F: Fingerprint>(
-        &mut self,
-        reader: &mut dyn RecordReader<F>,
-        sink: &mut impl FnMut(Fingerprinted<F>) -> Result<(), Error>,
-    ) -> Result<bool, Failure> {
-        let (batch, more) = self.read_batch(reader)?;
-        let pipeline = &self.pipeline;
-        let done: Vec<Fingerprinted<F>> = batch
-            .into_par_iter()
-            .map_init(|| pipeline.fingerprinter(), |f, raw| fingerprinted(f, raw))
-            .collect();
-        for record in done {
-            match sink(record) {
-                Ok(()) => self.counts.records += 1,
-                Err(error) => self.skip_or_fail(error)?,
-            }
-        }
-        Ok(more)
-    }
-
+    /// The next records of a reader; none at its end.
     fn read_batch<F: Fingerprint>(
         &mut self,
         reader: &mut dyn RecordReader<F>,
-    ) -> Result<(Vec<Raw<F>>, bool), Failure> {
-        let (mut batch, mut text_len) = (Vec::new(), 0);
-        let mut source: std::sync::Arc<str> = "".into();
-        while batch.len() < BATCH_RECORDS && text_len < BATCH_TEXT_LEN {
+    ) -> Result<Batch<F>, Failure> {
+        let mut batch = Batch {
+            sources: Vec::new(),
+            records: Vec::with_capacity(BATCH_RECORDS),
+            text_len: 0,
+        };
+        while !batch.is_full() {
             match reader.next_record() {
-                None => return Ok((batch, false)),
-                Some(Err(error)) => self.skip_or_fail(error)?,
-                Some(Ok(record)) => {
-                    let (name, place) = reader.place();
-                    if *source != *name {
-                        source = name.into();
-                    }
-                    if let Content::Text(text) = &record.content {
-                        text_len += text.len();
-                    }
-                    let origin = Origin {
-                        source: source.clone(),
-                        place,
-                    };
-                    batch.push((record, origin, self.next_position));
-                    self.next_position += 1;
-                }
+                None => break,
+                Some(Ok(record)) => batch.push(record, reader.place()),
+                Some(Err(Error::Input(error))) => self.skip_or_fail(error)?,
+                Some(Err(error)) => return Err(error.into()),
             }
         }
-        Ok((batch, true))
+        Ok(batch)
     }
 
-    fn skip_or_fail(&mut self, error: Error) -> Result<(), Failure> {
-        match (self.on_error, error) {
-            (OnError::Skip, Error::Input(error)) => {
-                self.counts.skipped += 1;
-                if self.counts.skipped <= SHOWN_SKIPS {
-                    eprintln!("simidx: skipped: {error}");
-                }
-                Ok(())
+    fn hand_on<F: Fingerprint>(
+        &mut self,
+        batch: Batch<F>,
+        sink: &mut impl FnMut(Fingerprinted<F>) -> Result<(), Refusal>,
+    ) -> Result<(), Failure> {
+        let fingerprints = batch.fingerprints(&self.pipeline);
+        for (fingerprint, (record, source, place)) in fingerprints.into_iter().zip(batch.records) {
+            let result = sink(Fingerprinted {
+                fingerprint,
+                is_document: matches!(record.content, Content::Text(_)),
+                id: record.id,
+                position: self.next_position,
+            });
+            self.next_position += 1;
+            match result {
+                Ok(()) => self.counts.records += 1,
+                Err(Refusal::Fatal(error)) => return Err(error.into()),
+                Err(Refusal::Record(message)) => self.skip_or_fail(InputError {
+                    source: batch.sources[source].clone(),
+                    place,
+                    message,
+                })?,
             }
-            (_, error) => Err(error.into()),
         }
+        Ok(())
     }
-}
 
-fn fingerprinted<F: Fingerprint>(
-    fingerprinter: &mut simidx::text::Fingerprinter,
-    (record, origin, position): Raw<F>,
-) -> Fingerprinted<F> {
-    let (fingerprint, is_document) = match record.content {
-        Content::Fingerprint(fingerprint) => (fingerprint, false),
-        Content::Text(text) => (fingerprinter.fingerprint(&text), true),
-    };
-    Fingerprinted {
-        fingerprint,
-        id: record.id,
-        position,
-        is_document,
-        origin,
+    fn skip_or_fail(&mut self, error: InputError) -> Result<(), Failure> {
+        if self.on_error == OnError::Stop {
+            return Err(error.into());
+        }
+        self.counts.skipped += 1;
+        if self.counts.skipped <= SHOWN_SKIPS {
+            eprintln!("simidx: skipped: {error}");
+        }
+        Ok(())
     }
 }

@@ -11,11 +11,13 @@ pub(crate) const WINDOW_BITS: u32 = 57;
 /// Appends bits to a byte vector; the first bit written is the top bit of the first byte.
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
+    /// The stream, and zeros behind it.
     bytes: Vec<u8>,
-    /// Bits not yet in `bytes`, at the bottom.
-    pending: u64,
-    pending_bits: u32,
+    len_bits: usize,
 }
+
+/// Bytes that one write may touch.
+const WORD_LEN: usize = 8;
 
 impl BitWriter {
     pub(crate) fn new() -> Self {
@@ -24,21 +26,32 @@ impl BitWriter {
 
     /// Bits written so far.
     pub(crate) fn len_bits(&self) -> usize {
-        self.bytes.len() * 8 + self.pending_bits as usize
+        self.len_bits
     }
 
     /// Writes the low `bits` bits of `value`, at most [`MAX_WRITE_BITS`]; higher ones must be 0.
     #[inline]
     pub(crate) fn write(&mut self, value: u64, bits: u32) {
         debug_assert!(bits <= MAX_WRITE_BITS && (value >> bits) == 0);
-        self.pending = (self.pending << bits) | value;
-        self.pending_bits += bits;
-        let whole = self.pending_bits / 8;
-        let top = self.pending << ((64 - self.pending_bits) % 64);
-        self.bytes
-            .extend_from_slice(&top.to_be_bytes()[..whole as usize]);
-        self.pending_bits %= 8;
-        self.pending &= (1 << self.pending_bits) - 1;
+        let start = self.len_bits / 8;
+        if start + WORD_LEN > self.bytes.len() {
+            self.grow();
+        }
+        // With at most 7 bits of the first byte taken the value ends within the eight bytes; one of no
+        // bits would be shifted by the whole width, hence the two shifts.
+        let shift = 64 - bits - (self.len_bits % 8) as u32;
+        let placed = (value << (shift / 2)) << (shift - shift / 2);
+        let word: &mut [u8; WORD_LEN] = (&mut self.bytes[start..start + WORD_LEN])
+            .try_into()
+            .expect("the slice has eight bytes");
+        *word = (u64::from_be_bytes(*word) | placed).to_be_bytes();
+        self.len_bits += bits as usize;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let len = (self.bytes.len() * 2).max(256);
+        self.bytes.resize(len, 0);
     }
 
     /// Writes the low `bits` bits of a value of any width; higher ones must be 0.
@@ -56,23 +69,22 @@ impl BitWriter {
         }
     }
 
-    /// Fills the last byte with zero bits and gives the bytes away.
+    /// The bytes of the stream, its last one filled with zero bits.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len_bits.div_ceil(8)]
+    }
+
+    /// Gives the bytes of the stream away.
     pub(crate) fn finish(mut self) -> Vec<u8> {
-        self.pad();
+        self.bytes.truncate(self.len_bits.div_ceil(8));
         self.bytes
     }
 
-    /// Fills the last byte with zero bits and empties the writer into `out`.
-    pub(crate) fn drain_into(&mut self, out: &mut Vec<u8>) {
-        self.pad();
-        out.append(&mut self.bytes);
-    }
-
-    fn pad(&mut self) {
-        if self.pending_bits > 0 {
-            let gap = 8 - self.pending_bits;
-            self.write(0, gap);
-        }
+    /// Starts an empty stream in the same memory.
+    pub(crate) fn clear(&mut self) {
+        let used = self.len_bits.div_ceil(8);
+        self.bytes[..used].fill(0);
+        self.len_bits = 0;
     }
 }
 

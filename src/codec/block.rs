@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::bits::{BitWriter, WINDOW_BITS, read_value, window};
+use super::bits::{BitWriter, MAX_WRITE_BITS, WINDOW_BITS, read_value, window};
 use super::huffman::{Code, DecodeTable};
 use crate::fingerprint::Fingerprint;
 
@@ -71,9 +71,15 @@ impl<'a, F: Fingerprint> BlockEncoder<'a, F> {
             if end > self.stream_bits() || self.count == MAX_BLOCK_VALUES {
                 return false;
             }
-            self.writer.write(u64::from(word), len);
             let tail = value & !(F::MAX << position);
-            self.writer.write_value(tail, position);
+            if len + position <= MAX_WRITE_BITS {
+                let tail = tail.to_u128() as u64;
+                self.writer
+                    .write(u64::from(word) << position | tail, len + position);
+            } else {
+                self.writer.write(u64::from(word), len);
+                self.writer.write_value(tail, position);
+            }
         }
         self.last = value;
         self.count += 1;
@@ -95,7 +101,8 @@ impl<'a, F: Fingerprint> BlockEncoder<'a, F> {
         let start = out.len();
         out.extend_from_slice(&[0; CHECKED_FROM]);
         out.extend_from_slice(&((self.count - 1) as u16).to_le_bytes());
-        self.writer.drain_into(out);
+        out.extend_from_slice(self.writer.as_bytes());
+        self.writer.clear();
         out.resize(start + self.block_size, 0);
         let checksum = crc32fast::hash(&out[start + CHECKED_FROM..]);
         out[start..start + CHECKED_FROM].copy_from_slice(&checksum.to_le_bytes());
