@@ -23,7 +23,8 @@ use sections::SectionWriter;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BuildOptions<F> {
-    /// The largest distance that the tables answer completely, 0 to 7. Default 3.
+    /// The largest distance that the tables answer completely: 0 to 7, or more with a design of your own.
+    /// Default 3.
     pub max_distance: u32,
     /// The tables; by default as few as let a probe decode about one block
     /// ([`TableDesign::for_count`]). Its distance must be `max_distance`.

@@ -1,11 +1,11 @@
 //! The records of a build in memory: fingerprints with or without ids, and their order.
 
 use rayon::prelude::*;
-use rdst::RadixSort;
 
 use crate::error::{BuildError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_ID_LEN};
+use crate::sort::sort_fingerprints;
 
 /// A string id in the arena.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +80,7 @@ impl<F: Fingerprint> Records<F> {
     /// Orders the records by fingerprint, then by id.
     pub(super) fn sort(&mut self) {
         match self {
-            Records::Plain(records) => records.radix_sort_builder().with_low_mem_tuner().sort(),
+            Records::Plain(records) => sort_fingerprints(records),
             Records::Numbers(records) => records.par_sort_unstable(),
             Records::Strings { records, arena } => {
                 records.par_sort_unstable_by(|(f, a), (g, b)| {

@@ -2,9 +2,6 @@
 
 use std::io::{self, Write};
 
-use rayon::prelude::*;
-use rdst::RadixSort;
-
 use super::sections::SectionWriter;
 use crate::codec::Codec;
 use crate::codec::block::{BlockEncoder, delta_position};
@@ -12,6 +9,8 @@ use crate::codec::huffman::{Code, code_lengths};
 use crate::design::{Permutation, Permuted};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Kind, TableRecord};
+use crate::sort::sort_permuted;
+use rayon::prelude::*;
 
 /// Blocks are handed to the sink in pieces of about this many bytes.
 const WRITE_LEN: usize = 1 << 18;
@@ -28,14 +27,15 @@ pub(super) fn sorted_values<F: Fingerprint>(
     fingerprints: &[F],
     permutation: &Permutation<F>,
 ) -> Vec<Permuted<F>> {
-    let mut values: Vec<Permuted<F>> = fingerprints
+    let values: Vec<Permuted<F>> = fingerprints
         .par_iter()
         .map(|&fingerprint| permutation.apply(fingerprint))
         .collect();
-    if !permutation.is_identity() {
-        values.radix_sort_builder().with_low_mem_tuner().sort();
+    if permutation.is_identity() {
+        values
+    } else {
+        sort_permuted(values)
     }
-    values
 }
 
 /// Writes the blocks and the keys of table `number`.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::index_file::{IndexArgs, with_index};
 use super::output::stdout;
 use super::progress::ProgressMode;
-use super::records::InputFormat;
+use super::records::{InputFormat, threads_from};
 
 /// Longest time spent on queries that are not measured.
 const WARM_UP: Duration = Duration::from_secs(3);
@@ -48,8 +48,8 @@ pub(super) struct Args {
     #[arg(short = 'k', long, value_name = "K")]
     distance: Option<u32>,
     /// Threads that ask, each its share of the queries
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    threads: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1))]
+    threads: u16,
     /// Before each query drop the file from the page cache
     #[arg(long, conflicts_with = "no_mmap")]
     cold: bool,
@@ -63,9 +63,8 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
-    if args.threads == 0 || args.cold && args.threads > 1 {
-        let message = "--threads is at least 1, and exactly 1 with --cold";
-        return Err(Failure::new(message));
+    if args.cold && args.threads > 1 {
+        return Err(Failure::new("--cold measures with one thread"));
     }
     let opened = Instant::now();
     let index = args.index.open()?;
@@ -88,7 +87,7 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
 #[derive(Debug, Serialize)]
 struct BenchReport {
     queries: usize,
-    threads: usize,
+    threads: u16,
     distance: u32,
     cold: bool,
     open_ms: f64,
@@ -159,7 +158,7 @@ fn measure<F: Fingerprint>(
     })
 }
 
-fn read_queries<F: Fingerprint>(path: &PathBuf, format: Option<Format>) -> Result<Vec<F>, Failure> {
+fn read_queries<F: Fingerprint>(path: &Path, format: Option<Format>) -> Result<Vec<F>, Failure> {
     let mut reader = input::open::<F>(path, format)?;
     let mut queries = Vec::new();
     while let Some(record) = reader.next_record() {
@@ -237,7 +236,7 @@ fn ask_all<F: Fingerprint>(
         let cache = PageCache::new(index, &args.index.index)?;
         return ask(index, queries, distance, || cache.drop_pages());
     }
-    let share = queries.len().div_ceil(args.threads);
+    let share = queries.len().div_ceil(args.threads.into());
     let shares: Vec<Result<Measured, Failure>> = std::thread::scope(|scope| {
         let threads: Vec<_> = queries
             .chunks(share)
@@ -286,7 +285,7 @@ struct PageCache<'a, F> {
 }
 
 impl<'a, F: Fingerprint> PageCache<'a, F> {
-    fn new(index: &'a Index<F, Storage>, path: &std::path::Path) -> Result<Self, Failure> {
+    fn new(index: &'a Index<F, Storage>, path: &Path) -> Result<Self, Failure> {
         Ok(PageCache {
             index,
             file: File::open(path)?,

@@ -65,8 +65,8 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let (builder, pipeline) = collector.finish()?;
 
     let bar = mode.spinner();
-    let summary = output.write(|mut out| {
-        let summary = builder.finish_with(&mut out, |stage| {
+    let summary = output.write(|out| {
+        let summary = builder.finish_with(out, |stage| {
             clock.end_stage();
             clock.stage = Some(stage);
             show_stage(&bar, stage);

@@ -38,6 +38,11 @@ impl FromStr for InputFormat {
     }
 }
 
+/// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
+pub(super) fn threads_from(least: u16) -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(i64::from(least)..=1024)
+}
+
 /// What to do with a record that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum OnError {
@@ -66,8 +71,8 @@ pub(super) struct InputArgs {
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
     pub(super) on_error: OnError,
     /// Threads to use; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) threads: usize,
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    pub(super) threads: u16,
 }
 
 impl InputArgs {
@@ -83,7 +88,7 @@ impl InputArgs {
     /// Sets up the threads of this process.
     pub(super) fn start_threads(&self) -> Result<(), Failure> {
         rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
+            .num_threads(self.threads.into())
             .build_global()
             .map_err(|error| Failure::new(format!("--threads {}: {error}", self.threads)))
     }

@@ -38,13 +38,19 @@ impl<F: Fingerprint> TableDesign<F> {
     /// identity); the order of the others is free.
     ///
     /// # Errors
-    /// No mask or more than 255, a first mask that is not leading bits, or masks that miss a pair
+    /// No mask or more than 255, a distance above the width, a first mask that is not leading bits, or masks that miss a pair
     /// within `max_distance`: the error names the bits of one such pair.
     pub fn from_masks(max_distance: u32, masks: Vec<F>) -> Result<Self, BuildError> {
         if masks.is_empty() || masks.len() > MAX_TABLE_COUNT {
             return Err(BuildError::Parameter(format!(
                 "a table design has 1 to {MAX_TABLE_COUNT} tables, not {}",
                 masks.len()
+            )));
+        }
+        if max_distance > F::WIDTH {
+            return Err(BuildError::Parameter(format!(
+                "max_distance {max_distance} is more than the {} bits of a fingerprint",
+                F::WIDTH
             )));
         }
         if !Permutation::new(masks[0]).is_identity() {

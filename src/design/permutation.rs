@@ -8,15 +8,6 @@ use crate::fingerprint::Fingerprint;
 #[repr(transparent)]
 pub struct Permuted<F>(pub F);
 
-impl<F: Fingerprint> rdst::RadixKey for Permuted<F> {
-    const LEVELS: usize = F::LEVELS;
-
-    #[inline]
-    fn get_level(&self, level: usize) -> u8 {
-        self.0.get_level(level)
-    }
-}
-
 /// The permutation that a prefix mask stands for: the masked bits above the others, both in
 /// their old order. `apply` is `pext(x, mask) << (f - p) | pext(x, !mask)`.
 ///

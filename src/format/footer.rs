@@ -66,7 +66,7 @@ impl Footer {
             .directory_offset
             .checked_add(u64::from(self.directory_len))
             .and_then(|end| end.checked_add(FOOTER_LEN as u64));
-        if self.directory_offset % SECTION_ALIGNMENT != 0 || end != Some(self.file_len) {
+        if !self.directory_offset.is_multiple_of(SECTION_ALIGNMENT) || end != Some(self.file_len) {
             return Err(
                 FormatError::damaged(6, "the directory is not where it can be")
                     .at(self.directory_offset),

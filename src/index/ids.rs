@@ -119,6 +119,9 @@ impl Ids {
             }
         }
         let chunk = Chunk::read(groups, file, low)?;
+        if low == 0 && (chunk.ones_before != 0 || !chunk.bit(0)) {
+            return Err(groups.damaged(29, "the first group does not start at the first id"));
+        }
         let first = rank
             .0
             .checked_sub(chunk.ones_before)
@@ -127,6 +130,9 @@ impl Ids {
             return Err(groups.damaged(29, "the counts of the groups are wrong"));
         };
         let start = low * GROUP_CHUNK_BITS + first;
+        if start >= self.record_count {
+            return Err(groups.damaged(29, "a bit behind the last id is set"));
+        }
         Ok((
             start,
             self.next_group(groups, file, low, first, chunk_count)?,

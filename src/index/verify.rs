@@ -4,6 +4,7 @@ use super::Index;
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 use crate::format::HEADER_LEN;
+use crate::sort::sort_fingerprints;
 
 /// Fingerprints that are compared between tables at a time: a bound on memory.
 const COMPARE_COUNT: usize = 1 << 24;
@@ -101,7 +102,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             .sections
             .iter()
             .map(|s| (s.offset, s.offset + s.len));
-        let directory_at = starts.clone().last().map_or(end, |(_, end)| end);
+        let directory_at = starts.clone().next_back().map_or(end, |(_, end)| end);
         let directory_at = crate::format::align(directory_at, crate::format::SECTION_ALIGNMENT);
         for (start, next) in starts.chain(directory_at.map(|at| (at, at))) {
             let gap = self.bytes().get(end as usize..start as usize);
@@ -206,8 +207,6 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     /// The fingerprints of a table that satisfy a condition, in numeric order.
     fn collect(&self, number: usize, wanted: impl Fn(F) -> bool) -> Result<Vec<F>, FormatError> {
-        use rdst::RadixSort;
-
         let table = &self.tables[number];
         let (mut values, mut found) = (Vec::new(), Vec::new());
         for block in 0..table.block_count() {
@@ -216,7 +215,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             let fingerprints = values.iter().map(|&v| table.permutation.invert(v));
             found.extend(fingerprints.filter(|&f| wanted(f)));
         }
-        found.radix_sort_builder().with_low_mem_tuner().sort();
+        sort_fingerprints(&mut found);
         Ok(found)
     }
 }

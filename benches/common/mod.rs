@@ -1,0 +1,136 @@
+//! Seeded data and the baselines that every benchmark is measured against.
+#![allow(dead_code, reason = "each benchmark uses its part")]
+#![allow(unsafe_code, reason = "instructions are chosen when the program runs")]
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use simidx::{BuildOptions, IndexBuilder, TableDesign};
+
+/// Number of fingerprints: `SIMIDX_BENCH_COUNT`, or 10^7, or few where the benchmarks run as tests.
+pub(crate) fn count() -> usize {
+    match std::env::var("SIMIDX_BENCH_COUNT") {
+        Ok(count) => count.parse().expect("SIMIDX_BENCH_COUNT is a number"),
+        Err(_) if is_test() => 20_000,
+        Err(_) => 10_000_000,
+    }
+}
+
+/// Whether this is `cargo bench -- --test` or `cargo test --benches`.
+pub(crate) fn is_test() -> bool {
+    std::env::args().any(|a| a == "--test") || !std::env::args().any(|a| a == "--bench")
+}
+
+/// `count` uniformly random fingerprints, ascending and distinct.
+pub(crate) fn uniform(count: usize) -> Vec<u64> {
+    let mut rng = SmallRng::seed_from_u64(20_07);
+    let mut values: Vec<u64> = (0..count).map(|_| rng.random()).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// Half members with 0 to 5 flipped bits, half random, in turn.
+pub(crate) fn queries(fingerprints: &[u64], count: usize) -> Vec<u64> {
+    let mut rng = SmallRng::seed_from_u64(3);
+    let mut one = |i| {
+        if i % 2 == 1 {
+            return rng.random();
+        }
+        let mut query = fingerprints[rng.random_range(0..fingerprints.len())];
+        for _ in 0..rng.random_range(0..=5) {
+            query ^= 1 << rng.random_range(0..64);
+        }
+        query
+    };
+    (0..count).map(&mut one).collect()
+}
+
+/// An index of sorted fingerprints with the design of that many tables.
+pub(crate) fn build(fingerprints: &[u64], tables: usize, block_size: u32) -> Vec<u8> {
+    let mut options = BuildOptions::default();
+    options.design =
+        Some(TableDesign::with_table_count(3, tables).expect("there is such a design"));
+    options.block_size = block_size;
+    let mut builder = IndexBuilder::new(options).expect("the options are valid");
+    for &fingerprint in fingerprints {
+        builder.push(fingerprint).expect("there is room");
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).expect("memory takes every write");
+    file
+}
+
+/// The linear scan: every fingerprint compared, by the fastest instructions that the machine has.
+pub(crate) fn popcount_scan(fingerprints: &[u64], query: u64, distance: u32) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has the features that the function is compiled for.
+            return unsafe { scan_avx512(fingerprints, query, distance) };
+        }
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            // SAFETY: the processor has the features that the function is compiled for.
+            return unsafe { scan_avx2(fingerprints, query, distance) };
+        }
+    }
+    scan(fingerprints, query, distance)
+}
+
+#[inline(always)]
+fn scan(fingerprints: &[u64], query: u64, distance: u32) -> usize {
+    let near = |&f: &u64| usize::from((f ^ query).count_ones() <= distance);
+    fingerprints.iter().map(near).sum()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn scan_avx512(fingerprints: &[u64], query: u64, distance: u32) -> usize {
+    scan(fingerprints, query, distance)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,popcnt")]
+fn scan_avx2(fingerprints: &[u64], query: u64, distance: u32) -> usize {
+    scan(fingerprints, query, distance)
+}
+
+/// Uncompressed sorted tables of a design, searched by bisection: what the blocks are measured against.
+pub(crate) struct SortedTables {
+    tables: Vec<(simidx::Permutation<u64>, Vec<u64>)>,
+}
+
+impl SortedTables {
+    pub(crate) fn new(fingerprints: &[u64], tables: usize) -> Self {
+        let design = TableDesign::with_table_count(3, tables).expect("there is such a design");
+        let table = |&mask: &u64| {
+            let permutation = simidx::Permutation::new(mask);
+            let mut values: Vec<u64> = fingerprints
+                .iter()
+                .map(|&f| permutation.apply(f).0)
+                .collect();
+            values.sort_unstable();
+            (permutation, values)
+        };
+        SortedTables {
+            tables: design.masks().iter().map(table).collect(),
+        }
+    }
+
+    /// The matches, each once.
+    pub(crate) fn query(&self, query: u64, distance: u32, matches: &mut Vec<u64>) -> usize {
+        matches.clear();
+        for (permutation, values) in &self.tables {
+            let value = permutation.apply(query);
+            let (low, high) = permutation.prefix_range(value);
+            let first = values.partition_point(|&v| v < low.0);
+            for &candidate in values[first..].iter().take_while(|&&v| v <= high.0) {
+                if (candidate ^ value.0).count_ones() <= distance {
+                    matches.push(permutation.invert(simidx::Permuted(candidate)));
+                }
+            }
+        }
+        matches.sort_unstable();
+        matches.dedup();
+        matches.len()
+    }
+}

@@ -1,0 +1,126 @@
+//! Changing files by hand: bytes are patched, then the checksums above them made right again.
+
+use super::reference::{FOOTER_LEN, Layout, Section, crc32, number};
+
+/// A file under change; places are those of the file as it was.
+#[derive(Debug, Clone)]
+pub(crate) struct Editor {
+    pub(crate) file: Vec<u8>,
+    pub(crate) layout: Layout,
+}
+
+impl Editor {
+    pub(crate) fn new(file: Vec<u8>) -> Self {
+        let layout = Layout::parse(&file);
+        Editor { file, layout }
+    }
+
+    pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.file[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Writes a little-endian number of `len` bytes.
+    pub(crate) fn put_number(&mut self, at: usize, value: u128, len: usize) {
+        self.put(at, &value.to_le_bytes()[..len]);
+    }
+
+    /// Writes a field of the directory.
+    pub(crate) fn put_directory(&mut self, at: usize, value: u128, len: usize) {
+        self.put_number(self.layout.directory_at + at, value, len);
+    }
+
+    pub(crate) fn flip(&mut self, at: usize, bits: u8) {
+        self.file[at] ^= bits;
+    }
+
+    pub(crate) fn section(&self, kind: u16, table: usize) -> Section {
+        self.layout.section(kind, table)
+    }
+
+    pub(crate) fn block(&self, table: usize, block: usize) -> &[u8] {
+        let at = self.layout.block_at(table, block);
+        &self.file[at..at + self.layout.block_size]
+    }
+
+    /// Writes the checksum of a block.
+    pub(crate) fn seal_block(&mut self, table: usize, block: usize) {
+        let at = self.layout.block_at(table, block);
+        let checksum = crc32(&self.block(table, block)[4..]);
+        self.put(at, &checksum.to_le_bytes());
+    }
+
+    /// Writes the checksum of a section into its record.
+    pub(crate) fn seal_section(&mut self, kind: u16, table: usize) {
+        let section = self.section(kind, table);
+        let checksum = crc32(&self.file[section.offset..section.offset + section.len]);
+        self.put(section.record_at + 4, &checksum.to_le_bytes());
+    }
+
+    /// Bytes of the payload of a paged section.
+    pub(crate) fn payload_len(&self, kind: u16) -> usize {
+        let len = self.section(kind, 0).len;
+        len - 4 * len.div_ceil(4100)
+    }
+
+    /// Writes the checksums of the pages of a section.
+    pub(crate) fn seal_pages(&mut self, kind: u16) {
+        let offset = self.section(kind, 0).offset;
+        let payload_len = self.payload_len(kind);
+        let payload = self.file[offset..offset + payload_len].to_vec();
+        for (page, bytes) in payload.chunks(4096).enumerate() {
+            let checksum = crc32(bytes);
+            self.put(offset + payload_len + 4 * page, &checksum.to_le_bytes());
+        }
+    }
+
+    /// Writes every checksum within the sections.
+    pub(crate) fn seal_all_sections(&mut self) {
+        for section in self.layout.sections.clone() {
+            match section.kind {
+                1 => {
+                    let table = usize::from(section.table);
+                    for block in 0..self.layout.tables[table].block_count {
+                        self.seal_block(table, block);
+                    }
+                }
+                2 | 3 | 8 => self.seal_section(section.kind, section.table.into()),
+                kind => self.seal_pages(kind),
+            }
+        }
+    }
+
+    /// The file with the checksums of header, directory and footer made right.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        let header = crc32(&self.file[..12]);
+        self.put(12, &header.to_le_bytes());
+        let (at, len) = (self.layout.directory_at, self.layout.directory_len);
+        let directory = crc32(&self.file[at..at + len]);
+        let footer = self.file.len() - FOOTER_LEN;
+        self.put(footer + 12, &directory.to_le_bytes());
+        seal_footer(&mut self.file);
+        self.file
+    }
+}
+
+/// Writes the checksum of the footer.
+pub(crate) fn seal_footer(file: &mut [u8]) {
+    let footer = file.len() - FOOTER_LEN;
+    let checksum = crc32(&file[footer..footer + 24]);
+    file[footer + 24..footer + 28].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// A file of the given bytes before the directory, with that directory and a good footer.
+pub(crate) fn assemble(front: &[u8], directory: &[u8]) -> Vec<u8> {
+    let mut file = front.to_vec();
+    file.extend_from_slice(directory);
+    file.extend_from_slice(&(front.len() as u64).to_le_bytes());
+    file.extend_from_slice(&(directory.len() as u32).to_le_bytes());
+    file.extend_from_slice(&crc32(directory).to_le_bytes());
+    let file_len = file.len() as u64 + 16;
+    file.extend_from_slice(&file_len.to_le_bytes());
+    file.extend_from_slice(&[0; 4]);
+    file.extend_from_slice(b"XDIS");
+    seal_footer(&mut file);
+    assert_eq!(number(&file, file.len() - 16, 8), file.len() as u128);
+    file
+}

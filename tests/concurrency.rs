@@ -1,0 +1,173 @@
+//! Threads share an index, and a searcher that has grown allocates nothing.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use common::{build, flipped, open, options, rng, scan, sorted_set};
+use rand::seq::IndexedRandom;
+use simidx::{Fingerprint, Index, Match, TableDesign};
+
+thread_local! {
+    /// Allocations of this thread.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn count() {
+    // A thread that ends frees after its locals are gone; such calls need no counting.
+    let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
+}
+
+#[expect(unsafe_code, reason = "an allocator is unsafe by its interface")]
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are those that the system's allocator wants.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+fn allocations() -> u64 {
+    ALLOCATIONS.with(Cell::get)
+}
+
+/// A set, its file and queries near its members.
+fn sample<F: Fingerprint>() -> (Vec<F>, Vec<u8>, Vec<F>) {
+    let fingerprints: Vec<F> = common::clustered(5000);
+    let set = sorted_set(&fingerprints);
+    let design = TableDesign::choose_bands(3, 5).unwrap();
+    let file = build(options(design, 256), &fingerprints);
+    let mut rng = rng(77);
+    let mut queries = vec![F::ZERO, F::MAX];
+    for i in 0..400 {
+        let member = *set.choose(&mut rng).expect("the set is not empty");
+        queries.push(flipped(member, i % 5, &mut rng));
+    }
+    (set, file, queries)
+}
+
+fn pairs<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
+    matches
+        .iter()
+        .map(|m| (m.distance, m.fingerprint))
+        .collect()
+}
+
+fn check_threads<F: Fingerprint>() {
+    let (set, file, queries) = sample::<F>();
+    let expected: Vec<Vec<(u32, F)>> = queries.iter().map(|&q| scan(&set, q, 3)).collect();
+    assert!(expected.iter().any(|found| found.len() > 1));
+    let index = open::<F>(file);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (index, queries, expected) = (&index, &queries, &expected);
+            scope.spawn(move || {
+                let mut searcher = index.searcher();
+                for i in 0..queries.len() {
+                    let i = (i + thread * 50) % queries.len();
+                    let found = pairs(searcher.query(queries[i], 3).unwrap());
+                    assert_eq!(found, expected[i], "thread {thread}, query {i}");
+                    let member = expected[i].first().is_some_and(|m| m.0 == 0);
+                    assert_eq!(index.contains(queries[i]).unwrap(), member);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn eight_threads_with_searchers_of_their_own_give_the_same_answers() {
+    check_threads::<u32>();
+    check_threads::<u64>();
+    check_threads::<u128>();
+}
+
+fn assert_shared<T: Send + Sync>(value: &T) -> &T {
+    value
+}
+
+#[test]
+fn an_index_can_be_sent_and_shared() {
+    let (set, file, _) = sample::<u64>();
+    let shared: std::sync::Arc<[u8]> = file.into();
+    let index = Index::<u64, _>::from_bytes(shared).unwrap();
+    assert_eq!(assert_shared(&index).fingerprint_count(), set.len() as u64);
+    let moved = std::thread::spawn(move || index.query(set[0], 0).unwrap().len());
+    assert_eq!(moved.join().unwrap(), 1);
+}
+
+fn check_allocations<F: Fingerprint>() {
+    let (_, file, queries) = sample::<F>();
+    let index = open::<F>(file);
+    let mut searcher = index.searcher();
+    let mut answers = 0;
+    for &query in &queries {
+        answers += searcher.query(query, 3).unwrap().len();
+    }
+    assert!(answers > 100);
+    let before = allocations();
+    let mut again = 0;
+    for &query in &queries {
+        again += searcher.query(query, 3).unwrap().len();
+        assert!(!index.contains(query).unwrap() || !searcher.query(query, 0).unwrap().is_empty());
+    }
+    assert_eq!(allocations() - before, 0);
+    assert_eq!(again, answers);
+}
+
+#[test]
+fn a_searcher_that_has_grown_allocates_nothing() {
+    let before = allocations();
+    let list: Vec<u64> = (0..100).collect();
+    assert_eq!(
+        (list.len(), allocations() - before),
+        (100, 1),
+        "the counter counts"
+    );
+    check_allocations::<u32>();
+    check_allocations::<u64>();
+    check_allocations::<u128>();
+}
+
+#[test]
+fn reading_ids_allocates_nothing() {
+    let records: Vec<(u64, String)> = (0..2000u64)
+        .map(|i| (i / 3 * 0x1_0001, format!("record {i}")))
+        .collect();
+    let design = TableDesign::choose_bands(3, 4).unwrap();
+    let index = open::<u64>(common::build_strings(options(design, 1024), &records));
+    let before = allocations();
+    let (mut count, mut bytes) = (0, 0);
+    for (fingerprint, _) in records.iter().step_by(3) {
+        index
+            .for_each_id(*fingerprint, |id| {
+                if let simidx::Id::String(id) = id {
+                    count += 1;
+                    bytes += id.len();
+                }
+            })
+            .unwrap();
+    }
+    assert_eq!(allocations() - before, 0);
+    assert_eq!(count, 2000);
+    assert_eq!(bytes, records.iter().map(|r| r.1.len()).sum::<usize>());
+}

@@ -1,0 +1,184 @@
+//! Golden files: every one decodes to its records, and building those records gives its bytes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder, TableDesign};
+
+/// The ids of the records of a case.
+enum Ids {
+    None,
+    Numbers(fn(u64) -> u64),
+    Strings(fn(u64) -> String),
+}
+
+/// Builds the index of `fingerprints`, checks it against the file `name` and reads the file back.
+///
+/// A file that is missing is written, and the test fails once to say so: a new format version gets its
+/// files by running the tests and committing what they write.
+fn check<F: Fingerprint>(name: &str, mut options: BuildOptions<F>, fingerprints: &[F], ids: Ids) {
+    options.ids = match ids {
+        Ids::None => IdKind::None,
+        Ids::Numbers(_) => IdKind::Number,
+        Ids::Strings(_) => IdKind::String,
+    };
+    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut expected = Vec::new();
+    for (number, &fingerprint) in (0u64..).zip(fingerprints) {
+        let id = match ids {
+            Ids::None => builder.push(fingerprint).map(|()| String::new()),
+            Ids::Numbers(id) => {
+                let id = id(number);
+                let pushed = builder.push_with_number(fingerprint, id);
+                pushed.map(|()| id.to_string())
+            }
+            Ids::Strings(id) => {
+                let id = id(number);
+                builder.push_with_string(fingerprint, &id).map(|()| id)
+            }
+        };
+        expected.push((fingerprint, id.unwrap()));
+    }
+    let mut built = Vec::new();
+    builder.finish(&mut built).unwrap();
+
+    let path = folder().join(format!("good-{name}.simidx"));
+    if !path.exists() {
+        fs::write(&path, &built).unwrap();
+        panic!("{} was missing and has been written", path.display());
+    }
+    let stored = fs::read(&path).unwrap();
+    assert!(built == stored, "{name}: the builder writes other bytes");
+    assert_eq!(records(stored), sorted(expected, &ids), "{name}");
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/data/v{}", simidx::FORMAT_VERSION))
+}
+
+/// The records of a file as its reader gives them: an empty id where there is none.
+fn records<F: Fingerprint>(file: Vec<u8>) -> Vec<(F, String)> {
+    let index = Index::<F, _>::from_bytes(file).unwrap();
+    let report = index.verify();
+    assert!(report.is_sound(), "{:?}", report.problems);
+    let mut records = Vec::new();
+    for fingerprint in index.fingerprints(0).unwrap() {
+        let fingerprint = fingerprint.unwrap();
+        let before = records.len();
+        index
+            .for_each_id(fingerprint, |id| {
+                records.push((fingerprint, id.to_string()))
+            })
+            .unwrap();
+        if records.len() == before {
+            records.push((fingerprint, String::new()));
+        }
+    }
+    records
+}
+
+/// The records in the order of the file; without ids, each fingerprint once.
+fn sorted<F: Fingerprint>(mut records: Vec<(F, String)>, ids: &Ids) -> Vec<(F, String)> {
+    match ids {
+        Ids::Numbers(_) => records.sort_by_key(|(f, id)| (*f, id.parse::<u64>().unwrap())),
+        _ => records.sort(),
+    }
+    if let Ids::None = ids {
+        records.dedup();
+    }
+    records
+}
+
+/// Options of small files: blocks of 128 bytes.
+fn small<F: Fingerprint>(max_distance: u32, tables: usize) -> BuildOptions<F> {
+    let mut options = BuildOptions::default();
+    options.max_distance = max_distance;
+    options.design = Some(TableDesign::with_table_count(max_distance, tables).unwrap());
+    options.block_size = 128;
+    options
+}
+
+/// `count` values that look random and are the same for ever (SplitMix64).
+fn mixed(count: u64) -> impl Iterator<Item = u64> {
+    (1..=count).map(|i| {
+        let mut x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    })
+}
+
+#[test]
+fn worked_example_of_the_specification() {
+    let records = [0x0000_000fu32, 0x0000_000f, 0x0000_001f, 0x8000_0000];
+    let ids = Ids::Strings(|i| ["ant", "bee", "cat", "dog"][i as usize].into());
+    check("worked-example", small(1, 2), &records, ids);
+}
+
+#[test]
+fn no_fingerprint() {
+    check::<u64>("empty", small(3, 4), &[], Ids::None);
+    check::<u64>(
+        "empty-strings",
+        small(3, 4),
+        &[],
+        Ids::Strings(|_| String::new()),
+    );
+}
+
+#[test]
+fn one_fingerprint() {
+    check("one", small(3, 4), &[0xdead_beef_0bad_cafeu64], Ids::None);
+}
+
+#[test]
+fn two_fingerprints_that_differ_in_the_lowest_or_the_highest_bit() {
+    check("two-bit-0", small(3, 4), &[6u64, 7], Ids::None);
+    check("two-bit-63", small(3, 4), &[5u64, 5 | 1 << 63], Ids::None);
+}
+
+#[test]
+fn equal_fingerprints_with_many_ids() {
+    check(
+        "one-group",
+        small(3, 4),
+        &[42u64; 1000],
+        Ids::Numbers(|i| i * i),
+    );
+}
+
+#[test]
+fn consecutive_numbers_have_short_codes_and_many_blocks() {
+    let values: Vec<u32> = (0..5000).collect();
+    check("dense-32", small(2, 3), &values, Ids::None);
+}
+
+#[test]
+fn twenty_tables_of_64_bits() {
+    let values: Vec<u64> = mixed(60).collect();
+    check("twenty-tables", small(3, 20), &values, Ids::None);
+}
+
+#[test]
+fn wide_fingerprints_with_numbers_of_64_bits() {
+    let values: Vec<u128> = mixed(90)
+        .map(|x| u128::from(x) << 64 | u128::from(x.rotate_left(17)))
+        .collect();
+    check(
+        "numbers-128",
+        small(3, 4),
+        &values,
+        Ids::Numbers(|i| u64::MAX - i * (u64::MAX / 89)),
+    );
+}
+
+#[test]
+fn strings_of_all_lengths_and_a_pipeline() {
+    let values: Vec<u64> = mixed(200).map(|x| x % 150 << 32).collect();
+    let mut options = small(3, 4);
+    options.block_size = 1024;
+    options.pipeline = Some(r#"{"note":"例"}"#.into());
+    let ids = Ids::Strings(|i| "né".repeat((i % 60) as usize));
+    check("strings-pipeline", options, &values, ids);
+}
