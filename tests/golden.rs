@@ -175,7 +175,7 @@ fn wide_fingerprints_with_numbers_of_64_bits() {
 
 #[test]
 fn strings_of_all_lengths_and_a_pipeline() {
-    let values: Vec<u64> = mixed(200).map(|x| x % 150 << 32).collect();
+    let values: Vec<u64> = mixed(200).map(|x| (x % 150) << 32).collect();
     let mut options = small(3, 4);
     options.block_size = 1024;
     options.pipeline = Some(r#"{"note":"例"}"#.into());

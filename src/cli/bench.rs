@@ -17,10 +17,13 @@ use super::failure::Failure;
 use super::index_file::{IndexArgs, with_index};
 use super::output::stdout;
 use super::progress::ProgressMode;
-use super::records::{InputFormat, threads_from};
+use super::records::{InputFormat, refused, threads_from};
 
 /// Longest time spent on queries that are not measured.
 const WARM_UP: Duration = Duration::from_secs(3);
+
+/// Most queries that are sampled: they are held in memory.
+const MAX_QUERIES: usize = 100_000_000;
 
 /// Most bits that are flipped in a member to make a query: some matches, some near misses.
 const MAX_FLIPS: u32 = 5;
@@ -66,11 +69,14 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
     if args.cold && args.threads > 1 {
         return Err(Failure::new("--cold measures with one thread"));
     }
+    if args.count > MAX_QUERIES {
+        let message = format!("--count {}: the limit is {MAX_QUERIES}", args.count);
+        return Err(Failure::new(message));
+    }
     let opened = Instant::now();
     let index = args.index.open()?;
     let open_ms = opened.elapsed().as_secs_f64() * 1e3;
-    let mut report = with_index!(&index, index => measure(index, &args, mode))
-        .map_err(|failure| failure.about(args.index.index.display()))?;
+    let mut report = with_index!(&index, index => measure(index, &args, mode))?;
     report.open_ms = open_ms;
     let mut out = stdout();
     if args.json {
@@ -122,11 +128,12 @@ fn measure<F: Fingerprint>(
     args: &Args,
     mode: ProgressMode,
 ) -> Result<BenchReport, Failure> {
+    let blame = |failure: Failure| args.index.blame(failure);
     let bar = mode.spinner();
     bar.set_message("choosing queries");
     let queries = match &args.queries {
         Some(path) => read_queries(path, args.input.0)?,
-        None => sample_queries(index, args)?,
+        None => sample_queries(index, args).map_err(blame)?,
     };
     if queries.is_empty() {
         return Err(Failure::new("there are no queries to ask"));
@@ -134,11 +141,11 @@ fn measure<F: Fingerprint>(
     let distance = args.distance.unwrap_or(index.max_distance());
     if !args.cold {
         bar.set_message("warming up");
-        warm_up(index, &queries, distance)?;
+        warm_up(index, &queries, distance).map_err(blame)?;
     }
     bar.set_message("measuring");
     let started = Instant::now();
-    let measured = ask_all(index, &queries, distance, args)?;
+    let measured = ask_all(index, &queries, distance, args).map_err(blame)?;
     let elapsed = started.elapsed();
     bar.finish_and_clear();
 
@@ -166,7 +173,8 @@ fn read_queries<F: Fingerprint>(path: &Path, format: Option<Format>) -> Result<V
             Content::Fingerprint(fingerprint) => queries.push(fingerprint),
             Content::Text(_) => {
                 let message = "a document; queries are fingerprints";
-                return Err(Failure::new(message).about(path.display()));
+                let (source, place) = reader.place();
+                return Err(refused(source, place, message));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde_json::json;
-use simidx::{Fingerprint, Id, IdKind, Index, Storage};
+use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
 
 use super::Answer;
 use super::failure::Failure;
@@ -29,12 +29,7 @@ pub(super) struct Args {
 /// Runs the command.
 pub(super) fn run(args: Args) -> Answer {
     let mut out = stdout();
-    with_index!(args.index.open()?, index => dump(&index, &args, &mut out)).map_err(|failure| {
-        match failure.is_broken_pipe() {
-            true => failure,
-            false => failure.about(args.index.index.display()),
-        }
-    })?;
+    with_index!(args.index.open()?, index => dump(&index, &args, &mut out))?;
     out.flush()?;
     Ok(true)
 }
@@ -44,9 +39,10 @@ fn dump<F: Fingerprint>(
     args: &Args,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let mut fingerprints = index.fingerprints(args.table)?;
+    let blame = |error: Error| args.index.blame(error);
+    let mut fingerprints = index.fingerprints(args.table).map_err(blame)?;
     while let Some(value) = fingerprints.next_permuted() {
-        let value = value?;
+        let value = value.map_err(blame)?;
         let shown = match args.permuted {
             true => value.0,
             false => fingerprints.invert(value),
@@ -54,17 +50,20 @@ fn dump<F: Fingerprint>(
         .to_hex();
         if args.json {
             let mut ids = Vec::new();
-            fingerprints.for_each_id(|id| ids.push(id_to_json(id)))?;
+            fingerprints
+                .for_each_id(|id| ids.push(id_to_json(id)))
+                .map_err(blame)?;
             writeln!(out, "{}", json!({ "fingerprint": shown, "ids": ids }))?;
         } else if index.id_kind() == IdKind::None {
             writeln!(out, "{shown}")?;
         } else {
             let mut result = Ok(());
-            fingerprints.for_each_id(|id| {
+            let read = fingerprints.for_each_id(|id| {
                 if result.is_ok() {
                     result = writeln!(out, "{shown}\t{id}");
                 }
-            })?;
+            });
+            read.map_err(blame)?;
             result?;
         }
     }

@@ -25,7 +25,7 @@ impl IndexArgs {
     pub(super) fn open(&self) -> Result<AnyIndex, Failure> {
         match AnyIndex::from_bytes(self.storage()?) {
             Ok(index) => Ok(index),
-            Err(error) => Err(Failure::from(error).about(self.index.display())),
+            Err(error) => Err(self.blame(error)),
         }
     }
 
@@ -37,8 +37,13 @@ impl IndexArgs {
         match AnyIndex::from_bytes(self.storage()?) {
             Ok(index) => Ok(Ok(index)),
             Err(Error::Format(error)) if error.class == FormatClass::Damaged => Ok(Err(error)),
-            Err(error) => Err(Failure::from(error).about(self.index.display())),
+            Err(error) => Err(self.blame(error)),
         }
+    }
+
+    /// The failure that an error of the index is, the file named.
+    pub(super) fn blame(&self, error: impl Into<Failure>) -> Failure {
+        error.into().about(self.index.display())
     }
 
     fn storage(&self) -> Result<Storage, Failure> {

@@ -87,7 +87,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(answer) => ExitCode::from(if answer { 0 } else { EXIT_NO }),
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("simidx: {failure}");
+            output::say(failure);
             ExitCode::from(EXIT_FAILURE)
         }
     }

@@ -1,10 +1,9 @@
 //! Where results go: standard output, or a file that appears under its name only when complete.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-
-use tempfile::NamedTempFile;
 
 use super::failure::Failure;
 
@@ -12,15 +11,44 @@ use super::failure::Failure;
 const BUFFER_LEN: usize = 1 << 20;
 
 /// Buffered standard output.
-pub(super) fn stdout() -> BufWriter<io::StdoutLock<'static>> {
-    BufWriter::with_capacity(1 << 16, io::stdout().lock())
+pub(super) fn stdout() -> BufWriter<Stdout> {
+    BufWriter::with_capacity(1 << 16, Stdout::lock())
+}
+
+/// Tells the user something on stderr. That stderr cannot be written is no reason to stop.
+pub(super) fn say(message: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "simidx: {message}");
+}
+
+/// Standard output, named in its errors.
+#[derive(Debug)]
+pub(super) struct Stdout(io::StdoutLock<'static>);
+
+impl Stdout {
+    fn lock() -> Self {
+        Stdout(io::stdout().lock())
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(of_stdout)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(of_stdout)
+    }
+}
+
+fn of_stdout(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
 /// The target of `-o`.
 #[derive(Debug)]
 pub(super) enum Output {
     Stdout,
-    File(PathBuf),
+    File { path: PathBuf, force: bool },
 }
 
 impl Output {
@@ -48,7 +76,10 @@ impl Output {
         if !folder(path).is_dir() {
             return refuse("its folder does not exist");
         }
-        Ok(Output::File(path.to_owned()))
+        Ok(Output::File {
+            path: path.to_owned(),
+            force,
+        })
     }
 
     pub(super) fn is_stdout(&self) -> bool {
@@ -66,13 +97,13 @@ impl Output {
     ) -> Result<T, Failure> {
         match self {
             Output::Stdout => {
-                let mut out = BufWriter::with_capacity(BUFFER_LEN, io::stdout().lock());
+                let mut out = BufWriter::with_capacity(BUFFER_LEN, Stdout::lock());
                 let result = write(&mut out)?;
                 out.flush()?;
                 Ok(result)
             }
-            Output::File(path) => {
-                write_beside(path, write).map_err(|failure| failure.about(path.display()))
+            Output::File { path, force } => {
+                write_beside(path, *force, write).map_err(|failure| failure.about(path.display()))
             }
         }
     }
@@ -80,6 +111,7 @@ impl Output {
 
 fn write_beside<T>(
     path: &Path,
+    force: bool,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut builder = tempfile::Builder::new();
@@ -91,11 +123,18 @@ fn write_beside<T>(
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let file = builder.tempfile_in(folder(path))?;
-    let mut out = BufWriter::with_capacity(BUFFER_LEN, file);
+    // Writing to the file itself keeps the temporary name out of the errors.
+    let mut out = BufWriter::with_capacity(BUFFER_LEN, file.as_file());
     let result = write(&mut out)?;
-    let file: NamedTempFile = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    out.flush()?;
+    drop(out);
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
+    // Without force a file that has appeared meanwhile is somebody else's.
+    let persisted = match force {
+        true => file.persist(path),
+        false => file.persist_noclobber(path),
+    };
+    persisted.map_err(|error| error.error)?;
     Ok(result)
 }
 

@@ -1,6 +1,6 @@
 //! Progress bars on stderr.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -75,8 +75,7 @@ impl indicatif::TermLike for PlainStderr {
     }
 
     fn write_line(&self, line: &str) -> std::io::Result<()> {
-        eprintln!("{}", line.trim_end());
-        Ok(())
+        writeln!(std::io::stderr(), "{}", line.trim_end())
     }
 
     fn write_str(&self, text: &str) -> std::io::Result<()> {

@@ -12,15 +12,15 @@ use super::Answer;
 use super::dump::id_to_json;
 use super::failure::Failure;
 use super::index_file::{IndexArgs, with_index};
-use super::output::stdout;
-use super::records::InputFormat;
+use super::output::{say, stdout};
+use super::records::{InputFormat, refused};
 
 /// Arguments of `simidx query`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
     index: IndexArgs,
-    /// Fingerprints to look for; read from stdin if there are none
+    /// Fingerprints to look for; read from stdin if there are none or only `-`
     #[arg(value_name = "FP", conflicts_with_all = ["text", "documents"])]
     fingerprints: Vec<String>,
     /// How fingerprints are written: hex, dec or, on stdin, le; with --documents the format of the file
@@ -67,12 +67,16 @@ fn run_width<F: Fingerprint>(index: &Index<F, Storage>, args: &Args) -> Answer {
     } else if let Some(path) = &args.documents {
         let reader = input::open::<F>(path, args.input.0)?;
         run.query_reader(reader, Some(fingerprinter(index, args)?))?;
-    } else if args.fingerprints.is_empty() {
+    } else if args.fingerprints.is_empty() || args.fingerprints == ["-"] {
         let format = args.input.0.unwrap_or(Format::Hex);
         run.query_reader(input::open::<F>("-".as_ref(), Some(format))?, None)?;
     } else {
-        for text in &args.fingerprints {
-            run.query(parse(text, args.input.0)?)?;
+        // All are read before the first is asked, so that a bad one leaves no half of an answer.
+        let queries = args.fingerprints.iter();
+        let queries: Result<Vec<F>, Failure> =
+            queries.map(|text| parse(text, args.input.0)).collect();
+        for query in queries? {
+            run.query(query)?;
         }
     }
     run.finish()
@@ -85,9 +89,10 @@ fn fingerprinter<F: Fingerprint>(
 ) -> Result<Fingerprinter, Failure> {
     let description = index.pipeline().ok_or_else(|| {
         let message = "the index does not record how documents become fingerprints";
-        Failure::new(message).about(args.index.index.display())
+        args.index.blame(Failure::new(message))
     })?;
-    Ok(Pipeline::parse(description)?.fingerprinter())
+    let pipeline = Pipeline::parse(description).map_err(|error| args.index.blame(error))?;
+    Ok(pipeline.fingerprinter())
 }
 
 fn parse<F: Fingerprint>(text: &str, format: Option<Format>) -> Result<F, Failure> {
@@ -138,7 +143,8 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
                         Content::Text(_) => "a document; ask for documents with --documents",
                         Content::Fingerprint(_) => "a fingerprint among the documents",
                     };
-                    return Err(Failure::new(message).about(reader.place().0));
+                    let (source, place) = reader.place();
+                    return Err(refused(source, place, message));
                 }
             };
             self.query(fingerprint)?;
@@ -147,24 +153,19 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
     }
 
     fn query(&mut self, fingerprint: F) -> Result<(), Failure> {
-        let name = self.args.index.index.display();
         let matches = self
             .searcher
             .query(fingerprint, self.distance)
-            .map_err(|error| Failure::from(error).about(&name))?
+            .map_err(|error| self.args.index.blame(error))?
             .len();
         self.queries += 1;
         self.total += self.searcher.stats();
         self.found |= matches > 0;
-        let printed = if self.args.json {
+        if self.args.json {
             self.print_json(fingerprint)
         } else {
             self.print_lines(fingerprint)
-        };
-        printed.map_err(|failure| match failure.is_broken_pipe() {
-            true => failure,
-            false => failure.about(name),
-        })
+        }
     }
 
     fn print_lines(&mut self, fingerprint: F) -> Result<(), Failure> {
@@ -177,12 +178,13 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
             );
             let (mut ids, mut result) = (0u64, Ok(()));
             let out = &mut self.out;
-            self.index.for_each_id(found.fingerprint, |id| {
+            let read = self.index.for_each_id(found.fingerprint, |id| {
                 ids += 1;
                 if result.is_ok() {
                     result = writeln!(out, "{line}\t{id}");
                 }
-            })?;
+            });
+            read.map_err(|error| self.args.index.blame(error))?;
             result?;
             if ids == 0 {
                 writeln!(self.out, "{line}")?;
@@ -196,7 +198,8 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
         for found in self.searcher.matches() {
             let mut ids: Vec<Value> = Vec::new();
             self.index
-                .for_each_id(found.fingerprint, |id| ids.push(id_to_json(id)))?;
+                .for_each_id(found.fingerprint, |id| ids.push(id_to_json(id)))
+                .map_err(|error| self.args.index.blame(error))?;
             matches.push(json!({
                 "fingerprint": found.fingerprint.to_hex(),
                 "distance": found.distance,
@@ -217,10 +220,10 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
     fn finish(mut self) -> Answer {
         self.out.flush()?;
         if self.args.stats && !self.args.json {
-            eprintln!(
+            say(format_args!(
                 "{} queries: {} probes, {} blocks, {} candidates",
                 self.queries, self.total.probes, self.total.blocks, self.total.candidates
-            );
+            ));
         }
         Ok(self.found)
     }

@@ -10,6 +10,7 @@ use simidx::text::{Features, Fingerprinter, Pipeline};
 use simidx::{Error, Fingerprint, InputError, Place};
 
 use super::failure::Failure;
+use super::output::say;
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
@@ -94,12 +95,21 @@ impl InputArgs {
     }
 }
 
+/// The failure of a command that has no use for a record of its input.
+pub(super) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
+    Failure::from(InputError {
+        source: source.to_owned(),
+        place,
+        message: message.into(),
+    })
+}
+
 /// A record whose fingerprint is known.
 #[derive(Debug)]
 pub(super) struct Fingerprinted<F> {
     pub(super) fingerprint: F,
     pub(super) id: Option<RecordId>,
-    /// Number of the record among all that were read, from 0.
+    /// Number of the record among all of the inputs, from 0; those that are skipped count too.
     pub(super) position: u64,
     pub(super) is_document: bool,
 }
@@ -169,16 +179,25 @@ pub(super) fn read<F: Fingerprint>(
     }
     bar.finish_and_clear();
     if run.counts.skipped > 0 {
-        eprintln!("simidx: skipped {} records", run.counts.skipped);
+        say(format_args!("skipped {} records", run.counts.skipped));
     }
     Ok(run.counts)
+}
+
+/// A record and where it stands.
+struct Placed<F> {
+    record: Record<F>,
+    /// Number of its source among those of the batch.
+    source: usize,
+    place: Place,
+    /// As in [`Fingerprinted`].
+    position: u64,
 }
 
 /// Records that are fingerprinted together, with their places.
 struct Batch<F> {
     sources: Vec<String>,
-    /// Record, number of its source in `sources`, place in it.
-    records: Vec<(Record<F>, usize, Place)>,
+    records: Vec<Placed<F>>,
     text_len: usize,
 }
 
@@ -191,14 +210,19 @@ impl<F: Fingerprint> Batch<F> {
         self.records.len() >= BATCH_RECORDS || self.text_len >= BATCH_TEXT_LEN
     }
 
-    fn push(&mut self, record: Record<F>, (source, place): (&str, Place)) {
+    fn push(&mut self, record: Record<F>, (source, place): (&str, Place), position: u64) {
         if self.sources.last().is_none_or(|last| last != source) {
             self.sources.push(source.to_owned());
         }
         if let Content::Text(text) = &record.content {
             self.text_len += text.len();
         }
-        self.records.push((record, self.sources.len() - 1, place));
+        self.records.push(Placed {
+            record,
+            source: self.sources.len() - 1,
+            place,
+            position,
+        });
     }
 
     /// The fingerprint of each record, in order; texts are worked on in parallel.
@@ -207,14 +231,14 @@ impl<F: Fingerprint> Batch<F> {
             let records = self.records.iter();
             let mut fingerprinter = pipeline.fingerprinter();
             return records
-                .map(|(record, ..)| fingerprint(&mut fingerprinter, record))
+                .map(|placed| fingerprint(&mut fingerprinter, &placed.record))
                 .collect();
         }
         self.records
             .par_iter()
             .map_init(
                 || pipeline.fingerprinter(),
-                |f, (record, ..)| fingerprint(f, record),
+                |f, placed| fingerprint(f, &placed.record),
             )
             .collect()
     }
@@ -248,10 +272,11 @@ impl Run {
         while !batch.is_full() {
             match reader.next_record() {
                 None => break,
-                Some(Ok(record)) => batch.push(record, reader.place()),
+                Some(Ok(record)) => batch.push(record, reader.place(), self.next_position),
                 Some(Err(Error::Input(error))) => self.skip_or_fail(error)?,
                 Some(Err(error)) => return Err(error.into()),
             }
+            self.next_position += 1;
         }
         Ok(batch)
     }
@@ -262,20 +287,19 @@ impl Run {
         sink: &mut impl FnMut(Fingerprinted<F>) -> Result<(), Refusal>,
     ) -> Result<(), Failure> {
         let fingerprints = batch.fingerprints(&self.pipeline);
-        for (fingerprint, (record, source, place)) in fingerprints.into_iter().zip(batch.records) {
+        for (fingerprint, placed) in fingerprints.into_iter().zip(batch.records) {
             let result = sink(Fingerprinted {
                 fingerprint,
-                is_document: matches!(record.content, Content::Text(_)),
-                id: record.id,
-                position: self.next_position,
+                is_document: matches!(placed.record.content, Content::Text(_)),
+                id: placed.record.id,
+                position: placed.position,
             });
-            self.next_position += 1;
             match result {
                 Ok(()) => self.counts.records += 1,
                 Err(Refusal::Fatal(error)) => return Err(error.into()),
                 Err(Refusal::Record(message)) => self.skip_or_fail(InputError {
-                    source: batch.sources[source].clone(),
-                    place,
+                    source: batch.sources[placed.source].clone(),
+                    place: placed.place,
                     message,
                 })?,
             }
@@ -289,7 +313,7 @@ impl Run {
         }
         self.counts.skipped += 1;
         if self.counts.skipped <= SHOWN_SKIPS {
-            eprintln!("simidx: skipped: {error}");
+            say(format_args!("skipped: {error}"));
         }
         Ok(())
     }
