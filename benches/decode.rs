@@ -7,9 +7,12 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use simidx::Index;
 
 fn decode(c: &mut Criterion) {
-    let fingerprints = common::uniform(common::count() / 10);
+    let fingerprints = common::uniform(common::count());
     let mut group = c.benchmark_group(format!("decode/uniform/{}", fingerprints.len()));
     group.throughput(Throughput::Elements(fingerprints.len() as u64));
+    group.bench_function("raw/scan", |b| {
+        b.iter(|| common::popcount_scan(&fingerprints, 0, 4));
+    });
     for block_size in [128, 256, 1024, 4096, 65536] {
         let file = common::build(&fingerprints, 4, block_size);
         let index = Index::<u64, _>::from_bytes(file).unwrap();

@@ -10,6 +10,16 @@ use simidx::Index;
 
 const DISTANCE: u32 = 3;
 
+/// Tables and block size of the indexes.
+const INDEXES: [(usize, u32); 6] = [
+    (4, 1024),
+    (10, 256),
+    (10, 1024),
+    (10, 4096),
+    (16, 1024),
+    (20, 1024),
+];
+
 fn query(c: &mut Criterion) {
     let fingerprints = common::uniform(common::count());
     let queries = common::queries(&fingerprints, 10_000.min(fingerprints.len()));
@@ -34,14 +44,7 @@ fn query(c: &mut Criterion) {
             b.iter(|| sorted.query(black_box(*next.next().unwrap()), DISTANCE, &mut matches));
         });
     }
-    for (tables, block_size) in [
-        (4, 1024),
-        (10, 256),
-        (10, 1024),
-        (10, 4096),
-        (16, 1024),
-        (20, 1024),
-    ] {
+    for (tables, block_size) in INDEXES {
         let index =
             Index::<u64, _>::from_bytes(common::build(&fingerprints, tables, block_size)).unwrap();
         let mut searcher = index.searcher();
@@ -62,6 +65,31 @@ fn query(c: &mut Criterion) {
     group.finish();
 }
 
+/// Prints the median latency of single queries, one line for each way, with the ratio to the scan: what
+/// criterion's means of many iterations do not tell.
+fn percentiles(_: &mut Criterion) {
+    let fingerprints = common::uniform(common::count());
+    let queries = common::queries(&fingerprints, 10_000.min(fingerprints.len()));
+    let scan = common::median_us(&queries[..queries.len().min(300)], |q| {
+        common::popcount_scan(&fingerprints, q, DISTANCE)
+    });
+    println!("p50 popcount-scan: {scan:.1} us");
+    for (tables, block_size) in INDEXES {
+        let file = common::build(&fingerprints, tables, block_size);
+        let index = Index::<u64, _>::from_bytes(file).unwrap();
+        let mut searcher = index.searcher();
+        let mut ask = |q| searcher.query(q, DISTANCE).unwrap().len();
+        for &query in &queries {
+            black_box(ask(query));
+        }
+        let p50 = common::median_us(&queries, ask);
+        println!(
+            "p50 xor/t{tables}/B{block_size}: {p50:.1} us, {:.0} times as fast",
+            scan / p50
+        );
+    }
+}
+
 fn matches_by_scan(fingerprints: &[u64], queries: &[u64]) -> usize {
     let scan = |&q: &u64| common::popcount_scan(fingerprints, q, DISTANCE);
     queries.iter().map(scan).sum()
@@ -70,6 +98,6 @@ fn matches_by_scan(fingerprints: &[u64], queries: &[u64]) -> usize {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = query
+    targets = query, percentiles
 }
 criterion_main!(benches);

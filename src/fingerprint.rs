@@ -4,6 +4,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 
+use rdst::RadixSort;
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for u32 {}
@@ -27,7 +29,6 @@ pub trait Fingerprint:
     + fmt::Display
     + Send
     + Sync
-    + rdst::RadixKey
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
     + BitXor<Output = Self>
@@ -92,6 +93,10 @@ pub trait Fingerprint:
     /// Reads a decimal number without sign that fits the width; `None` for anything else.
     fn parse_dec(text: &str) -> Option<Self>;
 
+    /// Sorts in place on all threads of the current pool, 10 to 20 ns a value. The trait has it so that the
+    /// sorting library is compiled once for each width and not again in every crate that builds an index.
+    fn sort(values: &mut [Self]);
+
     /// The value as f / 4 lower-case hexadecimal digits, the form in which every command prints.
     fn to_hex(self) -> String {
         format!("{:0digits$x}", self, digits = Self::BYTES * 2)
@@ -131,6 +136,10 @@ macro_rules! impl_fingerprint {
 
             #[inline]
             fn extend_le(self, out: &mut Vec<u8>) { out.extend_from_slice(&self.to_le_bytes()) }
+
+            fn sort(values: &mut [Self]) {
+                values.radix_sort_builder().with_low_mem_tuner().sort();
+            }
 
             fn parse_hex(text: &str) -> Option<Self> {
                 let digits = !text.is_empty()

@@ -75,7 +75,6 @@ mod format;
 mod index;
 #[cfg(feature = "input")]
 pub mod input;
-mod sort;
 mod summary;
 #[cfg(feature = "text")]
 pub mod text;

@@ -3,7 +3,7 @@
 use crate::bound::bound_bits;
 use crate::codec::Codec;
 use crate::fingerprint::Fingerprint;
-use crate::format::IdKind;
+use crate::format::{Directory, IdKind};
 
 /// Parameters and sizes of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,28 @@ pub struct TableSummary<F> {
 }
 
 impl<F: Fingerprint> Summary<F> {
+    /// The figures of a file with this directory.
+    pub(crate) fn of(directory: &Directory, file_len: u64) -> Self {
+        let tables = directory.tables.iter().enumerate();
+        Summary {
+            record_count: directory.record_count,
+            fingerprint_count: directory.fingerprint_count,
+            max_distance: directory.max_distance,
+            block_size: directory.block_size,
+            id_kind: directory.id_kind,
+            file_len,
+            tables: tables
+                .map(|(t, table)| TableSummary {
+                    prefix_mask: F::from_u128(table.prefix_mask),
+                    codec: table.codec,
+                    block_count: table.block_count,
+                    byte_len: directory.table_len(t),
+                    code_lengths: table.code_lengths.clone(),
+                })
+                .collect(),
+        }
+    }
+
     /// Bytes of the distinct fingerprints as plain numbers.
     pub fn raw_len(&self) -> u64 {
         self.fingerprint_count * F::BYTES as u64

@@ -348,3 +348,14 @@ fn force_replaces_an_existing_output() {
     assert_eq!(dumped.lines(), ["000000000000002f", "000000000000003f"]);
     assert_eq!(sandbox.names(), ["a.hex", "b.hex", "x.simidx"]);
 }
+
+#[test]
+fn bench_flips_bits_of_members_that_have_few_zeros() {
+    let sandbox = Sandbox::with_index(("a.hex", b"ffffffffffffffff\n"), &[]);
+    let ran = sandbox.run(&["bench", "x.simidx", "--count", "50", "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let found: serde_json::Value = serde_json::from_str(ran.text()).unwrap();
+    // Members with up to three flips match; those with four or five and random queries do not.
+    let matches = found["matches"].as_u64().unwrap();
+    assert!((5..25).contains(&matches), "{matches}");
+}

@@ -134,3 +134,17 @@ impl SortedTables {
         matches.len()
     }
 }
+
+/// The median time of one query in microseconds, each timed by itself.
+pub(crate) fn median_us(queries: &[u64], mut ask: impl FnMut(u64) -> usize) -> f64 {
+    let mut times: Vec<f64> = queries
+        .iter()
+        .map(|&query| {
+            let started = std::time::Instant::now();
+            std::hint::black_box(ask(query));
+            started.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}

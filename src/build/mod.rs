@@ -15,7 +15,7 @@ use crate::format::{
     Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, MAX_BLOCK_SIZE, MAX_COUNT,
     MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, SECTION_ALIGNMENT,
 };
-use crate::summary::{Summary, TableSummary};
+use crate::summary::Summary;
 use records::Records;
 use sections::SectionWriter;
 
@@ -188,7 +188,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
             sections: file.take_records(),
         };
         let file_len = finish_file(file, &directory)?;
-        Ok(summary(&directory, file_len))
+        Ok(Summary::of(&directory, file_len))
     }
 
     fn check_room(&self) -> Result<()> {
@@ -206,28 +206,6 @@ impl<F: Fingerprint> IndexBuilder<F> {
                 fingerprint_count,
             )?),
         }
-    }
-}
-
-/// The figures of a file with this directory.
-fn summary<F: Fingerprint>(directory: &Directory, file_len: u64) -> Summary<F> {
-    let tables = directory.tables.iter().enumerate();
-    Summary {
-        record_count: directory.record_count,
-        fingerprint_count: directory.fingerprint_count,
-        max_distance: directory.max_distance,
-        block_size: directory.block_size,
-        id_kind: directory.id_kind,
-        file_len,
-        tables: tables
-            .map(|(t, table)| TableSummary {
-                prefix_mask: F::from_u128(table.prefix_mask),
-                codec: table.codec,
-                block_count: table.block_count,
-                byte_len: directory.table_len(t),
-                code_lengths: table.code_lengths.clone(),
-            })
-            .collect(),
     }
 }
 

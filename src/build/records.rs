@@ -5,7 +5,6 @@ use rayon::prelude::*;
 use crate::error::{BuildError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_ID_LEN};
-use crate::sort::sort_fingerprints;
 
 /// A string id in the arena.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +79,7 @@ impl<F: Fingerprint> Records<F> {
     /// Orders the records by fingerprint, then by id.
     pub(super) fn sort(&mut self) {
         match self {
-            Records::Plain(records) => sort_fingerprints(records),
+            Records::Plain(records) => F::sort(records),
             Records::Numbers(records) => records.par_sort_unstable(),
             Records::Strings { records, arena } => {
                 records.par_sort_unstable_by(|(f, a), (g, b)| {

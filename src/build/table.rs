@@ -9,7 +9,6 @@ use crate::codec::huffman::{Code, code_lengths};
 use crate::design::{Permutation, Permuted};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Kind, TableRecord};
-use crate::sort::sort_permuted;
 use rayon::prelude::*;
 
 /// Blocks are handed to the sink in pieces of about this many bytes.
@@ -34,7 +33,10 @@ pub(super) fn sorted_values<F: Fingerprint>(
     if permutation.is_identity() {
         values
     } else {
-        sort_permuted(values)
+        // Unwrapped and wrapped again in the same memory: what is sorted are the bare numbers.
+        let mut bare: Vec<F> = values.into_iter().map(|value| value.0).collect();
+        F::sort(&mut bare);
+        bare.into_iter().map(Permuted).collect()
     }
 }
 

@@ -34,8 +34,14 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One line whatever a file name holds.
-        f.write_str(&self.message.replace(['\n', '\r'], " "))
+        // One line, and nothing that moves the cursor, whatever a file name holds.
+        for c in self.message.chars() {
+            match c.is_control() {
+                true => write!(f, "{}", c.escape_default())?,
+                false => write!(f, "{c}")?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ mod failure;
 mod fingerprint;
 mod index_file;
 mod info;
+mod interrupt;
 mod output;
 mod progress;
 mod query;
@@ -16,10 +17,14 @@ mod verify;
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use failure::Failure;
 use progress::ProgressMode;
+
+/// What clap calls a command line without a command; it then prints the help.
+const NO_COMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
 /// Exit code for "no match" and "damaged".
 const EXIT_NO: u8 = 1;
@@ -72,7 +77,15 @@ fn version() -> &'static str {
 
 /// Parses the arguments and runs the command.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && error.kind() != NO_COMMAND => {
+            output::say(usage_error(&error));
+            return ExitCode::from(EXIT_FAILURE);
+        }
+        // Help and version.
+        Err(help) => help.exit(),
+    };
     let mode = cli.progress;
     let result = match cli.command {
         Command::Build(args) => build::run(args, mode),
@@ -91,6 +104,19 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(EXIT_FAILURE)
         }
     }
+}
+
+/// An error of the command line in one line: what is wrong without clap's advice on further lines.
+fn usage_error(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let clause: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .map(str::trim)
+        .collect();
+    let clause = clause.join(" ");
+    let clause = clause.strip_prefix("error: ").unwrap_or(&clause);
+    Failure::new(format!("{clause}; see --help"))
 }
 
 /// What a command comes to: `true` for yes or done, `false` for no match or damaged.

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
+use super::interrupt::RemoveOnSignal;
 
 /// Bytes gathered before a write to the file.
 const BUFFER_LEN: usize = 1 << 20;
@@ -67,10 +68,16 @@ impl Output {
             return Ok(Output::Stdout);
         }
         let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
-        match fs::metadata(path) {
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if metadata.is_symlink() => {
+                return refuse("is a symbolic link; name the file that it points to");
+            }
             Ok(metadata) if metadata.is_dir() => return refuse("is a directory"),
             Ok(metadata) if !metadata.is_file() => return refuse("is not a regular file"),
             Ok(_) if !force => return refuse("exists already; --force replaces it"),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return refuse(&error.to_string());
+            }
             _ => {}
         }
         if !folder(path).is_dir() {
@@ -123,6 +130,7 @@ fn write_beside<T>(
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let file = builder.tempfile_in(folder(path))?;
+    let guard = RemoveOnSignal::new(file.path())?;
     // Writing to the file itself keeps the temporary name out of the errors.
     let mut out = BufWriter::with_capacity(BUFFER_LEN, file.as_file());
     let result = write(&mut out)?;
@@ -135,7 +143,17 @@ fn write_beside<T>(
         false => file.persist_noclobber(path),
     };
     persisted.map_err(|error| error.error)?;
+    drop(guard);
+    sync_folder(folder(path))?;
     Ok(result)
+}
+
+/// Makes the new name last: without it a crash of the machine could lose the name of a file that is whole.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
 }
 
 fn folder(path: &Path) -> &Path {

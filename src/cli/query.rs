@@ -23,9 +23,10 @@ pub(super) struct Args {
     /// Fingerprints to look for; read from stdin if there are none or only `-`
     #[arg(value_name = "FP", conflicts_with_all = ["text", "documents"])]
     fingerprints: Vec<String>,
-    /// How fingerprints are written: hex, dec or, on stdin, le; with --documents the format of the file
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
-    input: InputFormat,
+    /// How fingerprints are written: hex (the default), dec or, on stdin, le; with --documents the format of
+    /// the file (default auto)
+    #[arg(long, value_name = "FORMAT")]
+    input: Option<InputFormat>,
     /// Largest distance; the default is the one that the index was built for, a larger one is exact
     /// and slower
     #[arg(short = 'k', long, value_name = "K")]
@@ -42,6 +43,18 @@ pub(super) struct Args {
     /// Print a JSON object for each query
     #[arg(long)]
     json: bool,
+}
+
+impl Args {
+    /// The format of fingerprints; `None` where they tell themselves.
+    fn fingerprint_format(&self) -> Option<Format> {
+        self.input.map_or(Some(Format::Hex), |input| input.0)
+    }
+
+    /// The format of documents; `None` where they tell themselves.
+    fn document_format(&self) -> Option<Format> {
+        self.input.and_then(|input| input.0)
+    }
 }
 
 /// Runs the command.
@@ -65,16 +78,17 @@ fn run_width<F: Fingerprint>(index: &Index<F, Storage>, args: &Args) -> Answer {
         let mut fingerprinter = fingerprinter(index, args)?;
         run.query(fingerprinter.fingerprint(text))?;
     } else if let Some(path) = &args.documents {
-        let reader = input::open::<F>(path, args.input.0)?;
+        let reader = input::open::<F>(path, args.document_format())?;
         run.query_reader(reader, Some(fingerprinter(index, args)?))?;
     } else if args.fingerprints.is_empty() || args.fingerprints == ["-"] {
-        let format = args.input.0.unwrap_or(Format::Hex);
-        run.query_reader(input::open::<F>("-".as_ref(), Some(format))?, None)?;
+        let reader = input::open::<F>("-".as_ref(), args.fingerprint_format())?;
+        run.query_reader(reader, None)?;
     } else {
         // All are read before the first is asked, so that a bad one leaves no half of an answer.
         let queries = args.fingerprints.iter();
-        let queries: Result<Vec<F>, Failure> =
-            queries.map(|text| parse(text, args.input.0)).collect();
+        let queries: Result<Vec<F>, Failure> = queries
+            .map(|text| parse(text, args.fingerprint_format()))
+            .collect();
         for query in queries? {
             run.query(query)?;
         }

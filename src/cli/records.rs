@@ -179,7 +179,11 @@ pub(super) fn read<F: Fingerprint>(
     }
     bar.finish_and_clear();
     if run.counts.skipped > 0 {
-        say(format_args!("skipped {} records", run.counts.skipped));
+        let plural = if run.counts.skipped == 1 { "" } else { "s" };
+        say(format_args!(
+            "skipped {} record{plural}",
+            run.counts.skipped
+        ));
     }
     Ok(run.counts)
 }

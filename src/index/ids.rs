@@ -187,19 +187,15 @@ impl Ids {
         Ok(())
     }
 
-    /// Checks that the string offsets point to the strings that they should, that the last string ends
-    /// the payload (V31, V32) and that the bits behind a packed array are zero (V34).
-    pub(super) fn check_values(&self, file: &[u8]) -> Result<(), FormatError> {
+    /// Checks that the bits behind a packed array are zero (V34).
+    pub(super) fn check_spare_bits(&self, file: &[u8]) -> Result<(), FormatError> {
         let (packed, count, bits) = match &self.values {
             IdValues::Numbers { packed, bits, .. } => (packed, self.record_count, *bits),
-            IdValues::Strings { offsets, bits, .. } => {
-                self.check_strings(file)?;
-                (
-                    offsets,
-                    self.record_count.div_ceil(STRINGS_PER_OFFSET),
-                    *bits,
-                )
-            }
+            IdValues::Strings { offsets, bits, .. } => (
+                offsets,
+                self.record_count.div_ceil(STRINGS_PER_OFFSET),
+                *bits,
+            ),
         };
         let used = count * u64::from(bits);
         let spare = (packed.len() as u64 * 8 - used) as u32;
@@ -213,7 +209,9 @@ impl Ids {
         Ok(())
     }
 
-    fn check_strings(&self, file: &[u8]) -> Result<(), FormatError> {
+    /// Checks that the string offsets point to the strings that they should and that the last string ends
+    /// the payload (V31, V32).
+    pub(super) fn check_strings(&self, file: &[u8]) -> Result<(), FormatError> {
         let IdValues::Strings {
             bits,
             offsets,

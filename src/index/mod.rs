@@ -108,15 +108,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     /// Parameters and sizes of the index and of each table.
     pub fn summary(&self) -> Summary<F> {
-        Summary {
-            record_count: self.record_count(),
-            fingerprint_count: self.fingerprint_count(),
-            max_distance: self.max_distance(),
-            block_size: self.block_size(),
-            id_kind: self.id_kind(),
-            file_len: self.bytes().len() as u64,
-            tables: self.tables.iter().map(Table::summary).collect(),
-        }
+        Summary::of(&self.directory, self.bytes().len() as u64)
     }
 
     /// A searcher of this index; make one for each thread.

@@ -250,14 +250,12 @@ fn tables<F: Fingerprint>(
         let keys = sections.find(Kind::Keys, number).ok_or_else(missing)?;
         tables.push(Table {
             number,
-            codec: directory.tables[number].codec,
             permutation: Permutation::new(mask),
             code,
             keys: read_keys(slice(file, keys), number)?,
             blocks: range(blocks),
             block_size: directory.block_size as usize,
             block_counts: block_counts.clone().filter(|_| number == 0),
-            byte_len: directory.table_len(number),
             checked: CheckedSet::new(directory.tables[number].block_count as usize),
         });
     }

@@ -105,8 +105,8 @@ impl<F: Fingerprint> Index<F, Storage> {
 }
 
 fn open_regular(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|e| named(path, e))?;
-    let metadata = file.metadata().map_err(|e| named(path, e))?;
+    // Asked before the file is opened: opening a pipe would wait for somebody to write to it.
+    let metadata = std::fs::metadata(path).map_err(|e| named(path, e))?;
     if metadata.is_dir() {
         let error = io::Error::new(io::ErrorKind::IsADirectory, "is a directory");
         return Err(named(path, error));
@@ -115,7 +115,7 @@ fn open_regular(path: &Path) -> Result<File> {
         let error = io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file");
         return Err(named(path, error));
     }
-    Ok(file)
+    File::open(path).map_err(|e| named(path, e))
 }
 
 fn named(path: &Path, error: io::Error) -> Error {

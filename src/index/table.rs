@@ -3,19 +3,16 @@
 use std::ops::{ControlFlow, Range};
 
 use super::checked::CheckedSet;
-use crate::codec::Codec;
 use crate::codec::block::{Block, BlockError};
 use crate::codec::huffman::Code;
 use crate::design::{Permutation, Permuted};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
-use crate::summary::TableSummary;
 
 /// Everything about a table but the bytes of its blocks.
 #[derive(Debug)]
 pub(super) struct Table<F> {
     pub(super) number: usize,
-    pub(super) codec: Codec,
     pub(super) permutation: Permutation<F>,
     pub(super) code: Code,
     /// The last value of each block, ascending.
@@ -25,8 +22,6 @@ pub(super) struct Table<F> {
     pub(super) block_size: usize,
     /// Number of values of each block minus 1, where the file says it (table 0 of one with ids).
     pub(super) block_counts: Option<Vec<u16>>,
-    /// Bytes of blocks, keys and table record.
-    pub(super) byte_len: u64,
     pub(super) checked: CheckedSet,
 }
 
@@ -39,16 +34,6 @@ pub(super) struct ValuePlace {
 }
 
 impl<F: Fingerprint> Table<F> {
-    pub(super) fn summary(&self) -> TableSummary<F> {
-        TableSummary {
-            prefix_mask: self.permutation.mask(),
-            codec: self.codec,
-            block_count: self.keys.len() as u64,
-            byte_len: self.byte_len,
-            code_lengths: self.code.lengths().to_vec(),
-        }
-    }
-
     pub(super) fn block_count(&self) -> usize {
         self.keys.len()
     }

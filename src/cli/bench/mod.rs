@@ -1,32 +1,28 @@
 //! `simidx bench`: the latency of queries on an index.
 
+mod queries;
+mod report;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rand::rngs::SmallRng;
-use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use serde::Serialize;
-use simidx::input::{self, Content, Format};
 use simidx::{Fingerprint, Index, QueryStats, Storage};
 
-use super::Answer;
-use super::failure::Failure;
-use super::index_file::{IndexArgs, with_index};
-use super::output::stdout;
-use super::progress::ProgressMode;
-use super::records::{InputFormat, refused, threads_from};
+use crate::cli::Answer;
+use crate::cli::failure::Failure;
+use crate::cli::index_file::{IndexArgs, with_index};
+use crate::cli::output::stdout;
+use crate::cli::progress::ProgressMode;
+use crate::cli::records::{InputFormat, threads_from};
+use report::{BenchReport, Latency};
 
 /// Longest time spent on queries that are not measured.
 const WARM_UP: Duration = Duration::from_secs(3);
 
 /// Most queries that are sampled: they are held in memory.
 const MAX_QUERIES: usize = 100_000_000;
-
-/// Most bits that are flipped in a member to make a query: some matches, some near misses.
-const MAX_FLIPS: u32 = 5;
 
 /// Arguments of `simidx bench`.
 #[derive(Debug, clap::Args)]
@@ -89,32 +85,6 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
     Ok(true)
 }
 
-/// The figures of a run. Latencies are in microseconds.
-#[derive(Debug, Serialize)]
-struct BenchReport {
-    queries: usize,
-    threads: u16,
-    distance: u32,
-    cold: bool,
-    open_ms: f64,
-    latency_us: Latency,
-    queries_per_second: f64,
-    probes_per_query: f64,
-    blocks_per_query: f64,
-    candidates_per_query: f64,
-    matches: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Latency {
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    p99_9: f64,
-    max: f64,
-    mean: f64,
-}
-
 /// What one thread saw.
 #[derive(Debug, Default)]
 struct Measured {
@@ -132,8 +102,8 @@ fn measure<F: Fingerprint>(
     let bar = mode.spinner();
     bar.set_message("choosing queries");
     let queries = match &args.queries {
-        Some(path) => read_queries(path, args.input.0)?,
-        None => sample_queries(index, args).map_err(blame)?,
+        Some(path) => queries::read(path, args.input.0)?,
+        None => queries::sample(index, args).map_err(blame)?,
     };
     if queries.is_empty() {
         return Err(Failure::new("there are no queries to ask"));
@@ -163,59 +133,6 @@ fn measure<F: Fingerprint>(
         matches: measured.matches,
         latency_us: Latency::of(measured.latencies),
     })
-}
-
-fn read_queries<F: Fingerprint>(path: &Path, format: Option<Format>) -> Result<Vec<F>, Failure> {
-    let mut reader = input::open::<F>(path, format)?;
-    let mut queries = Vec::new();
-    while let Some(record) = reader.next_record() {
-        match record?.content {
-            Content::Fingerprint(fingerprint) => queries.push(fingerprint),
-            Content::Text(_) => {
-                let message = "a document; queries are fingerprints";
-                let (source, place) = reader.place();
-                return Err(refused(source, place, message));
-            }
-        }
-    }
-    Ok(queries)
-}
-
-/// Half members, each with 0 to 5 distinct bits flipped, half uniformly random, in turn.
-fn sample_queries<F: Fingerprint>(
-    index: &Index<F, Storage>,
-    args: &Args,
-) -> Result<Vec<F>, Failure> {
-    let mut rng = SmallRng::seed_from_u64(args.seed);
-    let wanted = if index.is_empty() { 0 } else { args.count / 2 };
-    let mut ranks: Vec<u64> = (0..wanted)
-        .map(|_| rng.random_range(0..index.fingerprint_count()))
-        .collect();
-    ranks.sort_unstable();
-    let mut queries = Vec::with_capacity(args.count);
-    let mut fingerprints = index.fingerprints(0)?;
-    let (mut next_rank, mut member) = (0, F::ZERO);
-    for rank in ranks {
-        while next_rank <= rank {
-            let next = fingerprints.next().transpose()?;
-            member = next.ok_or_else(|| Failure::new("table 0 ends early"))?;
-            next_rank += 1;
-        }
-        queries.push(flip(member, &mut rng));
-    }
-    queries.extend((wanted..args.count).map(|_| F::from_u128(rng.random())));
-    queries.shuffle(&mut rng);
-    Ok(queries)
-}
-
-/// The fingerprint with 0 to 5 distinct bits flipped.
-fn flip<F: Fingerprint>(fingerprint: F, rng: &mut SmallRng) -> F {
-    let flips = rng.random_range(0..=MAX_FLIPS);
-    let mut flipped = fingerprint;
-    while flipped.distance(fingerprint) < flips {
-        flipped = flipped | fingerprint ^ F::from_u128(1) << rng.random_range(0..F::WIDTH);
-    }
-    flipped
 }
 
 fn warm_up<F: Fingerprint>(
@@ -304,54 +221,5 @@ impl<'a, F: Fingerprint> PageCache<'a, F> {
         self.index.storage().release_pages()?;
         rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed)
             .map_err(|error| Failure::from(std::io::Error::from(error)))
-    }
-}
-
-impl Latency {
-    /// The figures of at least one latency.
-    fn of(mut latencies: Vec<Duration>) -> Self {
-        latencies.sort_unstable();
-        let us = |latency: &Duration| latency.as_secs_f64() * 1e6;
-        let quantile = |q: f64| {
-            let rank = (q * latencies.len() as f64).ceil() as usize;
-            latencies.get(rank.saturating_sub(1)).map_or(0.0, us)
-        };
-        Latency {
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p99: quantile(0.99),
-            p99_9: quantile(0.999),
-            max: quantile(1.0),
-            mean: latencies.iter().map(us).sum::<f64>() / latencies.len() as f64,
-        }
-    }
-}
-
-impl BenchReport {
-    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        let l = &self.latency_us;
-        let cache = if self.cold { "cold" } else { "warm" };
-        writeln!(
-            out,
-            "{} queries within distance {}, {} threads, {cache}",
-            self.queries, self.distance, self.threads
-        )?;
-        writeln!(out, "{:<24}{:.2} ms", "open", self.open_ms)?;
-        writeln!(
-            out,
-            "{:<24}p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, max {:.1}, mean {:.1}",
-            "latency in us", l.p50, l.p90, l.p99, l.p99_9, l.max, l.mean
-        )?;
-        writeln!(
-            out,
-            "{:<24}{:.0}",
-            "queries a second", self.queries_per_second
-        )?;
-        writeln!(
-            out,
-            "{:<24}{:.1} probes, {:.1} blocks, {:.1} candidates",
-            "a query", self.probes_per_query, self.blocks_per_query, self.candidates_per_query
-        )?;
-        writeln!(out, "{:<24}{}", "matches", self.matches)
     }
 }

@@ -1,0 +1,88 @@
+//! The queries that `simidx bench` asks.
+
+use std::path::Path;
+
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use simidx::input::{self, Content, Format};
+use simidx::{Fingerprint, Index, Storage};
+
+use super::Args;
+use crate::cli::failure::Failure;
+use crate::cli::records::refused;
+
+/// Most bits that are flipped in a member to make a query: some matches, some near misses.
+const MAX_FLIPS: usize = 5;
+
+pub(super) fn read<F: Fingerprint>(path: &Path, format: Option<Format>) -> Result<Vec<F>, Failure> {
+    let mut reader = input::open::<F>(path, format)?;
+    let mut queries = Vec::new();
+    while let Some(record) = reader.next_record() {
+        match record?.content {
+            Content::Fingerprint(fingerprint) => queries.push(fingerprint),
+            Content::Text(_) => {
+                let message = "a document; queries are fingerprints";
+                let (source, place) = reader.place();
+                return Err(refused(source, place, message));
+            }
+        }
+    }
+    Ok(queries)
+}
+
+/// Half members, each with 0 to 5 distinct bits flipped, half uniformly random, in turn.
+pub(super) fn sample<F: Fingerprint>(
+    index: &Index<F, Storage>,
+    args: &Args,
+) -> Result<Vec<F>, Failure> {
+    let mut rng = SmallRng::seed_from_u64(args.seed);
+    let wanted = if index.is_empty() { 0 } else { args.count / 2 };
+    let mut ranks: Vec<u64> = (0..wanted)
+        .map(|_| rng.random_range(0..index.fingerprint_count()))
+        .collect();
+    ranks.sort_unstable();
+    let mut queries = Vec::with_capacity(args.count);
+    let mut fingerprints = index.fingerprints(0)?;
+    let (mut next_rank, mut member) = (0, F::ZERO);
+    for rank in ranks {
+        while next_rank <= rank {
+            let next = fingerprints.next().transpose()?;
+            member = next.ok_or_else(|| Failure::new("table 0 ends early"))?;
+            next_rank += 1;
+        }
+        queries.push(flip(member, &mut rng));
+    }
+    queries.extend((wanted..args.count).map(|_| F::from_u128(rng.random())));
+    queries.shuffle(&mut rng);
+    Ok(queries)
+}
+
+/// The fingerprint with 0 to 5 distinct bits flipped.
+fn flip<F: Fingerprint>(fingerprint: F, rng: &mut SmallRng) -> F {
+    let flips = rng.random_range(0..=MAX_FLIPS);
+    let positions = rand::seq::index::sample(rng, F::WIDTH as usize, flips);
+    positions.iter().fold(fingerprint, |flipped, position| {
+        flipped ^ F::from_u128(1) << position as u32
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flips_up_to_five_bits_of_any_value_and_clears_as_well_as_sets() {
+        let mut rng = SmallRng::seed_from_u64(7);
+        for member in [0, u64::MAX, 0x5555_5555_5555_5555] {
+            let queries: Vec<u64> = (0..500).map(|_| flip(member, &mut rng)).collect();
+            let flips = |q: &u64| q.distance(member);
+            assert_eq!(queries.iter().map(flips).max(), Some(5));
+            assert_eq!(queries.iter().map(flips).min(), Some(0));
+        }
+        let changed = (0..500).fold(0, |all, _| {
+            all | flip(0x5555_5555_5555_5555u64, &mut rng) ^ 0x5555_5555_5555_5555
+        });
+        assert_eq!(changed, u64::MAX);
+    }
+}

@@ -1,0 +1,81 @@
+//! The figures that `simidx bench` prints.
+
+use std::io::Write;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// The figures of a run. Latencies are in microseconds.
+#[derive(Debug, Serialize)]
+pub(super) struct BenchReport {
+    pub(super) queries: usize,
+    pub(super) threads: u16,
+    pub(super) distance: u32,
+    pub(super) cold: bool,
+    pub(super) open_ms: f64,
+    pub(super) latency_us: Latency,
+    pub(super) queries_per_second: f64,
+    pub(super) probes_per_query: f64,
+    pub(super) blocks_per_query: f64,
+    pub(super) candidates_per_query: f64,
+    pub(super) matches: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Latency {
+    pub(super) p50: f64,
+    pub(super) p90: f64,
+    pub(super) p99: f64,
+    pub(super) p99_9: f64,
+    pub(super) max: f64,
+    pub(super) mean: f64,
+}
+
+impl Latency {
+    /// The figures of at least one latency.
+    pub(super) fn of(mut latencies: Vec<Duration>) -> Self {
+        latencies.sort_unstable();
+        let us = |latency: &Duration| latency.as_secs_f64() * 1e6;
+        let quantile = |q: f64| {
+            let rank = (q * latencies.len() as f64).ceil() as usize;
+            latencies.get(rank.saturating_sub(1)).map_or(0.0, us)
+        };
+        Latency {
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p99: quantile(0.99),
+            p99_9: quantile(0.999),
+            max: quantile(1.0),
+            mean: latencies.iter().map(us).sum::<f64>() / latencies.len() as f64,
+        }
+    }
+}
+
+impl BenchReport {
+    pub(super) fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        let l = &self.latency_us;
+        let cache = if self.cold { "cold" } else { "warm" };
+        writeln!(
+            out,
+            "{} queries within distance {}, {} threads, {cache}",
+            self.queries, self.distance, self.threads
+        )?;
+        writeln!(out, "{:<24}{:.2} ms", "open", self.open_ms)?;
+        writeln!(
+            out,
+            "{:<24}p50 {:.1}, p90 {:.1}, p99 {:.1}, p99.9 {:.1}, max {:.1}, mean {:.1}",
+            "latency in us", l.p50, l.p90, l.p99, l.p99_9, l.max, l.mean
+        )?;
+        writeln!(
+            out,
+            "{:<24}{:.0}",
+            "queries a second", self.queries_per_second
+        )?;
+        writeln!(
+            out,
+            "{:<24}{:.1} probes, {:.1} blocks, {:.1} candidates",
+            "a query", self.probes_per_query, self.blocks_per_query, self.candidates_per_query
+        )?;
+        writeln!(out, "{:<24}{}", "matches", self.matches)
+    }
+}

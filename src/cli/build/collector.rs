@@ -1,0 +1,139 @@
+//! From records to a builder: which ids, which pipeline, which records fit together.
+
+use simidx::input::RecordId;
+use simidx::text::Pipeline;
+use simidx::{BuildOptions, Error, Fingerprint, IdKind, IndexBuilder, TableDesign};
+
+use super::Args;
+use crate::cli::failure::Failure;
+use crate::cli::records::{Fingerprinted, Refusal};
+
+/// Takes records in, and makes the builder when the first one shows what they are like.
+pub(super) struct Collector<'a, F> {
+    args: &'a Args,
+    design: Option<TableDesign<F>>,
+    open: Option<Open<F>>,
+}
+
+/// A builder, and what the records for it must be like.
+struct Open<F> {
+    builder: IndexBuilder<F>,
+    ids: IdKind,
+    documents: bool,
+}
+
+impl<'a, F: Fingerprint> Collector<'a, F> {
+    /// Checks the parameters before anything is read.
+    pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
+        let design = match args.tables.as_str() {
+            "auto" => None,
+            count => {
+                let count = count.parse().map_err(|_| {
+                    Failure::new(format!("--tables {count}: not auto and not a number"))
+                })?;
+                Some(TableDesign::with_table_count(args.max_distance, count)?)
+            }
+        };
+        let collector = Collector {
+            args,
+            design,
+            open: None,
+        };
+        collector.open(IdKind::None, false)?;
+        Ok(collector)
+    }
+
+    fn open(&self, ids: IdKind, documents: bool) -> Result<Open<F>, Error> {
+        let mut options = BuildOptions::default();
+        options.max_distance = self.args.max_distance;
+        options.design = self.design.clone();
+        options.block_size = self.args.block_size;
+        options.ids = ids;
+        options.pipeline = documents.then(|| Pipeline::new(self.args.input.features).describe());
+        Ok(Open {
+            builder: IndexBuilder::new(options)?,
+            ids,
+            documents,
+        })
+    }
+
+    /// The kind of ids that `--ids` stands for, given the first record.
+    fn id_kind(&self, first: Option<&Fingerprinted<F>>) -> IdKind {
+        let named = |record: &Fingerprinted<F>| record.is_document || record.id.is_some();
+        match self.args.ids.as_str() {
+            "none" => IdKind::None,
+            "number" => IdKind::Number,
+            "string" => IdKind::String,
+            _ if first.is_some_and(named) => IdKind::String,
+            _ => IdKind::None,
+        }
+    }
+
+    pub(super) fn push(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+        if self.open.is_none() {
+            let kind = self.id_kind(Some(&record));
+            self.open = Some(self.open(kind, record.is_document)?);
+        }
+        let automatic = self.args.ids == "auto";
+        match &mut self.open {
+            Some(open) => open.push(record, automatic),
+            None => Ok(()),
+        }
+    }
+
+    /// The builder with all records, and the description of the text pipeline if it took part.
+    pub(super) fn finish(mut self) -> Result<(IndexBuilder<F>, Option<String>), Failure> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => self.open(self.id_kind(None), false)?,
+        };
+        let pipeline = Pipeline::new(self.args.input.features).describe();
+        Ok((open.builder, open.documents.then_some(pipeline)))
+    }
+}
+
+impl<F: Fingerprint> Open<F> {
+    fn push(&mut self, record: Fingerprinted<F>, automatic: bool) -> Result<(), Refusal> {
+        if record.is_document != self.documents {
+            let message = "a document among fingerprints, or a fingerprint among documents";
+            return Err(Refusal::record(message));
+        }
+        if self.ids == IdKind::None && automatic && record.id.is_some() {
+            let message = "has an id, but the first record had none; say --ids";
+            return Err(Refusal::record(message));
+        }
+        let fingerprint = record.fingerprint;
+        match self.ids {
+            IdKind::None => self.builder.push(fingerprint)?,
+            IdKind::Number => {
+                let id = number_id(&record)?;
+                self.builder.push_with_number(fingerprint, id)?;
+            }
+            IdKind::String => {
+                let id = string_id(record)?;
+                self.builder.push_with_string(fingerprint, &id)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The id of a record as a number: its position where it has none.
+fn number_id<F>(record: &Fingerprinted<F>) -> Result<u64, Refusal> {
+    match &record.id {
+        None => Ok(record.position),
+        Some(RecordId::Number(id)) => Ok(*id),
+        Some(RecordId::Text(id)) => u64::parse_dec(id)
+            .ok_or_else(|| Refusal::record(format!("the id {id:?} is not a number below 2^64"))),
+    }
+}
+
+/// The id of a record as a string: the position of a document that has none.
+fn string_id<F>(record: Fingerprinted<F>) -> Result<String, Refusal> {
+    match record.id {
+        Some(RecordId::Text(id)) => Ok(id),
+        Some(RecordId::Number(id)) => Ok(id.to_string()),
+        None if record.is_document => Ok(record.position.to_string()),
+        None => Err(Refusal::record("has no id; say --ids")),
+    }
+}

@@ -1,0 +1,72 @@
+//! Signals that end the program: the unfinished output goes with it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// The output that is being written, under its temporary name.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// While this lives, a signal that ends the program removes the file first.
+#[derive(Debug)]
+pub(super) struct RemoveOnSignal(());
+
+impl RemoveOnSignal {
+    /// Takes charge of a file.
+    ///
+    /// # Errors
+    /// The signal handlers cannot be installed.
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        install()?;
+        set(Some(path.to_owned()));
+        Ok(RemoveOnSignal(()))
+    }
+}
+
+impl Drop for RemoveOnSignal {
+    fn drop(&mut self) {
+        set(None);
+    }
+}
+
+fn set(path: Option<PathBuf>) {
+    *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = path;
+}
+
+/// Starts the thread that waits for SIGINT, SIGTERM and SIGHUP, once.
+#[cfg(unix)]
+fn install() -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    static STARTED: Once = Once::new();
+    let mut result = Ok(());
+    STARTED.call_once(|| match Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+        Err(error) => result = Err(error),
+        Ok(mut signals) => {
+            std::thread::spawn(move || {
+                if let Some(signal) = signals.forever().next() {
+                    remove_and_die(signal);
+                }
+            });
+        }
+    });
+    result
+}
+
+#[cfg(not(unix))]
+fn install() -> io::Result<()> {
+    Ok(())
+}
+
+/// Removes the unfinished output and ends as the signal would have.
+#[cfg(unix)]
+fn remove_and_die(signal: i32) {
+    // The lock stays taken, so that nothing is renamed into place any more.
+    let unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = unfinished.as_ref() {
+        // The process ends either way; a file that cannot be removed has a name that says what it is.
+        let _ = std::fs::remove_file(path);
+    }
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+}
