@@ -308,7 +308,7 @@ fn skipped_records_are_shown_counted_and_keep_their_positions() {
 #[test]
 fn many_skipped_records_are_counted_and_not_all_shown() {
     let sandbox = Sandbox::new();
-    sandbox.write("a.tsv", "1\tx\n".to_owned() + &"2\n".repeat(5000));
+    sandbox.write("a.tsv", "1\tx\n".to_owned() + &"2\t\n".repeat(5000));
     let args = ["build", "a.tsv", "-o", "x", "--on-error", "skip"];
     let ran = sandbox.run(&args);
     assert_eq!(ran.code, Some(0));

@@ -55,7 +55,7 @@ fn a_malformed_line_is_named() {
             b"18446744073709551616\n",
             r#"a.dec:1: "18446744073709551616" does not fit a 64-bit fingerprint"#,
         ),
-        ("a.tsv", b"1\ta\n2\n", "a.tsv:2: no id column"),
+        ("a.tsv", b"1\ta\n2\t\n", "a.tsv:2: id is empty"),
         (
             "a.le",
             b"123456789012",
@@ -123,9 +123,12 @@ fn records_that_do_not_suit_the_ids_are_named() {
 
 #[test]
 fn a_format_that_cannot_be_told_is_asked_for() {
-    let unknown = "a: cannot tell the format, name it with --input";
+    let unknown = "a:1: cannot tell the format from \"some words\", name it with --input";
     build_refuses("a", b"some words\n", &[], unknown);
-    build_refuses("a", b"", &[], unknown);
+    let nothing = "a: cannot tell the format from white space alone, name it with --input";
+    build_refuses("a", b"", &[], nothing);
+    let line = "a:2: \"some words\" is not a hexadecimal number";
+    build_refuses("a", b"1f\nsome words\n", &[], line);
     let either = "a: every fingerprint may be hexadecimal or decimal, name the format with \
                   --input hex or --input dec";
     build_refuses("a", b"12\n", &[], either);

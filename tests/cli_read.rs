@@ -288,6 +288,12 @@ fn a_dump_builds_the_same_index_again() {
 }
 
 #[test]
+fn a_dump_without_ids_is_read_back() {
+    let sandbox = Sandbox::with_index(("a.tsv", b"10000\n2\n1f\n"), &[]);
+    assert!(rebuild(&sandbox, "none").stdout == sandbox.read("x.simidx"));
+}
+
+#[test]
 fn a_dump_of_documents_builds_the_same_index_but_for_the_pipeline() {
     let documents: String = (0..300).map(|i| format!("{i} of {}\n", i % 9)).collect();
     let sandbox = Sandbox::with_index(("a", documents.as_bytes()), &["--input", "lines"]);

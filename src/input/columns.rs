@@ -17,26 +17,17 @@ pub(super) enum Radix {
     Dec,
 }
 
-/// Whether a line may do without an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IdColumn {
-    Optional,
-    Required,
-}
-
 /// A reader of fingerprints with or without ids, one record a line.
 pub(super) struct ColumnsReader {
     lines: LineSource,
     radix: Radix,
-    ids: IdColumn,
 }
 
 impl ColumnsReader {
-    pub(super) fn new(source: Source, radix: Radix, ids: IdColumn) -> Self {
+    pub(super) fn new(source: Source, radix: Radix) -> Self {
         ColumnsReader {
             lines: LineSource::new(source, MAX_LINE),
             radix,
-            ids,
         }
     }
 
@@ -53,7 +44,6 @@ impl ColumnsReader {
         let id = match id {
             Some(id) if id.contains('\t') => return Err("more than two columns".into()),
             Some(id) => Some(RecordId::from_text(id)?),
-            None if self.ids == IdColumn::Required => return Err("no id column".into()),
             None => None,
         };
         Ok(Record::fingerprint(fingerprint, id))
@@ -151,9 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn tsv_lines_need_an_id() {
-        let read: Read<u64> = read_all(b"a\n\nb\tid\n", Format::Tsv);
-        assert_eq!(read.errors(), ["in:1: no id column"]);
-        assert_eq!(read.records(), [fingerprint(11, Some("id"))]);
+    fn tsv_lines_are_those_of_hex() {
+        let read: Read<u64> = read_all(b"a\n\nb\tid\n1\ta\tb\n", Format::Tsv);
+        assert_eq!(
+            read.records(),
+            [fingerprint(10, None), fingerprint(11, Some("id"))]
+        );
+        assert_eq!(read.errors(), ["in:4: more than two columns"]);
     }
 }

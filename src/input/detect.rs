@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::Format;
-use super::source::{Source, input_error, is_stdin, printable};
+use super::digits::quote;
+use super::source::{Source, file_name, input_error, is_stdin, printable, split_suffix};
 use crate::{Fingerprint, Place, Result};
 
 /// Decompressed bytes looked at.
@@ -19,15 +20,8 @@ pub(super) fn by_path<F: Fingerprint>(path: &Path) -> Result<Option<Format>> {
     if path.is_dir() {
         return Ok(Some(Format::Files));
     }
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_ascii_lowercase();
-    let name = name
-        .strip_suffix(".gz")
-        .or(name.strip_suffix(".zst"))
-        .unwrap_or(&name);
+    let name = file_name(path);
+    let (name, _) = split_suffix(&name);
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     let told = match extension {
         "u32" => 32,
@@ -60,26 +54,71 @@ fn by_extension(extension: &str) -> Option<Format> {
 pub(super) fn by_content<F: Fingerprint>(source: &mut Source) -> Result<Format> {
     let head = source.peek(SNIFFED)?;
     let whole = (head.len() as u64) < SNIFFED;
-    guess::<F>(&head, whole).map_err(|message| source.input_error(Place::File, message))
+    guess::<F>(&head, whole).map_err(|(place, message)| source.input_error(place, message))
 }
 
-/// The format of content that starts with `head`, or that `head` is the whole of.
-fn guess<F: Fingerprint>(head: &[u8], whole: bool) -> Result<Format, &'static str> {
+/// The format of content that starts with `head`, or that `head` is the whole of, or else why it
+/// cannot be told.
+///
+/// Lines after the first that are no fingerprints tell nothing: the reader reports them.
+fn guess<F: Fingerprint>(head: &[u8], whole: bool) -> Result<Format, (Place, String)> {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
-    if head.trim_ascii_start().starts_with(b"{") {
+    let mut lines = (1..)
+        .zip(head.split(|&b| b == b'\n'))
+        .filter(|(_, line)| !line.trim_ascii().is_empty())
+        .map(|(number, line)| (Place::Line(number), line));
+    let Some((place, line)) = lines.next() else {
+        let message = "cannot tell the format from white space alone, name it with --input";
+        return Err((Place::File, message.into()));
+    };
+    if line.trim_ascii_start().starts_with(b"{") {
         return Ok(Format::Jsonl);
     }
-    let complete = match head.iter().rposition(|&b| b == b'\n') {
-        _ if whole => head,
-        Some(end) => &head[..end],
-        None => b"",
+    // What follows the last line end may go on beyond the head.
+    let cut_off = |line: &[u8]| !whole && line.as_ptr_range().end == head.as_ptr_range().end;
+    match digits::<F>(line) {
+        _ if cut_off(line) => return Err((place, unknown(line))),
+        Digits::Neither => return Err((place, unknown(line))),
+        Digits::Only(format) => return Ok(format),
+        Digits::Either => {}
+    }
+    let mut told = None;
+    for (place, line) in lines.filter(|(_, line)| !cut_off(line)) {
+        match (digits::<F>(line), told) {
+            (Digits::Only(format), None) => told = Some(format),
+            (Digits::Only(format), Some(other)) if format != other => {
+                return Err((place, conflict(line, format, other)));
+            }
+            _ => {}
+        }
+    }
+    told.ok_or_else(|| {
+        let message = "every fingerprint may be hexadecimal or decimal, \
+                       name the format with --input hex or --input dec";
+        (Place::File, message.into())
+    })
+}
+
+/// The formats in which the first column of a line is a fingerprint.
+enum Digits {
+    Neither,
+    Either,
+    Only(Format),
+}
+
+fn digits<F: Fingerprint>(line: &[u8]) -> Digits {
+    let column = first_column(line);
+    let Ok(column) = std::str::from_utf8(column) else {
+        return Digits::Neither;
     };
-    let lines = complete
-        .split(|&b| b == b'\n')
-        .filter(|line| !line.trim_ascii().is_empty());
-    let mut seen = Digits::default();
-    lines.for_each(|line| seen.add(first_column(line)));
-    seen.format(F::BYTES * 2)
+    let hex = F::parse_hex(column).is_some();
+    let dec = F::parse_dec(column).is_some();
+    match (hex, dec) {
+        (true, true) => Digits::Either,
+        (true, false) => Digits::Only(Format::Hex),
+        (false, true) => Digits::Only(Format::Dec),
+        (false, false) => Digits::Neither,
+    }
 }
 
 /// What stands before the first tab, or before the end of the line.
@@ -88,48 +127,35 @@ fn first_column(line: &[u8]) -> &[u8] {
     line.split(|&b| b == b'\t').next().unwrap_or_default()
 }
 
-/// What the first columns have in common.
-#[derive(Default)]
-struct Digits {
-    any: bool,
-    longest: usize,
-    letters: bool,
-    others: bool,
+#[cold]
+fn unknown(line: &[u8]) -> String {
+    let line = quote(String::from_utf8_lossy(line).trim_end());
+    format!("cannot tell the format from {line}, name it with --input")
 }
 
-impl Digits {
-    fn add(&mut self, column: &[u8]) {
-        self.any = true;
-        self.longest = self.longest.max(column.len());
-        self.others |= column.is_empty() || !column.iter().all(u8::is_ascii_hexdigit);
-        self.letters |= column.iter().any(u8::is_ascii_alphabetic);
-    }
-
-    /// The format in which a fingerprint has at most `width` hexadecimal digits.
-    fn format(&self, width: usize) -> Result<Format, &'static str> {
-        let fits = self.longest <= width;
-        match (self.any && !self.others, self.letters, fits) {
-            (true, true, true) => Ok(Format::Hex),
-            (true, false, false) => Ok(Format::Dec),
-            (true, false, true) => Err("every fingerprint may be hexadecimal or decimal, \
-                 name the format with --input hex or --input dec"),
-            _ => Err("cannot tell the format, name it with --input"),
-        }
-    }
+#[cold]
+fn conflict(line: &[u8], format: Format, other: Format) -> String {
+    let column = quote(&String::from_utf8_lossy(first_column(line)));
+    format!(
+        "{column} can only be {format}, but a line before it only {other}, name the format with --input"
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const UNKNOWN: &str = "cannot tell the format, name it with --input";
-
     fn told(path: &str) -> Option<Format> {
         by_path::<u64>(Path::new(path)).unwrap()
     }
 
-    fn guessed(text: &str) -> Result<Format, &'static str> {
-        guess::<u64>(text.as_bytes(), true)
+    fn guess_head(head: &str, whole: bool) -> Result<Format, String> {
+        let guessed = guess::<u64>(head.as_bytes(), whole);
+        guessed.map_err(|(place, message)| input_error("in", place, message).to_string())
+    }
+
+    fn guessed(text: &str) -> Result<Format, String> {
+        guess_head(text, true)
     }
 
     #[test]
@@ -195,29 +221,62 @@ mod tests {
 
     #[test]
     fn digits_that_may_be_either_are_refused() {
-        let either = "every fingerprint may be hexadecimal or decimal, \
+        let either = "in: every fingerprint may be hexadecimal or decimal, \
                       name the format with --input hex or --input dec";
-        assert_eq!(guessed("12\n1234567890123456\tid\n"), Err(either));
+        for text in ["12\n1234567890123456\tid\n", "12\nxyz\n"] {
+            assert_eq!(guessed(text), Err(either.into()));
+        }
     }
 
     #[test]
-    fn anything_else_is_refused() {
-        for text in [
-            "",
-            "\n\n",
-            "a line of text\n",
-            "12\nxyz\n",
-            "\t1",
-            "1f\n12345678901234567",
-            "[1]",
+    fn malformed_lines_after_the_first_are_left_to_the_reader() {
+        for (text, format) in [
+            ("1f\nxyz\n\t1\n", Format::Hex),
+            ("1f\n12345678901234567\n", Format::Hex),
+            ("12\nxyz\n\u{e9}\n1f\n123456789012345678901\n", Format::Hex),
+            ("12345678901234567\nff\n", Format::Dec),
+            ("12\n12345678901234567\nfff12345678901234567\n", Format::Dec),
         ] {
-            assert_eq!(guessed(text), Err(UNKNOWN), "{text:?}");
+            assert_eq!(guessed(text), Ok(format), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_that_contradict_one_another_are_refused() {
+        let message = "in:3: \"12345678901234567\" can only be dec, but a line before it only hex, \
+                       name the format with --input";
+        assert_eq!(guessed("12\n1f\n12345678901234567\n"), Err(message.into()));
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_its_first_line() {
+        for (text, place, quoted) in [
+            ("a line of text\n1f\n", "in:1", "a line of text"),
+            ("\n \nhash\tid\r\n1f\tx\n", "in:3", "hash\\tid"),
+            ("\t1", "in:1", "\\t1"),
+            ("[1]", "in:1", "[1]"),
+            ("\u{feff}xyz", "in:1", "xyz"),
+            ("123456789012345678901", "in:1", "123456789012345678901"),
+        ] {
+            let message =
+                format!("{place}: cannot tell the format from \"{quoted}\", name it with --input");
+            assert_eq!(guessed(text), Err(message), "{text:?}");
+        }
+        for text in ["", "\n \n"] {
+            let message = "in: cannot tell the format from white space alone, name it with --input";
+            assert_eq!(guessed(text), Err(message.into()), "{text:?}");
         }
     }
 
     #[test]
     fn a_line_cut_off_is_not_looked_at() {
-        assert_eq!(guess::<u64>(b"1f\n12 cut", false), Ok(Format::Hex));
-        assert_eq!(guess::<u64>(b"1f", false), Err(UNKNOWN));
+        assert_eq!(
+            guess_head("12\n1f\n1234567890123456 cut", false),
+            Ok(Format::Hex)
+        );
+        assert!(guess_head("12\n1f", false).is_err());
+        assert_eq!(guess_head("12\n1f\n", false), Ok(Format::Hex));
+        let error = guess_head("1f", false).unwrap_err();
+        assert!(error.starts_with("in:1: cannot tell"), "{error}");
     }
 }

@@ -7,7 +7,9 @@ const QUOTED: usize = 40;
 
 /// Reads hexadecimal digits, or says what is wrong with them.
 ///
-/// The same as `Fingerprint::parse_hex`, which checks each digit twice, but faster.
+/// A second `Fingerprint::parse_hex`, which checks each digit twice: this one took a fifth of its
+/// time for 16 digits. The test `every_byte_is_judged_as_the_fingerprint_type_judges_it` holds the
+/// two equal.
 #[inline]
 pub(super) fn hex<F: Fingerprint>(text: &str) -> Result<F, String> {
     let digits = text.as_bytes();

@@ -10,16 +10,19 @@ use std::str::FromStr;
 ///
 /// Where no format is named, a directory is read as `files`; otherwise the extension decides, that
 /// before `.gz` or `.zst`: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`,
-/// `.jsonl`, `.ndjson`. Failing that, the content must be plainly `jsonl`, `hex` or `dec`.
+/// `.jsonl`, `.ndjson`. Failing that, the content must start as `jsonl`, `hex` or `dec`. The first
+/// line that is not blank decides, or, where its number may be hexadecimal as well as decimal, the
+/// lines after it that can only be one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// A line for each fingerprint in hexadecimal digits, which may be followed by a tab and an id.
     Hex,
     /// The same with decimal digits.
     Dec,
-    /// Fingerprints as little-endian words, without ids.
+    /// Fingerprints as little-endian words, without ids. Only a file whose name ends in `.gz` or
+    /// `.zst` is taken for a compressed one, standard input never is.
     Le,
-    /// The same as `hex`, with an id on each line.
+    /// The same as `hex`.
     Tsv,
     /// A JSON object on each line: `"text"`, or `"fingerprint"` as a string of hexadecimal digits
     /// or an unsigned integer below 2^64, and maybe `"id"`. Other members are passed over.

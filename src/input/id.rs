@@ -2,15 +2,14 @@
 
 use std::fmt;
 
-/// The greatest length of a textual id in bytes.
-const MAX_ID: usize = 65535;
+use crate::MAX_ID_LEN;
 
 /// The id of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RecordId {
     /// A number, from a JSON integer.
     Number(u64),
-    /// Text of 1 to 65535 bytes without control characters.
+    /// Text of 1 to [`MAX_ID_LEN`] bytes without control characters and line separators.
     Text(String),
 }
 
@@ -35,15 +34,22 @@ fn check(text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Err("id is empty".into());
     }
-    if text.len() > MAX_ID {
+    if text.len() > MAX_ID_LEN {
         let length = text.len();
-        return Err(format!("id is {length} bytes long, the limit is {MAX_ID}"));
+        return Err(format!(
+            "id is {length} bytes long, the limit is {MAX_ID_LEN}"
+        ));
     }
     // Ids are printed line by line between tabs.
-    if text.bytes().any(|b| b.is_ascii_control()) {
+    if text.chars().any(breaks_line) {
         return Err("id holds a control character".into());
     }
     Ok(())
+}
+
+/// Whether some terminal or tool takes the character for more than a part of a line.
+pub(super) fn breaks_line(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
@@ -61,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_longest_id_is_accepted() {
-        let longest = "x".repeat(MAX_ID);
+        let longest = "x".repeat(MAX_ID_LEN);
         assert_eq!(RecordId::from_text(&longest), Ok(RecordId::Text(longest)));
     }
 
@@ -71,8 +77,21 @@ mod tests {
         assert_eq!(error(""), "id is empty");
         let long = "x".repeat(70000);
         assert_eq!(error(&long), "id is 70000 bytes long, the limit is 65535");
-        for control in ["a\0", "\u{1f}", "a\nb", "\u{7f}"] {
+        for control in [
+            "a\0",
+            "\u{1f}",
+            "a\nb",
+            "\u{7f}",
+            "\u{80}",
+            "a\u{85}b",
+            "\u{9f}",
+            "é\u{2028}",
+            "\u{2029}",
+        ] {
             assert_eq!(error(control), "id holds a control character");
+        }
+        for text in ["\u{a0}", "\u{2027}", "\u{202a}"] {
+            assert!(RecordId::from_text(text).is_ok(), "{text:?}");
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::Value;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::error::Category;
 
 use super::digits;
@@ -13,18 +12,9 @@ use super::source::Source;
 use super::{MAX_DOCUMENT, Record, RecordReader};
 use crate::{Fingerprint, Place, Result};
 
-const FINGERPRINT_FIELD: &str = "fingerprint";
-
 /// A reader of JSON objects that hold a document or a fingerprint, and maybe an id.
 pub(super) struct JsonlReader {
     lines: LineSource,
-    fields: Fields,
-}
-
-/// The names of the members looked for.
-struct Fields {
-    text_field: String,
-    id_field: String,
 }
 
 /// A member looked for, or any other.
@@ -36,94 +26,70 @@ enum Member {
     Other,
 }
 
+/// The value of a member looked for, of which nothing is kept that cannot be used.
+enum Scalar {
+    Text(String),
+    Number(u64),
+    Other,
+}
+
 /// The members found in one object.
 #[derive(Default)]
 struct Object {
-    text: Option<Value>,
-    fingerprint: Option<Value>,
-    id: Option<Value>,
+    text: Option<Scalar>,
+    fingerprint: Option<Scalar>,
+    id: Option<Scalar>,
     /// A member that stands there more than once.
     repeated: Option<Member>,
 }
 
 impl JsonlReader {
     pub(super) fn new(source: Source) -> Self {
-        let fields = Fields {
-            text_field: "text".into(),
-            id_field: "id".into(),
-        };
         JsonlReader {
             lines: LineSource::new(source, MAX_DOCUMENT),
-            fields,
         }
     }
 }
 
-impl Fields {
-    /// The record that a line holds, or what is wrong with it.
-    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
-        let object = self.object(line)?;
-        if let Some(member) = object.repeated {
-            return Err(format!("\"{}\" stands there twice", self.name(member)));
-        }
-        let id = object.id.map(|id| self.id(id)).transpose()?;
-        let text = &self.text_field;
-        match (object.text, object.fingerprint) {
-            (Some(Value::String(text)), None) => Ok(Record::text(text, id)),
-            (Some(_), None) => Err(format!("\"{text}\" is not a string")),
-            (None, Some(value)) => Ok(Record::fingerprint(fingerprint(value)?, id)),
-            (Some(_), Some(_)) => Err(format!("both \"{text}\" and \"{FINGERPRINT_FIELD}\"")),
-            (None, None) => Err(format!("neither \"{text}\" nor \"{FINGERPRINT_FIELD}\"")),
-        }
+/// The record that a line holds, or what is wrong with it.
+fn record<F: Fingerprint>(line: &str) -> Result<Record<F>, String> {
+    let object = object(line)?;
+    if let Some(member) = object.repeated {
+        return Err(format!("\"{}\" stands there twice", member.name()));
     }
-
-    /// Parses a line, keeping the members looked for.
-    fn object(&self, line: &str) -> Result<Object, String> {
-        let mut json = serde_json::Deserializer::from_str(line);
-        let object = self
-            .deserialize(&mut json)
-            .and_then(|object| json.end().map(|()| object));
-        object.map_err(|e| not_an_object(&e))
+    let id = object.id.map(id).transpose()?;
+    match (object.text, object.fingerprint) {
+        (Some(Scalar::Text(text)), None) => Ok(Record::text(text, id)),
+        (Some(_), None) => Err("\"text\" is not a string".into()),
+        (None, Some(value)) => Ok(Record::fingerprint(fingerprint(value)?, id)),
+        (Some(_), Some(_)) => Err("both \"text\" and \"fingerprint\"".into()),
+        (None, None) => Err("neither \"text\" nor \"fingerprint\"".into()),
     }
+}
 
-    fn id(&self, value: Value) -> Result<RecordId, String> {
-        let number = value.as_u64();
-        match (value, number) {
-            (Value::String(text), _) => RecordId::from_text(&text),
-            (_, Some(number)) => Ok(RecordId::Number(number)),
-            _ => {
-                let id = &self.id_field;
-                Err(format!(
-                    "\"{id}\" is neither a string nor an unsigned integer below 2^64"
-                ))
-            }
-        }
-    }
+/// Parses a line, keeping the members looked for.
+fn object(line: &str) -> Result<Object, String> {
+    let mut json = serde_json::Deserializer::from_str(line);
+    let object = Object::deserialize(&mut json).and_then(|object| json.end().map(|()| object));
+    object.map_err(|e| not_an_object(&e))
+}
 
-    fn member(&self, name: &str) -> Member {
-        match name {
-            _ if name == self.text_field => Member::Text,
-            FINGERPRINT_FIELD => Member::Fingerprint,
-            _ if name == self.id_field => Member::Id,
-            _ => Member::Other,
-        }
-    }
-
-    fn name(&self, member: Member) -> &str {
-        match member {
-            Member::Text => &self.text_field,
-            Member::Fingerprint => FINGERPRINT_FIELD,
-            Member::Id => &self.id_field,
-            Member::Other => "",
+/// The id that a JSON value stands for, or what is wrong with it.
+fn id(value: Scalar) -> Result<RecordId, String> {
+    match value {
+        Scalar::Text(text) => RecordId::from_text(&text),
+        Scalar::Number(number) => Ok(RecordId::Number(number)),
+        Scalar::Other => {
+            Err("\"id\" is neither a string nor an unsigned integer below 2^64".into())
         }
     }
 }
 
 /// The fingerprint that a JSON value stands for, or what is wrong with it.
-fn fingerprint<F: Fingerprint>(value: Value) -> Result<F, String> {
-    match (value.as_u64(), value) {
-        (_, Value::String(text)) => digits::hex(&text),
-        (Some(number), _) => {
+fn fingerprint<F: Fingerprint>(value: Scalar) -> Result<F, String> {
+    match value {
+        Scalar::Text(text) => digits::hex(&text),
+        Scalar::Number(number) => {
             let fingerprint = F::from_u128(number.into());
             if fingerprint.to_u128() == u128::from(number) {
                 Ok(fingerprint)
@@ -134,10 +100,9 @@ fn fingerprint<F: Fingerprint>(value: Value) -> Result<F, String> {
                 ))
             }
         }
-        _ => Err(format!(
-            "\"{FINGERPRINT_FIELD}\" is neither a string of hexadecimal digits \
-             nor an unsigned integer below 2^64"
-        )),
+        Scalar::Other => Err("\"fingerprint\" is neither a string of hexadecimal digits \
+                              nor an unsigned integer below 2^64"
+            .into()),
     }
 }
 
@@ -155,15 +120,15 @@ fn not_an_object(error: &serde_json::Error) -> String {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &Fields {
-    type Value = Object;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Object, D::Error> {
-        json.deserialize_map(self)
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Object, D::Error> {
+        json.deserialize_map(ObjectVisitor)
     }
 }
 
-impl<'de> Visitor<'de> for &Fields {
+struct ObjectVisitor;
+
+impl<'de> Visitor<'de> for ObjectVisitor {
     type Value = Object;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -172,7 +137,7 @@ impl<'de> Visitor<'de> for &Fields {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Object, A::Error> {
         let mut object = Object::default();
-        while let Some(member) = members.next_key_seed(Name(self))? {
+        while let Some(member) = members.next_key()? {
             let slot = match member {
                 Member::Text => &mut object.text,
                 Member::Fingerprint => &mut object.fingerprint,
@@ -190,18 +155,27 @@ impl<'de> Visitor<'de> for &Fields {
     }
 }
 
-/// Tells a member by its name, which need not be kept.
-struct Name<'a>(&'a Fields);
-
-impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Member;
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Member, D::Error> {
-        json.deserialize_str(self)
+impl Member {
+    fn name(self) -> &'static str {
+        match self {
+            Member::Text => "text",
+            Member::Fingerprint => "fingerprint",
+            Member::Id => "id",
+            Member::Other => "",
+        }
     }
 }
 
-impl Visitor<'_> for Name<'_> {
+impl<'de> Deserialize<'de> for Member {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Member, D::Error> {
+        json.deserialize_str(MemberVisitor)
+    }
+}
+
+/// Tells a member by its name, which need not be kept.
+struct MemberVisitor;
+
+impl Visitor<'_> for MemberVisitor {
     type Value = Member;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -209,7 +183,60 @@ impl Visitor<'_> for Name<'_> {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Member, E> {
-        Ok(self.0.member(name))
+        Ok(match name {
+            "text" => Member::Text,
+            "fingerprint" => Member::Fingerprint,
+            "id" => Member::Id,
+            _ => Member::Other,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Scalar, D::Error> {
+        json.deserialize_any(ScalarVisitor)
+    }
+}
+
+struct ScalarVisitor;
+
+impl<'de> Visitor<'de> for ScalarVisitor {
+    type Value = Scalar;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+        Ok(Scalar::Text(text.to_owned()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
+        Ok(Scalar::Number(number))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Scalar, E> {
+        Ok(Scalar::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Scalar, A::Error> {
+        IgnoredAny.visit_seq(items).map(|_| Scalar::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Scalar, A::Error> {
+        IgnoredAny.visit_map(members).map(|_| Scalar::Other)
     }
 }
 
@@ -220,12 +247,8 @@ impl<F: Fingerprint> RecordReader<F> for JsonlReader {
             Ok(false) => return None,
             Err(e) => return Some(Err(e)),
         }
-        let record = self.lines.text().and_then(|line| {
-            self.fields
-                .record(line)
-                .map_err(|message| self.lines.error(message))
-        });
-        Some(record)
+        let line = self.lines.text();
+        Some(line.and_then(|line| record(line).map_err(|message| self.lines.error(message))))
     }
 
     fn place(&self) -> (&str, Place) {
@@ -342,18 +365,35 @@ mod tests {
     }
 
     #[test]
-    fn members_may_have_other_names() {
-        let fields = Fields {
-            text_field: "body".into(),
-            id_field: "url".into(),
-        };
-        let record = fields.record(r#"{"text":1,"url":"u","body":"b"}"#);
-        assert_eq!(record, Ok::<Record<u64>, _>(document("b", Some("u"))));
+    fn values_of_other_kinds_are_passed_over() {
+        let number = "is neither a string of hexadecimal digits nor an unsigned integer below 2^64";
+        for value in [
+            "[]",
+            "[1,[\"a\"]]",
+            "{}",
+            "{\"id\":{}}",
+            "true",
+            "-0",
+            "1e2",
+        ] {
+            let read = jsonl(&format!(
+                "{{\"text\":{value},\"id\":\"a\"}}\n{{\"fingerprint\":{value}}}"
+            ));
+            let errors = [
+                "in:1: \"text\" is not a string".to_owned(),
+                format!("in:2: \"fingerprint\" {number}"),
+            ];
+            assert_eq!(read.errors(), errors, "{value}");
+        }
     }
 
     #[test]
     fn deep_nesting_is_an_error() {
-        let read = jsonl(&format!("{{\"text\":{}", "[".repeat(100_000)));
-        assert!(read.errors()[0].starts_with("in:1: not JSON: recursion limit exceeded"));
+        let open = "[".repeat(100_000);
+        let read = jsonl(&format!("{{\"text\":{open}"));
+        let message = "in:1: not JSON: EOF while parsing a list at column 100008";
+        assert_eq!(read.errors(), [message]);
+        let read = jsonl(&format!("{{\"text\":{open}{}}}", "]".repeat(100_000)));
+        assert_eq!(read.errors(), ["in:1: \"text\" is not a string"]);
     }
 }

@@ -1,7 +1,8 @@
 //! Record readers: fingerprints or documents, streamed out of files in any of seven formats.
 //!
-//! [`open`] gives a [`RecordReader`] for a path. Files compressed with gzip or Zstandard, which it
-//! knows by their first bytes, are read through. Memory stays bounded by the longest record.
+//! [`open`] gives a [`RecordReader`] for a path. Files compressed with gzip or Zstandard are read
+//! through. It knows them by their first bytes, except those of [`Format::Le`], which may hold any
+//! bytes: there the suffix `.gz` or `.zst` tells. Memory stays bounded by the longest record.
 //!
 //! A record that cannot be used is reported as [`Error::Input`](crate::Error::Input), after which
 //! the reader goes on with the next one; the caller decides whether to skip it. An
@@ -101,7 +102,10 @@ pub fn open<F: Fingerprint>(
     if format == Some(Format::Files) {
         return Ok(Box::new(files::FilesReader::open(path)?));
     }
-    let mut source = Source::open(path)?;
+    let mut source = match format {
+        Some(Format::Le) => Source::open_by_name(path)?,
+        _ => Source::open(path)?,
+    };
     let format = match format {
         Some(format) => format,
         None => detect::by_content::<F>(&mut source)?,
@@ -111,11 +115,10 @@ pub fn open<F: Fingerprint>(
 
 /// The reader of an open source in a format other than `Files`.
 fn reader<F: Fingerprint>(source: Source, format: Format) -> Box<dyn RecordReader<F> + Send> {
-    use columns::{ColumnsReader, IdColumn, Radix};
+    use columns::{ColumnsReader, Radix};
     match format {
-        Format::Hex => Box::new(ColumnsReader::new(source, Radix::Hex, IdColumn::Optional)),
-        Format::Dec => Box::new(ColumnsReader::new(source, Radix::Dec, IdColumn::Optional)),
-        Format::Tsv => Box::new(ColumnsReader::new(source, Radix::Hex, IdColumn::Required)),
+        Format::Hex | Format::Tsv => Box::new(ColumnsReader::new(source, Radix::Hex)),
+        Format::Dec => Box::new(ColumnsReader::new(source, Radix::Dec)),
         Format::Le => Box::new(le::LeReader::new(source)),
         Format::Jsonl => Box::new(jsonl::JsonlReader::new(source)),
         Format::Lines => Box::new(lines::LinesReader::new(source)),

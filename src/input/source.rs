@@ -7,6 +7,7 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 use zstd::stream::read::Decoder as ZstdDecoder;
 
+use super::id::breaks_line;
 use crate::{Error, InputError, Place};
 
 /// Bytes read at a time, and kept decompressed.
@@ -22,19 +23,40 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`.
+    /// Opens a file, or standard input for `-`, decompressed if its first bytes say so.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         if is_stdin(path) {
             return Self::new("-".into(), io::stdin());
         }
-        let name = printable(path);
-        let file = open_file(path).map_err(|e| io_error(&name, e))?;
+        let (name, file) = open_file(path)?;
         Self::new(name, file)
     }
 
+    /// The same, decompressed if the name of the file says so, whatever its first bytes are.
+    pub(super) fn open_by_name(path: &Path) -> Result<Self, Error> {
+        if is_stdin(path) {
+            return Self::with("-".into(), io::stdin(), Compression::None);
+        }
+        let (name, file) = open_file(path)?;
+        Self::with(name, file, split_suffix(&file_name(path)).1)
+    }
+
     /// A source of what `raw` holds, decompressed if it is a gzip or a Zstandard stream.
-    pub(super) fn new(name: String, raw: impl Read + Send + 'static) -> Result<Self, Error> {
-        match decompress(raw) {
+    pub(super) fn new(name: String, mut raw: impl Read + Send + 'static) -> Result<Self, Error> {
+        let mut head = Vec::with_capacity(MAGIC);
+        let read = raw.by_ref().take(MAGIC as u64).read_to_end(&mut head);
+        read.map_err(|e| io_error(&name, e))?;
+        let compression = Compression::by_magic(&head);
+        Self::with(name, Cursor::new(head).chain(raw), compression)
+    }
+
+    /// A source of what `raw` holds, compressed in this way.
+    fn with(
+        name: String,
+        raw: impl Read + Send + 'static,
+        compression: Compression,
+    ) -> Result<Self, Error> {
+        match decompress(raw, compression) {
             Ok(reader) => Ok(Source { name, reader }),
             Err(e) => Err(io_error(&name, e)),
         }
@@ -71,6 +93,43 @@ impl Source {
     }
 }
 
+/// How a stream is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    fn by_magic(head: &[u8]) -> Self {
+        if is_gzip(head) {
+            Compression::Gzip
+        } else if is_zstd(head) {
+            Compression::Zstd
+        } else {
+            Compression::None
+        }
+    }
+}
+
+/// The last part of the path, in lower case.
+pub(super) fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().to_ascii_lowercase()
+}
+
+/// A file name in lower case without its `.gz` or `.zst`, and what that tells.
+pub(super) fn split_suffix(name: &str) -> (&str, Compression) {
+    if let Some(rest) = name.strip_suffix(".gz") {
+        (rest, Compression::Gzip)
+    } else if let Some(rest) = name.strip_suffix(".zst") {
+        (rest, Compression::Zstd)
+    } else {
+        (name, Compression::None)
+    }
+}
+
 /// Whether the path stands for standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
@@ -80,7 +139,7 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 pub(super) fn printable(path: &Path) -> String {
     let mut name = String::new();
     for c in path.to_string_lossy().chars() {
-        if c.is_control() {
+        if breaks_line(c) {
             name.extend(c.escape_default());
         } else {
             name.push(c);
@@ -104,38 +163,41 @@ pub(super) fn input_error(name: &str, place: Place, message: impl Into<String>) 
 }
 
 /// Opens anything but a directory, which some systems would open and only then refuse to read.
-fn open_file(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::new(
-            io::ErrorKind::IsADirectory,
-            "is a directory",
-        ));
+fn open_file(path: &Path) -> Result<(String, File), Error> {
+    let name = printable(path);
+    let file = File::open(path).and_then(|file| {
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "is a directory",
+            ));
+        }
+        Ok(file)
+    });
+    match file {
+        Ok(file) => Ok((name, file)),
+        Err(e) => Err(io_error(&name, e)),
     }
-    Ok(file)
 }
 
-fn decompress(mut raw: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
-    let mut head = Vec::with_capacity(MAGIC);
-    raw.by_ref().take(MAGIC as u64).read_to_end(&mut head)?;
-    let (gzip, zstd) = (is_gzip(&head), is_zstd(&head));
-    let raw = BufReader::with_capacity(BUFFER, Cursor::new(head).chain(raw));
-    Ok(if gzip {
-        Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw)))
-    } else if zstd {
-        Box::new(BufReader::with_capacity(
+fn decompress(
+    raw: impl Read + Send + 'static,
+    compression: Compression,
+) -> io::Result<Box<dyn BufRead + Send>> {
+    let raw = BufReader::with_capacity(BUFFER, raw);
+    Ok(match compression {
+        Compression::None => Box::new(raw),
+        Compression::Gzip => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw))),
+        Compression::Zstd => Box::new(BufReader::with_capacity(
             BUFFER,
             ZstdDecoder::with_buffer(raw)?,
-        ))
-    } else {
-        Box::new(raw)
+        )),
     })
 }
 
 /// Whether a stream that starts so is a gzip one, be it cut off within the first bytes.
 ///
-/// The method, always 8, and the reserved flags count too: fingerprints in `le` form may well
-/// start with the two bytes of the magic number.
+/// The method, always 8, and the reserved flags count too.
 fn is_gzip(head: &[u8]) -> bool {
     match head {
         [0x1f, 0x8b] | [0x1f, 0x8b, 8] => true,
@@ -152,7 +214,6 @@ fn is_zstd(head: &[u8]) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;
 
@@ -162,7 +223,7 @@ pub(super) mod tests {
     }
 
     pub(in crate::input) fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
     }
@@ -253,6 +314,6 @@ pub(super) mod tests {
 
     #[test]
     fn names_fit_on_a_line() {
-        assert_eq!(printable(Path::new("a\nb é")), "a\\nb é");
+        assert_eq!(printable(Path::new("a\nb\u{2028} é")), "a\\nb\\u{2028} é");
     }
 }

@@ -80,12 +80,45 @@ fn content_longer_than_what_is_looked_at_is_read_in_full() {
 #[test]
 fn plain_text_is_never_taken_for_documents() {
     let error = open_bytes("x.txt", b"some text\n", None).err().unwrap();
-    assert!(
-        error.ends_with("x.txt: cannot tell the format, name it with --input"),
-        "{error}"
-    );
+    let end = "x.txt:1: cannot tell the format from \"some text\", name it with --input";
+    assert!(error.ends_with(end), "{error}");
     let mut reader = open_bytes("x.txt", b"some text\n", Some(Format::Lines)).unwrap();
     assert_eq!(drain(&mut *reader).records(), [document("some text", None)]);
+}
+
+#[test]
+fn a_malformed_line_is_left_to_the_reader() {
+    let mut reader = open_bytes("x", b"1f\noops\n2\n", None).unwrap();
+    let read = drain(&mut *reader);
+    assert_eq!(
+        read.records(),
+        [fingerprint(31, None), fingerprint(2, None)]
+    );
+    let errors = read.errors();
+    let end = "x:2: \"oops\" is not a hexadecimal number";
+    assert!(errors.len() == 1 && errors[0].ends_with(end), "{errors:?}");
+}
+
+#[test]
+fn words_are_decompressed_by_the_name_alone() {
+    for magic in [&b"\x1f\x8b\x08\0"[..], b"\x28\xb5\x2f\xfd"] {
+        let bytes = [magic, &[0; 4]].concat();
+        let expected = [fingerprint(u64::from_le_slice(&bytes).unwrap(), None)];
+        for (name, bytes, format) in [
+            ("x.le", bytes.clone(), None),
+            ("x", bytes.clone(), Some(Format::Le)),
+            ("x.le.gz", gzip(&bytes), None),
+            ("x.U64.ZST", zstd(&bytes), None),
+            ("x.gz", gzip(&bytes), Some(Format::Le)),
+        ] {
+            let mut reader = open_bytes(name, &bytes, format).unwrap();
+            let read = drain(&mut *reader);
+            assert_eq!((read.records(), read.errors()), (expected.to_vec(), vec![]));
+        }
+        let mut reader = open_bytes("x.le.gz", &bytes, None).unwrap();
+        let read = drain(&mut *reader);
+        assert_eq!((read.records().len(), read.errors().len()), (0, 1));
+    }
 }
 
 #[test]
