@@ -1,5 +1,6 @@
 //! Golden files: every one decodes to its records, and building those records gives its bytes.
 
+use std::env;
 use std::fs;
 use std::path::PathBuf;
 
@@ -14,8 +15,8 @@ enum Ids {
 
 /// Builds the index of `fingerprints`, checks it against the file `name` and reads the file back.
 ///
-/// A file that is missing is written, and the test fails once to say so: a new format version gets its
-/// files by running the tests and committing what they write.
+/// A file that is missing fails the test, unless `SIMIDX_WRITE_GOLDEN` is set: then it is written. A new
+/// format version gets its files so.
 fn check<F: Fingerprint>(name: &str, mut options: BuildOptions<F>, fingerprints: &[F], ids: Ids) {
     options.ids = match ids {
         Ids::None => IdKind::None,
@@ -44,8 +45,13 @@ fn check<F: Fingerprint>(name: &str, mut options: BuildOptions<F>, fingerprints:
 
     let path = folder().join(format!("good-{name}.simidx"));
     if !path.exists() {
+        assert!(
+            env::var_os("SIMIDX_WRITE_GOLDEN").is_some(),
+            "{} is missing; `SIMIDX_WRITE_GOLDEN=1 cargo test --test golden` writes it",
+            path.display()
+        );
+        fs::create_dir_all(folder()).unwrap();
         fs::write(&path, &built).unwrap();
-        panic!("{} was missing and has been written", path.display());
     }
     let stored = fs::read(&path).unwrap();
     assert!(built == stored, "{name}: the builder writes other bytes");

@@ -1,9 +1,15 @@
 //! The specification against the program: its worked examples, its constants and its rules.
 
+mod common;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use simidx::{FORMAT_VERSION, Index, MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
+use common::editor::Editor;
+use common::reference::{self, Bits};
+use common::{build, options};
+use simidx::{FORMAT_VERSION, Index, MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE, TableDesign};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -96,48 +102,94 @@ fn every_line_of_the_worked_hex_says_what_its_bytes_are() {
     }
 }
 
-#[test]
-fn the_huffman_example_follows_the_rule_of_the_text() {
-    // The rule of section 6 as it stands there, from lengths to codewords.
-    let lengths = [3u32, 0, 1, 3, 2];
-    let mut expected = Vec::new();
-    let mut next = 0u32;
-    for len in 1..=12 {
-        next *= 2;
-        for (symbol, _) in lengths.iter().enumerate().filter(|(_, l)| **l == len) {
-            expected.push(format!(
-                "| {symbol} | {len} | `{next:0len$b}` |",
-                len = len as usize
-            ));
-            next += 1;
-        }
-    }
-    let rows: Vec<String> = after_marker("huffman-example")
-        .into_iter()
-        .skip(2)
-        .collect();
-    assert_eq!(rows, expected);
-    let bits = "101100111".to_owned() + "0000000";
-    let bytes: Vec<String> = (0..2)
-        .map(|i| {
-            format!(
-                "{:02x}",
-                u8::from_str_radix(&bits[i * 8..][..8], 2).unwrap()
-            )
-        })
-        .collect();
-    assert!(specification().contains(&format!("as the bytes `{}`", bytes.join(" "))));
+/// What stands in the text between two phrases.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let (_, rest) = text.split_once(before).unwrap();
+    rest.split_once(after).unwrap().0
+}
+
+fn numbers(list: &str) -> Vec<u8> {
+    list.split(", ").map(|n| n.parse().unwrap()).collect()
+}
+
+/// The bits that a text of `0` and `1` prints, spaces left out.
+fn printed_bits(text: &str) -> Bits {
+    let digits = text.chars().filter(|c| *c != ' ');
+    digits.map(|c| c.to_digit(2).unwrap() == 1).collect()
+}
+
+/// The code lengths of the example of section 6.
+fn example_lengths(text: &str) -> Vec<u8> {
+    let lengths = numbers(between(text, "Lengths of the symbols 0 … 4: ", ". "));
+    assert_eq!(lengths.len(), 5);
+    lengths
+}
+
+/// The values that the program reads from a block of the given stream, by the code of section 6.
+fn read_block(stream: &Bits, values: &[u32]) -> Vec<u32> {
+    let design = TableDesign::<u32>::choose_bands(0, 1).unwrap();
+    let mut editor = Editor::new(build(options(design, 128), values));
+    let mut lengths = example_lengths(&specification());
+    lengths.resize(32, 0);
+    let lengths_at = editor.layout.tables[0].record_at + 32;
+    editor.put(lengths_at, &lengths);
+    let block_at = editor.layout.block_at(0, 0);
+    editor.put(block_at, &reference::block(values.len(), stream, 128));
+    let index = Index::<u32, _>::from_bytes(editor.finish()).unwrap();
+    let report = index.verify();
+    assert!(report.is_sound(), "{:?}", report.problems);
+    index.fingerprints(0).unwrap().map(Result::unwrap).collect()
 }
 
 #[test]
-fn the_block_example_follows_the_rule_of_the_text() {
-    // With the code of section 6: position 2 is `0`, position 3 is `111`.
-    let (first, second, third) = (0x8000_0001u32, 0x8000_0005u32, 0x8000_000cu32);
-    assert_eq!(31 - (first ^ second).leading_zeros(), 2);
-    assert_eq!(31 - (second ^ third).leading_zeros(), 3);
-    let stream = format!("{first:032b}0{:02b}111{:03b}", second & 3, third & 7);
-    let printed: String = after_marker("block-example").concat().replace(' ', "");
-    assert_eq!(printed, stream);
+fn the_huffman_example_is_what_the_program_reads() {
+    let text = specification();
+    let mut codewords = vec![Bits::new(); 5];
+    for row in after_marker("huffman-example").iter().skip(2) {
+        let cells: Vec<&str> = row.split('|').map(|c| c.trim().trim_matches('`')).collect();
+        let codeword = printed_bits(cells[3]);
+        assert_eq!(cells[2], codeword.len().to_string(), "{row}");
+        codewords[cells[1].parse::<usize>().unwrap()] = codeword;
+    }
+    assert_eq!(codewords, reference::codewords(&example_lengths(&text)));
+
+    let symbols = numbers(between(&text, "The symbols ", " are written as `"));
+    let printed = between(&text, " are written as `", "`");
+    let packed = between(&text, "filled with zero bits as the bytes `", "`");
+    let bytes = printed_bits(printed).into_vec();
+    assert_eq!(packed, format!("{:02x} {:02x}", bytes[0], bytes[1]));
+    assert_eq!(bytes.len(), 2);
+    let words: Vec<Bits> = printed.split(' ').map(printed_bits).collect();
+    assert_eq!(symbols, [4, 0, 2, 3]);
+    for (&symbol, word) in symbols.iter().zip(&words) {
+        assert_eq!(*word, codewords[usize::from(symbol)]);
+    }
+    // A block whose values differ in the bits 4, 0, 2, 3 from one to the next, with these tails.
+    let mut stream = printed_bits(&format!("{:032b}", 0x8000_0000u32));
+    for (word, tail) in words.iter().zip(["0000", "", "10", "111"]) {
+        stream.extend_from_bitslice(word);
+        stream.extend_from_bitslice(&printed_bits(tail));
+    }
+    let values = [0, 0b10000, 0b10001, 0b10110, 0b11111].map(|low| 0x8000_0000 | low);
+    assert_eq!(read_block(&stream, &values), values);
+}
+
+#[test]
+fn the_block_example_is_what_the_program_reads() {
+    let text = specification();
+    let sentence = between(
+        &text,
+        "block that holds the values ",
+        " has the stream below",
+    );
+    let values: Vec<u32> = sentence
+        .replace(" and ", ", ")
+        .split(", ")
+        .map(|value| u32::from_str_radix(value.strip_prefix("0x").unwrap(), 16).unwrap())
+        .collect();
+    assert_eq!(values.len(), 3);
+    let stream = printed_bits(&after_marker("block-example").concat());
+    assert_eq!(read_block(&stream, &values), values);
 }
 
 #[test]
@@ -161,25 +213,30 @@ fn grouped(number: usize) -> String {
     format!("{},{:03}", number / 1000, number % 1000)
 }
 
-#[test]
-fn every_rule_is_numbered_once_in_order_and_cited_by_a_test() {
-    let text = specification();
-    let rules: Vec<usize> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("| V")?.split(' ').next()?.parse().ok())
-        .collect();
-    assert_eq!(rules, (1..=36).collect::<Vec<_>>());
-    let tests: String = fs::read_dir(root().join("tests"))
+/// The numbers of the rules that the names of tests cite: `fn v07_…`.
+fn cited_rules() -> BTreeSet<usize> {
+    fs::read_dir(root().join("tests"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "rs"))
-        .filter(|path| path.file_stem().is_some_and(|name| name != "spec"))
-        .map(|path| fs::read_to_string(path).unwrap())
+        .flat_map(|path| {
+            let text = fs::read_to_string(path).unwrap();
+            let names = text.lines().filter_map(|line| line.strip_prefix("fn v"));
+            let numbers = names.filter_map(|name| name.split_once('_')?.0.parse().ok());
+            numbers.collect::<Vec<usize>>()
+        })
+        .collect()
+}
+
+#[test]
+fn every_rule_is_numbered_once_in_order_and_cited_by_a_test() {
+    let text = specification();
+    let table = between(&text, "\n## 12. Validation\n", "\n## ");
+    let rules: Vec<usize> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| V")?.split(' ').next()?.parse().ok())
         .collect();
-    for rule in rules {
-        assert!(
-            tests.contains(&format!("fn v{rule:02}_")),
-            "no test cites V{rule}"
-        );
-    }
+    assert!(!rules.is_empty());
+    assert_eq!(rules, (1..=rules.len()).collect::<Vec<_>>());
+    assert_eq!(cited_rules(), rules.into_iter().collect());
 }

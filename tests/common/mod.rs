@@ -1,8 +1,10 @@
-//! Data sets, the brute-force oracle and small builders that the integration tests share.
+//! What the integration tests share: data sets, the brute-force oracle, small builders, the reference reader.
 #![allow(dead_code, reason = "each test crate uses a part of this module")]
 
 pub(crate) mod editor;
+pub(crate) mod forged;
 pub(crate) mod reference;
+pub(crate) mod reference_reader;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

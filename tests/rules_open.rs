@@ -1,0 +1,466 @@
+//! Files made wrong by hand, their checksums right: each rule of the stage "open" (V1 to V20) is noticed by
+//! both readers, as the first one broken and in its class.
+
+mod common;
+
+use common::editor::{Editor, assemble, seal_footer};
+use common::forged::{grouped_numbers, numbers, plain, refusal, small, strings, with_pipeline};
+use common::reference::{
+    BLOCK_COUNTS, BLOCKS, GROUPS, KEYS, NUMBERS, PIPELINE, STRING_BYTES, STRING_OFFSETS,
+};
+use common::reference_reader::common_verdict;
+use common::{build, build_numbers, build_strings, options};
+use simidx::FormatClass::{Damaged, NotSimidx, Unsupported};
+use simidx::TableDesign;
+
+#[test]
+fn the_files_to_be_changed_are_good() {
+    for editor in [
+        plain(),
+        with_pipeline(),
+        numbers(),
+        grouped_numbers(),
+        strings(),
+    ] {
+        let mut sealed = editor.clone();
+        sealed.seal_all_sections();
+        let file = sealed.finish();
+        assert!(file == editor.file, "sealing changes a good file");
+        assert_eq!(common_verdict(&file), "sound");
+    }
+}
+
+#[test]
+fn v01_files_without_the_magic_never_were_an_index() {
+    for file in [
+        &b""[..],
+        b"\x89",
+        b"\x89SIMIDX",
+        b"hello, world",
+        &[0; 1000],
+    ] {
+        assert_eq!(refusal(file), (1, NotSimidx));
+    }
+    let mut editor = plain();
+    editor.flip(0, 0x80);
+    assert_eq!(refusal(&editor.finish()), (1, NotSimidx));
+}
+
+#[test]
+fn v02_short_files_and_wrong_header_checksums_are_damaged() {
+    let file = plain().file;
+    for len in [8, 16, 47] {
+        assert_eq!(refusal(&file[..len]), (2, Damaged));
+    }
+    for at in 8..16 {
+        let mut file = file.clone();
+        file[at] ^= 1;
+        assert_eq!(refusal(&file), (2, Damaged));
+    }
+}
+
+#[test]
+fn v03_other_versions_are_unsupported() {
+    for version in [0, 2, 256, 65_535] {
+        let mut editor = plain();
+        editor.put_number(8, version, 2);
+        assert_eq!(refusal(&editor.finish()), (3, Unsupported));
+    }
+}
+
+#[test]
+fn v04_other_widths_and_reserved_bytes_are_unsupported() {
+    for (at, value) in [(10, 0), (10, 16), (10, 63), (10, 255), (11, 1)] {
+        let mut editor = plain();
+        editor.put_number(at, value, 1);
+        assert_eq!(refusal(&editor.finish()), (4, Unsupported));
+    }
+}
+
+#[test]
+fn v05_footers_that_are_wrong_or_not_at_the_end_are_damage() {
+    let file = plain().file;
+    let end = file.len();
+    for at in [end - 1, end - 4, end - 5, end - 8, end - 9] {
+        let mut file = file.clone();
+        file[at] ^= 4;
+        assert_eq!(refusal(&file), (5, Damaged), "{at}");
+    }
+    for len in [48, end - 64, end - 1] {
+        assert_eq!(refusal(&file[..len]), (5, Damaged));
+    }
+    let mut long = file.clone();
+    long[end - 16] += 1;
+    seal_footer(&mut long);
+    assert_eq!(refusal(&long), (5, Damaged));
+    let mut twice = file.clone();
+    twice.extend_from_slice(&file[end - 32..]);
+    assert_eq!(refusal(&twice), (5, Damaged));
+}
+
+#[test]
+fn v06_directories_that_do_not_fit_are_damage() {
+    let good = plain();
+    let footer = good.file.len() - 32;
+    let (at, len) = (
+        good.layout.directory_at as u128,
+        good.layout.directory_len as u128,
+    );
+    for (offset, len) in [
+        (at + 1, len - 1),
+        (at + 64, len),
+        (at - 64, len),
+        (at, len - 1),
+        (at, len + 64),
+        (at - 64, len + 64),
+        (at + 64, len - 64),
+        (u64::MAX.into(), len),
+        (u128::from(u64::MAX) - 63, 32),
+        (0, u32::MAX.into()),
+    ] {
+        let mut file = good.file.clone();
+        file[footer..footer + 8].copy_from_slice(&(offset as u64).to_le_bytes());
+        file[footer + 8..footer + 12].copy_from_slice(&(len as u32).to_le_bytes());
+        seal_footer(&mut file);
+        assert_eq!(refusal(&file), (6, Damaged), "{offset} {len}");
+    }
+    for len in [0, 1, 39] {
+        let file = assemble(&good.file[..64], &vec![0; len]);
+        assert_eq!(refusal(&file), (6, Damaged), "{len}");
+    }
+    for (at, value, len) in [(28, 3, 2), (28, 5, 2), (30, 0, 1), (30, 1, 1), (30, 255, 1)] {
+        let mut editor = plain();
+        editor.put_directory(at, value, len);
+        assert_eq!(refusal(&editor.finish()), (6, Damaged), "{at} {value}");
+    }
+}
+
+#[test]
+fn v07_a_wrong_directory_checksum_is_damage() {
+    for at in [0, 20, 33, 60, 200] {
+        let mut editor = plain();
+        let at = editor.layout.directory_at + at;
+        editor.flip(at, 0x10);
+        assert_eq!(refusal(&editor.file), (7, Damaged));
+    }
+    let mut editor = plain();
+    let footer = editor.file.len() - 32;
+    editor.flip(footer + 12, 1);
+    seal_footer(&mut editor.file);
+    assert_eq!(refusal(&editor.file), (7, Damaged));
+}
+
+#[test]
+fn v08_parameters_out_of_range_are_damage() {
+    let fields = [
+        (24, 0, 4),
+        (24, 64, 4),
+        (24, 100, 4),
+        (24, 1000, 4),
+        (24, 1 << 17, 4),
+        (31, 65, 1),
+        (31, 255, 1),
+        (0, (1 << 48) + 1, 8),
+        (8, (1 << 48) + 1, 8),
+        (8, u128::from(u64::MAX), 8),
+        (8, 59, 8),
+        (0, 61, 8),
+        (0, 0, 8),
+    ];
+    for (at, value, len) in fields {
+        let mut editor = plain();
+        editor.put_directory(at, value, len);
+        assert_eq!(refusal(&editor.finish()), (8, Damaged), "{at} {value}");
+    }
+    let narrow = options(TableDesign::<u32>::choose_bands(1, 2).unwrap(), 128);
+    let mut editor = Editor::new(build(narrow, &[1]));
+    editor.put_directory(0, (1 << 32) + 1, 8);
+    editor.put_directory(8, (1 << 32) + 1, 8);
+    assert_eq!(refusal(&editor.finish()), (8, Damaged));
+    let mut empty = Editor::new(build(small(), &[]));
+    empty.put_directory(8, 1, 8);
+    assert_eq!(refusal(&empty.finish()), (8, Damaged));
+}
+
+#[test]
+fn v08_a_directory_without_tables_is_damage() {
+    let good = plain();
+    let at = good.layout.directory_at;
+    let mut directory = good.file[at..at + 40].to_vec();
+    directory[28..31].fill(0);
+    assert_eq!(
+        refusal(&assemble(&good.file[..64], &directory)),
+        (8, Damaged)
+    );
+}
+
+#[test]
+fn v09_unknown_numbers_and_reserved_bytes_are_unsupported() {
+    let good = plain();
+    let in_directory = |at: usize| good.layout.directory_at + at;
+    let table = good.layout.tables[1].record_at;
+    let section = good.layout.sections[2].record_at;
+    for (at, value) in [
+        (in_directory(32), 3),
+        (in_directory(32), 255),
+        (in_directory(34), 1),
+        (in_directory(39), 128),
+        (table + 24, 0),
+        (table + 24, 2),
+        (table + 25, 1),
+        (table + 31, 1),
+        (section, 0),
+        (section, 9),
+        (section + 1, 1),
+    ] {
+        let mut editor = good.clone();
+        editor.put_number(at, value, 1);
+        assert_eq!(refusal(&editor.finish()), (9, Unsupported), "{at} {value}");
+    }
+}
+
+#[test]
+fn v10_masks_that_cannot_be_are_damage() {
+    for (table, mask) in [
+        (0, 1u128),
+        (0, 0x7fff_ffff_0000_0000),
+        (0, 1 << 64),
+        (1, 1 << 64),
+        (1, 1 << 127),
+    ] {
+        let mut editor = plain();
+        let at = editor.layout.tables[table].record_at;
+        editor.put_number(at, mask, 16);
+        assert_eq!(refusal(&editor.finish()), (10, Damaged), "{table} {mask:x}");
+    }
+}
+
+#[test]
+fn v11_masks_that_do_not_cover_the_distance_are_damage() {
+    for distance in [2, 3, 64] {
+        let mut editor = plain();
+        editor.put_directory(31, distance, 1);
+        assert_eq!(refusal(&editor.finish()), (11, Damaged), "{distance}");
+    }
+    let mut editor = plain();
+    let at = editor.layout.tables[1].record_at;
+    editor.put_number(at, u64::MAX.into(), 16);
+    assert_eq!(refusal(&editor.finish()), (11, Damaged));
+}
+
+#[test]
+fn v12_masks_that_are_too_irregular_are_unsupported() {
+    let mut rng = common::rng(12);
+    let mut masks = vec![0xff << 120];
+    for _ in 1..255 {
+        masks.push(common::flipped(0u128, 8, &mut rng));
+    }
+    let design = TableDesign::from_masks(0, masks).unwrap();
+    let mut editor = Editor::new(build(options(design, 128), &[1u128, 2, 3]));
+    editor.put_directory(31, 8, 1);
+    assert_eq!(refusal(&editor.finish()), (12, Unsupported));
+}
+
+#[test]
+fn v13_code_lengths_that_are_no_code_are_damage() {
+    let good = plain();
+    for table in 0..2 {
+        let lengths = good.layout.tables[table].record_at + 32;
+        let used = good.layout.tables[table]
+            .lengths
+            .iter()
+            .position(|&l| l > 0)
+            .unwrap();
+        for (symbol, len) in [(0, 13), (0, 255), (0, 1), (used, 0), (used, 12)] {
+            let mut editor = good.clone();
+            editor.put_number(lengths + symbol, len, 1);
+            assert_eq!(refusal(&editor.finish()), (13, Damaged), "{symbol} {len}");
+        }
+    }
+    let mut lone = Editor::new(build(small(), &[0, 1]));
+    let at = lone.layout.tables[0].record_at + 32;
+    lone.put_number(at, 2, 1);
+    assert_eq!(refusal(&lone.finish()), (13, Damaged));
+}
+
+#[test]
+fn v14_block_counts_that_cannot_hold_the_values_are_damage() {
+    for blocks in [0, 61, u64::MAX] {
+        let mut editor = plain();
+        let at = editor.layout.tables[1].record_at + 16;
+        editor.put_number(at, blocks.into(), 8);
+        assert_eq!(refusal(&editor.finish()), (14, Damaged), "{blocks}");
+    }
+    let mut editor = plain();
+    let count = (editor.layout.tables[0].block_count as u128) * 65_536 + 1;
+    editor.put_directory(0, count, 8);
+    editor.put_directory(8, count, 8);
+    assert_eq!(refusal(&editor.finish()), (14, Damaged));
+}
+
+#[test]
+fn v15_sections_elsewhere_than_they_must_be_are_damage() {
+    let good = numbers();
+    for (i, section) in good.layout.sections.iter().enumerate() {
+        let (at, offset, len) = (
+            section.record_at,
+            section.offset as u128,
+            section.len as u128,
+        );
+        for (at, value, bytes) in [
+            (at, u128::from(section.kind % 8 + 1), 2),
+            (at + 2, u128::from(section.table) + 1, 2),
+            (at + 8, offset + 64, 8),
+            (at + 8, offset - 1, 8),
+            (at + 8, u64::MAX.into(), 8),
+            (at + 16, len + 1, 8),
+            (at + 16, len - 1, 8),
+            (at + 16, u64::MAX.into(), 8),
+        ] {
+            let mut editor = good.clone();
+            editor.put_number(at, value, bytes);
+            assert_eq!(
+                refusal(&editor.finish()),
+                (15, Damaged),
+                "section {i}: {value:x}"
+            );
+        }
+    }
+}
+
+#[test]
+fn v15_checksums_in_records_of_sections_with_their_own_are_damage() {
+    for (editor, kinds) in [
+        (grouped_numbers(), &[BLOCKS, GROUPS, NUMBERS][..]),
+        (strings(), &[STRING_OFFSETS, STRING_BYTES][..]),
+    ] {
+        for &kind in kinds {
+            let mut editor = editor.clone();
+            let at = editor.section(kind, 0).record_at + 4;
+            editor.put_number(at, 1, 4);
+            assert_eq!(refusal(&editor.finish()), (15, Damaged), "kind {kind}");
+        }
+    }
+}
+
+#[test]
+fn v15_a_directory_away_from_the_sections_is_damage() {
+    let good = plain();
+    let at = good.layout.directory_at;
+    let directory = &good.file[at..at + good.layout.directory_len];
+    let mut front = good.file[..at].to_vec();
+    assert_eq!(assemble(&front, directory), good.file);
+    front.extend_from_slice(&[0; 64]);
+    assert_eq!(refusal(&assemble(&front, directory)), (15, Damaged));
+    assert_eq!(refusal(&assemble(&front[..64], directory)), (15, Damaged));
+}
+
+#[test]
+fn v15_too_many_too_few_and_overflowing_sections_are_damage() {
+    let good = plain();
+    let at = good.layout.directory_at;
+    let directory = &good.file[at..at + good.layout.directory_len];
+    let mut fewer = directory[..directory.len() - 24].to_vec();
+    fewer[28] -= 1;
+    assert_eq!(refusal(&assemble(&good.file[..at], &fewer)), (15, Damaged));
+    let mut more = directory.to_vec();
+    more.extend_from_slice(&directory[directory.len() - 24..]);
+    more[28] += 1;
+    assert_eq!(refusal(&assemble(&good.file[..at], &more)), (15, Damaged));
+    let mut editor = good;
+    for at in [0, 8] {
+        editor.put_directory(at, 1 << 48, 8);
+    }
+    editor.put_directory(24, 1 << 16, 4);
+    for table in 0..2 {
+        let at = editor.layout.tables[table].record_at + 16;
+        editor.put_number(at, 1 << 48, 8);
+    }
+    assert_eq!(refusal(&editor.finish()), (15, Damaged));
+}
+
+#[test]
+fn v15_paged_lengths_that_no_payload_has_are_damage() {
+    let mut editor = strings();
+    let section = editor.section(STRING_BYTES, 0);
+    editor.put_number(section.record_at + 16, 3, 8);
+    assert_eq!(refusal(&editor.finish()), (15, Damaged));
+}
+
+#[test]
+fn v16_wrong_section_checksums_are_damage() {
+    for (editor, kind, table) in [
+        (plain(), KEYS, 0),
+        (plain(), KEYS, 1),
+        (numbers(), BLOCK_COUNTS, 0),
+        (with_pipeline(), PIPELINE, 0),
+    ] {
+        let section = editor.section(kind, table);
+        let mut contents = editor.clone();
+        contents.flip(section.offset, 2);
+        assert_eq!(refusal(&contents.finish()), (16, Damaged), "kind {kind}");
+        let mut record = editor;
+        record.flip(section.record_at + 4, 2);
+        assert_eq!(refusal(&record.finish()), (16, Damaged), "kind {kind}");
+    }
+}
+
+#[test]
+fn v17_keys_that_do_not_ascend_are_damage() {
+    for table in 0..2 {
+        let mut editor = plain();
+        let keys = editor.layout.keys(&editor.file, table);
+        let at = editor.section(KEYS, table).offset;
+        assert!(keys.len() > 1);
+        editor.put_number(at + 8, keys[0], 8);
+        editor.seal_section(KEYS, table);
+        assert_eq!(refusal(&editor.clone().finish()), (17, Damaged));
+        editor.put_number(at, keys[1], 8);
+        editor.seal_section(KEYS, table);
+        assert_eq!(refusal(&editor.finish()), (17, Damaged));
+    }
+}
+
+#[test]
+fn v18_block_counts_with_another_sum_are_damage() {
+    for bits in [1, 2, 0x80] {
+        let mut editor = numbers();
+        let at = editor.section(BLOCK_COUNTS, 0).offset;
+        editor.flip(at, bits);
+        editor.seal_section(BLOCK_COUNTS, 0);
+        assert_eq!(refusal(&editor.finish()), (18, Damaged));
+    }
+}
+
+#[test]
+fn v19_a_pipeline_that_is_no_text_is_damage() {
+    let mut editor = with_pipeline();
+    let section = editor.section(PIPELINE, 0);
+    editor.put_number(section.offset, 0xff, 1);
+    editor.seal_section(PIPELINE, 0);
+    assert_eq!(refusal(&editor.finish()), (19, Damaged));
+    let mut editor = with_pipeline();
+    // Cut within the character of two bytes.
+    editor.put_number(section.record_at + 16, 3, 8);
+    editor.layout.sections.last_mut().unwrap().len = 3;
+    editor.seal_section(PIPELINE, 0);
+    assert_eq!(refusal(&editor.finish()), (19, Damaged));
+}
+
+#[test]
+fn v20_parameters_of_ids_that_do_not_fit_their_kind_are_damage() {
+    for (at, len) in [(16, 8), (33, 1)] {
+        let mut editor = plain();
+        editor.put_directory(at, 1, len);
+        assert_eq!(refusal(&editor.finish()), (20, Damaged), "no ids, {at}");
+    }
+    let mut empty = Editor::new(build_numbers(small(), &[]));
+    empty.put_directory(33, 65, 1);
+    assert_eq!(refusal(&empty.finish()), (20, Damaged));
+    let mut editor = strings();
+    editor.put_directory(16, 1, 8);
+    assert_eq!(refusal(&editor.finish()), (20, Damaged));
+    let mut editor = Editor::new(build_strings(small(), &[(1, "a")]));
+    editor.put_directory(33, 3, 1);
+    assert_eq!(refusal(&editor.finish()), (20, Damaged));
+}
