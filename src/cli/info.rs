@@ -1,10 +1,8 @@
 //! `simidx info`: parameters, tables and compression of an index.
 
-use std::io::Write;
-
 use super::Answer;
 use super::index_file::{IndexArgs, with_index};
-use super::output::stdout;
+use super::output::{stdout, write_report};
 use super::report::Report;
 
 /// Arguments of `simidx info`.
@@ -22,14 +20,9 @@ pub(super) fn run(args: Args) -> Answer {
     let report = with_index!(args.index.open()?, index => {
         Report::new(&index.summary(), index.pipeline())
     });
-    let mut out = stdout();
-    if args.json {
-        serde_json::to_writer(&mut out, &report)?;
-        writeln!(out)?;
-    } else {
-        report.print(&mut out)?;
-        report.print_details(&mut out)?;
-    }
-    out.flush()?;
+    write_report(stdout(), &report, args.json, |out| {
+        report.print(out)?;
+        report.print_details(out)
+    })?;
     Ok(true)
 }

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::failure::Failure;
 use super::interrupt::RemoveOnSignal;
 
@@ -14,6 +16,25 @@ const BUFFER_LEN: usize = 1 << 20;
 /// Buffered standard output.
 pub(super) fn stdout() -> BufWriter<Stdout> {
     BufWriter::with_capacity(1 << 16, Stdout::lock())
+}
+
+/// Writes a report as one JSON object, or as `human` writes it for a person.
+///
+/// # Errors
+/// What `out` reports.
+pub(super) fn write_report<W: Write>(
+    mut out: W,
+    report: &impl Serialize,
+    json: bool,
+    human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    if json {
+        serde_json::to_writer(&mut out, report)?;
+        writeln!(out)?;
+    } else {
+        human(&mut out)?;
+    }
+    Ok(out.flush()?)
 }
 
 /// Tells the user something on stderr. That stderr cannot be written is no reason to stop.

@@ -7,7 +7,7 @@ use simidx::{FormatError, VerifyReport, VerifyStage};
 
 use super::Answer;
 use super::index_file::{IndexArgs, with_index};
-use super::output::stdout;
+use super::output::{stdout, write_report};
 use super::progress::ProgressMode;
 
 /// Arguments of `simidx verify`.
@@ -30,14 +30,9 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
         Err(problem) => Verdict::unreadable(problem),
     };
     bar.finish_and_clear();
-    let mut out = stdout();
-    if args.json {
-        serde_json::to_writer(&mut out, &report)?;
-        writeln!(out)?;
-    } else {
-        report.print(&mut out, &args.index.index.display())?;
-    }
-    out.flush()?;
+    write_report(stdout(), &report, args.json, |out| {
+        report.print(out, &args.index.index.display())
+    })?;
     Ok(report.sound)
 }
 

@@ -4,7 +4,6 @@ mod queries;
 mod report;
 
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -13,7 +12,7 @@ use simidx::{Fingerprint, Index, QueryStats, Storage};
 use crate::cli::Answer;
 use crate::cli::failure::Failure;
 use crate::cli::index_file::{IndexArgs, with_index};
-use crate::cli::output::stdout;
+use crate::cli::output::{stdout, write_report};
 use crate::cli::progress::ProgressMode;
 use crate::cli::records::{InputFormat, threads_from};
 use report::{BenchReport, Latency};
@@ -74,14 +73,7 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
     let open_ms = opened.elapsed().as_secs_f64() * 1e3;
     let mut report = with_index!(&index, index => measure(index, &args, mode))?;
     report.open_ms = open_ms;
-    let mut out = stdout();
-    if args.json {
-        serde_json::to_writer(&mut out, &report)?;
-        writeln!(out)?;
-    } else {
-        report.print(&mut out)?;
-    }
-    out.flush()?;
+    write_report(stdout(), &report, args.json, |out| report.print(out))?;
     Ok(true)
 }
 

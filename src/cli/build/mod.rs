@@ -3,6 +3,7 @@
 mod collector;
 mod report;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
@@ -10,7 +11,7 @@ use simidx::{BuildStage, Fingerprint};
 
 use crate::cli::Answer;
 use crate::cli::index_file::with_width;
-use crate::cli::output::Output;
+use crate::cli::output::{Output, stdout, write_report};
 use crate::cli::progress::ProgressMode;
 use crate::cli::records::{self, InputArgs};
 use crate::cli::report::Report;
@@ -82,11 +83,12 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         seconds: clock.total(),
         stage_seconds: clock.stages,
     };
+    let print = |out: &mut dyn Write| report.print(out);
     // With the index on stdout the report must not mix with it.
     if output.is_stdout() {
-        report.print(&mut std::io::stderr().lock(), args.json)?;
+        write_report(std::io::stderr(), &report, args.json, print)?;
     } else {
-        report.print(&mut crate::cli::output::stdout(), args.json)?;
+        write_report(stdout(), &report, args.json, print)?;
     }
     Ok(true)
 }

@@ -1,12 +1,11 @@
 //! What `simidx build` says at its end, and the clock behind it.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Instant;
 
 use serde::Serialize;
 use simidx::BuildStage;
 
-use crate::cli::failure::Failure;
 use crate::cli::report::Report;
 
 /// Measures the stages of a build.
@@ -70,22 +69,17 @@ pub(super) struct BuildReport {
 }
 
 impl BuildReport {
-    pub(super) fn print(&self, out: &mut dyn Write, json: bool) -> Result<(), Failure> {
-        if json {
-            serde_json::to_writer(&mut *out, self)?;
-            writeln!(out)?;
-        } else {
-            self.index.print(out)?;
-            if self.skipped_count > 0 {
-                writeln!(out, "{:<24}{}", "skipped records", self.skipped_count)?;
-            }
-            let s = &self.stage_seconds;
-            writeln!(
-                out,
-                "{:<24}{:.2} s (read {:.2}, sort {:.2}, encode {:.2}, ids {:.2}, write {:.2})",
-                "time", self.seconds, s.read, s.sort, s.encode, s.ids, s.write
-            )?;
+    /// Prints the report for a person.
+    pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.index.print(out)?;
+        if self.skipped_count > 0 {
+            writeln!(out, "{:<24}{}", "skipped records", self.skipped_count)?;
         }
-        Ok(out.flush()?)
+        let s = &self.stage_seconds;
+        writeln!(
+            out,
+            "{:<24}{:.2} s (read {:.2}, sort {:.2}, encode {:.2}, ids {:.2}, write {:.2})",
+            "time", self.seconds, s.read, s.sort, s.encode, s.ids, s.write
+        )
     }
 }
