@@ -1,7 +1,9 @@
 //! Table designs: the prefix masks that together miss nothing within a distance.
 
+mod bands;
+mod catalog;
 mod coverage;
-mod paper;
+mod covering;
 mod permutation;
 
 pub use coverage::Coverage;

@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// Largest distance that the tables answer completely
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
     max_distance: u32,
-    /// Number of tables: auto, or one for which there is a design (4, 10, 16, 20 for 64 bits, k = 3)
+    /// Number of tables: auto, or one for which there is a design (4, 6, 8, 10, 11, 14, 16, 20, 35 for k = 3)
     #[arg(long, value_name = "N", default_value = "auto")]
     tables: String,
     /// Bytes of a block, a power of two
