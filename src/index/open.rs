@@ -255,7 +255,11 @@ fn tables<F: Fingerprint>(
             keys: read_keys(slice(file, keys), number)?,
             blocks: range(blocks),
             block_size: directory.block_size as usize,
-            block_counts: block_counts.clone().filter(|_| number == 0),
+            block_counts: if number == 0 {
+                block_counts.clone()
+            } else {
+                None
+            },
             checked: CheckedSet::new(directory.tables[number].block_count as usize),
         });
     }
