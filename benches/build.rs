@@ -7,13 +7,14 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
+use simidx::Codec;
 
 fn build(c: &mut Criterion) {
     let mut fingerprints = common::uniform(common::count());
     fingerprints.shuffle(&mut SmallRng::seed_from_u64(1));
     let mut group = c.benchmark_group(format!("build/uniform/{}", fingerprints.len()));
     group.throughput(Throughput::Elements(fingerprints.len() as u64));
-    for tables in [4, 10] {
+    for tables in [2, 6] {
         group.bench_function(format!("std-sort/t{tables}"), |b| {
             b.iter_batched(
                 || vec![fingerprints.clone(); tables],
@@ -24,9 +25,11 @@ fn build(c: &mut Criterion) {
                 BatchSize::PerIteration,
             );
         });
-        group.bench_function(format!("xor/t{tables}/B1024"), |b| {
-            b.iter_with_large_drop(|| common::build(&fingerprints, tables, 1024));
-        });
+        for codec in Codec::ALL {
+            group.bench_function(format!("{}/t{tables}/B512", codec.name()), |b| {
+                b.iter_with_large_drop(|| common::build(&fingerprints, tables, 512, codec));
+            });
+        }
     }
     group.finish();
 }

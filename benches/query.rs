@@ -1,4 +1,5 @@
-//! Query latency: tables of several designs beside the linear scan and uncompressed sorted tables.
+//! Mean query time: designs, codecs and block sizes beside the linear scan, one query at a time and several under way.
+//! Percentiles, and the comparison with other systems, are those of the bench `peers`.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 mod common;
@@ -6,18 +7,24 @@ mod common;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use simidx::Index;
+use simidx::{Codec, Index};
 
 const DISTANCE: u32 = 3;
 
-/// Tables and block size of the indexes.
-const INDEXES: [(usize, u32); 6] = [
-    (4, 1024),
-    (10, 256),
-    (10, 1024),
-    (10, 4096),
-    (16, 1024),
-    (20, 1024),
+/// Queries that are asked for together.
+const TOGETHER: usize = 100;
+
+/// Codec, tables and block size of the indexes.
+const INDEXES: [(Codec, usize, u32); 9] = [
+    (Codec::EliasFano, 1, 512),
+    (Codec::EliasFano, 2, 256),
+    (Codec::EliasFano, 2, 512),
+    (Codec::EliasFano, 2, 1024),
+    (Codec::EliasFano, 6, 512),
+    (Codec::Gap, 2, 512),
+    (Codec::Gap, 6, 512),
+    (Codec::Gap, 6, 1024),
+    (Codec::Xor, 10, 1024),
 ];
 
 fn query(c: &mut Criterion) {
@@ -26,78 +33,52 @@ fn query(c: &mut Criterion) {
     let expected = matches_by_scan(&fingerprints, &queries[..20]);
     let mut group = c.benchmark_group(format!("query/uniform/{}", fingerprints.len()));
     group.throughput(Throughput::Elements(1));
-
     let mut next = queries.iter().cycle();
     group.bench_function("popcount-scan", |b| {
-        b.iter(|| common::popcount_scan(&fingerprints, black_box(*next.next().unwrap()), DISTANCE));
-    });
-    for tables in [4, 10] {
-        let sorted = common::SortedTables::new(&fingerprints, tables);
-        let mut matches = Vec::new();
-        let found: usize = queries[..20]
-            .iter()
-            .map(|&q| sorted.query(q, DISTANCE, &mut matches))
-            .sum();
-        assert_eq!(found, expected);
-        let mut next = queries.iter().cycle();
-        group.bench_function(format!("sorted-tables/t{tables}"), |b| {
-            b.iter(|| sorted.query(black_box(*next.next().unwrap()), DISTANCE, &mut matches));
+        b.iter(|| {
+            common::scan::popcount_scan(&fingerprints, black_box(*next.next().unwrap()), DISTANCE)
         });
-    }
-    for (tables, block_size) in INDEXES {
-        let index =
-            Index::<u64, _>::from_bytes(common::build(&fingerprints, tables, block_size)).unwrap();
+    });
+    for (codec, tables, block_size) in INDEXES {
+        let file = common::build(&fingerprints, tables, block_size, codec);
+        let index = Index::<u64, _>::from_bytes(file).unwrap();
         let mut searcher = index.searcher();
         let mut ask = |q| searcher.query(q, DISTANCE).unwrap().len();
-        assert_eq!(
-            queries[..20].iter().map(|&q| ask(q)).sum::<usize>(),
-            expected
-        );
+        let found: usize = queries[..20].iter().map(|&q| ask(q)).sum();
+        assert_eq!(found, expected);
         // Every block is checked on its first use: that is not what is measured.
         queries.iter().for_each(|&q| {
             ask(q);
         });
+        let name = format!("{}/t{tables}/B{block_size}", codec.name());
         let mut next = queries.iter().cycle();
-        group.bench_function(format!("xor/t{tables}/B{block_size}"), |b| {
+        group.throughput(Throughput::Elements(1));
+        group.bench_function(&name, |b| {
             b.iter(|| ask(black_box(*next.next().unwrap())));
+        });
+        let mut next = queries.chunks_exact(TOGETHER).cycle();
+        group.throughput(Throughput::Elements(TOGETHER as u64));
+        group.bench_function(format!("{name}/many"), |b| {
+            b.iter(|| {
+                let mut found = 0;
+                let visit = |_: usize, matches: &[_]| found += matches.len();
+                let queries = black_box(next.next().unwrap());
+                searcher.query_many(queries, DISTANCE, visit).unwrap();
+                found
+            });
         });
     }
     group.finish();
 }
 
-/// Prints the median latency of single queries, one line for each way, with the ratio to the scan: what
-/// criterion's means of many iterations do not tell.
-fn percentiles(_: &mut Criterion) {
-    let fingerprints = common::uniform(common::count());
-    let queries = common::queries(&fingerprints, 10_000.min(fingerprints.len()));
-    let scan = common::median_us(&queries[..queries.len().min(300)], |q| {
-        common::popcount_scan(&fingerprints, q, DISTANCE)
-    });
-    println!("p50 popcount-scan: {scan:.1} us");
-    for (tables, block_size) in INDEXES {
-        let file = common::build(&fingerprints, tables, block_size);
-        let index = Index::<u64, _>::from_bytes(file).unwrap();
-        let mut searcher = index.searcher();
-        let mut ask = |q| searcher.query(q, DISTANCE).unwrap().len();
-        for &query in &queries {
-            black_box(ask(query));
-        }
-        let p50 = common::median_us(&queries, ask);
-        println!(
-            "p50 xor/t{tables}/B{block_size}: {p50:.1} us, {:.0} times as fast",
-            scan / p50
-        );
-    }
-}
-
 fn matches_by_scan(fingerprints: &[u64], queries: &[u64]) -> usize {
-    let scan = |&q: &u64| common::popcount_scan(fingerprints, q, DISTANCE);
+    let scan = |&q: &u64| common::scan::popcount_scan(fingerprints, q, DISTANCE);
     queries.iter().map(scan).sum()
 }
 
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = query, percentiles
+    targets = query
 }
 criterion_main!(benches);

@@ -141,16 +141,6 @@ pub enum BuildError {
     /// A parameter is out of its range.
     #[error("{0}")]
     Parameter(String),
-    /// The tables of a design miss some pair within the distance.
-    #[error(
-        "the table design misses pairs within distance {max_distance}, for one those that differ in the bits {missed:#x}"
-    )]
-    Coverage {
-        /// The distance that the design should cover.
-        max_distance: u32,
-        /// A difference that no table finds.
-        missed: u128,
-    },
     /// A record has no id although the index stores ids, or the reverse.
     #[error("{0}")]
     Id(String),

@@ -63,11 +63,20 @@ pub trait Fingerprint:
     /// Number of clear bits above the highest set one.
     fn leading_zeros(self) -> u32;
 
+    /// Number of clear bits below the lowest set one.
+    fn trailing_zeros(self) -> u32;
+
     /// The bits moved left by `count`, those that leave at the top coming back at the bottom.
     fn rotate_left(self, count: u32) -> Self;
 
     /// The bits moved right by `count`, those that leave at the bottom coming back at the top.
     fn rotate_right(self, count: u32) -> Self;
+
+    /// The sum modulo 2^f.
+    fn wrapping_add(self, other: Self) -> Self;
+
+    /// The difference modulo 2^f.
+    fn wrapping_sub(self, other: Self) -> Self;
 
     /// The low bits of `value`; what does not fit is cut off.
     fn from_u128(value: u128) -> Self;
@@ -118,10 +127,19 @@ macro_rules! impl_fingerprint {
             fn leading_zeros(self) -> u32 { <$t>::leading_zeros(self) }
 
             #[inline]
+            fn trailing_zeros(self) -> u32 { <$t>::trailing_zeros(self) }
+
+            #[inline]
             fn rotate_left(self, count: u32) -> Self { <$t>::rotate_left(self, count) }
 
             #[inline]
             fn rotate_right(self, count: u32) -> Self { <$t>::rotate_right(self, count) }
+
+            #[inline]
+            fn wrapping_add(self, other: Self) -> Self { <$t>::wrapping_add(self, other) }
+
+            #[inline]
+            fn wrapping_sub(self, other: Self) -> Self { <$t>::wrapping_sub(self, other) }
 
             #[inline]
             fn from_u128(value: u128) -> Self { value as $t }

@@ -46,7 +46,7 @@
 //! let mut searcher = index.searcher(); // one for each thread
 //! let mut names = Vec::new();
 //! for found in searcher.query(0x1234_5678_9abc_def0, index.max_distance())? {
-//!     index.for_each_id(found.fingerprint, |id| names.push(id.to_string()))?;
+//!     index.for_each_id_of_member(found.fingerprint, |id| names.push(id.to_string()))?;
 //! }
 //! assert_eq!(names, ["https://example.org/a", "https://example.org/b"]);
 //! # }
@@ -59,6 +59,12 @@
 //! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
 //! beforehand. The file format is specified in `format-spec.md`.
 //!
+//! # Processors
+//!
+//! On x86-64 the instructions of x86-64-v3 (AVX2, BMI2, POPCNT, LZCNT) are used where the processor has them; that is
+//! found out when the program runs. Elsewhere, or with `SIMIDX_SIMD=off` in the environment, portable code gives the
+//! same answers.
+//!
 //! # Features
 //!
 //! `mmap` maps files, `text` turns documents into fingerprints, `input` reads records from files, `cli`
@@ -68,6 +74,7 @@
 mod bound;
 mod build;
 mod codec;
+mod cpu;
 mod design;
 mod error;
 mod fingerprint;
@@ -75,18 +82,23 @@ mod format;
 mod index;
 #[cfg(feature = "input")]
 pub mod input;
+mod memory;
 mod summary;
 #[cfg(feature = "text")]
 pub mod text;
 
 pub use build::{BuildOptions, BuildStage, IndexBuilder};
 pub use codec::Codec;
-pub use design::{Coverage, MAX_DISTANCE, MAX_TABLE_COUNT, Permutation, Permuted, TableDesign};
+pub use design::{
+    COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Costs, Coverage, Covering,
+    MAX_DISTANCE, MAX_TABLE_COUNT, Medium, Permutation, Permuted, PlanRequest, PlannedIndex,
+    ProbePlan, TableDesign, TableProbes,
+};
 pub use error::{BuildError, Error, FormatClass, FormatError, InputError, Place, Result};
 pub use fingerprint::Fingerprint;
 pub use format::{FORMAT_VERSION, IdKind, MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
 pub use index::{
-    AnyIndex, Fingerprints, Id, Index, Match, QueryStats, Searcher, Storage, VerifyReport,
-    VerifyStage,
+    AnyIndex, Fingerprints, Id, Index, Match, QueryStats, Searcher, Storage, Strategy,
+    VerifyReport, VerifyStage,
 };
 pub use summary::{Summary, TableSummary};

@@ -2,6 +2,7 @@
 
 use crate::bound::bound_bits;
 use crate::codec::Codec;
+use crate::design::{Costs, costs_in_memory, plan_probes};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
 
@@ -13,7 +14,7 @@ pub struct Summary<F> {
     pub record_count: u64,
     /// Number of distinct fingerprints among them.
     pub fingerprint_count: u64,
-    /// The largest distance that the tables answer completely, k.
+    /// The distance that the tables were chosen for, k.
     pub max_distance: u32,
     /// Bytes of a block.
     pub block_size: u32,
@@ -31,6 +32,8 @@ pub struct Summary<F> {
 pub struct TableSummary<F> {
     /// The fingerprint bits that form the prefix.
     pub prefix_mask: F,
+    /// Most prefix bits that a probe within `max_distance` flips; 0 too for a table that is not probed.
+    pub flips: u32,
     /// How the table is coded.
     pub codec: Codec,
     /// Number of blocks.
@@ -41,9 +44,24 @@ pub struct TableSummary<F> {
     pub code_lengths: Vec<u8>,
 }
 
+impl Directory {
+    /// What queries of the file cost.
+    pub(crate) fn costs(&self, file_len: u64) -> Costs {
+        costs_in_memory(self.tables[0].codec, self.block_size, file_len as f64)
+    }
+}
+
 impl<F: Fingerprint> Summary<F> {
     /// The figures of a file with this directory.
     pub(crate) fn of(directory: &Directory, file_len: u64) -> Self {
+        let masks = directory.tables.iter().map(|t| F::from_u128(t.prefix_mask));
+        let masks: Vec<F> = masks.collect();
+        let plan = plan_probes(
+            &masks,
+            directory.max_distance,
+            directory.fingerprint_count,
+            &directory.costs(file_len),
+        );
         let tables = directory.tables.iter().enumerate();
         Summary {
             record_count: directory.record_count,
@@ -54,7 +72,8 @@ impl<F: Fingerprint> Summary<F> {
             file_len,
             tables: tables
                 .map(|(t, table)| TableSummary {
-                    prefix_mask: F::from_u128(table.prefix_mask),
+                    prefix_mask: masks[t],
+                    flips: plan.flips(t),
                     codec: table.codec,
                     block_count: table.block_count,
                     byte_len: directory.table_len(t),
@@ -99,10 +118,5 @@ impl<F: Fingerprint> TableSummary<F> {
     /// Number of bits in the prefix, p.
     pub fn prefix_bits(&self) -> u32 {
         self.prefix_mask.count_ones()
-    }
-
-    /// Largest number of prefix bits that a probe flips; 0 in this version.
-    pub fn flips(&self) -> u32 {
-        0
     }
 }

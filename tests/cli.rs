@@ -111,12 +111,15 @@ fn the_bytes_do_not_depend_on_the_number_of_threads() {
 fn the_report_tells_the_size_and_the_time() {
     let sandbox = Sandbox::new();
     sandbox.write("a.hex", hex(&[1, 2, 2, 3]));
-    let ran = sandbox.run(&["build", "a.hex", "-o", "x"]).done();
+    let build = [
+        "build", "a.hex", "-o", "x", "--tables", "4", "--codec", "gap",
+    ];
+    let ran = sandbox.run(&build).done();
     let bytes = sandbox.read("x").len();
     for row in [
         "records                 4",
         "distinct fingerprints   3",
-        "tables                  4 of codec xor in blocks of 1024 bytes",
+        "tables                  4 of codec gap in blocks of 512 bytes",
         &format!("file                    {bytes} bytes"),
     ] {
         assert!(ran.lines().contains(&row), "{row}: {ran:?}");
@@ -162,23 +165,23 @@ fn parameters_are_those_asked_for() {
         (&["--tables", "10"], "table_count", 10),
         (&["--tables", "16"], "table_count", 16),
         (&["--tables", "20"], "table_count", 20),
-        (&["--tables", "auto", "--codec", "auto"], "table_count", 4),
+        (&["--tables", "2"], "table_count", 2),
+        (&["--tables", "auto"], "table_count", 1),
         (&["--block-size", "128"], "block_size", 128),
-        (
-            &["--block-size", "65536", "--codec", "xor"],
-            "block_size",
-            65536,
-        ),
+        (&["--block-size", "65536"], "block_size", 65536),
         (&["-k", "0"], "max_distance", 0),
-        (&["-k", "7"], "max_distance", 7),
+        (&["-k", "12"], "max_distance", 12),
         (&["--width", "32", "--input", "lines"], "width", 32),
         (&["--width", "128"], "width", 128),
     ] {
-        let build = ["build", "a.hex", "-o", "x", "--force", "--json"];
-        let report = sandbox.run(&[&build, args].concat()).done().json();
-        assert_eq!(report[key], value, "{args:?}");
-        assert_eq!(report["codec"], "xor");
-        sandbox.run(&["verify", "x"]).done();
+        for codec in ["xor", "gap", "ef", "auto"] {
+            let build = ["build", "a.hex", "-o", "x", "--force", "--json", "--codec"];
+            let build = [&build, &[codec][..], args].concat();
+            let report = sandbox.run(&build).done().json();
+            assert_eq!(report[key], value, "{args:?}");
+            assert!(codec == "auto" || report["codec"] == codec);
+            sandbox.run(&["verify", "x"]).done();
+        }
     }
 }
 

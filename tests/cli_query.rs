@@ -27,8 +27,17 @@ fn expected(values: &[u64], query: u64, distance: u32) -> String {
 #[test]
 fn every_match_is_printed_in_order_at_every_distance() {
     let values = sample(2000);
-    for tables in ["4", "10", "16", "20"] {
-        let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &["--tables", tables]);
+    for (tables, codec) in [
+        ("1", "ef"),
+        ("2", "gap"),
+        ("3", "xor"),
+        ("4", "ef"),
+        ("10", "auto"),
+        ("16", "gap"),
+        ("20", "xor"),
+    ] {
+        let args = ["--tables", tables, "--codec", codec];
+        let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &args);
         let queries: Vec<u64> = values.iter().step_by(40).map(|v| v ^ 1 << 63).collect();
         for distance in [0, 1, 3, 5, 9] {
             let args = ["query", "x.simidx", "-k", &distance.to_string()];
@@ -135,7 +144,8 @@ fn json_is_an_object_for_each_query() {
 #[test]
 fn stats_are_a_line_on_stderr_or_keys() {
     let values = sample(1000);
-    let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &[]);
+    let args = ["--tables", "4", "--codec", "xor"];
+    let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &args);
     let queries = hex(&values[..10]);
     let plain = sandbox.pipe(&["query", "x.simidx"], &queries).done();
     let ran = sandbox.pipe(&["query", "x.simidx", "--stats"], &queries);

@@ -144,6 +144,7 @@ fn help_and_version_go_to_standard_output() {
         "verify",
         "dump",
         "bench",
+        "plan",
         "fingerprint",
     ] {
         assert!(

@@ -2,9 +2,10 @@
 
 mod common;
 
+use common::forged::codec_number;
 use common::reference::{self, Layout};
 use common::{build, build_numbers, data_sets, options, sorted_set};
-use simidx::{Fingerprint, TableDesign};
+use simidx::{BuildOptions, Codec, Fingerprint, TableDesign};
 
 /// The values of a table as the specification wants them.
 fn permuted<F: Fingerprint>(set: &[F], mask: u128) -> Vec<u128> {
@@ -16,9 +17,10 @@ fn permuted<F: Fingerprint>(set: &[F], mask: u128) -> Vec<u128> {
     values
 }
 
-/// Decodes every block of a table, compares values and keys with the set, and encodes them again.
+/// Decodes every block of a table, compares the values with the set and encodes them again.
 fn check_table<F: Fingerprint>(file: &[u8], layout: &Layout, number: usize, set: &[F], what: &str) {
     let table = &layout.tables[number];
+    let coding = layout.coding(number);
     let expected = permuted(set, table.mask);
     let blocks = layout.section(reference::BLOCKS, number);
     let stored = &file[blocks.offset..blocks.offset + blocks.len];
@@ -27,33 +29,57 @@ fn check_table<F: Fingerprint>(file: &[u8], layout: &Layout, number: usize, set:
         table.block_count * layout.block_size,
         "{what}"
     );
-    let mut values = Vec::with_capacity(expected.len());
-    let mut keys = Vec::new();
-    for block in stored.chunks_exact(layout.block_size) {
-        values.extend(reference::decode(block, &table.lengths, layout.width));
-        keys.extend(values.last());
-    }
+    let decoded = layout.blocks(file, number);
+    let values: Vec<u128> = decoded.iter().flat_map(|block| &block.1).copied().collect();
     assert_eq!(values, expected, "{what}");
-    assert_eq!(layout.keys(file, number), keys, "{what}");
-    let (encoded, counts) =
-        reference::encode(&expected, &table.lengths, layout.width, layout.block_size);
-    assert_eq!(counts.len(), table.block_count, "{what}");
+    let keys: Vec<u128> = decoded
+        .iter()
+        .map(|block| block.1[block.1.len() - 1])
+        .collect();
+    let section = layout.section(reference::KEYS, number);
+    let keys = reference::keys_section(&keys, layout.width);
     assert!(
-        encoded == stored,
-        "{what}: the blocks are not the greedy ones"
+        file[section.offset..section.offset + section.len] == keys,
+        "{what}: the keys"
     );
+
+    let mut end = 0;
+    let room = reference::room(layout.block_size);
+    for ((before, values), bytes) in decoded.iter().zip(stored.chunks_exact(layout.block_size)) {
+        let stream = coding.stream(*before, values);
+        assert_eq!(stream.len(), coding.stream_len(*before, values), "{what}");
+        let encoded = reference::block(values.len(), &stream, layout.block_size);
+        assert!(encoded == bytes, "{what}: the encodings of a block differ");
+        let start = end;
+        end += values.len();
+        let one_more = expected.get(start..=end);
+        let full = values.len() == 65_536
+            || one_more.is_none_or(|values| coding.stream_len(*before, values) > room);
+        assert!(full, "{what}: a block has room for one more value");
+    }
+    if table.codec != reference::EF {
+        let (encoded, _) = coding.encode(&expected, layout.block_size);
+        assert!(
+            encoded == stored,
+            "{what}: the blocks are not the greedy ones"
+        );
+    }
 }
 
 /// Rule V13 and that each codeword serves: no position without a value, none without a codeword.
-fn check_code<F: Fingerprint>(lengths: &[u8], values: &[u128], what: &str) {
-    assert_eq!(lengths.len() as u32, F::WIDTH, "{what}");
-    let mut used = vec![false; lengths.len()];
-    for pair in values.windows(2) {
-        used[127 - (pair[0] ^ pair[1]).leading_zeros() as usize] = true;
+fn check_code<F: Fingerprint>(layout: &Layout, number: usize, values: &[u128], what: &str) {
+    let table = &layout.tables[number];
+    assert_eq!(table.lengths.len() as u32, F::WIDTH, "{what}");
+    let mut used = vec![false; table.lengths.len()];
+    if table.codec != reference::EF {
+        for pair in values.windows(2) {
+            used[layout.coding(number).split(pair[0], pair[1]).0 as usize] = true;
+        }
     }
-    let coded: Vec<bool> = lengths.iter().map(|&len| len > 0).collect();
+    let coded: Vec<bool> = table.lengths.iter().map(|&len| len > 0).collect();
     assert_eq!(coded, used, "{what}");
-    let space: u32 = lengths.iter().filter(|l| **l > 0).map(|&l| 4096 >> l).sum();
+    let lengths = table.lengths.iter().filter(|len| **len > 0);
+    let space: u32 = lengths.map(|&len| 4096 >> len).sum();
     let whole = match used.iter().filter(|u| **u).count() {
         0 => 0,
         1 => 2048,
@@ -62,19 +88,35 @@ fn check_code<F: Fingerprint>(lengths: &[u8], values: &[u128], what: &str) {
     assert_eq!(space, whole, "{what}");
 }
 
+/// Options with a codec.
+fn coded<F: Fingerprint>(
+    design: &TableDesign<F>,
+    block_size: u32,
+    codec: Codec,
+) -> BuildOptions<F> {
+    let mut options = options(design.clone(), block_size);
+    options.codec = Some(codec);
+    options
+}
+
 fn check_files<F: Fingerprint>(block_sizes: &[u32], size: usize, designs: &[TableDesign<F>]) {
     for data in data_sets::<F>(size) {
         let set = sorted_set(&data.fingerprints);
-        for design in designs {
+        for (design, codec) in designs.iter().flat_map(|d| Codec::ALL.map(|c| (d, c))) {
             for &block_size in block_sizes {
-                let file = build(options(design.clone(), block_size), &data.fingerprints);
+                let options = coded(design, block_size, codec);
+                let file = build(options, &data.fingerprints);
                 let layout = Layout::parse(&file);
                 assert_eq!(layout.width, F::WIDTH);
                 assert_eq!(layout.tables.len(), design.table_count());
                 for (number, table) in layout.tables.iter().enumerate() {
-                    let what = format!("{}, blocks of {block_size}, table {number}", data.name);
+                    let what = format!(
+                        "{}, {codec:?}, blocks of {block_size}, table {number}",
+                        data.name
+                    );
                     assert_eq!(table.mask, design.masks()[number].to_u128(), "{what}");
-                    check_code::<F>(&table.lengths, &permuted(&set, table.mask), &what);
+                    assert_eq!(table.codec, codec_number(codec), "{what}");
+                    check_code::<F>(&layout, number, &permuted(&set, table.mask), &what);
                     check_table(&file, &layout, number, &set, &what);
                 }
             }
@@ -113,8 +155,8 @@ fn blocks_of_128_bits_are_those_of_the_reference() {
 fn every_block_size_is_filled_as_by_the_reference() {
     let design = TableDesign::<u64>::choose_bands(1, 2).unwrap();
     let set: Vec<u64> = common::clustered(6000);
-    for shift in 7..=16 {
-        let file = build(options(design.clone(), 1 << shift), &set);
+    for (shift, codec) in (7..=16).flat_map(|shift| Codec::ALL.map(|c| (shift, c))) {
+        let file = build(coded(&design, 1 << shift, codec), &set);
         let layout = Layout::parse(&file);
         assert_eq!(layout.block_size, 1 << shift);
         for number in 0..2 {
@@ -126,34 +168,68 @@ fn every_block_size_is_filled_as_by_the_reference() {
 #[test]
 fn a_full_count_ends_a_block_before_its_bits_do() {
     let design = TableDesign::<u32>::choose_bands(0, 1).unwrap();
-    let run: Vec<u32> = common::dense_run(70_000);
-    let file = build(options(design, 65_536), &run);
-    let layout = Layout::parse(&file);
-    let (_, counts) = reference::encode(
-        &permuted(&sorted_set(&run), layout.tables[0].mask),
-        &layout.tables[0].lengths,
-        32,
-        65_536,
-    );
-    assert_eq!(counts, [65_536, 4_464]);
-    check_table(&file, &layout, 0, &sorted_set(&run), "dense run");
+    let run: Vec<u32> = (0..70_000).collect();
+    for codec in Codec::ALL {
+        let file = build(coded(&design, 65_536, codec), &run);
+        let layout = Layout::parse(&file);
+        let blocks = layout.blocks(&file, 0);
+        let counts: Vec<usize> = blocks.iter().map(|block| block.1.len()).collect();
+        assert_eq!(counts, [65_536, 4_464], "{codec:?}");
+        check_table(&file, &layout, 0, &sorted_set(&run), "dense run");
+    }
 }
 
 #[test]
 fn block_counts_are_those_of_the_reference() {
     let records: Vec<(u64, u64)> = common::clustered(900).into_iter().zip(0..).collect();
-    let set = sorted_set(&records.iter().map(|r| r.0).collect::<Vec<_>>());
     let design = TableDesign::<u64>::choose_bands(1, 2).unwrap();
-    let file = build_numbers(options(design, 256), &records);
-    let layout = Layout::parse(&file);
-    let table = &layout.tables[0];
-    let (_, counts) = reference::encode(&permuted(&set, table.mask), &table.lengths, 64, 256);
-    let section = layout.section(reference::BLOCK_COUNTS, 0);
-    let stored: Vec<usize> = file[section.offset..section.offset + section.len]
-        .chunks_exact(2)
-        .map(|pair| usize::from(pair[0]) + 256 * usize::from(pair[1]) + 1)
-        .collect();
-    assert_eq!(stored, counts);
+    for codec in Codec::ALL {
+        let file = build_numbers(coded(&design, 256, codec), &records);
+        let layout = Layout::parse(&file);
+        let blocks = layout.blocks(&file, 0);
+        let counts: Vec<usize> = blocks.iter().map(|block| block.1.len()).collect();
+        let section = layout.section(reference::BLOCK_COUNTS, 0);
+        let stored: Vec<usize> = file[section.offset..section.offset + section.len]
+            .chunks_exact(2)
+            .map(|pair| usize::from(pair[0]) + 256 * usize::from(pair[1]) + 1)
+            .collect();
+        assert_eq!(stored, counts, "{codec:?}");
+    }
+}
+
+/// The tables that a builder makes where it may choose the codec.
+fn chosen_codecs<F: Fingerprint>(fingerprints: &[F]) -> Vec<Codec> {
+    let file = build(BuildOptions::default(), fingerprints);
+    let index = common::open::<F>(file);
+    index.summary().tables.iter().map(|t| t.codec).collect()
+}
+
+#[test]
+fn the_builder_takes_a_huffman_code_where_it_saves_a_tenth() {
+    assert_eq!(
+        chosen_codecs::<u64>(&common::uniform(5000))[0],
+        Codec::EliasFano
+    );
+    let clustered: Vec<u64> = (0..5000).map(|i| ((i / 50) << 50) | (i % 50 * 3)).collect();
+    assert_eq!(chosen_codecs(&clustered)[0], Codec::Gap);
+    for codec in chosen_codecs::<u64>(&[]) {
+        assert_eq!(codec, Codec::EliasFano);
+    }
+}
+
+#[test]
+fn a_codec_makes_the_same_file_whether_chosen_or_given() {
+    for data in data_sets::<u64>(3000) {
+        let chosen = chosen_codecs(&data.fingerprints);
+        let first = chosen[0];
+        if chosen.iter().all(|codec| *codec == first) {
+            let mut options = BuildOptions::default();
+            options.codec = Some(first);
+            let given = build(options, &data.fingerprints);
+            let auto = build(BuildOptions::default(), &data.fingerprints);
+            assert!(given == auto, "{}", data.name);
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use common::{build, flipped, open, options, rng, scan, sorted_set};
 use rand::seq::IndexedRandom;
-use simidx::{Fingerprint, Index, Match, TableDesign};
+use simidx::{Codec, Fingerprint, Index, Match, Strategy, TableDesign};
 
 thread_local! {
     /// Allocations of this thread.
@@ -51,11 +51,13 @@ fn allocations() -> u64 {
 }
 
 /// A set, its file and queries near its members.
-fn sample<F: Fingerprint>() -> (Vec<F>, Vec<u8>, Vec<F>) {
+fn sample_in<F: Fingerprint>(codec: Codec) -> (Vec<F>, Vec<u8>, Vec<F>) {
     let fingerprints: Vec<F> = common::clustered(5000);
     let set = sorted_set(&fingerprints);
     let design = TableDesign::choose_bands(3, 5).unwrap();
-    let file = build(options(design, 256), &fingerprints);
+    let mut options = options(design, 256);
+    options.codec = Some(codec);
+    let file = build(options, &fingerprints);
     let mut rng = rng(77);
     let mut queries = vec![F::ZERO, F::MAX];
     for i in 0..400 {
@@ -72,8 +74,8 @@ fn pairs<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
         .collect()
 }
 
-fn check_threads<F: Fingerprint>() {
-    let (set, file, queries) = sample::<F>();
+fn check_threads<F: Fingerprint>(codec: Codec) {
+    let (set, file, queries) = sample_in::<F>(codec);
     let expected: Vec<Vec<(u32, F)>> = queries.iter().map(|&q| scan(&set, q, 3)).collect();
     assert!(expected.iter().any(|found| found.len() > 1));
     let index = open::<F>(file);
@@ -96,9 +98,11 @@ fn check_threads<F: Fingerprint>() {
 
 #[test]
 fn eight_threads_with_searchers_of_their_own_give_the_same_answers() {
-    check_threads::<u32>();
-    check_threads::<u64>();
-    check_threads::<u128>();
+    for codec in Codec::ALL {
+        check_threads::<u32>(codec);
+        check_threads::<u64>(codec);
+        check_threads::<u128>(codec);
+    }
 }
 
 fn assert_shared<T: Send + Sync>(value: &T) -> &T {
@@ -107,7 +111,7 @@ fn assert_shared<T: Send + Sync>(value: &T) -> &T {
 
 #[test]
 fn an_index_can_be_sent_and_shared() {
-    let (set, file, _) = sample::<u64>();
+    let (set, file, _) = sample_in::<u64>(Codec::EliasFano);
     let shared: std::sync::Arc<[u8]> = file.into();
     let index = Index::<u64, _>::from_bytes(shared).unwrap();
     assert_eq!(assert_shared(&index).fingerprint_count(), set.len() as u64);
@@ -115,21 +119,32 @@ fn an_index_can_be_sent_and_shared() {
     assert_eq!(moved.join().unwrap(), 1);
 }
 
-fn check_allocations<F: Fingerprint>() {
-    let (_, file, queries) = sample::<F>();
+fn check_allocations<F: Fingerprint>(codec: Codec) {
+    let (_, file, queries) = sample_in::<F>(codec);
     let index = open::<F>(file);
     let mut searcher = index.searcher();
-    let mut answers = 0;
-    for &query in &queries {
-        answers += searcher.query(query, 3).unwrap().len();
-    }
+    let mut many = index.searcher();
+    let mut ask = || {
+        let mut answers = 0;
+        for &query in &queries {
+            for strategy in [Strategy::Scan, Strategy::Probe, Strategy::Auto] {
+                searcher.set_strategy(strategy);
+                assert!(
+                    !index.contains(query).unwrap()
+                        || !searcher.query(query, 0).unwrap().is_empty()
+                );
+                answers += searcher.query(query, 3).unwrap().len();
+            }
+        }
+        let all = many.query_many(&queries, 3, |_, matches| answers += matches.len());
+        all.unwrap();
+        answers
+    };
+    // The first time, plans are made and lists grow.
+    let answers = ask();
     assert!(answers > 100);
     let before = allocations();
-    let mut again = 0;
-    for &query in &queries {
-        again += searcher.query(query, 3).unwrap().len();
-        assert!(!index.contains(query).unwrap() || !searcher.query(query, 0).unwrap().is_empty());
-    }
+    let again = ask();
     assert_eq!(allocations() - before, 0);
     assert_eq!(again, answers);
 }
@@ -143,9 +158,11 @@ fn a_searcher_that_has_grown_allocates_nothing() {
         (100, 1),
         "the counter counts"
     );
-    check_allocations::<u32>();
-    check_allocations::<u64>();
-    check_allocations::<u128>();
+    for codec in Codec::ALL {
+        check_allocations::<u32>(codec);
+        check_allocations::<u64>(codec);
+        check_allocations::<u128>(codec);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder, TableDesign};
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, TableDesign};
 
 /// The ids of the records of a case.
 enum Ids {
@@ -97,11 +97,12 @@ fn sorted<F: Fingerprint>(mut records: Vec<(F, String)>, ids: &Ids) -> Vec<(F, S
 }
 
 /// Options of small files: blocks of 128 bytes.
-fn small<F: Fingerprint>(max_distance: u32, tables: usize) -> BuildOptions<F> {
+fn small<F: Fingerprint>(max_distance: u32, tables: usize, codec: Codec) -> BuildOptions<F> {
     let mut options = BuildOptions::default();
     options.max_distance = max_distance;
     options.design = Some(TableDesign::with_table_count(max_distance, tables).unwrap());
     options.block_size = 128;
+    options.codec = Some(codec);
     options
 }
 
@@ -119,15 +120,15 @@ fn mixed(count: u64) -> impl Iterator<Item = u64> {
 fn worked_example_of_the_specification() {
     let records = [0x0000_000fu32, 0x0000_000f, 0x0000_001f, 0x8000_0000];
     let ids = Ids::Strings(|i| ["ant", "bee", "cat", "dog"][i as usize].into());
-    check("worked-example", small(1, 2), &records, ids);
+    check("worked-example", small(1, 2, Codec::Xor), &records, ids);
 }
 
 #[test]
 fn no_fingerprint() {
-    check::<u64>("empty", small(3, 4), &[], Ids::None);
+    check::<u64>("empty", small(3, 4, Codec::Gap), &[], Ids::None);
     check::<u64>(
         "empty-strings",
-        small(3, 4),
+        small(3, 4, Codec::EliasFano),
         &[],
         Ids::Strings(|_| String::new()),
     );
@@ -135,20 +136,23 @@ fn no_fingerprint() {
 
 #[test]
 fn one_fingerprint() {
-    check("one", small(3, 4), &[0xdead_beef_0bad_cafeu64], Ids::None);
+    let values = [0xdead_beef_0bad_cafeu64];
+    check("one", small(3, 4, Codec::EliasFano), &values, Ids::None);
 }
 
 #[test]
 fn two_fingerprints_that_differ_in_the_lowest_or_the_highest_bit() {
-    check("two-bit-0", small(3, 4), &[6u64, 7], Ids::None);
-    check("two-bit-63", small(3, 4), &[5u64, 5 | 1 << 63], Ids::None);
+    let lowest = [6u64, 7];
+    check("two-bit-0", small(3, 4, Codec::Gap), &lowest, Ids::None);
+    let highest = [5u64, 5 | 1 << 63];
+    check("two-bit-63", small(3, 4, Codec::Xor), &highest, Ids::None);
 }
 
 #[test]
 fn equal_fingerprints_with_many_ids() {
     check(
         "one-group",
-        small(3, 4),
+        small(3, 4, Codec::EliasFano),
         &[42u64; 1000],
         Ids::Numbers(|i| i * i),
     );
@@ -157,13 +161,14 @@ fn equal_fingerprints_with_many_ids() {
 #[test]
 fn consecutive_numbers_have_short_codes_and_many_blocks() {
     let values: Vec<u32> = (0..5000).collect();
-    check("dense-32", small(2, 3), &values, Ids::None);
+    check("dense-32", small(2, 3, Codec::Gap), &values, Ids::None);
 }
 
 #[test]
 fn twenty_tables_of_64_bits() {
     let values: Vec<u64> = mixed(60).collect();
-    check("twenty-tables", small(3, 20), &values, Ids::None);
+    let options = small(3, 20, Codec::Xor);
+    check("twenty-tables", options, &values, Ids::None);
 }
 
 #[test]
@@ -173,7 +178,7 @@ fn wide_fingerprints_with_numbers_of_64_bits() {
         .collect();
     check(
         "numbers-128",
-        small(3, 4),
+        small(3, 4, Codec::EliasFano),
         &values,
         Ids::Numbers(|i| u64::MAX - i * (u64::MAX / 89)),
     );
@@ -182,9 +187,49 @@ fn wide_fingerprints_with_numbers_of_64_bits() {
 #[test]
 fn strings_of_all_lengths_and_a_pipeline() {
     let values: Vec<u64> = mixed(200).map(|x| (x % 150) << 32).collect();
-    let mut options = small(3, 4);
+    let mut options = small(3, 4, Codec::Gap);
     options.block_size = 1024;
     options.pipeline = Some(r#"{"note":"例"}"#.into());
     let ids = Ids::Strings(|i| "né".repeat((i % 60) as usize));
     check("strings-pipeline", options, &values, ids);
+}
+
+#[test]
+fn a_large_block_of_thousands_of_values() {
+    let values: Vec<u64> = (0..5000).map(|i| i * i).collect();
+    for codec in Codec::ALL {
+        let mut options = small(0, 1, codec);
+        options.block_size = 16_384;
+        let name = format!("large-block-{}", codec.name());
+        check(&name, options, &values, Ids::Numbers(|i| i));
+    }
+}
+
+/// Values that look random, and for every other one a neighbour in one bit.
+fn neighbours<F: Fingerprint>() -> Vec<F> {
+    let values: Vec<u64> = mixed(200).collect();
+    let pairs = values.chunks_exact(2).zip(0..);
+    pairs
+        .flat_map(|(pair, i)| {
+            let wide = u128::from(pair[0]) << 64 | u128::from(pair[1]);
+            let value = F::from_u128(wide >> (128 - F::WIDTH));
+            [value, value ^ F::from_u128(1) << (i % F::WIDTH)]
+        })
+        .collect()
+}
+
+/// A file of every codec.
+fn check_codecs<F: Fingerprint>() {
+    for codec in Codec::ALL {
+        let name = format!("{}-{}", codec.name(), F::WIDTH);
+        let values = neighbours::<F>();
+        check(&name, small(3, 2, codec), &values, Ids::None);
+    }
+}
+
+#[test]
+fn every_codec_in_every_width() {
+    check_codecs::<u32>();
+    check_codecs::<u64>();
+    check_codecs::<u128>();
 }

@@ -280,7 +280,7 @@ fn an_empty_index_has_no_ids() {
 
 #[test]
 fn an_index_without_ids_gives_none() {
-    let index = open::<u64>(common::build(BuildOptions::default(), &[1u64, 2, 2]));
+    let index = open::<u64>(common::build(small_blocks(), &[1u64, 2, 2]));
     assert_eq!(index.id_kind(), IdKind::None);
     assert_eq!(ids_of(&index, 2), []);
     let mut fingerprints = index.fingerprints(1).unwrap();

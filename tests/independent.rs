@@ -21,7 +21,7 @@ fn text(output: &Output) -> String {
 }
 
 /// Cases of random edits for each golden file.
-const EDITS_PER_FILE: usize = 12;
+const EDITS_PER_FILE: usize = 8;
 
 /// What `dump` prints for a table, by this crate.
 fn dump<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, table: usize) -> String {

@@ -5,12 +5,11 @@ mod common;
 
 use common::build_strings;
 use common::editor::Editor;
-use common::forged::{
-    found, grouped_numbers, numbers, plain, put_block, read_ids, small, strings, values_of,
-};
-use common::reference::{self, GROUPS, KEYS, NUMBERS, STRING_BYTES, STRING_OFFSETS, bits_of};
+use common::forged::{found, grouped_numbers, numbers, plain, read_ids, small, strings, values_of};
+use common::reference::{self, GROUPS, NUMBERS, STRING_BYTES, STRING_OFFSETS, bits_of};
 use common::reference_reader::common_verdict;
 use simidx::FormatClass::Damaged;
+use simidx::{Error, Index, Strategy};
 
 #[test]
 fn v28_a_wrong_page_checksum_is_damage() {
@@ -224,15 +223,85 @@ fn v35_tables_with_another_number_of_values_are_damage() {
 fn v36_tables_with_other_fingerprints_are_damage() {
     let mut editor = plain();
     let last = editor.layout.tables[1].block_count - 1;
-    let (mut values, _) = values_of(&editor, 1, last);
+    let mut values = values_of(&editor, 1, last);
     let end = values.len() - 1;
     values[end] ^= 1;
-    let stream = reference::stream(&values, &editor.layout.tables[1].lengths, 64);
-    put_block(&mut editor, 1, last, values.len(), &stream);
-    let key_at = editor.section(KEYS, 1).offset + 8 * last;
-    editor.put_number(key_at, values[end], 8);
-    editor.seal_section(KEYS, 1);
+    editor.put_values(1, last, &values);
     assert_eq!(found(editor.finish()), (36, Damaged));
+}
+
+#[test]
+fn v36_a_fingerprint_that_table_0_lacks_has_no_ids() {
+    for mut editor in [numbers(), grouped_numbers(), strings()] {
+        let last = editor.layout.tables[1].block_count - 1;
+        let mut values = values_of(&editor, 1, last);
+        let end = values.len() - 1;
+        // The halves are swapped in table 1.
+        let good = u64::try_from(values[end]).unwrap().rotate_right(32);
+        values[end] ^= 1;
+        editor.put_values(1, last, &values);
+        let forged = good ^ 1 << 32;
+        let file = editor.finish();
+        assert_eq!(found(file.clone()), (36, Damaged));
+
+        let index = Index::<u64, _>::from_bytes(file).unwrap();
+        let mut searcher = index.searcher();
+        searcher.set_strategy(Strategy::Scan);
+        assert_eq!(searcher.query(forged, 0).unwrap(), []);
+        let rule = |result: Result<(), Error>| match result {
+            Err(Error::Format(error)) => error.rule,
+            other => panic!("{other:?}"),
+        };
+        let mut ids = 0;
+        assert_eq!(rule(index.for_each_id_of_member(forged, |_| ids += 1)), 36);
+        index.for_each_id(forged, |_| ids += 1).unwrap();
+        assert_eq!(ids, 0, "only a member must have ids");
+        index.for_each_id_of_member(good, |_| ids += 1).unwrap();
+        assert!(ids > 0);
+        for table in 0..2 {
+            let mut fingerprints = index.fingerprints(table).unwrap();
+            while let Some(fingerprint) = fingerprints.next() {
+                let read = fingerprints.for_each_id(|_| ());
+                if fingerprint.unwrap() == forged {
+                    assert_eq!((rule(read), table), (36, 1));
+                } else {
+                    read.unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn v36_the_program_gives_no_answer_with_such_a_fingerprint() {
+    let records: Vec<(u64, u64)> = common::uniform(3000).into_iter().zip(0..).collect();
+    let mut editor = Editor::new(common::build_numbers(small(), &records));
+    let last = editor.layout.tables[1].block_count - 1;
+    let mut values = values_of(&editor, 1, last);
+    let end = values.len() - 1;
+    values[end] ^= 1;
+    editor.put_values(1, last, &values);
+    let forged = u64::try_from(values[end]).unwrap().rotate_right(32);
+    let file = editor.finish();
+    let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
+    assert!(index.plan(1).best().is_some(), "so many are not scanned");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    std::fs::write(&path, &file).unwrap();
+    for json in [&[][..], &["--json"]] {
+        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_simidx"))
+            .arg("query")
+            .arg(&path)
+            .arg(format!("{forged:016x}"))
+            .args(json)
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(2));
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(message.contains("V36"), "{message}");
+        assert!(ran.stdout.is_empty());
+    }
 }
 
 /// Sets a byte between two sections and the last bit behind the numbers, both against V34.
@@ -271,13 +340,9 @@ fn of_several_broken_rules_the_first_is_reported() {
 #[test]
 fn a_table_that_lacks_a_value_is_reported_behind_the_ids() {
     let mut editor = grouped_numbers();
-    let (mut values, _) = values_of(&editor, 1, 0);
+    let mut values = values_of(&editor, 1, 0);
     values.pop();
-    let stream = reference::stream(&values, &editor.layout.tables[1].lengths, 64);
-    put_block(&mut editor, 1, 0, values.len(), &stream);
-    let key_at = editor.section(KEYS, 1).offset;
-    editor.put_number(key_at, values[values.len() - 1], 8);
-    editor.seal_section(KEYS, 1);
+    editor.put_values(1, 0, &values);
     assert_eq!(found(editor.clone().finish()), (35, Damaged));
     let mut unused = editor.clone();
     set_unused_bits(&mut unused);

@@ -4,19 +4,24 @@
 mod common;
 
 use common::editor::{Editor, assemble, seal_footer};
-use common::forged::{grouped_numbers, numbers, plain, refusal, small, strings, with_pipeline};
+use common::forged::{
+    ByHand, grouped_numbers, numbers, plain, plain_in, refusal, small, strings, with_pipeline,
+};
 use common::reference::{
-    BLOCK_COUNTS, BLOCKS, GROUPS, KEYS, NUMBERS, PIPELINE, STRING_BYTES, STRING_OFFSETS,
+    self, BLOCK_COUNTS, BLOCKS, GROUPS, KEYS, NUMBERS, PIPELINE, STRING_BYTES, STRING_OFFSETS,
+    elias_fano_layout, keys_section,
 };
 use common::reference_reader::common_verdict;
 use common::{build, build_numbers, build_strings, options};
 use simidx::FormatClass::{Damaged, NotSimidx, Unsupported};
-use simidx::TableDesign;
+use simidx::{Codec, TableDesign};
 
 #[test]
 fn the_files_to_be_changed_are_good() {
     for editor in [
         plain(),
+        plain_in(Codec::Gap),
+        plain_in(Codec::EliasFano),
         with_pipeline(),
         numbers(),
         grouped_numbers(),
@@ -206,7 +211,8 @@ fn v09_unknown_numbers_and_reserved_bytes_are_unsupported() {
         (in_directory(34), 1),
         (in_directory(39), 128),
         (table + 24, 0),
-        (table + 24, 2),
+        (table + 24, 4),
+        (table + 24, 255),
         (table + 25, 1),
         (table + 31, 1),
         (section, 0),
@@ -220,11 +226,10 @@ fn v09_unknown_numbers_and_reserved_bytes_are_unsupported() {
 }
 
 #[test]
-fn v10_masks_that_cannot_be_are_damage() {
+fn v10_masks_with_bits_above_the_width_are_damage() {
     for (table, mask) in [
-        (0, 1u128),
-        (0, 0x7fff_ffff_0000_0000),
-        (0, 1 << 64),
+        (0, 1u128 << 64),
+        (0, u128::MAX),
         (1, 1 << 64),
         (1, 1 << 127),
     ] {
@@ -236,29 +241,66 @@ fn v10_masks_that_cannot_be_are_damage() {
 }
 
 #[test]
-fn v11_masks_that_do_not_cover_the_distance_are_damage() {
-    for distance in [2, 3, 64] {
+fn v11_a_first_mask_that_is_not_of_the_highest_bits_is_damage() {
+    for mask in [
+        1u128,
+        0x7fff_ffff_0000_0000,
+        0xa000_0000_0000_0000,
+        u64::MAX as u128 >> 1,
+    ] {
         let mut editor = plain();
-        editor.put_directory(31, distance, 1);
-        assert_eq!(refusal(&editor.finish()), (11, Damaged), "{distance}");
+        let at = editor.layout.tables[0].record_at;
+        editor.put_number(at, mask, 16);
+        assert_eq!(refusal(&editor.finish()), (11, Damaged), "{mask:x}");
     }
-    let mut editor = plain();
-    let at = editor.layout.tables[1].record_at;
-    editor.put_number(at, u64::MAX.into(), 16);
-    assert_eq!(refusal(&editor.finish()), (11, Damaged));
 }
 
 #[test]
-fn v12_masks_that_are_too_irregular_are_unsupported() {
-    let mut rng = common::rng(12);
-    let mut masks = vec![0xff << 120];
-    for _ in 1..255 {
-        masks.push(common::flipped(0u128, 8, &mut rng));
+fn masks_and_distances_need_not_fit_each_other() {
+    for distance in [0, 2, 3, 64] {
+        let mut editor = plain();
+        editor.put_directory(31, distance, 1);
+        assert_eq!(common_verdict(&editor.finish()), "sound", "{distance}");
     }
-    let design = TableDesign::from_masks(0, masks).unwrap();
-    let mut editor = Editor::new(build(options(design, 128), &[1u128, 2, 3]));
-    editor.put_directory(31, 8, 1);
-    assert_eq!(refusal(&editor.finish()), (12, Unsupported));
+    for mask in [0, 0xffff_0000_0000_0000, u64::MAX] {
+        let mut editor = plain();
+        let at = editor.layout.tables[0].record_at;
+        editor.put_number(at, mask.into(), 16);
+        assert_eq!(common_verdict(&editor.finish()), "sound", "{mask:x}");
+    }
+}
+
+#[test]
+fn v12_code_lengths_of_a_codec_without_a_code_are_damage() {
+    let good = plain_in(Codec::EliasFano);
+    for table in 0..2 {
+        for (symbol, len) in [(0, 1), (63, 1), (5, 255)] {
+            let mut editor = good.clone();
+            let lengths = editor.layout.tables[table].record_at + 32;
+            editor.put_number(lengths + symbol, len, 1);
+            assert_eq!(refusal(&editor.finish()), (12, Damaged), "{symbol} {len}");
+        }
+    }
+    // A complete code that was of another codec.
+    let mut editor = plain();
+    let at = editor.layout.tables[0].record_at;
+    editor.put_number(at + 24, 3, 1);
+    assert_eq!(refusal(&editor.finish()), (12, Damaged));
+}
+
+#[test]
+fn of_masks_and_codes_the_first_rule_is_reported() {
+    let mut editor = plain();
+    let tables = editor.layout.tables.clone();
+    let lengths = tables[0].record_at + 32;
+    editor.put_number(lengths, 255, 1);
+    assert_eq!(refusal(&editor.clone().finish()), (13, Damaged));
+    editor.put_number(tables[1].record_at + 24, 3, 1);
+    assert_eq!(refusal(&editor.clone().finish()), (12, Damaged));
+    editor.put_number(tables[0].record_at, 1, 16);
+    assert_eq!(refusal(&editor.clone().finish()), (11, Damaged));
+    editor.put_number(tables[1].record_at, 1 << 64, 16);
+    assert_eq!(refusal(&editor.finish()), (10, Damaged));
 }
 
 #[test]
@@ -319,9 +361,12 @@ fn v15_sections_elsewhere_than_they_must_be_are_damage() {
         ] {
             let mut editor = good.clone();
             editor.put_number(at, value, bytes);
+            // Only the keys themselves tell how long they are.
+            let a_length = section.kind == KEYS && at == section.record_at + 16;
+            let rule = if a_length && value < 1 << 32 { 16 } else { 15 };
             assert_eq!(
                 refusal(&editor.finish()),
-                (15, Damaged),
+                (rule, Damaged),
                 "section {i}: {value:x}"
             );
         }
@@ -405,17 +450,127 @@ fn v16_wrong_section_checksums_are_damage() {
     }
 }
 
+/// Refuses a file of one table with these keys.
+fn assert_bad_keys(keys: Vec<u8>, block_count: usize, what: &str) {
+    for codec in Codec::ALL {
+        let blocks: [&[u128]; 4] = [&[1, 1000], &[1003], &[1500, 1600], &[2100]];
+        let mut file = ByHand::new(codec, &blocks[..block_count]);
+        assert_ne!(file.keys, keys, "{what}");
+        file.keys.clone_from(&keys);
+        assert_eq!(refusal(&file.file()), (17, Damaged), "{what}");
+    }
+}
+
+const GOOD_KEYS: [u128; 4] = [1000, 1003, 1600, 2100];
+
+fn good_keys(count: usize) -> Vec<u8> {
+    keys_section(&GOOD_KEYS[..count], 64)
+}
+
 #[test]
-fn v17_keys_that_do_not_ascend_are_damage() {
+fn v17_keys_of_another_length_are_damage() {
+    for count in 0..=4 {
+        let good = good_keys(count);
+        for more in [&[0][..], &[0; 8], &[1], &[0; 64]] {
+            assert_bad_keys([&good[..], more].concat(), count, "longer");
+        }
+        for len in 0..good.len() {
+            assert_bad_keys(good[..len].to_vec(), count, "shorter");
+        }
+    }
+    for other in 0..4 {
+        assert_bad_keys(good_keys(other), 4, "fewer keys");
+        assert_bad_keys(good_keys(4), other, "more keys");
+    }
+}
+
+#[test]
+fn v17_ends_that_leave_no_room_for_the_keys_are_damage() {
+    for (first, last) in [
+        (2100u64, 1000u64),
+        (1000, 1000),
+        (1000, 1002),
+        (u64::MAX, 0),
+    ] {
+        let mut keys = good_keys(4);
+        keys[..8].copy_from_slice(&first.to_le_bytes());
+        keys[8..16].copy_from_slice(&last.to_le_bytes());
+        assert_bad_keys(keys.clone(), 4, "ends");
+        let all_ones = [&keys[..16], &[0b1111_0000]].concat();
+        assert_bad_keys(all_ones, 4, "ends and a stream of ones");
+    }
+    let mut single = good_keys(1);
+    single[8] += 1;
+    assert_bad_keys(single, 1, "a single key with two ends");
+}
+
+#[test]
+fn v17_high_bits_that_do_not_count_the_keys_are_damage() {
+    let good = good_keys(4);
+    let (low_bits, buckets) = elias_fano_layout(4, 1100);
+    assert_eq!((low_bits, buckets), (8, 5));
+    for bit in 0..4 + buckets {
+        let mut keys = good.clone();
+        keys[16 + bit / 8] ^= 0x80 >> (bit % 8);
+        assert_bad_keys(keys, 4, "a high bit");
+    }
+}
+
+#[test]
+fn v17_a_one_in_the_last_high_bit_stands_for_no_key() {
+    // Three keys as 0, 1 and a one behind the last bucket, where a zero must be.
+    let mut keys = Vec::new();
+    keys.extend_from_slice(&0u64.to_le_bytes());
+    keys.extend_from_slice(&2u64.to_le_bytes());
+    keys.push(0b1001_0100);
+    assert_bad_keys(keys, 3, "a one behind the last bucket");
+}
+
+#[test]
+fn v17_keys_that_do_not_ascend_from_the_first_to_the_last_are_damage() {
+    for numbers in [
+        [0, 3, 3, 1100],
+        [0, 4, 3, 1100],
+        [0, 0, 600, 1100],
+        [0, 1100, 1100, 1100],
+        [0, 3, 1100, 1100],
+        [1, 3, 600, 1100],
+        [0, 3, 600, 1099],
+        [0, 3, 600, 1101],
+        [0, 3, 600, 1279],
+        [0, 3, 600, 601],
+        [700, 800, 900, 1100],
+    ] {
+        let ends = &good_keys(4)[..16];
+        let stream = reference::filled(reference::elias_fano(&numbers, 1100));
+        assert_bad_keys([ends, &stream].concat(), 4, &format!("{numbers:?}"));
+    }
+}
+
+#[test]
+fn v17_bits_behind_the_keys_are_damage() {
+    // 4 + 5 + 4 * 8 bits.
+    let good = good_keys(4);
+    assert_eq!(good.len(), 16 + 6);
+    for bit in 0..7 {
+        let mut keys = good.clone();
+        keys[21] |= 1 << bit;
+        assert_bad_keys(keys, 4, "padding");
+    }
+    let mut single = good_keys(1);
+    assert_eq!(single[16], 0b1000_0000);
+    single[16] |= 1;
+    assert_bad_keys(single, 1, "padding of a single key");
+}
+
+#[test]
+fn v17_keys_of_each_table_are_looked_at() {
     for table in 0..2 {
         let mut editor = plain();
-        let keys = editor.layout.keys(&editor.file, table);
+        assert!(editor.keys(table).len() > 2);
         let at = editor.section(KEYS, table).offset;
-        assert!(keys.len() > 1);
-        editor.put_number(at + 8, keys[0], 8);
-        editor.seal_section(KEYS, table);
-        assert_eq!(refusal(&editor.clone().finish()), (17, Damaged));
-        editor.put_number(at, keys[1], 8);
+        editor.put_number(at, 1 << 63, 8);
+        editor.put_number(at + 8, 5, 8);
         editor.seal_section(KEYS, table);
         assert_eq!(refusal(&editor.finish()), (17, Damaged));
     }

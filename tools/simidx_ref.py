@@ -23,7 +23,8 @@ import struct
 import sys
 import zlib
 from bisect import bisect_left
-from itertools import accumulate
+from itertools import accumulate, combinations
+from math import comb
 from typing import NamedTuple
 
 MAGIC = bytes.fromhex("89 53 49 4d 49 44 58 0a")
@@ -32,7 +33,8 @@ HEADER_LEN = 16
 FOOTER_LEN = 32
 DIRECTORY_FIXED_LEN = 40
 SECTION_RECORD_LEN = 24
-CODEC_XOR = 1
+CODECS = {1: "xor", 2: "gap", 3: "ef"}
+CODEC_XOR, CODEC_GAP, CODEC_EF = CODECS
 ID_KINDS = ["none", "number", "string"]
 ID_NONE, ID_NUMBER, ID_STRING = range(3)
 (KIND_BLOCKS, KIND_KEYS, KIND_BLOCK_COUNTS, KIND_GROUPS, KIND_NUMBERS, KIND_STRING_OFFSETS,
@@ -44,8 +46,9 @@ MAX_CODEWORD_LEN = 12
 MAX_VALUES_IN_BLOCK = 65536
 MAX_STRING_LEN = 65535
 MAX_PIPELINE_LEN = 65536
-MAX_COVERAGE_NODES = 2**20
-BLOCK_HEADER_BITS = 48
+MAX_PLAN_NODES = 2**14  # of this reader: where a plan is harder to prove, it scans
+MAX_PROBES = 2**12  # of this reader: where a plan has more probes, it scans
+BLOCK_CHECKSUM_LEN = 4
 PAGE_LEN = 4096
 CHUNK_LEN = 64
 CHUNK_IDS = 448
@@ -58,8 +61,7 @@ STRINGS_PER_OFFSET = 16
 class Rejected(Exception):
     """A rule of section 12 is broken."""
 
-    CLASSES = {1: "not-simidx", 3: "unsupported", 4: "unsupported", 9: "unsupported",
-               12: "unsupported"}
+    CLASSES = {1: "not-simidx", 3: "unsupported", 4: "unsupported", 9: "unsupported"}
 
     def __init__(self, rule, message):
         super().__init__(message)
@@ -162,6 +164,39 @@ class Paged:
         return read_bits(data, start - 8 * first_byte, bits)
 
 
+class EliasFano:
+    """§3.6: the stream EF(count, limit) that starts at a stream bit of some data.
+
+    Bits behind the end of the data are zero.
+    """
+
+    def __init__(self, data, start, count, limit):
+        self.data, self.start, self.count = data, start, count
+        self.low_bits = 0
+        while count << (self.low_bits + 1) <= limit:
+            self.low_bits += 1
+        self.high_len = count + (limit >> self.low_bits) + 1
+        self.end = start + self.high_len + count * self.low_bits
+
+    def high_bits(self):
+        """The places of the high bits that are 1, counted from the first high bit."""
+        available = max(0, min(self.high_len, 8 * len(self.data) - self.start))
+        text = f"{read_bits(self.data, self.start, available):0{available}b}"
+        return [place for place, bit in enumerate(text) if bit == "1"]
+
+    def numbers(self):
+        """The numbers; the stream must lie in the data and have `count` high bits that are 1."""
+        lows_at = self.start + self.high_len
+        return [(place - i << self.low_bits)
+                + read_bits(self.data, lows_at + i * self.low_bits, self.low_bits)
+                for i, place in enumerate(self.high_bits())]
+
+
+def ascending(numbers):
+    """Whether the numbers ascend strictly."""
+    return all(x > y for y, x in zip(numbers, numbers[1:]))
+
+
 # ---- Tables and permutations (§5) ---------------------------------------------------------------
 
 
@@ -198,28 +233,6 @@ class Permutation:
         for source, target, length in self.runs:
             fingerprint |= (permuted >> target & ((1 << length) - 1)) << source
         return fingerprint
-
-
-def check_coverage(masks, width, max_distance):
-    """§5, V11, V12: search for a set of at most max_distance bits that meets all masks."""
-    # Bit t of a membership is set if the bits concerned belong to mask t.
-    memberships = sorted({
-        sum((mask >> bit & 1) << t for t, mask in enumerate(masks)) for bit in range(width)})
-    all_met = (1 << len(masks)) - 1
-    nodes = 0
-
-    def search(met, depth):
-        nonlocal nodes
-        require(met != all_met, 11, f"the masks do not cover distance {max_distance}")
-        nodes += 1
-        require(nodes <= MAX_COVERAGE_NODES, 12, "coverage cannot be established within the limit")
-        if depth < max_distance:
-            first_unmet = ~met & (met + 1)
-            for membership in memberships:
-                if membership & first_unmet:
-                    search(met | membership, depth + 1)
-
-    search(0, 0)
 
 
 # ---- Canonical Huffman codes (§6) ---------------------------------------------------------------
@@ -267,53 +280,88 @@ class Table:
         self.code_lengths = list(record[32:])
 
     def prepare(self, width, blocks_offset, keys_data):
-        """Set up what decoding needs, when the record is known to be valid."""
+        """Set up what decoding needs, when the record is known to be valid; checks V17."""
         self.prefix_bits = bin(self.prefix_mask).count("1")
         self.permutation = Permutation(self.prefix_mask, width)
         self.decoding = decoding_table(self.code_lengths)
         self.blocks_offset = blocks_offset
-        key_len = width // 8
-        self.keys = [little_endian(keys_data[i:i + key_len])
-                     for i in range(0, len(keys_data), key_len)]
+        self.keys = read_keys(keys_data, width, self.block_count, f"keys of table {self.number}")
         self.decoded = {}
 
 
-def decode_values(block, width, decoding, where):
-    """§7.1, §7.2, V22, V23: the values of a block and the stream position behind them."""
-    count = little_endian(block[4:6]) + 1
-    end = 8 * len(block)
+def count_bits(block_size):
+    """§7.1: the bits of the count in a block of so many bytes."""
+    return min(16, 3 + block_size.bit_length() - 1)
+
+
+def coded_values(index, table, block, start, before, stored_count, where):
+    """§7.2.1, §7.2.2, V22, V23: the stored values of a block of codec 1 or 2, and the end of the
+    stream, which starts at bit `start`.  `before` is the key of the block before, or None."""
     padded = block + bytes(2)  # so that 12 bits can be taken at every position up to the end
-    position = BLOCK_HEADER_BITS + width
-    value = read_bits(padded, BLOCK_HEADER_BITS, width)
-    values = [value]
-    while len(values) < count:
-        entry = decoding[read_bits(padded, position, MAX_CODEWORD_LEN)]
-        require(entry is not None, 22, f"{where}: no such codeword")
-        h, codeword_len = entry
-        tail_at = position + codeword_len
-        position = tail_at + h
-        require(position <= end, 23, f"{where}: the values do not end within the block")
-        tail = read_bits(padded, tail_at, h)
-        value = ((value >> h | 1) << h) + tail
+    position = start
+    values, value = [], before
+    while len(values) < stored_count:
+        if value is None:
+            value = read_bits(padded, position, index.width)
+            position += index.width
+        else:
+            entry = table.decoding[read_bits(padded, position, MAX_CODEWORD_LEN)]
+            require(entry is not None, 22, f"{where}: no such codeword")
+            h, codeword_len = entry
+            tail_at = position + codeword_len
+            position = tail_at + h
+            # What would follow are codewords of zeros only, which exist like this one: V22 holds.
+            require(position <= 8 * len(block), 23,
+                    f"{where}: the values do not end within the block")
+            tail = read_bits(padded, tail_at, h)
+            if table.codec == CODEC_XOR:
+                value = ((value >> h | 1) << h) + tail
+            else:
+                value += (1 << h) + tail
         values.append(value)
     return values, position
 
 
+def elias_fano_values(block, start, before, key, stored_count, where):
+    """§7.2.3, V22, V23: the stored values of a block of codec 3, and the end of the stream."""
+    if stored_count == 0:
+        return [], start
+    base = 0 if before is None else before + 1
+    limit = key - base - 1
+    require(stored_count <= limit + 1, 22, f"{where}: more values than fit between the keys")
+    stream = EliasFano(block, start, stored_count, limit)
+    require(len(stream.high_bits()) == stored_count, 22, f"{where}: wrong number of high bits")
+    require(stream.end <= 8 * len(block), 23, f"{where}: the values do not end within the block")
+    return [base + number for number in stream.numbers()], stream.end
+
+
 def block_values(index, table, b):
-    """§7.2: the permuted values of block b of a table, known to be good (V21 to V27)."""
+    """§7.2.4: the permuted values of block b of a table, known to be good (V21 to V27)."""
     if b in table.decoded:
         return table.decoded[b]
     where = f"block {b} of table {table.number}"
     start = table.blocks_offset + b * index.block_size
     block = index.data[start:start + index.block_size]
-    require(little_endian(block[0:4]) == zlib.crc32(block[4:]), 21, f"{where}: wrong checksum")
-    values, position = decode_values(block, index.width, table.decoding, where)
-    require(all(x > y for y, x in zip(values, values[1:])), 24, f"{where}: not ascending")
-    require(b == 0 or values[0] > table.keys[b - 1], 24,
-            f"{where}: not above the key of the block before")
-    require(values[-1] == table.keys[b], 25, f"{where}: the last value is not the key")
+    require(little_endian(block[:BLOCK_CHECKSUM_LEN]) == zlib.crc32(block[BLOCK_CHECKSUM_LEN:]), 21,
+            f"{where}: wrong checksum")
+    count_at, count_len = 8 * BLOCK_CHECKSUM_LEN, count_bits(index.block_size)
+    stored_count = read_bits(block, count_at, count_len)  # without the key
+    values_at = count_at + count_len
+    before, key = table.keys[b - 1] if b > 0 else None, table.keys[b]
+    if table.codec == CODEC_EF:
+        values, position = elias_fano_values(block, values_at, before, key, stored_count,
+                                             where)
+    else:
+        values, position = coded_values(index, table, block, values_at, before, stored_count,
+                                        where)
+    require(ascending(values), 24, f"{where}: not ascending")
+    if values:
+        require(before is None or values[0] > before, 24,
+                f"{where}: not above the key of the block before")
+        require(values[-1] < key, 25, f"{where}: the last stored value is not below the key")
     require(read_bits(block, position, 8 * len(block) - position) == 0, 26,
             f"{where}: bits behind the last value are not zero")
+    values.append(key)
     if table.number == 0 and index.id_kind != ID_NONE:
         require(len(values) == index.block_counts[b], 27, f"{where}: not as the block count says")
     table.decoded[b] = values
@@ -325,6 +373,27 @@ def table_values(index, table):
     return [value for b in range(table.block_count) for value in block_values(index, table, b)]
 
 
+def read_keys(data, width, block_count, what):
+    """§7.3, V17: the keys of a table from its keys section."""
+    if block_count == 0:
+        require(not data, 17, f"{what}: bytes of no key")
+        return []
+    key_len = width // 8
+    require(len(data) >= 2 * key_len, 17, f"{what}: the section is too short")
+    first, last = little_endian(data[:key_len]), little_endian(data[key_len:2 * key_len])
+    limit = last - first
+    require(block_count <= limit + 1, 17, f"{what}: more than fit between the first and the last")
+    stream = EliasFano(data, 16 * key_len, block_count, limit)
+    require(len(data) == ceil_div(stream.end, 8), 17, f"{what}: the section has a wrong length")
+    require(len(stream.high_bits()) == block_count, 17, f"{what}: wrong number of high bits")
+    numbers = stream.numbers()
+    require(ascending(numbers), 17, f"{what}: not ascending")
+    require((numbers[0], numbers[-1]) == (0, limit), 17, f"{what}: not from the first to the last")
+    require(read_bits(data, stream.end, 8 * len(data) - stream.end) == 0, 17,
+            f"{what}: bits behind the numbers are not zero")
+    return [first + number for number in numbers]
+
+
 # ---- Query (§8) ---------------------------------------------------------------------------------
 
 
@@ -333,21 +402,79 @@ def distance(x, y):
     return bin(x ^ y).count("1")
 
 
+def is_complete(masks, width, flips, max_distance):
+    """§8: whether each set of at most max_distance bits has at most `flips` bits in some mask.
+
+    False also where that takes too long to prove.
+    """
+    # Bits that belong to the same masks are alike: bit t of a membership is set for mask t.
+    capacity = {}
+    for bit in range(width):
+        membership = sum((mask >> bit & 1) << t for t, mask in enumerate(masks))
+        capacity[membership] = capacity.get(membership, 0) + 1
+    nodes = 0
+
+    def violated(counts, depth):
+        """Whether some set of max_distance bits that extends the one reached violates the plan.
+
+        `counts` has, for each mask, how many bits of the set are in it.  A set that violates the
+        plan must have a further bit in the first mask that has too few.
+        """
+        nonlocal nodes
+        nodes += 1
+        if nodes > MAX_PLAN_NODES:
+            return True
+        t = next((t for t, count in enumerate(counts) if count <= flips), None)
+        if t is None:
+            return True
+        if depth == max_distance:
+            return False
+        for membership, free in capacity.items():
+            if free > 0 and membership >> t & 1:
+                capacity[membership] -= 1
+                further = [count + (membership >> i & 1) for i, count in enumerate(counts)]
+                found = violated(further, depth + 1)
+                capacity[membership] += 1
+                if found:
+                    return True
+        return False
+
+    return not violated([0] * len(masks), 0)
+
+
+def plan(index, max_distance):
+    """§8: a complete plan as a list of (table, address bits, flips).
+
+    This reader looks at plans of all tables with their prefix bits and equal flips only, and scans
+    table 0 where none of them is complete or cheap.
+    """
+    masks = [table.prefix_mask for table in index.tables]
+    for flips in range(max_distance + 1):
+        probes = sum(comb(table.prefix_bits, i)
+                     for table in index.tables for i in range(flips + 1))
+        if probes > MAX_PROBES:
+            break
+        if is_complete(masks, index.width, flips, max_distance):
+            return [(table, table.prefix_bits, flips) for table in index.tables]
+    return [(index.tables[0], 0, 0)]
+
+
 def query(index, fingerprint, max_distance):
     """§8: the set of fingerprints within the distance of the query."""
-    if max_distance > index.max_distance:
-        return {x for x in table_values(index, index.tables[0])
-                if distance(x, fingerprint) <= max_distance}
     matches = set()
-    for table in index.tables:
+    for table, address_bits, flips in plan(index, max_distance):
         permuted = table.permutation.apply(fingerprint)
-        low_bits = (1 << (index.width - table.prefix_bits)) - 1
-        lo, hi = permuted & ~low_bits, permuted | low_bits
-        first, last = bisect_left(table.keys, lo), bisect_left(table.keys, hi)
-        for b in range(first, min(last + 1, table.block_count)):
-            for value in block_values(index, table, b):
-                if lo <= value <= hi and distance(value, permuted) <= max_distance:
-                    matches.add(table.permutation.invert(value))
+        address_bit_list = [1 << bit for bit in range(index.width - address_bits, index.width)]
+        low_bits = (1 << (index.width - address_bits)) - 1
+        for flip_count in range(flips + 1):
+            for pattern in combinations(address_bit_list, flip_count):
+                probed = permuted ^ sum(pattern)
+                lo, hi = probed & ~low_bits, probed | low_bits
+                first, last = bisect_left(table.keys, lo), bisect_left(table.keys, hi)
+                for b in range(first, min(last + 1, table.block_count)):
+                    for value in block_values(index, table, b):
+                        if lo <= value <= hi and distance(value, permuted) <= max_distance:
+                            matches.add(table.permutation.invert(value))
     return matches
 
 
@@ -580,7 +707,7 @@ class Index:
 
         require(self.id_kind < len(ID_KINDS), 9, f"unknown kind of ids {self.id_kind}")
         for table in self.tables:
-            require(table.codec == CODEC_XOR, 9, f"unknown codec {table.codec}")
+            require(table.codec in CODECS, 9, f"unknown codec {table.codec}")
             require(not any(table.reserved), 9, "reserved bytes of a table record are not zero")
         for section in self.sections:
             require(KIND_BLOCKS <= section.kind <= KIND_PIPELINE, 9,
@@ -590,9 +717,11 @@ class Index:
         masks = [table.prefix_mask for table in self.tables]
         ones = (1 << self.width) - 1
         require(all(mask <= ones for mask in masks), 10, "a mask has bits above the width")
-        require(masks[0] in [ones >> i << i for i in range(self.width + 1)], 10,
+        require(masks[0] in [ones >> i << i for i in range(self.width + 1)], 11,
                 "the mask of table 0 is not of the highest bits")
-        check_coverage(masks, self.width, self.max_distance)  # V11, V12
+        for table in self.tables:
+            require(table.codec != CODEC_EF or not any(table.code_lengths), 12,
+                    f"table {table.number} has a code that its codec does not use")
         for table in self.tables:
             check_code_lengths(table.code_lengths, table.number)  # V13
         for table in self.tables:
@@ -605,7 +734,7 @@ class Index:
         for table in self.tables:
             expected.append((KIND_BLOCKS, table.number, min(self.block_size, 4096),
                              table.block_count * self.block_size))
-            expected.append((KIND_KEYS, table.number, 64, table.block_count * self.width // 8))
+            expected.append((KIND_KEYS, table.number, 64, None))  # §7.3: the length is V17's
         if self.id_kind != ID_NONE:
             expected.append((KIND_BLOCK_COUNTS, 0, 64, 2 * self.tables[0].block_count))
             if self.record_count > self.fingerprint_count:
@@ -655,8 +784,6 @@ class Index:
         blocks_offsets = [s.offset for s in self.sections if s.kind == KIND_BLOCKS]
         for table, blocks_offset in zip(self.tables, blocks_offsets):
             table.prepare(self.width, blocks_offset, contents[KIND_KEYS, table.number])
-            require(all(x > y for y, x in zip(table.keys, table.keys[1:])), 17,
-                    f"the keys of table {table.number} do not ascend")
         if self.id_kind != ID_NONE:
             stored = struct.iter_unpack("<H", contents[KIND_BLOCK_COUNTS, 0])
             self.block_counts = [number + 1 for number, in stored]
@@ -789,7 +916,7 @@ def info_lines(index, _arguments):
         "tables": [{
             "prefix_mask": hex_digits(index, table.prefix_mask),
             "block_count": table.block_count,
-            "codec": "xor",
+            "codec": CODECS[table.codec],
             "code_lengths": table.code_lengths,
         } for table in index.tables],
         "sections": [section._asdict() for section in index.sections],

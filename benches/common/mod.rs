@@ -2,9 +2,12 @@
 #![allow(dead_code, reason = "each benchmark uses its part")]
 #![allow(unsafe_code, reason = "instructions are chosen when the program runs")]
 
+pub(crate) mod datasets;
+pub(crate) mod scan;
+
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use simidx::{BuildOptions, IndexBuilder, TableDesign};
+use simidx::{BuildOptions, Codec, IndexBuilder, TableDesign};
 
 /// Number of fingerprints: `SIMIDX_BENCH_COUNT`, or 10^7, or few where the benchmarks run as tests.
 pub(crate) fn count() -> usize {
@@ -46,11 +49,12 @@ pub(crate) fn queries(fingerprints: &[u64], count: usize) -> Vec<u64> {
 }
 
 /// An index of sorted fingerprints with the design of that many tables.
-pub(crate) fn build(fingerprints: &[u64], tables: usize, block_size: u32) -> Vec<u8> {
+pub(crate) fn build(fingerprints: &[u64], tables: usize, block_size: u32, codec: Codec) -> Vec<u8> {
     let mut options = BuildOptions::default();
     options.design =
         Some(TableDesign::with_table_count(3, tables).expect("there is such a design"));
     options.block_size = block_size;
+    options.codec = Some(codec);
     let mut builder = IndexBuilder::new(options).expect("the options are valid");
     for &fingerprint in fingerprints {
         builder.push(fingerprint).expect("there is room");
@@ -58,40 +62,6 @@ pub(crate) fn build(fingerprints: &[u64], tables: usize, block_size: u32) -> Vec
     let mut file = Vec::new();
     builder.finish(&mut file).expect("memory takes every write");
     file
-}
-
-/// The linear scan: every fingerprint compared, by the fastest instructions that the machine has.
-pub(crate) fn popcount_scan(fingerprints: &[u64], query: u64, distance: u32) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512vpopcntdq") && is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has the features that the function is compiled for.
-            return unsafe { scan_avx512(fingerprints, query, distance) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-            // SAFETY: the processor has the features that the function is compiled for.
-            return unsafe { scan_avx2(fingerprints, query, distance) };
-        }
-    }
-    scan(fingerprints, query, distance)
-}
-
-#[inline(always)]
-fn scan(fingerprints: &[u64], query: u64, distance: u32) -> usize {
-    let near = |&f: &u64| usize::from((f ^ query).count_ones() <= distance);
-    fingerprints.iter().map(near).sum()
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn scan_avx512(fingerprints: &[u64], query: u64, distance: u32) -> usize {
-    scan(fingerprints, query, distance)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,popcnt")]
-fn scan_avx2(fingerprints: &[u64], query: u64, distance: u32) -> usize {
-    scan(fingerprints, query, distance)
 }
 
 /// Uncompressed sorted tables of a design, searched by bisection: what the blocks are measured against.
@@ -102,6 +72,10 @@ pub(crate) struct SortedTables {
 impl SortedTables {
     pub(crate) fn new(fingerprints: &[u64], tables: usize) -> Self {
         let design = TableDesign::with_table_count(3, tables).expect("there is such a design");
+        Self::of_design(fingerprints, &design)
+    }
+
+    pub(crate) fn of_design(fingerprints: &[u64], design: &TableDesign<u64>) -> Self {
         let table = |&mask: &u64| {
             let permutation = simidx::Permutation::new(mask);
             let mut values: Vec<u64> = fingerprints

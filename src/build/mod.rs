@@ -8,7 +8,7 @@ mod table;
 use std::io::Write;
 
 use crate::codec::Codec;
-use crate::design::{Permutation, TableDesign};
+use crate::design::{Permutation, PlanRequest, TableDesign};
 use crate::error::{BuildError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
@@ -23,16 +23,17 @@ use sections::SectionWriter;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BuildOptions<F> {
-    /// The largest distance that the tables answer completely: 0 to 7, or more with a design of your own.
+    /// The distance that the tables are chosen for: 0 to 12, or more with a design of your own. Queries may ask for any.
     /// Default 3.
     pub max_distance: u32,
-    /// The tables; by default as few as let a probe decode about one block
-    /// ([`TableDesign::for_count`]). Its distance must be `max_distance`.
+    /// The tables; by default those that [`PlanRequest::choose`] chooses for the number of fingerprints. Its distance must be `max_distance`.
     pub design: Option<TableDesign<F>>,
-    /// Bytes of a block, a power of two from 128 to 65,536. Default 1,024.
+    /// Bytes of a block, a power of two from 128 to 65,536. Default 512: the part of an Elias-Fano block that every
+    /// probe reads then fits one cache line.
     pub block_size: u32,
-    /// How the tables are coded.
-    pub codec: Codec,
+    /// How the tables are coded; by default chosen for each table by its data: Elias-Fano, unless a Huffman code
+    /// makes it smaller by more than a tenth.
+    pub codec: Option<Codec>,
     /// What the ids are. Default none.
     pub ids: IdKind,
     /// How documents became fingerprints, to be stored in the file; at most 65,536 bytes.
@@ -44,8 +45,8 @@ impl<F> Default for BuildOptions<F> {
         BuildOptions {
             max_distance: 3,
             design: None,
-            block_size: 1024,
-            codec: Codec::Xor,
+            block_size: 512,
+            codec: None,
             ids: IdKind::None,
             pipeline: None,
         }
@@ -165,7 +166,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
             progress(BuildStage::SortTable(t));
             let values = table::sorted_values(&fingerprints, &Permutation::new(mask));
             progress(BuildStage::EncodeTable(t));
-            let written = table::write(&mut file, t, mask, &values)?;
+            let written = table::write(&mut file, t, mask, self.options.codec, &values)?;
             tables.push(written.record);
             if t == 0 {
                 block_counts = written.block_counts;
@@ -201,10 +202,12 @@ impl<F: Fingerprint> IndexBuilder<F> {
     fn resolve_design(&self, fingerprint_count: u64) -> Result<TableDesign<F>> {
         match &self.options.design {
             Some(design) => Ok(design.clone()),
-            None => Ok(TableDesign::for_count(
-                self.options.max_distance,
-                fingerprint_count,
-            )?),
+            None => {
+                let mut request = PlanRequest::new(fingerprint_count, self.options.max_distance);
+                request.block_size = self.options.block_size;
+                request.codec = self.options.codec;
+                Ok(request.design()?)
+            }
         }
     }
 }

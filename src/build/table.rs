@@ -3,16 +3,18 @@
 use std::io::{self, Write};
 
 use super::sections::SectionWriter;
-use crate::codec::Codec;
-use crate::codec::block::{BlockEncoder, delta_position};
-use crate::codec::huffman::{Code, code_lengths};
-use crate::design::{Permutation, Permuted};
+use crate::codec::{BlockWriter, Codec, DeltaCounts, TableCode, code_for, elias_fano_blocks, keys};
+use crate::design::{ELIAS_FANO_ALLOWANCE, Permutation};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Kind, TableRecord};
 use rayon::prelude::*;
 
-/// Blocks are handed to the sink in pieces of about this many bytes.
-const WRITE_LEN: usize = 1 << 18;
+/// Values that are encoded by themselves, beside others: the last block of a part is not filled up, so the number
+/// is the same for every number of threads.
+const PART_LEN: usize = 1 << 20;
+
+/// Parts encoded at a time: a bound on memory, and enough for the threads of a large machine.
+const PARTS_AT_A_TIME: usize = 64;
 
 /// What stays known of a table that has been written.
 pub(super) struct WrittenTable {
@@ -25,90 +27,131 @@ pub(super) struct WrittenTable {
 pub(super) fn sorted_values<F: Fingerprint>(
     fingerprints: &[F],
     permutation: &Permutation<F>,
-) -> Vec<Permuted<F>> {
-    let values: Vec<Permuted<F>> = fingerprints
-        .par_iter()
-        .map(|&fingerprint| permutation.apply(fingerprint))
-        .collect();
+) -> Vec<F> {
     if permutation.is_identity() {
-        values
-    } else {
-        // Unwrapped and wrapped again in the same memory: what is sorted are the bare numbers.
-        let mut bare: Vec<F> = values.into_iter().map(|value| value.0).collect();
-        F::sort(&mut bare);
-        bare.into_iter().map(Permuted).collect()
+        return fingerprints.to_vec();
     }
+    let mut values = permutation.apply_all(fingerprints);
+    F::sort(&mut values);
+    values
 }
 
-/// Writes the blocks and the keys of table `number`.
+/// Writes the blocks and the keys of table `number`; chooses its codec where none is given.
 pub(super) fn write<F: Fingerprint, W: Write>(
     file: &mut SectionWriter<W>,
     number: usize,
     mask: F,
-    values: &[Permuted<F>],
+    codec: Option<Codec>,
+    values: &[F],
 ) -> io::Result<WrittenTable> {
-    let code = code_for(values);
+    let code = choose_code(values, codec, file.block_size());
     file.begin(Kind::Blocks, number)?;
-    let (keys, block_counts) = write_blocks(file, values, &code)?;
+    let (block_keys, block_counts) = write_blocks(file, values, &code)?;
     file.end();
-    file.write_section(Kind::Keys, number, &keys)?;
+    file.write_section(Kind::Keys, number, &keys::encode(&block_keys))?;
     Ok(WrittenTable {
         record: TableRecord {
             prefix_mask: mask.to_u128(),
             block_count: block_counts.len() as u64,
-            codec: Codec::Xor,
-            code_lengths: code.lengths().to_vec(),
+            codec: code.codec(),
+            code_lengths: code.lengths(F::WIDTH),
         },
         block_counts,
     })
 }
 
-/// The code of a table: that of the delta positions of all neighbours, block heads included, so
-/// that it does not depend on where the blocks end.
-fn code_for<F: Fingerprint>(values: &[Permuted<F>]) -> Code {
-    let counts = values
+/// The code of a table. Huffman codes are those of the delta positions of all neighbours, so that they do not
+/// depend on where blocks end.
+fn choose_code<F: Fingerprint>(values: &[F], codec: Option<Codec>, block_size: usize) -> TableCode {
+    if codec == Some(Codec::EliasFano) {
+        return TableCode::EliasFano;
+    }
+    let counts = delta_counts(values);
+    let (xor, xor_bits) = code_for(&counts.xor);
+    let (gap, gap_bits) = code_for(&counts.gap);
+    match codec {
+        Some(Codec::Xor) => return TableCode::Xor(xor),
+        Some(Codec::Gap) => return TableCode::Gap(gap),
+        _ => {}
+    }
+    // The key of each block stands elsewhere, which makes up for the bits that stay empty behind the last value.
+    let huffman_blocks = xor_bits.min(gap_bits) as f64 / (block_size * 8) as f64;
+    if elias_fano_blocks(values, block_size) <= huffman_blocks * ELIAS_FANO_ALLOWANCE {
+        TableCode::EliasFano
+    } else if gap_bits <= xor_bits {
+        TableCode::Gap(gap)
+    } else {
+        TableCode::Xor(xor)
+    }
+}
+
+fn delta_counts<F: Fingerprint>(values: &[F]) -> DeltaCounts {
+    values
         .par_windows(2)
         .with_min_len(1 << 16)
         .fold(
-            || vec![0u64; F::WIDTH as usize],
+            || DeltaCounts::new(F::WIDTH),
             |mut counts, pair| {
-                counts[delta_position(pair[0].0, pair[1].0) as usize] += 1;
+                counts.add(pair[0], pair[1]);
                 counts
             },
         )
-        .reduce(
-            || vec![0; F::WIDTH as usize],
-            |a, b| a.iter().zip(&b).map(|(x, y)| x + y).collect(),
-        );
-    Code::from_lengths(&code_lengths(&counts)).expect("code_lengths makes complete codes")
+        .reduce(|| DeltaCounts::new(F::WIDTH), |a, b| a.merge(&b))
 }
 
-/// Fills blocks as full as they go; returns the bytes of the keys and the count of each block.
+/// Blocks of a part of the values.
+struct Part<F> {
+    blocks: Vec<u8>,
+    keys: Vec<F>,
+    counts: Vec<u32>,
+}
+
+/// Fills blocks as full as they go; returns the key and the count of each block.
 fn write_blocks<F: Fingerprint, W: Write>(
     file: &mut SectionWriter<W>,
-    values: &[Permuted<F>],
-    code: &Code,
-) -> io::Result<(Vec<u8>, Vec<u32>)> {
-    let mut encoder = BlockEncoder::new(code, file.block_size());
-    let (mut keys, mut counts, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
-    let mut take = |encoder: &mut BlockEncoder<F>, blocks: &mut Vec<u8>| {
-        encoder.key().extend_le(&mut keys);
-        counts.push(encoder.count() as u32);
-        encoder.take_block(blocks);
-    };
-    for value in values {
-        if !encoder.push(value.0) {
-            take(&mut encoder, &mut blocks);
-            encoder.push(value.0);
-            if blocks.len() >= WRITE_LEN {
-                file.write(&blocks)?;
-                blocks.clear();
-            }
+    values: &[F],
+    code: &TableCode,
+) -> io::Result<(Vec<F>, Vec<u32>)> {
+    let (mut keys, mut counts) = (Vec::new(), Vec::new());
+    let block_size = file.block_size();
+    for (i, group) in values.chunks(PART_LEN * PARTS_AT_A_TIME).enumerate() {
+        let first = i * PARTS_AT_A_TIME * PART_LEN;
+        let parts: Vec<Part<F>> = group
+            .par_chunks(PART_LEN)
+            .enumerate()
+            .map(|(j, part)| {
+                let before = (first + j * PART_LEN).checked_sub(1);
+                encode_part(before.map(|at| values[at]), part, code, block_size)
+            })
+            .collect();
+        for part in parts {
+            file.write(&part.blocks)?;
+            keys.extend(part.keys);
+            counts.extend(part.counts);
         }
     }
-    if encoder.count() > 0 {
-        take(&mut encoder, &mut blocks);
-    }
-    file.write(&blocks)?;
     Ok((keys, counts))
+}
+
+fn encode_part<F: Fingerprint>(
+    mut previous: Option<F>,
+    values: &[F],
+    code: &TableCode,
+    block_size: usize,
+) -> Part<F> {
+    let mut part = Part {
+        blocks: Vec::new(),
+        keys: Vec::new(),
+        counts: Vec::new(),
+    };
+    let mut writer = BlockWriter::new(code, block_size);
+    let mut rest = values;
+    while !rest.is_empty() {
+        let count = writer.write(previous, rest, &mut part.blocks);
+        previous = Some(rest[count - 1]);
+        part.keys.push(rest[count - 1]);
+        part.counts.push(count as u32);
+        rest = &rest[count..];
+    }
+    part
 }

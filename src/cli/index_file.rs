@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use simidx::{AnyIndex, Error, FormatClass, Storage};
+use simidx::{AnyIndex, Error, FormatClass};
 
 use super::failure::Failure;
 
@@ -23,10 +23,7 @@ impl IndexArgs {
     /// # Errors
     /// Whatever keeps it from being opened, the file named.
     pub(super) fn open(&self) -> Result<AnyIndex, Failure> {
-        match AnyIndex::from_bytes(self.storage()?) {
-            Ok(index) => Ok(index),
-            Err(error) => Err(self.blame(error)),
-        }
+        self.any_index().map_err(|error| self.open_failure(error))
     }
 
     /// Opens the index; a damaged one is an answer here and not an error.
@@ -34,10 +31,10 @@ impl IndexArgs {
     /// # Errors
     /// A file that cannot be read, is no index or needs a newer reader.
     pub(super) fn open_or_damaged(&self) -> Result<Result<AnyIndex, simidx::FormatError>, Failure> {
-        match AnyIndex::from_bytes(self.storage()?) {
+        match self.any_index() {
             Ok(index) => Ok(Ok(index)),
             Err(Error::Format(error)) if error.class == FormatClass::Damaged => Ok(Err(error)),
-            Err(error) => Err(self.blame(error)),
+            Err(error) => Err(self.open_failure(error)),
         }
     }
 
@@ -46,12 +43,20 @@ impl IndexArgs {
         error.into().about(self.index.display())
     }
 
-    fn storage(&self) -> Result<Storage, Failure> {
-        Ok(if self.no_mmap {
-            Storage::read(&self.index)?
+    fn any_index(&self) -> Result<AnyIndex, Error> {
+        if self.no_mmap {
+            AnyIndex::open_in_memory(&self.index)
         } else {
-            Storage::map(&self.index)?
-        })
+            AnyIndex::open(&self.index)
+        }
+    }
+
+    /// The failure to open the index; what the operating system reports names the file already.
+    fn open_failure(&self, error: Error) -> Failure {
+        match error {
+            Error::Io(_) => error.into(),
+            error => self.blame(error),
+        }
     }
 }
 

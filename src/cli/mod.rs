@@ -9,6 +9,7 @@ mod index_file;
 mod info;
 mod interrupt;
 mod output;
+mod plan;
 mod progress;
 mod query;
 mod records;
@@ -62,6 +63,8 @@ enum Command {
     Dump(dump::Args),
     /// Measure the latency of queries
     Bench(bench::Args),
+    /// Predict size and latency of an index, by number of tables
+    Plan(plan::Args),
     /// Turn documents into fingerprints
     Fingerprint(fingerprint::Args),
 }
@@ -94,6 +97,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args, mode),
         Command::Dump(args) => dump::run(args),
         Command::Bench(args) => bench::run(args, mode),
+        Command::Plan(args) => plan::run(args),
         Command::Fingerprint(args) => fingerprint::run(args, mode),
     };
     match result {

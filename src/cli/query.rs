@@ -192,7 +192,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
             );
             let (mut ids, mut result) = (0u64, Ok(()));
             let out = &mut self.out;
-            let read = self.index.for_each_id(found.fingerprint, |id| {
+            let read = self.index.for_each_id_of_member(found.fingerprint, |id| {
                 ids += 1;
                 if result.is_ok() {
                     result = writeln!(out, "{line}\t{id}");
@@ -212,7 +212,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
         for found in self.searcher.matches() {
             let mut ids: Vec<Value> = Vec::new();
             self.index
-                .for_each_id(found.fingerprint, |id| ids.push(id_to_json(id)))
+                .for_each_id_of_member(found.fingerprint, |id| ids.push(id_to_json(id)))
                 .map_err(|error| self.args.index.blame(error))?;
             matches.push(json!({
                 "fingerprint": found.fingerprint.to_hex(),

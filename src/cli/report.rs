@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use simidx::{Codec, FORMAT_VERSION, Fingerprint, Summary, TableSummary};
+use simidx::{FORMAT_VERSION, Fingerprint, Summary, TableSummary};
 
 /// Parameters and compression of an index.
 #[derive(Debug, Serialize)]
@@ -44,7 +44,8 @@ impl Report {
     /// The figures of an index and the pipeline that it records.
     pub(super) fn new<F: Fingerprint>(summary: &Summary<F>, pipeline: Option<&str>) -> Self {
         let raw = summary.raw_len();
-        let codec = summary.tables.first().map_or(Codec::default(), |t| t.codec);
+        let mut codecs: Vec<&str> = summary.tables.iter().map(|t| t.codec.name()).collect();
+        codecs.dedup();
         Report {
             format_version: FORMAT_VERSION,
             width: F::WIDTH,
@@ -53,7 +54,11 @@ impl Report {
             fingerprint_count: summary.fingerprint_count,
             table_count: summary.tables.len(),
             block_size: summary.block_size,
-            codec: codec.name(),
+            codec: if codecs.len() == 1 {
+                codecs[0]
+            } else {
+                "mixed"
+            },
             id_kind: summary.id_kind.name(),
             file_bytes: summary.file_len,
             raw_bytes: raw,
@@ -116,14 +121,15 @@ impl Report {
         writeln!(out)?;
         writeln!(
             out,
-            "table  prefix  flips      blocks   bits/fp  prefix mask"
+            "table  prefix  flips  codec      blocks   bits/fp  prefix mask"
         )?;
         for (number, table) in self.tables.iter().enumerate() {
             writeln!(
                 out,
-                "{number:>5}  {:>6}  {:>5}  {:>10}  {:>8.2}  {}",
+                "{number:>5}  {:>6}  {:>5}  {:>5}  {:>10}  {:>8.2}  {}",
                 table.prefix_bits,
                 table.flips,
+                table.codec,
                 table.block_count,
                 table.bits_per_fingerprint,
                 table.prefix_mask
@@ -138,7 +144,7 @@ impl TableReport {
         TableReport {
             prefix_mask: table.prefix_mask.to_hex(),
             prefix_bits: table.prefix_bits(),
-            flips: table.flips(),
+            flips: table.flips,
             codec: table.codec.name(),
             block_count: table.block_count,
             bytes: table.byte_len,

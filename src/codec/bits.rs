@@ -11,9 +11,13 @@ pub(crate) const WINDOW_BITS: u32 = 57;
 /// Appends bits to a byte vector; the first bit written is the top bit of the first byte.
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
-    /// The stream, and zeros behind it.
+    /// The stream up to the byte that is being filled, that byte, and whatever was there before.
     bytes: Vec<u8>,
-    len_bits: usize,
+    /// Whole bytes written.
+    full: usize,
+    /// The bits behind them, at the top: 0 to 7.
+    open: u64,
+    open_bits: u32,
 }
 
 /// Bytes that one write may touch.
@@ -26,26 +30,27 @@ impl BitWriter {
 
     /// Bits written so far.
     pub(crate) fn len_bits(&self) -> usize {
-        self.len_bits
+        self.full * 8 + self.open_bits as usize
     }
 
     /// Writes the low `bits` bits of `value`, at most [`MAX_WRITE_BITS`]; higher ones must be 0.
     #[inline]
     pub(crate) fn write(&mut self, value: u64, bits: u32) {
         debug_assert!(bits <= MAX_WRITE_BITS && (value >> bits) == 0);
-        let start = self.len_bits / 8;
-        if start + WORD_LEN > self.bytes.len() {
+        if self.full + WORD_LEN > self.bytes.len() {
             self.grow();
         }
-        // With at most 7 bits of the first byte taken the value ends within the eight bytes; one of no
-        // bits would be shifted by the whole width, hence the two shifts.
-        let shift = 64 - bits - (self.len_bits % 8) as u32;
-        let placed = (value << (shift / 2)) << (shift - shift / 2);
-        let word: &mut [u8; WORD_LEN] = (&mut self.bytes[start..start + WORD_LEN])
+        // Shifts by the whole width do nothing, hence two of half the count.
+        let room = 64 - self.open_bits - bits;
+        let word = self.open | (value << (room / 2)) << (room - room / 2);
+        let target: &mut [u8; WORD_LEN] = (&mut self.bytes[self.full..self.full + WORD_LEN])
             .try_into()
             .expect("the slice has eight bytes");
-        *word = (u64::from_be_bytes(*word) | placed).to_be_bytes();
-        self.len_bits += bits as usize;
+        *target = word.to_be_bytes();
+        let filled = self.open_bits + bits;
+        self.full += (filled / 8) as usize;
+        self.open_bits = filled % 8;
+        self.open = (word << (filled / 8 * 4)) << (filled / 8 * 4);
     }
 
     #[cold]
@@ -69,28 +74,37 @@ impl BitWriter {
         }
     }
 
+    /// Writes so many zero bits.
+    #[inline]
+    pub(crate) fn write_zeros(&mut self, count: usize) {
+        let mut left = count;
+        while left > MAX_WRITE_BITS as usize {
+            self.write(0, MAX_WRITE_BITS);
+            left -= MAX_WRITE_BITS as usize;
+        }
+        self.write(0, left as u32);
+    }
+
     /// The bytes of the stream, its last one filled with zero bits.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len_bits.div_ceil(8)]
+        &self.bytes[..self.len_bits().div_ceil(8)]
     }
 
     /// Gives the bytes of the stream away.
     pub(crate) fn finish(mut self) -> Vec<u8> {
-        self.bytes.truncate(self.len_bits.div_ceil(8));
+        self.bytes.truncate(self.len_bits().div_ceil(8));
         self.bytes
     }
 
     /// Starts an empty stream in the same memory.
     pub(crate) fn clear(&mut self) {
-        let used = self.len_bits.div_ceil(8);
-        self.bytes[..used].fill(0);
-        self.len_bits = 0;
+        (self.full, self.open, self.open_bits) = (0, 0, 0);
     }
 }
 
 /// The bits from `at` on, left-aligned; at least [`WINDOW_BITS`] of them are from the stream, and
 /// zeros stand for what lies behind its end.
-#[inline]
+#[inline(always)]
 pub(crate) fn window(bytes: &[u8], at: usize) -> u64 {
     let start = at / 8;
     let word = match bytes.get(start..start + 8) {
@@ -110,7 +124,7 @@ fn tail_word(bytes: &[u8], start: usize) -> u64 {
 }
 
 /// The `bits` bits from `at` on as a number; zeros stand for what lies behind the end.
-#[inline]
+#[inline(always)]
 pub(crate) fn read_value<F: Fingerprint>(bytes: &[u8], at: usize, bits: u32) -> F {
     let mut value = F::ZERO;
     let (mut at, mut left) = (at, bits);

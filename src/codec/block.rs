@@ -1,214 +1,261 @@
-//! Blocks: fixed-size runs of ascending values in the `xor` code (spec, section 7).
+//! Blocks: fixed-size runs of ascending values, the last of which is the key (spec, section 7).
 
-use std::ops::ControlFlow;
-
-use super::bits::{BitWriter, MAX_WRITE_BITS, WINDOW_BITS, read_value, window};
-use super::huffman::{Code, DecodeTable};
+use super::bits::{BitWriter, window};
+use super::delta::{self, DeltaBlock};
+use super::elias_fano::{Cursor, Layout};
+use super::span::{BlockError, Span};
+use super::{TableCode, Visit};
+use crate::cpu::Cpu;
 use crate::fingerprint::Fingerprint;
 
-/// Bytes of the block header: checksum and count (spec, section 7.1).
-pub(crate) const BLOCK_HEADER_LEN: usize = 6;
+/// Bytes of the checksum that a block starts with (spec, section 7.1).
+const CHECKSUM_LEN: usize = 4;
+
+/// Bits of the count that the bit stream of a block of so many bytes starts with: no more than its size calls for.
+#[inline(always)]
+fn count_bits(block_size: usize) -> u32 {
+    (block_size.ilog2() + 3).min(16)
+}
+
+/// Bits that a block of so many bytes has for its values.
+pub(crate) fn room_bits(block_size: usize) -> usize {
+    (block_size - CHECKSUM_LEN) * 8 - count_bits(block_size) as usize
+}
 
 /// Most values in one block: what its count field can say.
 pub(crate) const MAX_BLOCK_VALUES: usize = 1 << 16;
 
-/// Where the checksummed part of a block starts.
-const CHECKED_FROM: usize = 4;
-
-/// Why a block does not decode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BlockError {
-    /// The stored checksum is not that of the bytes.
-    Checksum { stored: u32, computed: u32 },
-    /// Bits with which no codeword starts.
-    NoCodeword,
-    /// The values run past the end of the block.
-    Overrun,
-    /// A value is not above the one before it.
-    NotAscending,
-    /// The last value is not the key of the block.
-    NotTheKey,
-    /// A bit behind the last value is set.
-    Padding,
+/// Values of an Elias-Fano block that lie together, and perhaps a few beside them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NumberRange<F> {
+    layout: Layout,
+    base: F,
+    cursor: Cursor,
+    end_bucket: usize,
 }
 
-/// The delta position of two ascending values: the number of the highest bit in which they differ.
-#[inline]
-pub(crate) fn delta_position<F: Fingerprint>(previous: F, value: F) -> u32 {
-    F::WIDTH - 1 - (previous ^ value).leading_zeros()
+impl<F: Fingerprint> NumberRange<F> {
+    /// Bytes of the block in which the low bits of the numbers lie, if there is one in each bucket; on average there are
+    /// seven in ten.
+    #[inline(always)]
+    pub(crate) fn low_bytes(&self) -> std::ops::RangeInclusive<usize> {
+        let first = self.layout.low_bit(self.cursor.index);
+        let most = self
+            .end_bucket
+            .saturating_sub(self.layout.bucket_at(self.cursor));
+        let last = first + most.min(self.layout.count) * self.layout.low_bits as usize;
+        CHECKSUM_LEN + first / 8..=CHECKSUM_LEN + last / 8
+    }
+
+    /// Hands each value with its index in the block to the visitor.
+    #[inline(always)]
+    pub(crate) fn for_each(&self, stream: &[u8], visitor: &mut impl Visit<F>) {
+        let base = self.base;
+        let mut visitor = FromBase { base, visitor };
+        self.layout
+            .for_each_from(stream, self.cursor, self.end_bucket, &mut visitor);
+    }
 }
 
-/// Packs ascending values into one block after the other.
-pub(crate) struct BlockEncoder<'a, F> {
-    code: &'a Code,
-    block_size: usize,
-    writer: BitWriter,
-    last: F,
-    count: usize,
+/// Makes values of numbers.
+struct FromBase<'a, F, V> {
+    base: F,
+    visitor: &'a mut V,
 }
 
-impl<'a, F: Fingerprint> BlockEncoder<'a, F> {
-    /// An encoder of empty blocks. `code` must have a codeword for each delta position.
-    pub(crate) fn new(code: &'a Code, block_size: usize) -> Self {
-        BlockEncoder {
-            code,
-            block_size,
-            writer: BitWriter::new(),
-            last: F::ZERO,
-            count: 0,
-        }
+impl<F: Fingerprint, V: Visit<F>> Visit<F> for FromBase<'_, F, V> {
+    #[inline(always)]
+    fn visit(&mut self, index: usize, number: F) {
+        self.visitor.visit(index, self.base.wrapping_add(number));
     }
+}
 
-    /// Adds a value above all before it; `false` if the block is full and must be taken first.
-    #[inline]
-    pub(crate) fn push(&mut self, value: F) -> bool {
-        if self.count == 0 {
-            self.writer.write_value(value, F::WIDTH);
-        } else {
-            let position = delta_position(self.last, value);
-            let (word, len) = self.code.codeword(position);
-            let end = self.writer.len_bits() + (len + position) as usize;
-            if end > self.stream_bits() || self.count == MAX_BLOCK_VALUES {
-                return false;
-            }
-            let tail = value & !(F::MAX << position);
-            if len + position <= MAX_WRITE_BITS {
-                let tail = tail.to_u128() as u64;
-                self.writer
-                    .write(u64::from(word) << position | tail, len + position);
-            } else {
-                self.writer.write(u64::from(word), len);
-                self.writer.write_value(tail, position);
-            }
-        }
-        self.last = value;
-        self.count += 1;
-        true
-    }
+/// Starts the stream of a block with room for the count, which [`append`] fills in.
+pub(crate) fn start_stream(stream: &mut BitWriter, block_size: usize) {
+    stream.clear();
+    stream.write(0, count_bits(block_size));
+}
 
-    /// Number of values in the open block.
-    pub(crate) fn count(&self) -> usize {
-        self.count
+/// Appends a block of `count` values and this bit stream to `out`.
+pub(crate) fn append(out: &mut Vec<u8>, block_size: usize, count: usize, stream: &BitWriter) {
+    let start = out.len();
+    let from = start + CHECKSUM_LEN;
+    out.resize(from, 0);
+    out.extend_from_slice(stream.as_bytes());
+    out.resize(start + block_size, 0);
+    let count = ((count - 1) as u16) << (16 - count_bits(block_size));
+    for (byte, part) in out[from..].iter_mut().zip(count.to_be_bytes()) {
+        *byte |= part;
     }
-
-    /// The last value added: the key of the open block.
-    pub(crate) fn key(&self) -> F {
-        self.last
-    }
-
-    /// Appends the finished block to `out` and starts an empty one. The block must hold a value.
-    pub(crate) fn take_block(&mut self, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(&[0; CHECKED_FROM]);
-        out.extend_from_slice(&((self.count - 1) as u16).to_le_bytes());
-        out.extend_from_slice(self.writer.as_bytes());
-        self.writer.clear();
-        out.resize(start + self.block_size, 0);
-        let checksum = crc32fast::hash(&out[start + CHECKED_FROM..]);
-        out[start..start + CHECKED_FROM].copy_from_slice(&checksum.to_le_bytes());
-        self.count = 0;
-    }
-
-    fn stream_bits(&self) -> usize {
-        (self.block_size - BLOCK_HEADER_LEN) * 8
-    }
+    let checksum = crc32fast::hash(&out[from..]);
+    out[start..from].copy_from_slice(&checksum.to_le_bytes());
 }
 
 /// A block as it lies in the file. Whatever the bytes, decoding ends and stays inside them; only
 /// [`Block::validate`] tells whether what comes out is what was put in.
-#[derive(Clone, Copy)]
-pub(crate) struct Block<'a> {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block<'a, F> {
     bytes: &'a [u8],
-    table: &'a DecodeTable,
+    pub(crate) code: &'a TableCode,
+    pub(crate) span: Span<F>,
 }
 
-impl<'a> Block<'a> {
+impl<'a, F: Fingerprint> Block<'a, F> {
     /// A view of `bytes`, a whole block of at least 128 bytes.
-    pub(crate) fn new(bytes: &'a [u8], code: &'a Code) -> Self {
-        Block {
-            bytes,
-            table: code.decode_table(),
-        }
+    #[inline(always)]
+    pub(crate) fn new(bytes: &'a [u8], code: &'a TableCode, span: Span<F>) -> Self {
+        Block { bytes, code, span }
     }
 
     /// Number of values that the block says it holds.
+    #[inline(always)]
     pub(crate) fn count(&self) -> usize {
-        usize::from(u16::from_le_bytes([self.bytes[4], self.bytes[5]])) + 1
+        let first = u16::from_be_bytes([self.bytes[CHECKSUM_LEN], self.bytes[CHECKSUM_LEN + 1]]);
+        usize::from(first >> (16 - count_bits(self.bytes.len()))) + 1
     }
 
-    /// Calls `visit` with each value in order until it breaks.
+    /// The bit stream: all but the checksum.
+    #[inline(always)]
+    pub(crate) fn stream(&self) -> &'a [u8] {
+        &self.bytes[CHECKSUM_LEN..]
+    }
+
+    /// The bit of the stream at which the values start, behind the count.
+    #[inline(always)]
+    pub(crate) fn values_start(&self) -> usize {
+        count_bits(self.bytes.len()) as usize
+    }
+
+    /// The block as the Huffman codecs see it.
+    #[inline(always)]
+    pub(crate) fn deltas(&self) -> DeltaBlock<'a, F> {
+        DeltaBlock {
+            stream: self.stream(),
+            start: self.values_start(),
+            count: self.count(),
+            span: self.span,
+        }
+    }
+
+    #[inline(always)]
+    fn layout(&self) -> Option<Layout> {
+        self.span.layout(self.count() - 1, self.values_start())
+    }
+
+    /// Calls `visit` with each value in order, one after the other, until it returns `false`: the plain decoder,
+    /// which tells every fault, and which the quick ones are compared with.
+    ///
+    /// Returns the bit of the stream behind the last value decoded.
     ///
     /// # Errors
-    /// Bits that are no codeword, or values that run past the end of the block. Order and
-    /// checksum are not looked at.
-    #[inline]
-    pub(crate) fn for_each<F: Fingerprint>(
-        &self,
-        mut visit: impl FnMut(F) -> ControlFlow<()>,
-    ) -> Result<(), BlockError> {
-        self.decode(&mut visit).map(|_| ())
+    /// Bits that are no code, or values that run past the end of the block. Order and checksum are not looked at.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(F) -> bool) -> Result<usize, BlockError> {
+        let mut go_on = true;
+        let visit_below = |value| {
+            go_on = visit(value);
+            go_on
+        };
+        let end = match self.code {
+            TableCode::Xor(code) => {
+                delta::for_each(&self.deltas(), &delta::XorRule, code, visit_below)?
+            }
+            TableCode::Gap(code) => {
+                delta::for_each(&self.deltas(), &delta::GapRule, code, visit_below)?
+            }
+            TableCode::EliasFano => self.for_each_number(visit_below)?,
+        };
+        if go_on {
+            visit(self.span.key);
+        }
+        Ok(end)
     }
 
-    /// Decodes as [`Block::for_each`] does and returns the bit behind the last value decoded.
-    #[inline]
-    fn decode<F: Fingerprint>(
-        &self,
-        visit: &mut impl FnMut(F) -> ControlFlow<()>,
-    ) -> Result<usize, BlockError> {
-        let stream = &self.bytes[BLOCK_HEADER_LEN..];
-        let mut value: F = read_value(stream, 0, F::WIDTH);
-        let mut at = F::WIDTH as usize;
-        if visit(value).is_break() {
-            return Ok(at);
+    /// The values below the key of an Elias-Fano block.
+    fn for_each_number(&self, mut visit: impl FnMut(F) -> bool) -> Result<usize, BlockError> {
+        if self.count() == 1 {
+            return Ok(self.values_start());
         }
-        for _ in 1..self.count() {
-            let bits = window(stream, at);
-            let (position, len) = self.table.look_up(bits);
-            if len == 0 || position >= F::WIDTH {
-                return Err(BlockError::NoCodeword);
-            }
-            let tail = if len + position <= WINDOW_BITS && F::WIDTH <= 64 {
-                // Two shifts: a tail of no bits would shift by the whole width.
-                F::from_u128(u128::from(((bits << len) >> 1) >> (63 - position)))
-            } else {
-                read_value(stream, at + len as usize, position)
-            };
-            at += (len + position) as usize;
-            if at > stream.len() * 8 {
-                return Err(BlockError::Overrun);
-            }
-            // The bits above the position stay, the bit at it turns from 0 to 1.
-            value = (((value >> position) | F::from_u128(1)) << position) | tail;
-            if visit(value).is_break() {
-                return Ok(at);
-            }
+        let layout = self.layout().ok_or(BlockError::HighBits)?;
+        if !layout.counts_its_numbers(self.stream()) {
+            return Err(BlockError::HighBits);
         }
-        Ok(at)
+        let room = self.stream().len() * 8;
+        let end = layout.end_bit().filter(|&end| end <= room);
+        let end = end.ok_or(BlockError::Overrun)?;
+        let (base, mut go_on) = (self.span.base(), true);
+        layout.for_each(self.stream(), &mut |_, number: F| {
+            go_on = go_on && visit(base.wrapping_add(number));
+        });
+        Ok(end)
+    }
+
+    /// Where the values from `low` to `high` that are below the key lie in a good Elias-Fano block; `None` if there can
+    /// be none.
+    #[inline(always)]
+    pub(crate) fn seek<C: Cpu>(&self, cpu: C, low: F, high: F) -> Option<NumberRange<F>> {
+        let base = self.span.base();
+        let layout = self.layout()?;
+        if low >= self.span.key || high < base {
+            return None;
+        }
+        let first = if low > base { low } else { base }.wrapping_sub(base);
+        let last = if high < self.span.key {
+            high
+        } else {
+            self.span.key
+        }
+        .wrapping_sub(base);
+        Some(NumberRange {
+            layout,
+            base,
+            cursor: layout.seek(cpu, self.stream(), layout.bucket(first)),
+            end_bucket: layout.bucket(last) + 1,
+        })
+    }
+
+    /// All values of a good Elias-Fano block but the key.
+    #[inline(always)]
+    pub(crate) fn all_numbers(&self) -> Option<NumberRange<F>> {
+        let layout = self.layout()?;
+        Some(NumberRange {
+            layout,
+            base: self.span.base(),
+            cursor: layout.first(),
+            end_bucket: usize::MAX,
+        })
     }
 
     /// Checks everything that makes the block a good one: checksum, codewords, strictly ascending
-    /// values above `previous_key`, the last of them `key`, zero bits behind it.
+    /// values above the previous key and below the key, zero bits behind them.
     ///
     /// # Errors
     /// The first rule that the block breaks.
-    pub(crate) fn validate<F: Fingerprint>(
-        &self,
-        previous_key: Option<F>,
-        key: F,
-    ) -> Result<(), BlockError> {
+    pub(crate) fn validate(&self) -> Result<(), BlockError> {
         self.check_checksum()?;
-        let mut previous = previous_key;
-        let mut ascending = true;
-        let end = self.decode(&mut |value: F| {
-            ascending &= previous.is_none_or(|p| p < value);
-            previous = Some(value);
-            ControlFlow::Continue(())
+        // Elias-Fano numbers are compared as they are stored: with the base their sum may pass 2^f.
+        let (base, mut previous) = match self.code {
+            TableCode::EliasFano => (self.span.base(), None),
+            _ => (F::ZERO, self.span.previous),
+        };
+        let key = self.span.key.wrapping_sub(base);
+        let (mut ascending, mut above_key) = (true, false);
+        let mut left = self.count();
+        let end = self.for_each(|value| {
+            left -= 1;
+            if left > 0 {
+                let number = value.wrapping_sub(base);
+                ascending &= previous.is_none_or(|p| p < number);
+                above_key |= number >= key;
+                previous = Some(number);
+            }
+            true
         })?;
-        if !ascending {
+        // Gaps are positive: a sum that seems to descend has passed 2^f, and the key with it.
+        if !ascending && !matches!(self.code, TableCode::Gap(_)) {
             return Err(BlockError::NotAscending);
         }
-        if previous != Some(key) {
-            return Err(BlockError::NotTheKey);
+        if !ascending || above_key {
+            return Err(BlockError::AboveTheKey);
         }
         self.check_padding(end)
     }
@@ -216,7 +263,7 @@ impl<'a> Block<'a> {
     fn check_checksum(&self) -> Result<(), BlockError> {
         let stored =
             u32::from_le_bytes([self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]]);
-        let computed = crc32fast::hash(&self.bytes[CHECKED_FROM..]);
+        let computed = crc32fast::hash(self.stream());
         if stored == computed {
             Ok(())
         } else {
@@ -225,9 +272,8 @@ impl<'a> Block<'a> {
     }
 
     fn check_padding(&self, end: usize) -> Result<(), BlockError> {
-        let stream = &self.bytes[BLOCK_HEADER_LEN..];
-        let first = stream.get(end / 8).map_or(0, |byte| byte << (end % 8));
-        let rest = stream.get(end / 8 + 1..).unwrap_or_default();
+        let rest = self.stream().get(end / 8 + 1..).unwrap_or_default();
+        let first = window(self.stream(), end) >> (56 + end % 8);
         if first == 0 && rest.iter().all(|&byte| byte == 0) {
             Ok(())
         } else {

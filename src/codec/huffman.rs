@@ -2,7 +2,9 @@
 
 use huffman_compress::CodeBuilder;
 
-/// Longest codeword: a decoder needs one look-up in a table of 2^12 entries at most.
+use super::bits::WINDOW_BITS;
+
+/// Longest codeword: a decoder needs a table of 2^12 entries at most.
 pub(crate) const MAX_CODE_LEN: u32 = 12;
 
 /// Why a list of code lengths is no code.
@@ -22,12 +24,62 @@ pub(crate) struct Code {
     decode: DecodeTable,
 }
 
-/// What the next bits of a stream decode to, indexed by their first `index_bits` bits.
+/// Bits of the first look-up; only rare codewords are longer. Its table takes 2 KiB, so that those of several
+/// tables lie in the first-level cache together.
+const FIRST_BITS: u32 = 9;
+
+/// Most bits of a codeword and its tail in a [`Step`].
+const MAX_STEP_BITS: u32 = WINDOW_BITS;
+
+/// What the next bits of a stream decode to.
 #[derive(Debug, Clone)]
 pub(crate) struct DecodeTable {
-    index_bits: u32,
-    /// `symbol << 4 | length`; length 0 marks bits that no codeword starts with.
+    /// The steps that the first [`FIRST_BITS`] bits tell.
+    steps: Box<[Step; 1 << FIRST_BITS]>,
+    /// `symbol << 4 | length` by [`MAX_CODE_LEN`] bits; length 0 marks bits that no codeword starts with.
     entries: Vec<u16>,
+}
+
+/// A codeword together with the tail of as many bits as its symbol says, ready for the shifts that take them apart.
+///
+/// From the top of the word: symbol, length of both, 63 minus the symbol, length of the codeword, a byte each. A shift
+/// looks at its low six bits only, so that no byte needs to be cut out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step(u32);
+
+impl Step {
+    /// For bits that the long table or a wider read must tell about.
+    const UNKNOWN: Step = Step(0);
+
+    fn new(symbol: u32, len: u32) -> Self {
+        if len == 0 || symbol > 63 || len + symbol > MAX_STEP_BITS {
+            return Step::UNKNOWN;
+        }
+        Step(symbol << 24 | (len + symbol) << 16 | (63 - symbol) << 8 | len)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_unknown(self) -> bool {
+        self == Step::UNKNOWN
+    }
+
+    #[inline(always)]
+    pub(crate) fn symbol(self) -> u32 {
+        self.0 >> 24
+    }
+
+    /// Bits of codeword and tail together.
+    #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        (self.0 >> 16 & 0xff) as usize
+    }
+
+    /// The number whose top bit has the position that the symbol names, and whose lower bits are the tail; `window`
+    /// starts with the codeword.
+    #[inline(always)]
+    pub(crate) fn number(self, window: u64) -> u64 {
+        (window.wrapping_shl(self.0) >> 1 | 1 << 63).wrapping_shr(self.0 >> 8)
+    }
 }
 
 impl Code {
@@ -82,27 +134,45 @@ impl Code {
 
 impl DecodeTable {
     fn new(lengths: &[u8], codewords: &[u16]) -> Self {
-        let index_bits = u32::from(lengths.iter().copied().max().unwrap_or(0)).max(1);
-        let mut entries = vec![0; 1 << index_bits];
-        for (symbol, (&len, &word)) in lengths.iter().zip(codewords).enumerate() {
-            if len == 0 {
-                continue;
+        let mut entries = vec![0; 1 << MAX_CODE_LEN];
+        fill(&mut entries, lengths, codewords);
+        let free = MAX_CODE_LEN - FIRST_BITS;
+        let step = |index: usize| {
+            let entry = u32::from(entries[index << free]);
+            match entry & 15 {
+                len @ 0..=FIRST_BITS => Step::new(entry >> 4, len),
+                _ => Step::UNKNOWN,
             }
-            let free = index_bits - u32::from(len);
-            let first = usize::from(word) << free;
-            entries[first..first + (1 << free)].fill((symbol as u16) << 4 | u16::from(len));
-        }
+        };
         DecodeTable {
-            index_bits,
+            steps: Box::new(std::array::from_fn(step)),
             entries,
         }
+    }
+
+    /// The step at the top of a window, if it is one of the usual ones.
+    #[inline(always)]
+    pub(crate) fn step(&self, window: u64) -> Step {
+        self.steps[(window >> (64 - FIRST_BITS)) as usize]
     }
 
     /// Symbol and codeword length at the top of a window; length 0 where there is no codeword.
     #[inline]
     pub(crate) fn look_up(&self, window: u64) -> (u32, u32) {
-        let entry = self.entries[(window >> (64 - self.index_bits)) as usize];
+        let entry = self.entries[(window >> (64 - MAX_CODE_LEN)) as usize];
         (u32::from(entry >> 4), u32::from(entry & 15))
+    }
+}
+
+/// Fills a table of 2^12 entries with the codewords.
+fn fill(entries: &mut [u16], lengths: &[u8], codewords: &[u16]) {
+    for (symbol, (&len, &word)) in lengths.iter().zip(codewords).enumerate() {
+        if len == 0 {
+            continue;
+        }
+        let free = MAX_CODE_LEN - u32::from(len);
+        let first = usize::from(word) << free;
+        entries[first..first + (1 << free)].fill((symbol as u16) << 4 | u16::from(len));
     }
 }
 

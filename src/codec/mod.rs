@@ -2,22 +2,41 @@
 
 pub(crate) mod bits;
 pub(crate) mod block;
+pub(crate) mod delta;
+pub(crate) mod elias_fano;
 pub(crate) mod huffman;
+pub(crate) mod keys;
+pub(crate) mod span;
+mod writer;
+
+pub(crate) use writer::{BlockWriter, DeltaCounts, code_for, elias_fano_blocks};
+
+use huffman::Code;
 
 /// How the values of a table are coded; recorded for each table (spec, section 7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// The paper's code: the Huffman-coded position of the first bit that differs from the value
     /// before, then the bits to the right of it.
-    #[default]
     Xor,
+    /// The Huffman-coded position of the top bit of the difference from the value before, then the bits below
+    /// it: the smallest on every kind of data tried.
+    Gap,
+    /// Elias-Fano: any value of a block is found without decoding those before it. The quickest to search, and
+    /// on uniform data half a bit a fingerprint larger than `Gap`.
+    EliasFano,
 }
 
 impl Codec {
+    /// All codecs.
+    pub const ALL: [Codec; 3] = [Codec::Xor, Codec::Gap, Codec::EliasFano];
+
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Codec::Xor => "xor",
+            Codec::Gap => "gap",
+            Codec::EliasFano => "ef",
         }
     }
 
@@ -25,11 +44,62 @@ impl Codec {
     pub(crate) fn id(self) -> u8 {
         match self {
             Codec::Xor => 1,
+            Codec::Gap => 2,
+            Codec::EliasFano => 3,
         }
     }
 
     /// The codec of a number in a file, if this version knows it.
     pub(crate) fn from_id(id: u8) -> Option<Self> {
-        (id == 1).then_some(Codec::Xor)
+        Codec::ALL.into_iter().find(|codec| codec.id() == id)
+    }
+}
+
+/// What is done with the values of a block. Closures do; a type of one's own whose methods are `#[inline(always)]` is
+/// certain to be compiled for the processor that a loop is compiled for.
+pub(crate) trait Visit<F> {
+    /// Takes a value and its index.
+    fn visit(&mut self, index: usize, value: F);
+}
+
+impl<F, V: FnMut(usize, F)> Visit<F> for V {
+    #[inline(always)]
+    fn visit(&mut self, index: usize, value: F) {
+        self(index, value);
+    }
+}
+
+/// A codec with all that it needs to know about a table.
+#[derive(Debug, Clone)]
+pub(crate) enum TableCode {
+    Xor(Code),
+    Gap(Code),
+    EliasFano,
+}
+
+impl TableCode {
+    /// The codec with the Huffman code of the table, which `ef` has no use for.
+    pub(crate) fn new(codec: Codec, code: Code) -> Self {
+        match codec {
+            Codec::Xor => TableCode::Xor(code),
+            Codec::Gap => TableCode::Gap(code),
+            Codec::EliasFano => TableCode::EliasFano,
+        }
+    }
+
+    pub(crate) fn codec(&self) -> Codec {
+        match self {
+            TableCode::Xor(_) => Codec::Xor,
+            TableCode::Gap(_) => Codec::Gap,
+            TableCode::EliasFano => Codec::EliasFano,
+        }
+    }
+
+    /// Code lengths as the file has them: `width` of them, all 0 without a Huffman code.
+    pub(crate) fn lengths(&self, width: u32) -> Vec<u8> {
+        match self {
+            TableCode::Xor(code) | TableCode::Gap(code) => code.lengths().to_vec(),
+            TableCode::EliasFano => vec![0; width as usize],
+        }
     }
 }

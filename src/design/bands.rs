@@ -1,12 +1,40 @@
-//! The paper's designs: choose r - k of r bands, once or in two levels.
+//! Designs of contiguous bands: plain partitions, and the paper's choices of some of them.
 //!
 //! Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 3.1.
 
+use super::probes::pattern_count;
 use super::{MAX_DISTANCE, MAX_TABLE_COUNT, TableDesign};
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 
 impl<F: Fingerprint> TableDesign<F> {
+    /// The width cut into `bands` bands, each the prefix of a table: the designs with the fewest tables.
+    ///
+    /// With no more bands than errors, some bands are probed with flips (the general pigeonhole principle; Qin
+    /// et al., "GPH: Similarity Search in Hamming Space", ICDE 2018): r_t + 1 over all bands sum to k + 1. The
+    /// first bands take the odd flips and are wider for it, such that all bands yield about as many candidates:
+    /// for 64 bits and k = 3 one band of 64 bits and 3 flips, two of 32 bits and one flip, or three of 24 bits
+    /// and one flip, 20 and 20.
+    ///
+    /// # Errors
+    /// No band, more bands than bits, or a distance out of range.
+    pub fn partition(max_distance: u32, bands: u32) -> Result<Self, BuildError> {
+        check_distance(max_distance)?;
+        if !(1..=F::WIDTH).contains(&bands) {
+            return Err(BuildError::Parameter(format!(
+                "{} bits make no {bands} bands",
+                F::WIDTH
+            )));
+        }
+        let widths = band_widths(F::WIDTH, max_distance, bands);
+        let mut left = F::WIDTH;
+        let masks = widths.iter().map(|&width| {
+            left -= width;
+            (F::MAX >> (F::WIDTH - width)) << left
+        });
+        Self::from_masks(max_distance, masks.collect())
+    }
+
     /// The width cut into `bands` bands, each choice of `bands - max_distance` of them the prefix
     /// of a table: k errors touch at most k bands, so some choice has none.
     ///
@@ -52,6 +80,28 @@ impl<F: Fingerprint> TableDesign<F> {
         }
         Self::from_masks(max_distance, masks)
     }
+}
+
+/// Widths of bands that share out `distance` flips: bit after bit goes to the band with the most candidates,
+/// a share of probes / 2^bits of all fingerprints.
+fn band_widths(width: u32, distance: u32, bands: u32) -> Vec<u32> {
+    let flips = (distance + 1).saturating_sub(bands);
+    let flips: Vec<u32> = (0..bands)
+        .map(|band| flips / bands + u32::from(band < flips % bands))
+        .collect();
+    let mut widths = vec![1; bands as usize];
+    let share = |bits: u32, flips| pattern_count(bits, flips) as f64 / 2f64.powi(bits as i32);
+    for _ in bands..width {
+        let (mut largest, mut most) = (0, 0.0);
+        for band in 0..widths.len() {
+            let candidates = share(widths[band], flips[band]);
+            if candidates > most {
+                (largest, most) = (band, candidates);
+            }
+        }
+        widths[largest] += 1;
+    }
+    widths
 }
 
 pub(super) fn check_distance(max_distance: u32) -> Result<(), BuildError> {
@@ -123,9 +173,40 @@ mod tests {
     }
 
     #[test]
+    fn bands_with_more_flips_are_wider() {
+        assert_eq!(band_widths(64, 3, 1), [64]);
+        assert_eq!(band_widths(64, 3, 2), [32, 32]);
+        assert_eq!(band_widths(64, 3, 3), [24, 20, 20]);
+        assert_eq!(band_widths(64, 3, 4), [16; 4]);
+        assert_eq!(band_widths(128, 7, 4), [32; 4]);
+        for (width, distance, bands) in [(32, 12, 12), (32, 12, 5), (64, 7, 3), (128, 2, 100)] {
+            let widths = band_widths(width, distance, bands);
+            assert_eq!(widths.iter().sum::<u32>(), width);
+            assert!(widths.is_sorted_by(|a, b| a >= b), "{widths:?}");
+        }
+    }
+
+    #[test]
+    fn partitions_are_bands_from_the_top_down() {
+        let design = TableDesign::<u64>::partition(3, 3).unwrap();
+        let masks = [
+            0xffff_ff00_0000_0000,
+            0x0000_00ff_fff0_0000,
+            0x0000_0000_000f_ffff,
+        ];
+        assert_eq!(design.masks(), masks);
+        assert_eq!(
+            TableDesign::<u128>::partition(5, 1).unwrap().masks(),
+            [u128::MAX]
+        );
+    }
+
+    #[test]
     fn refuses_distances_and_bands_without_a_design() {
-        assert!(TableDesign::<u64>::choose_bands(8, 9).is_err());
+        assert!(TableDesign::<u64>::choose_bands(13, 14).is_err());
         assert!(TableDesign::<u64>::choose_bands(3, 3).is_err());
         assert!(TableDesign::<u32>::choose_bands(3, 33).is_err());
+        assert!(TableDesign::<u32>::partition(3, 0).is_err());
+        assert!(TableDesign::<u32>::partition(3, 33).is_err());
     }
 }

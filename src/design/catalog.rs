@@ -2,22 +2,24 @@
 
 use super::TableDesign;
 use super::bands::check_distance;
+use super::covering::COVERINGS;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 
-/// log2 of the fingerprints that a block of 1 KiB holds: a prefix that leaves fewer candidates
-/// than that saves nothing, because a probe decodes one block anyway.
-const BLOCK_FINGERPRINT_BITS: f64 = 7.5;
+/// Largest distance for which two levels of bands are offered; beyond it their coverage takes long to prove and
+/// flips need fewer tables.
+const MOST_TWO_LEVEL_DISTANCE: u32 = 6;
 
 impl<F: Fingerprint> TableDesign<F> {
     /// All designs that this version offers for a distance, by number of tables, one for each number.
     pub fn available(max_distance: u32) -> Vec<Self> {
+        let partitions = (1..=max_distance).map(|bands| Self::partition(max_distance, bands));
+        let mut designs: Vec<Self> = partitions.flatten().collect();
         let choices = max_distance + 1..=max_distance + 4;
-        let mut designs: Vec<Self> = choices
-            .flat_map(|bands| Self::choose_bands(max_distance, bands))
-            .collect();
-        designs.extend(Self::coverings(max_distance));
-        if max_distance > 0 {
+        designs.extend(choices.flat_map(|bands| Self::choose_bands(max_distance, bands)));
+        let coverings = COVERINGS.iter().filter(|c| c.max_distance == max_distance);
+        designs.extend(coverings.flat_map(Self::covering));
+        if (1..=MOST_TWO_LEVEL_DISTANCE).contains(&max_distance) {
             designs.extend(Self::two_level_bands(max_distance));
         }
         designs.sort_by_key(Self::table_count);
@@ -47,25 +49,6 @@ impl<F: Fingerprint> TableDesign<F> {
                 ))
             })
     }
-
-    /// The fewest tables with which a probe of an index of `fingerprint_count` fingerprints decodes about one
-    /// block; the longest prefix where none is long enough.
-    ///
-    /// # Errors
-    /// A distance above 7.
-    pub fn for_count(max_distance: u32, fingerprint_count: u64) -> Result<Self, BuildError> {
-        check_distance(max_distance)?;
-        let wanted = (fingerprint_count.max(1) as f64).log2() - BLOCK_FINGERPRINT_BITS;
-        let mut designs = Self::available(max_distance);
-        let enough = designs
-            .iter()
-            .position(|d| f64::from(d.min_prefix_bits()) >= wanted);
-        let longest = (0..designs.len()).max_by_key(|&i| designs[i].min_prefix_bits());
-        enough
-            .or(longest)
-            .map(|i| designs.swap_remove(i))
-            .ok_or_else(|| BuildError::Parameter("no design for these parameters".into()))
-    }
 }
 
 #[cfg(test)]
@@ -73,12 +56,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offers_coverings_and_the_papers_designs_for_64_bits() {
+    fn offers_partitions_coverings_and_the_papers_designs_for_64_bits() {
         let counts: Vec<(usize, u32)> = TableDesign::<u64>::available(3)
             .iter()
             .map(|d| (d.table_count(), d.min_prefix_bits()))
             .collect();
         let expected = [
+            (1, 64),
+            (2, 32),
+            (3, 20),
             (4, 16),
             (6, 21),
             (8, 24),
@@ -110,11 +96,24 @@ mod tests {
                 .unwrap()
                 .table_count()
         };
-        assert_eq!(tables(0), 4);
-        assert_eq!(tables(10_000_000), 4);
-        assert_eq!(tables(100_000_000), 6);
-        assert_eq!(tables(1_000_000_000), 8);
-        assert_eq!(tables(u64::MAX), 35);
+        assert_eq!(tables(0), 1);
+        assert_eq!(tables(1000), 1);
+        assert_eq!(tables(10_000_000), 2);
+        assert_eq!(tables(8_600_000_000), 2);
+    }
+
+    #[test]
+    fn every_distance_has_a_design_of_few_tables_for_every_width() {
+        for distance in 0..=12 {
+            let narrow = TableDesign::<u32>::for_count(distance, 1 << 24).unwrap();
+            let usual = TableDesign::<u64>::for_count(distance, 1 << 27).unwrap();
+            let wide = TableDesign::<u128>::for_count(distance, 1 << 27).unwrap();
+            assert!(narrow.table_count() <= 2);
+            assert!(usual.table_count() <= 4);
+            assert!(wide.table_count() <= 7);
+            assert_eq!(usual.max_distance(), distance);
+        }
+        assert!(TableDesign::<u64>::for_count(13, 1).is_err());
     }
 
     #[test]
@@ -123,7 +122,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            message.contains("there are 4, 6, 8, 10, 11, 14, 16, 20, 35"),
+            message.contains("there are 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35"),
             "{message}"
         );
     }

@@ -7,46 +7,85 @@
 
 use super::TableDesign;
 use super::bands::{all_positions, split};
+use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
 
-/// Two triangles of three groups each, a table an edge: of three errors one triangle has at most one, which
-/// leaves an edge free. Prefix of a third of the width.
-const TRIANGLES: [u16; 6] = [0x30, 0x28, 0x18, 0x06, 0x05, 0x03];
+/// A covering design over groups of bits, for any width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Covering {
+    /// The distance up to which probes need no flips, k.
+    pub max_distance: u32,
+    /// Number of groups; equal runs of bits as far as the width can be divided.
+    pub group_count: u32,
+    /// For each table the groups in its prefix, group 0 (the lowest bits of the fingerprint) being bit 0.
+    pub masks: &'static [u16],
+}
 
-/// Four of seven groups, for two errors: the complements of the lines of the Fano plane, of which one goes
-/// through any two points.
-const FANO: [u16; 7] = [0x78, 0x1b, 0x63, 0x2d, 0x55, 0x4e, 0x36];
+/// Six tables for k = 3 with a third of the width as prefix, 21 of 64 bits: two triangles of three groups, a
+/// table an edge. Of three errors one triangle has at most one, which leaves an edge free.
+pub const COVERING_6: Covering = Covering {
+    max_distance: 3,
+    group_count: 6,
+    masks: &[0x30, 0x28, 0x18, 0x06, 0x05, 0x03],
+};
 
-/// Three of eight groups.
-const EIGHT: [u16; 8] = [0xe0, 0x0b, 0x51, 0x98, 0x85, 0x2c, 0x46, 0x32];
+/// Seven tables for k = 2 with four of seven groups as prefix, 36 of 64 bits: the complements of the lines of
+/// the Fano plane, of which one goes through any two points.
+pub const COVERING_7: Covering = Covering {
+    max_distance: 2,
+    group_count: 7,
+    masks: &[0x78, 0x1b, 0x63, 0x2d, 0x55, 0x4e, 0x36],
+};
 
-/// The biplane 2-(11, 5, 2): two blocks meet in two groups, so that of the eleven some block avoids any three.
-const BIPLANE: [u16; 11] = [
-    0x7c0, 0x278, 0x456, 0x2a6, 0x60d, 0x165, 0x52a, 0x0cb, 0x313, 0x4b1, 0x19c,
-];
+/// Eight tables for k = 3 with three of eight groups as prefix, 24 of 64 bits: the complements of the blocks of
+/// an (8, 5, 3) covering. The groups of 64 bits are bytes.
+pub const COVERING_8: Covering = Covering {
+    max_distance: 3,
+    group_count: 8,
+    masks: &[0xe0, 0x0b, 0x51, 0x98, 0x85, 0x2c, 0x46, 0x32],
+};
 
-/// The Steiner system S(3, 4, 8): every three of eight groups lie in exactly one block of four, and the
-/// complement of a block is a block.
-const STEINER: [u16; 14] = [
-    0xf0, 0x55, 0x66, 0x3c, 0x99, 0xcc, 0xa5, 0x0f, 0x5a, 0xaa, 0x33, 0x69, 0x96, 0xc3,
-];
+/// Eleven tables for k = 3 with five of eleven groups as prefix, 28 of 64 bits: the blocks of the biplane
+/// 2-(11, 5, 2). Two blocks meet in two groups, so that of the eleven some block avoids any three.
+pub const COVERING_11: Covering = Covering {
+    max_distance: 3,
+    group_count: 11,
+    masks: &[
+        0x7c0, 0x278, 0x456, 0x2a6, 0x60d, 0x165, 0x52a, 0x0cb, 0x313, 0x4b1, 0x19c,
+    ],
+};
+
+/// Fourteen tables for k = 3 with half of the width as prefix: the Steiner system S(3, 4, 8). Every three of
+/// eight groups lie in exactly one block of four, and the complement of a block is a block. The groups of 64
+/// bits are bytes.
+pub const COVERING_14: Covering = Covering {
+    max_distance: 3,
+    group_count: 8,
+    masks: &[
+        0xf0, 0x55, 0x66, 0x3c, 0x99, 0xcc, 0xa5, 0x0f, 0x5a, 0xaa, 0x33, 0x69, 0x96, 0xc3,
+    ],
+};
+
+/// All of them.
+pub(super) const COVERINGS: [Covering; 5] =
+    [COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14];
 
 impl<F: Fingerprint> TableDesign<F> {
-    /// The covering designs for a distance, none for most.
-    pub(super) fn coverings(max_distance: u32) -> Vec<Self> {
-        let lists: &[(&[u16], usize)] = match max_distance {
-            2 => &[(&FANO, 7)],
-            3 => &[(&TRIANGLES, 6), (&EIGHT, 8), (&BIPLANE, 11), (&STEINER, 8)],
-            _ => &[],
-        };
-        lists
-            .iter()
-            .flat_map(|&(masks, groups)| {
-                let groups = balanced_groups::<F>(groups);
-                let masks = masks.iter().map(|&mask| widen(mask, &groups)).collect();
-                Self::from_masks(max_distance, masks)
-            })
-            .collect()
+    /// A covering design, the groups being runs of bits of this width.
+    ///
+    /// # Errors
+    /// A design of your own with more groups than bits, or that [`TableDesign::from_masks`] refuses.
+    pub fn covering(covering: &Covering) -> Result<Self, BuildError> {
+        if !(1..=F::WIDTH).contains(&covering.group_count) {
+            return Err(BuildError::Parameter(format!(
+                "{} bits make no {} groups",
+                F::WIDTH,
+                covering.group_count
+            )));
+        }
+        let groups = balanced_groups::<F>(covering.group_count as usize);
+        let masks = covering.masks.iter().map(|&mask| widen(mask, &groups));
+        Self::from_masks(covering.max_distance, masks.collect())
     }
 }
 

@@ -1,5 +1,8 @@
 //! The reordering of bits that brings the prefix of a table to the top (spec, section 5).
 
+use rayon::prelude::*;
+
+use crate::cpu::{Cpu, Work, dispatch};
 use crate::fingerprint::Fingerprint;
 
 /// A fingerprint in the bit order of one table. Comparing it with a plain fingerprint, or with
@@ -59,6 +62,47 @@ impl<F: Fingerprint> Permutation<F> {
         self.moves.iter().all(|m| m.rotation == 0)
     }
 
+    /// Brings fingerprints into the order of the table, on all threads of the current pool.
+    pub(crate) fn apply_all(&self, fingerprints: &[F]) -> Vec<F> {
+        let mut values = vec![F::ZERO; fingerprints.len()];
+        values
+            .par_chunks_mut(PART_LEN)
+            .zip(fingerprints.par_chunks(PART_LEN))
+            .for_each(|(values, fingerprints)| {
+                let permutation = self;
+                dispatch(ApplyAll {
+                    permutation,
+                    fingerprints,
+                    values,
+                });
+            });
+        values
+    }
+
+    /// [`Permutation::apply`] with the instructions of one processor.
+    #[inline(always)]
+    pub(crate) fn apply_with<C: Cpu>(&self, cpu: C, fingerprint: F) -> Permuted<F> {
+        if C::IS_PORTABLE {
+            return self.apply(fingerprint);
+        }
+        let low = extract(cpu, fingerprint, !self.mask);
+        let high = extract(cpu, fingerprint, self.mask);
+        let low_bits = F::WIDTH - self.prefix_bits();
+        // Two shifts: an empty prefix would be shifted by the whole width.
+        Permuted(((high << (low_bits / 2)) << (low_bits - low_bits / 2)) | low)
+    }
+
+    /// [`Permutation::invert`] with the instructions of one processor.
+    #[inline(always)]
+    pub(crate) fn invert_with<C: Cpu>(&self, cpu: C, value: Permuted<F>) -> F {
+        if C::IS_PORTABLE {
+            return self.invert(value);
+        }
+        let low_bits = F::WIDTH - self.prefix_bits();
+        let high = (value.0 >> (low_bits / 2)) >> (low_bits - low_bits / 2);
+        deposit(cpu, high, self.mask) | deposit(cpu, value.0, !self.mask)
+    }
+
     /// Brings a fingerprint into the order of the table.
     #[inline]
     pub fn apply(&self, fingerprint: F) -> Permuted<F> {
@@ -87,6 +131,58 @@ impl<F: Fingerprint> Permutation<F> {
     }
 }
 
+/// Fingerprints that one task permutes.
+const PART_LEN: usize = 1 << 16;
+
+struct ApplyAll<'a, F> {
+    permutation: &'a Permutation<F>,
+    fingerprints: &'a [F],
+    values: &'a mut [F],
+}
+
+impl<F: Fingerprint> Work for ApplyAll<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) {
+        for (value, &fingerprint) in self.values.iter_mut().zip(self.fingerprints) {
+            *value = self.permutation.apply_with(cpu, fingerprint).0;
+        }
+    }
+}
+
+/// Both halves of a value of any width.
+#[inline(always)]
+fn halves<F: Fingerprint>(value: F) -> (u64, u64) {
+    let value = value.to_u128();
+    (value as u64, (value >> 64) as u64)
+}
+
+/// The bits of `value` that are set in `mask`, gathered at the bottom.
+#[inline(always)]
+fn extract<F: Fingerprint, C: Cpu>(cpu: C, value: F, mask: F) -> F {
+    let ((low, high), (low_mask, high_mask)) = (halves(value), halves(mask));
+    let low = u128::from(cpu.extract(low, low_mask));
+    if F::WIDTH <= 64 {
+        return F::from_u128(low);
+    }
+    let high = u128::from(cpu.extract(high, high_mask));
+    F::from_u128(high << low_mask.count_ones() | low)
+}
+
+/// The low bits of `value` scattered to the bits set in `mask`.
+#[inline(always)]
+fn deposit<F: Fingerprint, C: Cpu>(cpu: C, value: F, mask: F) -> F {
+    let (low_mask, high_mask) = halves(mask);
+    let low = u128::from(cpu.deposit(halves(value).0, low_mask));
+    if F::WIDTH <= 64 {
+        return F::from_u128(low);
+    }
+    let rest = (value.to_u128() >> low_mask.count_ones()) as u64;
+    let high = u128::from(cpu.deposit(rest, high_mask));
+    F::from_u128(high << 64 | low)
+}
+
 /// For each bit of the permuted value, from bit 0 up, the fingerprint bit that it holds.
 fn target_order<F: Fingerprint>(mask: F) -> Vec<u32> {
     let in_mask = |bit: &u32| (mask >> *bit) & F::from_u128(1) != F::ZERO;
@@ -98,6 +194,7 @@ fn target_order<F: Fingerprint>(mask: F) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn moves_the_masked_bits_to_the_top() {
@@ -105,6 +202,46 @@ mod tests {
         assert_eq!(permutation.apply(0x1122_3344), Permuted(0x3311_2244));
         assert_eq!(permutation.invert(Permuted(0x3311_2244)), 0x1122_3344);
         assert_eq!(permutation.prefix_bits(), 8);
+    }
+
+    struct Both<'a, F>(&'a Permutation<F>, F);
+
+    impl<F: Fingerprint> Work for Both<'_, F> {
+        type Output = (Permuted<F>, F);
+
+        #[inline(always)]
+        fn run<C: Cpu>(self, cpu: C) -> Self::Output {
+            let value = self.0.apply_with(cpu, self.1);
+            (value, self.0.invert_with(cpu, value))
+        }
+    }
+
+    fn special_instructions_agree<F: Fingerprint>(mask: F, fingerprint: F) {
+        let permutation = Permutation::new(mask);
+        let value = permutation.apply(fingerprint);
+        assert_eq!(
+            dispatch(Both(&permutation, fingerprint)),
+            (value, fingerprint)
+        );
+        assert_eq!(permutation.apply_all(&[fingerprint; 3]), [value.0; 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_way_of_permuting_agrees(mask in any::<u128>(), fingerprint in any::<u128>()) {
+            special_instructions_agree(mask as u32, fingerprint as u32);
+            special_instructions_agree(mask as u64, fingerprint as u64);
+            special_instructions_agree(mask, fingerprint);
+        }
+    }
+
+    #[test]
+    fn empty_and_full_masks_permute_nothing() {
+        for mask in [0, u128::MAX, u128::MAX << 64, u128::MAX >> 64] {
+            special_instructions_agree(mask as u32, 0x0123_4567);
+            special_instructions_agree(mask as u64, 0x0123_4567_89ab_cdef);
+            special_instructions_agree(mask, 0x0123_4567_89ab_cdef << 60);
+        }
     }
 
     #[test]

@@ -82,14 +82,13 @@ pub(crate) struct ExpectedSection {
 }
 
 /// The sections of a file in order, the optional pipeline left out. `None` if a length passes 2^64.
-pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec<ExpectedSection>> {
+pub(crate) fn expected_sections(directory: &Directory) -> Option<Vec<ExpectedSection>> {
     let mut sections = Vec::new();
     let mut add = |kind, table, len| sections.push(ExpectedSection { kind, table, len });
     for (t, table) in directory.tables.iter().enumerate() {
         let blocks = table.block_count.checked_mul(directory.block_size.into())?;
-        let keys = table.block_count.checked_mul(u64::from(width / 8))?;
         add(Kind::Blocks, t, Some(blocks));
-        add(Kind::Keys, t, Some(keys));
+        add(Kind::Keys, t, None);
     }
     if directory.id_kind == IdKind::None {
         return Some(sections);

@@ -15,6 +15,32 @@ pub enum AnyIndex<D = Storage> {
     W128(Index<u128, D>),
 }
 
+impl AnyIndex<Storage> {
+    /// Opens an index file of any width by mapping it, as [`Index::open`] does.
+    ///
+    /// # Errors
+    /// As for [`Index::open`].
+    #[cfg(feature = "mmap")]
+    pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        let index = AnyIndex::from_bytes(Storage::map(path)?)?;
+        let storage = match &index {
+            AnyIndex::W32(index) => index.storage(),
+            AnyIndex::W64(index) => index.storage(),
+            AnyIndex::W128(index) => index.storage(),
+        };
+        storage.expect_random_access();
+        Ok(index)
+    }
+
+    /// Opens an index file of any width by reading it into memory.
+    ///
+    /// # Errors
+    /// As for [`Index::open_in_memory`].
+    pub fn open_in_memory(path: impl AsRef<std::path::Path>) -> Result<Self> {
+        AnyIndex::from_bytes(Storage::read(path)?)
+    }
+}
+
 impl<D: AsRef<[u8]>> AnyIndex<D> {
     /// Opens the index that `data` holds, whatever its width.
     ///

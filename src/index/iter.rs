@@ -1,21 +1,26 @@
 //! Reading a table from its first value to its last.
 
+use super::ids::Rank;
+use super::table::{BLOCKS_READ_TOGETHER, ValuePlace};
 use super::{Id, Index};
 use crate::design::Permuted;
-use crate::error::Result;
+use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
 /// The fingerprints of a table in its order; made by [`Index::fingerprints`].
 ///
-/// Memory: one decoded block.
+/// Memory: a few decoded blocks.
 #[derive(Debug)]
 pub struct Fingerprints<'a, F, D> {
     index: &'a Index<F, D>,
     table: usize,
     next_block: usize,
+    /// The block that `values` starts with.
+    first_block: usize,
     values: Vec<Permuted<F>>,
     /// Number in `values` of the value to give next.
     next_value: usize,
+    plain: bool,
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
@@ -24,9 +29,36 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
             index,
             table,
             next_block: 0,
+            first_block: 0,
             values: Vec::new(),
             next_value: 0,
+            plain: false,
         }
+    }
+
+    /// Decodes value after value instead of several blocks in step: what tests and benchmarks compare with.
+    #[doc(hidden)]
+    pub fn decode_plainly(mut self) -> Self {
+        self.plain = true;
+        self
+    }
+
+    /// The permuted values that come next, as many as are decoded together: what is left of the last such chunk, or a new
+    /// one. The quickest way to read a table, about 3 ns a value.
+    ///
+    /// # Errors
+    /// As for [`Fingerprints::next_permuted`].
+    pub fn next_chunk(&mut self) -> Option<Result<&[Permuted<F>]>> {
+        if self.next_value == self.values.len() {
+            match self.read_on() {
+                None => return None,
+                Some(Err(error)) => return Some(Err(error.into())),
+                Some(Ok(())) => {}
+            }
+        }
+        let chunk = &self.values[self.next_value..];
+        self.next_value = self.values.len();
+        Some(Ok(chunk))
     }
 
     /// The next permuted value; see [`Iterator::next`] for the fingerprint itself.
@@ -34,23 +66,44 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
     /// # Errors
     /// A damaged block, once; the iteration goes on with the block behind it.
     pub fn next_permuted(&mut self) -> Option<Result<Permuted<F>>> {
-        let table = &self.index.tables[self.table];
         while self.next_value == self.values.len() {
-            if self.next_block == table.block_count() {
-                return None;
-            }
-            self.values.clear();
-            self.next_value = 0;
-            let block = self.next_block;
-            self.next_block += 1;
-            if let Err(error) = table.read_block(self.index.bytes(), block, &mut self.values) {
-                self.values.clear();
+            if let Err(error) = self.read_on()? {
                 return Some(Err(error.into()));
             }
         }
         let value = self.values[self.next_value];
         self.next_value += 1;
         Some(Ok(value))
+    }
+
+    /// Reads the next blocks, up to the first bad one; fails, and steps over it, if that comes first. `None` at the end
+    /// of the table.
+    fn read_on(&mut self) -> Option<Result<(), FormatError>> {
+        let table = &self.index.tables[self.table];
+        let file = self.index.bytes();
+        self.values.clear();
+        self.next_value = 0;
+        if self.next_block == table.block_count() {
+            return None;
+        }
+        self.first_block = self.next_block;
+        self.next_block += 1;
+        table.read_ahead(file, self.first_block);
+        if let Err(error) = table.block(file, self.first_block) {
+            return Some(Err(error));
+        }
+        let end = table
+            .block_count()
+            .min(self.first_block + BLOCKS_READ_TOGETHER);
+        while self.next_block < end && table.block(file, self.next_block).is_ok() {
+            self.next_block += 1;
+        }
+        let numbers = self.first_block..self.next_block;
+        Some(if self.plain {
+            table.read_blocks_plainly(file, numbers, &mut self.values)
+        } else {
+            table.read_blocks(file, numbers, &mut self.values)
+        })
     }
 
     /// The fingerprint that a permuted value of this table stands for.
@@ -61,20 +114,21 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
     /// Calls `visit` with each id of the fingerprint given last. For table 0 this needs no look-up.
     ///
     /// # Errors
-    /// A damaged block or page.
+    /// A damaged block or page, or a fingerprint that table 0 lacks.
     pub fn for_each_id(&self, visit: impl FnMut(Id<'_>)) -> Result<()> {
         let (Some(ids), Some(last)) = (&self.index.ids, self.next_value.checked_sub(1)) else {
             return Ok(());
         };
         if self.table == 0 {
-            let place = super::table::ValuePlace {
-                block: self.next_block - 1,
-                index: last,
-            };
-            return Ok(ids.for_each(self.index.bytes(), ids.rank(place), visit)?);
+            let first = ids.rank(ValuePlace {
+                block: self.first_block,
+                index: 0,
+            });
+            let rank = Rank(first.0 + last as u64);
+            return Ok(ids.for_each(self.index.bytes(), rank, visit)?);
         }
         self.index
-            .for_each_id(self.invert(self.values[last]), visit)
+            .for_each_id_of_member(self.invert(self.values[last]), visit)
     }
 }
 

@@ -1,28 +1,36 @@
 //! The reader: open and validate a file, search it, read its ids.
 
+mod answer;
 mod any;
 mod checked;
+mod flips;
 mod ids;
 mod iter;
+mod keys;
 mod open;
 mod paged;
+mod plans;
+mod probe;
 mod query;
 mod storage;
 mod table;
 mod verify;
 
+pub use answer::{Match, QueryStats};
 pub use any::AnyIndex;
 pub use ids::Id;
 pub use iter::Fingerprints;
-pub use query::{Match, QueryStats, Searcher};
+pub use query::{Searcher, Strategy};
 pub use storage::Storage;
 pub use verify::{VerifyReport, VerifyStage};
 
-use crate::error::{BuildError, Error, Result};
+use crate::design::{ProbePlan, plan_probes};
+use crate::error::{BuildError, Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
 use crate::summary::Summary;
 use ids::Ids;
+use plans::Plans;
 use table::Table;
 
 /// An index over bytes that lie in memory or are mapped into it.
@@ -41,6 +49,7 @@ pub struct Index<F, D> {
     tables: Vec<Table<F>>,
     ids: Option<Ids>,
     pipeline: Option<String>,
+    plans: Plans,
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
@@ -58,10 +67,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             tables: parts.tables,
             ids: parts.ids,
             pipeline: parts.pipeline,
+            plans: Plans::new(F::WIDTH),
         })
     }
 
-    /// The largest distance that the tables answer completely, k.
+    /// The distance that the tables were chosen for, k. Queries may ask for any.
     pub fn max_distance(&self) -> u32 {
         self.directory.max_distance
     }
@@ -111,6 +121,21 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Summary::of(&self.directory, self.bytes().len() as u64)
     }
 
+    /// How queries within a distance are answered: which tables are probed with how many flips, or a scan. Worked
+    /// out when a distance is first asked for, then kept.
+    pub fn plan(&self, distance: u32) -> &ProbePlan {
+        self.plans.get(distance.min(F::WIDTH), || {
+            let masks: Vec<F> = self.tables.iter().map(|t| t.permutation.mask()).collect();
+            let costs = self.directory.costs(self.bytes().len() as u64);
+            plan_probes(
+                &masks,
+                distance.min(F::WIDTH),
+                self.fingerprint_count(),
+                &costs,
+            )
+        })
+    }
+
     /// A searcher of this index; make one for each thread.
     pub fn searcher(&self) -> Searcher<'_, F, D> {
         Searcher::new(self)
@@ -143,6 +168,22 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         match self.tables[0].locate(self.bytes(), fingerprint)? {
             Some(place) => Ok(ids.for_each(self.bytes(), ids.rank(place), visit)?),
             None => Ok(()),
+        }
+    }
+
+    /// [`Index::for_each_id`] of a fingerprint that a query or a table of this index has given: one that table 0 lacks
+    /// is a fault of the file.
+    ///
+    /// # Errors
+    /// A damaged block or page, or a table that holds other fingerprints than table 0.
+    pub fn for_each_id_of_member(&self, member: F, visit: impl FnMut(Id<'_>)) -> Result<()> {
+        let Some(ids) = &self.ids else { return Ok(()) };
+        match self.tables[0].locate(self.bytes(), member)? {
+            Some(place) => Ok(ids.for_each(self.bytes(), ids.rank(place), visit)?),
+            None => {
+                let message = format!("table 0 lacks {member:x}, which another table holds");
+                Err(FormatError::damaged(36, message).into())
+            }
         }
     }
 

@@ -2,20 +2,27 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::checked::CheckedSet;
 use super::ids::{IdValues, Ids};
+use super::keys::Keys;
 use super::paged::Paged;
 use super::table::Table;
 use crate::codec::bits::bit_length;
 use crate::codec::block::MAX_BLOCK_VALUES;
 use crate::codec::huffman::Code;
-use crate::design::{Coverage, Permutation, Permuted, coverage_of};
+use crate::codec::{Codec, TableCode, keys};
+use crate::design::Permutation;
 use crate::error::{BuildError, Error, FormatError};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     Directory, Footer, HEADER_LEN, Header, IdKind, Kind, MAX_PIPELINE_LEN, SECTION_ALIGNMENT,
-    SectionRecord, align, expected_sections, payload_len,
+    SectionRecord, TableRecord, align, expected_sections, payload_len,
 };
+
+/// Blocks of all tables below which opening is not worth a second thread.
+const SMALL_FILE_BLOCKS: u64 = 1 << 16;
 
 /// A validated file, taken apart.
 pub(super) struct Parts<F> {
@@ -44,7 +51,7 @@ pub(super) fn parse<F: Fingerprint>(file: &[u8]) -> Result<Parts<F>, Error> {
     let masks = check_masks::<F>(&directory)?;
     let codes = check_codes(&directory)?;
     check_block_counts(&directory)?;
-    let sections = Sections::check(&directory, footer.directory_offset, F::WIDTH)?;
+    let sections = Sections::check(&directory, footer.directory_offset)?;
     sections.check_checksums(file)?;
     let block_counts = sections.block_counts(file);
     let tables = tables(file, &directory, &sections, masks, codes, &block_counts)?;
@@ -71,38 +78,37 @@ fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory,
     )
 }
 
-/// V10, V11 and V12.
+/// V10 and V11.
 fn check_masks<F: Fingerprint>(directory: &Directory) -> Result<Vec<F>, FormatError> {
     let mut masks = Vec::with_capacity(directory.tables.len());
     for (t, table) in directory.tables.iter().enumerate() {
         let mask = F::from_u128(table.prefix_mask);
-        let leading = t > 0 || Permutation::new(mask).is_identity();
-        if mask.to_u128() != table.prefix_mask || !leading {
-            let message = format!("prefix mask {:#x} cannot be", table.prefix_mask);
+        if mask.to_u128() != table.prefix_mask {
+            let message = format!("a prefix mask of more than {} bits", F::WIDTH);
             return Err(FormatError::damaged(10, message).in_table(t));
         }
         masks.push(mask);
     }
-    match coverage_of(&masks, directory.max_distance) {
-        Coverage::Complete => Ok(masks),
-        Coverage::Misses(bits) => Err(FormatError::damaged(
-            11,
-            format!("the tables miss pairs that differ in the bits {bits:#x}"),
-        )),
-        Coverage::TooComplex => Err(FormatError::unsupported(
-            12,
-            "the prefix masks are too irregular to establish what they cover",
-        )),
+    if !Permutation::new(masks[0]).is_identity() {
+        let message = format!("the prefix mask {:#x} is not of leading bits", masks[0]);
+        return Err(FormatError::damaged(11, message).in_table(0));
     }
+    Ok(masks)
 }
 
-/// V13.
-fn check_codes(directory: &Directory) -> Result<Vec<Code>, FormatError> {
+/// V12 and V13.
+fn check_codes(directory: &Directory) -> Result<Vec<TableCode>, FormatError> {
+    for (t, table) in directory.tables.iter().enumerate() {
+        if table.codec == Codec::EliasFano && table.code_lengths.iter().any(|&len| len != 0) {
+            let message = "a table without a Huffman code has code lengths";
+            return Err(FormatError::damaged(12, message).in_table(t));
+        }
+    }
     let tables = directory.tables.iter().enumerate();
     tables
-        .map(|(t, table)| {
-            Code::from_lengths(&table.code_lengths)
-                .map_err(|_| FormatError::damaged(13, "the code lengths are no code").in_table(t))
+        .map(|(t, table)| match Code::from_lengths(&table.code_lengths) {
+            Ok(code) => Ok(TableCode::new(table.codec, code)),
+            Err(_) => Err(FormatError::damaged(13, "the code lengths are no code").in_table(t)),
         })
         .collect()
 }
@@ -127,13 +133,9 @@ struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     /// V15.
-    fn check(
-        directory: &'a Directory,
-        directory_offset: u64,
-        width: u32,
-    ) -> Result<Self, FormatError> {
+    fn check(directory: &'a Directory, directory_offset: u64) -> Result<Self, FormatError> {
         let v15 = |message: String| FormatError::damaged(15, message);
-        let expected = expected_sections(directory, width)
+        let expected = expected_sections(directory)
             .ok_or_else(|| v15("the sections pass 2^64 bytes".into()))?;
         let records = &directory.sections[..];
         let pipeline = records.get(expected.len()).map(|record| record.kind);
@@ -240,43 +242,48 @@ fn tables<F: Fingerprint>(
     directory: &Directory,
     sections: &Sections<'_>,
     masks: Vec<F>,
-    codes: Vec<Code>,
+    codes: Vec<TableCode>,
     block_counts: &Option<Vec<u16>>,
 ) -> Result<Vec<Table<F>>, FormatError> {
-    let mut tables = Vec::with_capacity(masks.len());
-    for (number, (mask, code)) in masks.into_iter().zip(codes).enumerate() {
+    let read = |(number, (mask, code))| {
         let missing = || FormatError::damaged(15, "a section is missing").in_table(number);
         let blocks = sections.find(Kind::Blocks, number).ok_or_else(missing)?;
         let keys = sections.find(Kind::Keys, number).ok_or_else(missing)?;
-        tables.push(Table {
+        Ok(Table {
             number,
             permutation: Permutation::new(mask),
             code,
-            keys: read_keys(slice(file, keys), number)?,
+            keys: read_keys(slice(file, keys), &directory.tables[number], number)?,
             blocks: range(blocks),
             block_size: directory.block_size as usize,
-            block_counts: if number == 0 {
-                block_counts.clone()
-            } else {
-                None
-            },
+            block_counts: block_counts.as_ref().filter(|_| number == 0).cloned(),
             checked: CheckedSet::new(directory.tables[number].block_count as usize),
-        });
-    }
-    Ok(tables)
+        })
+    };
+    let block_count = directory.tables.iter().map(|t| t.block_count);
+    let numbered: Vec<_> = masks.into_iter().zip(codes).enumerate().collect();
+    let tables: Vec<Result<Table<F>, FormatError>> = if block_count.sum::<u64>() < SMALL_FILE_BLOCKS
+    {
+        numbered.into_iter().map(read).collect()
+    } else {
+        numbered.into_par_iter().map(read).collect()
+    };
+    // In order, so that of several faults always the same one is told.
+    tables.into_iter().collect()
 }
 
 /// V17.
-fn read_keys<F: Fingerprint>(bytes: &[u8], table: usize) -> Result<Vec<Permuted<F>>, FormatError> {
-    let keys: Vec<Permuted<F>> = bytes
-        .chunks_exact(F::BYTES)
-        .filter_map(|key| F::from_le_slice(key).map(Permuted))
-        .collect();
-    match keys.windows(2).position(|pair| pair[0] >= pair[1]) {
-        None => Ok(keys),
-        Some(at) => Err(FormatError::damaged(17, "the keys do not ascend")
-            .in_table(table)
-            .in_block(at + 1)),
+fn read_keys<F: Fingerprint>(
+    bytes: &[u8],
+    record: &TableRecord,
+    table: usize,
+) -> Result<Keys<F>, FormatError> {
+    match keys::decode(bytes, record.block_count, Keys::room_for) {
+        Ok(keys) => Ok(Keys::new(keys)),
+        Err(fault) => {
+            let message = format!("the keys {fault}");
+            Err(FormatError::damaged(17, message).in_table(table))
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::checked::CheckedSet;
 use crate::codec::bits::read_value;
 use crate::error::FormatError;
 use crate::format::{PAGE_LEN, page_count, payload_len};
+use crate::memory::will_need;
 
 /// The place of a paged section in the file, and which of its pages have been checked.
 #[derive(Debug)]
@@ -86,6 +87,13 @@ impl Paged {
         }
         self.checked.insert(page);
         Ok(())
+    }
+
+    /// Asks for some pages from `page` on, for those who read the section in order.
+    pub(super) fn read_ahead(&self, file: &[u8], page: usize, count: usize) {
+        let start = self.payload.start + page * PAGE_LEN;
+        let end = self.payload.end.min(start + count * PAGE_LEN);
+        will_need(file.get(start..end).unwrap_or_default());
     }
 
     /// An error of this section.

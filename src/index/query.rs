@@ -1,42 +1,31 @@
-//! Searching: probe each table, decode the blocks that can hold the prefix, compare (spec, section 8).
-
-use std::ops::ControlFlow;
+//! Searching: plan the probes of a query, carry them out together, merge what they find (spec, section 8).
 
 use super::Index;
-use crate::design::Permuted;
-use crate::error::Result;
+use super::answer::{Match, QueryStats};
+use super::flips::Ranges;
+use super::probe::{BATCH_LEN, Probe, Scan, Scratch, Target};
+use crate::cpu::{Cpu, Work, dispatch};
+use crate::design::TableProbes;
+use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
-/// A fingerprint within the distance of a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Match<F> {
-    /// Number of bits in which it differs from the query.
-    pub distance: u32,
-    /// The fingerprint found.
-    pub fingerprint: F,
-}
+/// Queries that are under way together.
+const QUERIES_UNDER_WAY: usize = 64;
 
-/// What queries cost.
+/// How a searcher finds what is near: every strategy gives the same answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct QueryStats {
-    /// Look-ups, one a table; a scan of table 0 counts as one.
-    pub probes: u64,
-    /// Blocks decoded.
-    pub blocks: u64,
-    /// Fingerprints that shared a prefix with the query and were compared.
-    pub candidates: u64,
+pub enum Strategy {
+    /// Probes or a scan, whichever the plan holds to be cheaper.
+    #[default]
+    Auto,
+    /// Probes, even where a scan would be cheaper.
+    Probe,
+    /// A scan of table 0.
+    Scan,
 }
 
-impl std::ops::AddAssign for QueryStats {
-    fn add_assign(&mut self, other: Self) {
-        self.probes += other.probes;
-        self.blocks += other.blocks;
-        self.candidates += other.candidates;
-    }
-}
-
-/// Answers queries one after the other and keeps its memory between them: once its list of matches
-/// has grown to the largest answer, a query allocates nothing.
+/// Answers queries and keeps its memory between them: once its lists have grown to the largest answer, a query
+/// allocates nothing.
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder};
@@ -47,56 +36,88 @@ impl std::ops::AddAssign for QueryStats {
 /// let index = Index::<u64, _>::from_bytes(file)?;
 /// let mut searcher = index.searcher();
 /// assert_eq!(searcher.query(43, 3)?.len(), 2); // 42 at distance 1, 7 at distance 3
-/// assert_eq!(searcher.stats().probes, 4); // one a table
+/// assert_eq!(searcher.stats().candidates, 3); // so few are compared one by one
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Searcher<'a, F, D> {
     index: &'a Index<F, D>,
+    strategy: Strategy,
+    cold: bool,
+    scratch: Scratch<'a, F>,
     matches: Vec<Match<F>>,
-    stats: QueryStats,
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> Searcher<'a, F, D> {
     pub(super) fn new(index: &'a Index<F, D>) -> Self {
         Searcher {
             index,
+            strategy: Strategy::Auto,
+            cold: false,
+            scratch: Scratch::default(),
             matches: Vec::new(),
-            stats: QueryStats::default(),
         }
+    }
+
+    /// Sets how the following queries are answered.
+    pub fn set_strategy(&mut self, strategy: Strategy) {
+        self.strategy = strategy;
+    }
+
+    /// Says whether the file is larger than the memory that it may take: blocks that were used before may then have left
+    /// memory, and the system is asked for all blocks of a query before the first is read, so that a query waits about
+    /// as long as for one of them. Costs about a microsecond a block where they are in memory after all. Default
+    /// `false`: only blocks that are used for the first time are asked for.
+    pub fn expect_cold_blocks(&mut self, cold: bool) {
+        self.cold = cold;
     }
 
     /// All fingerprints within `distance` of `fingerprint`, each once, by distance, then by value.
     ///
-    /// Up to [`Index::max_distance`] each table is probed once; beyond it table 0 is scanned, which
-    /// is as exact and as slow as a linear scan.
+    /// Any distance is answered exactly, by the probes of [`Index::plan`]; the more it exceeds
+    /// [`Index::max_distance`], the more probes that takes, up to a scan of table 0.
     ///
     /// # Errors
     /// A damaged block among those that had to be read; then there is no answer.
     pub fn query(&mut self, fingerprint: F, distance: u32) -> Result<&[Match<F>]> {
-        let result = self.collect(fingerprint, distance);
-        if result.is_err() {
-            self.matches.clear();
-        }
-        result?;
-        self.matches.sort_unstable();
-        self.matches.dedup();
+        self.matches.clear();
+        self.collect(&[fingerprint], distance)?;
+        let found = self.scratch.found.iter().map(|f| f.found);
+        self.matches.extend(found);
         Ok(&self.matches)
     }
 
-    fn collect(&mut self, fingerprint: F, distance: u32) -> Result<()> {
+    /// Answers many queries, several under way at a time, and calls `visit` with the number of each in
+    /// `fingerprints`, in order, and its answer as from [`Searcher::query`].
+    ///
+    /// # Errors
+    /// A damaged block among those that had to be read: `visit` has then seen the answers to some of the queries
+    /// before, and sees no more.
+    pub fn query_many(
+        &mut self,
+        fingerprints: &[F],
+        distance: u32,
+        mut visit: impl FnMut(usize, &[Match<F>]),
+    ) -> Result<()> {
         self.matches.clear();
-        self.stats = QueryStats::default();
-        let whole = (Permuted(F::ZERO), Permuted(F::MAX));
-        if distance > self.index.max_distance() {
-            self.probe(0, fingerprint, distance, whole)?;
-        } else {
-            for table in 0..self.index.tables.len() {
-                let permutation = &self.index.tables[table].permutation;
-                let range = permutation.prefix_range(permutation.apply(fingerprint));
-                self.probe(table, fingerprint, distance, range)?;
+        let mut stats = QueryStats::default();
+        for (i, group) in fingerprints.chunks(QUERIES_UNDER_WAY).enumerate() {
+            let collected = self.collect(group, distance);
+            if collected.is_err() {
+                self.matches.clear();
+            }
+            collected?;
+            stats += self.scratch.stats;
+            let mut rest = &self.scratch.found[..];
+            for owner in 0..group.len() {
+                let end = rest.partition_point(|f| f.owner as usize <= owner);
+                self.matches.clear();
+                self.matches.extend(rest[..end].iter().map(|f| f.found));
+                visit(i * QUERIES_UNDER_WAY + owner, &self.matches);
+                rest = &rest[end..];
             }
         }
+        self.scratch.stats = stats;
         Ok(())
     }
 
@@ -105,38 +126,127 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Searcher<'a, F, D> {
         &self.matches
     }
 
-    /// What the last query cost.
+    /// What the last query cost, or the last list of queries.
     pub fn stats(&self) -> QueryStats {
-        self.stats
+        self.scratch.stats
     }
 
-    /// Compares all values of a table within a range; a permutation keeps distances.
-    fn probe(
-        &mut self,
-        table: usize,
-        fingerprint: F,
-        distance: u32,
-        range: (Permuted<F>, Permuted<F>),
-    ) -> Result<()> {
-        let table = &self.index.tables[table];
-        let query = table.permutation.apply(fingerprint);
-        let (matches, mut candidates) = (&mut self.matches, 0);
-        let blocks = table.for_each_in(self.index.bytes(), range, |value, _| {
-            candidates += 1;
-            let found = value.0.distance(query.0);
-            if found <= distance {
-                matches.push(Match {
-                    distance: found,
-                    fingerprint: table.permutation.invert(value),
-                });
-            }
-            ControlFlow::Continue(())
-        })?;
-        self.stats += QueryStats {
-            probes: 1,
-            blocks: blocks as u64,
-            candidates,
+    /// Finds the matches of some queries, in order and each once.
+    fn collect(&mut self, fingerprints: &[F], distance: u32) -> Result<(), FormatError> {
+        let index = self.index;
+        self.scratch.start();
+        let plan = index.plan(distance);
+        let probes = match self.strategy {
+            Strategy::Auto => plan.best(),
+            Strategy::Probe => Some(plan.probes()),
+            Strategy::Scan => None,
         };
+        let target = Target {
+            tables: &index.tables,
+            file: index.bytes(),
+            distance,
+            cold: self.cold,
+        };
+        let scratch = &mut self.scratch;
+        match probes {
+            Some(plan) => dispatch(ProbeAll {
+                target,
+                plan,
+                fingerprints,
+                scratch,
+            })?,
+            None => {
+                for (owner, &query) in fingerprints.iter().enumerate() {
+                    dispatch(Scan {
+                        target,
+                        query,
+                        owner: owner as u32,
+                        scratch,
+                    })?;
+                }
+            }
+        }
+        self.scratch.merge();
         Ok(())
+    }
+}
+
+impl<F: Fingerprint> Scratch<'_, F> {
+    /// Forgets the queries before.
+    fn start(&mut self) {
+        self.probes.clear();
+        self.found.clear();
+        self.stats = QueryStats::default();
+    }
+
+    /// Orders what was found and keeps one of what was found several times.
+    fn merge(&mut self) {
+        self.found.sort_unstable();
+        self.found.dedup();
+    }
+}
+
+/// All probes of a plan for some queries.
+struct ProbeAll<'a, 'b, F> {
+    target: Target<'a, F>,
+    plan: &'a [TableProbes],
+    fingerprints: &'b [F],
+    scratch: &'b mut Scratch<'a, F>,
+}
+
+impl<F: Fingerprint> Work for ProbeAll<'_, '_, F> {
+    type Output = Result<(), FormatError>;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
+        for (owner, &fingerprint) in self.fingerprints.iter().enumerate() {
+            for probes in self.plan {
+                let table = &self.target.tables[probes.table];
+                let query = table.permutation.apply_with(cpu, fingerprint).0;
+                let mut ranges = Ranges::new(query, probes);
+                while let Some((low, high)) = ranges.next_range() {
+                    if self.scratch.probes.len() == BATCH_LEN {
+                        self.target.run(cpu, self.scratch)?;
+                    }
+                    self.scratch.probes.push(Probe {
+                        query,
+                        low,
+                        high,
+                        table,
+                        owner: owner as u32,
+                    });
+                }
+            }
+        }
+        self.target.run(cpu, self.scratch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::probe::Found;
+    use super::*;
+
+    #[test]
+    fn merging_keeps_each_match_of_each_query_once() {
+        let found = |owner, distance, fingerprint: u32| Found {
+            owner,
+            found: Match {
+                distance,
+                fingerprint,
+            },
+        };
+        let mut scratch = Scratch::default();
+        scratch.found = vec![
+            found(1, 2, 9),
+            found(0, 2, 9),
+            found(0, 1, 8),
+            found(0, 2, 9),
+        ];
+        scratch.merge();
+        assert_eq!(
+            scratch.found,
+            [found(0, 1, 8), found(0, 2, 9), found(1, 2, 9)]
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::Index;
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::memory::{huge_vec, try_huge_vec};
 
 /// The bytes of an index file.
 #[derive(Debug)]
@@ -52,17 +53,41 @@ impl Storage {
         Ok(Storage(Bytes::Mapped(map)))
     }
 
-    /// Reads a file into memory.
+    /// Reads a file into memory, into huge pages where the system has them: random access is then a little quicker than
+    /// in a mapping.
     ///
     /// # Errors
     /// The file cannot be opened, is not a regular file, or cannot be read; the message names it.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let mut bytes = Vec::new();
-        open_regular(path)?
-            .read_to_end(&mut bytes)
-            .map_err(|e| named(path, e))?;
+        let mut file = open_regular(path)?;
+        let len = file.metadata().map_err(|e| named(path, e))?.len();
+        // The length is the file's word: more than there is memory is an error and not the end of the process.
+        let too_large = || named(path, io::ErrorKind::OutOfMemory.into());
+        let len = usize::try_from(len).map_err(|_| too_large())?;
+        let mut bytes = try_huge_vec(len).map_err(|_| too_large())?;
+        file.read_to_end(&mut bytes).map_err(|e| named(path, e))?;
         Ok(Storage(Bytes::Memory(bytes)))
+    }
+
+    /// Copies bytes into memory, into huge pages where the system has them.
+    pub fn copy(bytes: &[u8]) -> Self {
+        let mut copy = huge_vec(bytes.len());
+        copy.extend_from_slice(bytes);
+        Storage(Bytes::Memory(copy))
+    }
+
+    /// Says that the bytes of a mapping will be read here and there: without it a system may read megabytes around each
+    /// page that a query needs. The methods that read a whole table ask for what comes next themselves.
+    pub fn expect_random_access(&self) {
+        match &self.0 {
+            // Advice that is not taken is no fault.
+            #[cfg(all(feature = "mmap", unix))]
+            Bytes::Mapped(map) => drop(map.advise(memmap2::Advice::Random)),
+            #[cfg(all(feature = "mmap", not(unix)))]
+            Bytes::Mapped(_) => {}
+            Bytes::Memory(_) => {}
+        }
     }
 
     /// Drops the pages of a mapping from this process, so that the next use reads them again. Bytes in
@@ -92,7 +117,10 @@ impl<F: Fingerprint> Index<F, Storage> {
     /// As for [`Storage::map`] and [`Index::from_bytes`].
     #[cfg(feature = "mmap")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Index::from_bytes(Storage::map(path)?)
+        let index = Index::from_bytes(Storage::map(path)?)?;
+        // Only now: what opening reads, it reads in order.
+        index.storage().expect_random_access();
+        Ok(index)
     }
 
     /// Opens an index file by reading all of it into memory.

@@ -1,22 +1,34 @@
 //! One table of an open index: its keys, and its blocks checked when first used.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use super::checked::CheckedSet;
-use crate::codec::block::{Block, BlockError};
+use super::keys::Keys;
+use crate::codec::block::Block;
+use crate::codec::delta::{self, DeltaRule, GapRule, LANES, LaneVisit, XorRule};
 use crate::codec::huffman::Code;
+use crate::codec::span::{BlockError, Span};
+use crate::codec::{TableCode, Visit};
+use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::{Permutation, Permuted};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
+use crate::memory::will_need;
+
+/// Bytes that are asked for ahead of reading.
+const READ_AHEAD_LEN: usize = 1 << 21;
+
+/// Blocks that those who read whole tables read together.
+pub(super) const BLOCKS_READ_TOGETHER: usize = 16;
 
 /// Everything about a table but the bytes of its blocks.
 #[derive(Debug)]
 pub(super) struct Table<F> {
     pub(super) number: usize,
     pub(super) permutation: Permutation<F>,
-    pub(super) code: Code,
-    /// The last value of each block, ascending.
-    pub(super) keys: Vec<Permuted<F>>,
+    pub(super) code: TableCode,
+    /// The last value of each block.
+    pub(super) keys: Keys<F>,
     /// Where the blocks lie in the file.
     pub(super) blocks: Range<usize>,
     pub(super) block_size: usize,
@@ -38,10 +50,33 @@ impl<F: Fingerprint> Table<F> {
         self.keys.len()
     }
 
-    /// The first block that can hold a value of at least `low`; the block count if none can.
-    #[inline]
-    pub(super) fn first_block(&self, low: Permuted<F>) -> usize {
-        self.keys.partition_point(|&key| key < low)
+    /// Offset of a block in the file.
+    #[inline(always)]
+    pub(super) fn block_offset(&self, number: usize) -> usize {
+        self.blocks.start + number * self.block_size
+    }
+
+    /// What the keys tell about a block.
+    #[inline(always)]
+    pub(super) fn span(&self, number: usize) -> Span<F> {
+        Span {
+            previous: number.checked_sub(1).map(|n| self.keys.get(n)),
+            key: self.keys.get(number),
+        }
+    }
+
+    /// A block that [`Table::block`] has found to be good before.
+    #[inline(always)]
+    pub(super) fn checked_block<'a>(&'a self, file: &'a [u8], number: usize) -> Block<'a, F> {
+        let start = self.block_offset(number);
+        let bytes = &file[start..start + self.block_size];
+        Block::new(bytes, &self.code, self.span(number))
+    }
+
+    /// Whether the block has been found to be good.
+    #[inline(always)]
+    pub(super) fn is_checked(&self, number: usize) -> bool {
+        self.checked.contains(number)
     }
 
     /// A block known to be good: on its first use all its rules are checked, later none.
@@ -53,22 +88,18 @@ impl<F: Fingerprint> Table<F> {
         &'a self,
         file: &'a [u8],
         number: usize,
-    ) -> Result<Block<'a>, FormatError> {
-        let start = self.blocks.start + number * self.block_size;
-        let bytes = file.get(start..start + self.block_size);
-        let block = bytes.map(|bytes| Block::new(bytes, &self.code));
-        match block {
-            Some(block) if self.checked.contains(number) => Ok(block),
-            Some(block) => self.check(block, number),
-            None => Err(self.error(number, BlockError::Overrun)),
+    ) -> Result<Block<'a, F>, FormatError> {
+        let block = self.checked_block(file, number);
+        if !self.is_checked(number) {
+            self.check(block, number)?;
         }
+        Ok(block)
     }
 
     #[cold]
-    fn check<'a>(&'a self, block: Block<'a>, number: usize) -> Result<Block<'a>, FormatError> {
-        let previous = number.checked_sub(1).map(|n| self.keys[n].0);
+    fn check(&self, block: Block<'_, F>, number: usize) -> Result<(), FormatError> {
         block
-            .validate(previous, self.keys[number].0)
+            .validate()
             .map_err(|error| self.error(number, error))?;
         let counted = self.block_counts.as_ref().map(|counts| counts[number]);
         if counted.is_some_and(|count| usize::from(count) + 1 != block.count()) {
@@ -76,45 +107,7 @@ impl<F: Fingerprint> Table<F> {
             return Err(self.damaged(27, message, number));
         }
         self.checked.insert(number);
-        Ok(block)
-    }
-
-    /// Calls `visit` with each value within `range` until it breaks; returns the number of blocks read.
-    #[inline]
-    pub(super) fn for_each_in(
-        &self,
-        file: &[u8],
-        (low, high): (Permuted<F>, Permuted<F>),
-        mut visit: impl FnMut(Permuted<F>, ValuePlace) -> ControlFlow<()>,
-    ) -> Result<usize, FormatError> {
-        let first = self.first_block(low);
-        for number in first..self.block_count() {
-            let block = self.block(file, number)?;
-            let mut index = 0;
-            let mut done = self.keys[number] >= high;
-            block
-                .for_each(|value: F| {
-                    let value = Permuted(value);
-                    if value > high {
-                        return ControlFlow::Break(());
-                    }
-                    let place = ValuePlace {
-                        block: number,
-                        index,
-                    };
-                    index += 1;
-                    if value >= low && visit(value, place).is_break() {
-                        done = true;
-                        return ControlFlow::Break(());
-                    }
-                    ControlFlow::Continue(())
-                })
-                .map_err(|error| self.error(number, error))?;
-            if done {
-                return Ok(number + 1 - first);
-            }
-        }
-        Ok(self.block_count() - first)
+        Ok(())
     }
 
     /// Where the fingerprint stands in this table, if it does.
@@ -123,28 +116,76 @@ impl<F: Fingerprint> Table<F> {
         file: &[u8],
         fingerprint: F,
     ) -> Result<Option<ValuePlace>, FormatError> {
-        let value = self.permutation.apply(fingerprint);
-        let mut found = None;
-        self.for_each_in(file, (value, value), |_, place| {
-            found = Some(place);
-            ControlFlow::Break(())
-        })?;
-        Ok(found)
+        let wanted = self.permutation.apply(fingerprint).0;
+        let number = self.keys.first_at_least(wanted);
+        if number == self.block_count() {
+            return Ok(None);
+        }
+        let block = self.block(file, number)?;
+        if block.span.key == wanted {
+            let index = block.count() - 1;
+            return Ok(Some(ValuePlace {
+                block: number,
+                index,
+            }));
+        }
+        let index = dispatch(Locate { block, wanted });
+        Ok(index.map(|index| ValuePlace {
+            block: number,
+            index,
+        }))
     }
 
-    /// Appends all values of a block.
-    pub(super) fn read_block(
+    /// Appends all values of the blocks `numbers`, as many as four at a time in step.
+    pub(super) fn read_blocks(
         &self,
         file: &[u8],
-        number: usize,
+        numbers: Range<usize>,
         out: &mut Vec<Permuted<F>>,
     ) -> Result<(), FormatError> {
-        self.block(file, number)?
-            .for_each(|value| {
+        let mut next = numbers.start;
+        while next < numbers.end {
+            let lanes = LANES.min(numbers.end - next);
+            let mut blocks = [self.block(file, next)?; LANES];
+            for (i, block) in blocks.iter_mut().enumerate().take(lanes) {
+                *block = self.block(file, next + i)?;
+            }
+            dispatch(Decode {
+                blocks: &blocks[..lanes],
+                out,
+            });
+            next += lanes;
+        }
+        Ok(())
+    }
+
+    /// [`Table::read_blocks`] value after value.
+    pub(super) fn read_blocks_plainly(
+        &self,
+        file: &[u8],
+        numbers: Range<usize>,
+        out: &mut Vec<Permuted<F>>,
+    ) -> Result<(), FormatError> {
+        for number in numbers {
+            let push = |value| {
                 out.push(Permuted(value));
-                ControlFlow::Continue(())
-            })
-            .map_err(|error| self.error(number, error))
+                true
+            };
+            let decoded = self.block(file, number)?.for_each(push);
+            decoded.map_err(|error| self.error(number, error))?;
+        }
+        Ok(())
+    }
+
+    /// Asks for the blocks that come next where a table is read from its start to its end; does so about once a
+    /// [`READ_AHEAD_LEN`], for a mapping is otherwise read a page at a time.
+    pub(super) fn read_ahead(&self, file: &[u8], number: usize) {
+        let start = self.block_offset(number);
+        let before = start.saturating_sub(BLOCKS_READ_TOGETHER * self.block_size);
+        if number == 0 || start / READ_AHEAD_LEN != before / READ_AHEAD_LEN {
+            let end = self.blocks.end.min(start + 2 * READ_AHEAD_LEN);
+            will_need(&file[start..end]);
+        }
     }
 
     #[cold]
@@ -156,9 +197,10 @@ impl<F: Fingerprint> Table<F> {
                 return self.damaged(21, &message, block);
             }
             BlockError::NoCodeword => (22, "bits that are no codeword"),
+            BlockError::HighBits => (22, "the high bits of the block do not count its values"),
             BlockError::Overrun => (23, "values run past the end of the block"),
             BlockError::NotAscending => (24, "the values of the block do not ascend"),
-            BlockError::NotTheKey => (25, "the last value of the block is not its key"),
+            BlockError::AboveTheKey => (25, "a value of the block is not below its key"),
             BlockError::Padding => (26, "a bit behind the last value of the block is set"),
         };
         self.damaged(rule, message, block)
@@ -168,6 +210,132 @@ impl<F: Fingerprint> Table<F> {
         FormatError::damaged(rule, message)
             .in_table(self.number)
             .in_block(block)
-            .at((self.blocks.start + block * self.block_size) as u64)
+            .at(self.block_offset(block) as u64)
+    }
+}
+
+/// The index of a value below the key in a good block.
+struct Locate<'a, F> {
+    block: Block<'a, F>,
+    wanted: F,
+}
+
+impl<F: Fingerprint> Work for Locate<'_, F> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) -> Option<usize> {
+        let mut found = None;
+        if let TableCode::EliasFano = self.block.code {
+            let range = self.block.seek(cpu, self.wanted, self.wanted)?;
+            range.for_each(self.block.stream(), &mut |index, value: F| {
+                if value == self.wanted {
+                    found = Some(index);
+                }
+            });
+            return found;
+        }
+        let mut index = 0;
+        // A good block has no fault to tell.
+        let _ = self.block.for_each(|value| {
+            if value == self.wanted {
+                found = Some(index);
+            }
+            index += 1;
+            value < self.wanted
+        });
+        found
+    }
+}
+
+/// All values of at most four blocks of one table, block after block.
+struct Decode<'a, 'b, F> {
+    blocks: &'a [Block<'b, F>],
+    out: &'a mut Vec<Permuted<F>>,
+}
+
+impl<F: Fingerprint> Work for Decode<'_, '_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, _: C) {
+        match self.blocks[0].code {
+            TableCode::Xor(code) => decode_in_step(self.blocks, &XorRule, code, self.out),
+            TableCode::Gap(code) => decode_in_step(self.blocks, &GapRule, code, self.out),
+            TableCode::EliasFano => {
+                for block in self.blocks {
+                    let mut append = Append(&mut *self.out);
+                    if let Some(range) = block.all_numbers() {
+                        range.for_each(block.stream(), &mut append);
+                    }
+                    append.visit(block.count() - 1, block.span.key);
+                }
+            }
+        }
+    }
+}
+
+struct Append<'a, F>(&'a mut Vec<Permuted<F>>);
+
+impl<F: Fingerprint> Visit<F> for Append<'_, F> {
+    #[inline(always)]
+    fn visit(&mut self, _index: usize, value: F) {
+        self.0.push(Permuted(value));
+    }
+}
+
+#[inline(always)]
+fn decode_in_step<F: Fingerprint, R: DeltaRule>(
+    blocks: &[Block<'_, F>],
+    rule: &R,
+    code: &Code,
+    out: &mut Vec<Permuted<F>>,
+) {
+    if blocks.len() < LANES {
+        for block in blocks {
+            // A good block has no fault to tell.
+            let _ = block.for_each(|value| {
+                out.push(Permuted(value));
+                true
+            });
+        }
+        return;
+    }
+    // Each lane fills a part of its own behind what is there.
+    let mut next = [out.len(); LANES];
+    for lane in 1..LANES {
+        next[lane] = next[lane - 1] + blocks[lane - 1].count();
+    }
+    out.resize(
+        next[LANES - 1] + blocks[LANES - 1].count(),
+        Permuted(F::ZERO),
+    );
+    delta::for_each_in_step(
+        std::array::from_fn(|lane| blocks[lane].deltas()),
+        rule,
+        [code; LANES],
+        &mut Store { out, next },
+    );
+}
+
+/// Stores the values of each lane behind each other.
+struct Store<'a, F> {
+    out: &'a mut [Permuted<F>],
+    next: [usize; LANES],
+}
+
+impl<F: Fingerprint> LaneVisit<F> for Store<'_, F> {
+    #[inline(always)]
+    fn visit(&mut self, lane: usize, values: &[F]) {
+        let start = self.next[lane];
+        self.next[lane] += values.len();
+        for (to, &value) in self.out[start..self.next[lane]].iter_mut().zip(values) {
+            *to = Permuted(value);
+        }
+    }
+
+    #[inline(always)]
+    fn is_done(&self, _lane: usize, _value: F) -> bool {
+        false
     }
 }

@@ -1,12 +1,16 @@
 //! The full check of a file: every block, every page, every rule (spec, section 12).
 
 use super::Index;
+use super::table::BLOCKS_READ_TOGETHER;
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 use crate::format::HEADER_LEN;
 
 /// Fingerprints that are compared between tables at a time: a bound on memory.
 const COMPARE_COUNT: usize = 1 << 25;
+
+/// Pages of ids that are asked for at a time.
+const PAGES_READ_AHEAD: usize = 512;
 
 /// Most problems that a report keeps; it counts all of them.
 const KEPT_PROBLEMS: usize = 20;
@@ -123,6 +127,9 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         let table = &self.tables[number];
         let (mut total, mut sound) = (0u64, true);
         for block in 0..table.block_count() {
+            if block.is_multiple_of(BLOCKS_READ_TOGETHER) {
+                table.read_ahead(self.bytes(), block);
+            }
             match table.block(self.bytes(), block) {
                 Ok(block) => total += block.count() as u64,
                 Err(problem) => {
@@ -149,6 +156,9 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         let mut sound = true;
         for section in ids.paged_sections() {
             for page in 0..section.page_count() {
+                if page.is_multiple_of(PAGES_READ_AHEAD) {
+                    section.read_ahead(self.bytes(), page, PAGES_READ_AHEAD);
+                }
                 sound &= report.check(section.check_page(self.bytes(), page));
             }
             report.page_count += section.page_count() as u64;
@@ -198,12 +208,15 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         let mut expected = Vec::new();
         while block < self.tables[0].block_count() {
             expected.clear();
-            let low = block.checked_sub(1).map(|b| self.tables[0].keys[b].0);
-            while block < self.tables[0].block_count() && expected.len() < COMPARE_COUNT {
-                self.tables[0].read_block(self.bytes(), block, &mut expected)?;
-                block += 1;
+            let table_0 = &self.tables[0];
+            let low = block.checked_sub(1).map(|b| table_0.keys.get(b));
+            while block < table_0.block_count() && expected.len() < COMPARE_COUNT {
+                table_0.read_ahead(self.bytes(), block);
+                let next = table_0.block_count().min(block + BLOCKS_READ_TOGETHER);
+                table_0.read_blocks(self.bytes(), block..next, &mut expected)?;
+                block = next;
             }
-            let high = self.tables[0].keys[block - 1].0;
+            let high = table_0.keys.get(block - 1);
             let wanted = |f| low.is_none_or(|l| l < f) && f <= high;
             let found = self.collect(number, expected.len(), wanted)?;
             if found.len() != expected.len() || found.iter().zip(&expected).any(|(f, e)| *f != e.0)
@@ -223,9 +236,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ) -> Result<Vec<F>, FormatError> {
         let table = &self.tables[number];
         let (mut values, mut found) = (Vec::new(), Vec::new());
-        for block in 0..table.block_count() {
+        for block in (0..table.block_count()).step_by(BLOCKS_READ_TOGETHER) {
             values.clear();
-            table.read_block(self.bytes(), block, &mut values)?;
+            table.read_ahead(self.bytes(), block);
+            let next = table.block_count().min(block + BLOCKS_READ_TOGETHER);
+            table.read_blocks(self.bytes(), block..next, &mut values)?;
             let fingerprints = values.iter().map(|&v| table.permutation.invert(v));
             found.extend(fingerprints.filter(|&f| wanted(f)));
             if found.len() > most {

@@ -1,6 +1,6 @@
 //! Changing files by hand: bytes are patched, then the checksums above them made right again.
 
-use super::reference::{FOOTER_LEN, Layout, Section, crc32, number};
+use super::reference::{self, FOOTER_LEN, KEYS, Layout, Section, crc32, number};
 
 /// A file under change; places are those of the file as it was.
 #[derive(Debug, Clone)]
@@ -40,6 +40,34 @@ impl Editor {
     pub(crate) fn block(&self, table: usize, block: usize) -> &[u8] {
         let at = self.layout.block_at(table, block);
         &self.file[at..at + self.layout.block_size]
+    }
+
+    /// The keys of a table, its section being right.
+    pub(crate) fn keys(&self, table: usize) -> Vec<u128> {
+        self.layout.keys(&self.file, table)
+    }
+
+    /// Writes other keys, whose section must be as long as that of the old ones.
+    pub(crate) fn put_keys(&mut self, table: usize, keys: &[u128]) {
+        let section = self.section(KEYS, table);
+        let bytes = reference::keys_section(keys, self.layout.width);
+        assert_eq!(bytes.len(), section.len, "the section keeps its length");
+        self.put(section.offset, &bytes);
+        self.seal_section(KEYS, table);
+    }
+
+    /// Writes other values into a block, whose key stays that of the keys section or becomes it.
+    pub(crate) fn put_values(&mut self, table: usize, block: usize, values: &[u128]) {
+        let mut keys = self.keys(table);
+        let before = block.checked_sub(1).map(|b| keys[b]);
+        let stream = self.layout.coding(table).stream(before, values);
+        let bytes = reference::block(values.len(), &stream, self.layout.block_size);
+        self.put(self.layout.block_at(table, block), &bytes);
+        let key = values[values.len() - 1];
+        if keys[block] != key {
+            keys[block] = key;
+            self.put_keys(table, &keys);
+        }
     }
 
     /// Writes the checksum of a block.

@@ -1,20 +1,33 @@
 //! Good files to be made wrong by hand, and what both readers say about the wrong ones.
 
 use simidx::FormatClass::Damaged;
-use simidx::{AnyIndex, BuildOptions, Error, FormatClass, FormatError, Index, TableDesign};
+use simidx::{AnyIndex, BuildOptions, Codec, Error, FormatClass, FormatError, Index, TableDesign};
 
-use super::editor::Editor;
-use super::reference;
+use super::editor::{Editor, assemble};
+use super::reference::{self, Bits, Coding, crc32, keys_section};
 use super::reference_reader::common_verdict;
 use super::{build, build_numbers, build_strings, options, uniform};
 
+/// Two tables in small blocks.
+pub(crate) fn small_in(codec: Codec) -> BuildOptions<u64> {
+    let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 128);
+    options.codec = Some(codec);
+    options
+}
+
+/// The same in the codec of the paper.
 pub(crate) fn small() -> BuildOptions<u64> {
-    options(TableDesign::choose_bands(1, 2).unwrap(), 128)
+    small_in(Codec::Xor)
 }
 
 /// Sixty values in two tables of several blocks, without ids.
+pub(crate) fn plain_in(codec: Codec) -> Editor {
+    Editor::new(build(small_in(codec), &uniform(60)))
+}
+
+/// The same in the codec of the paper.
 pub(crate) fn plain() -> Editor {
-    Editor::new(build(small(), &uniform(60)))
+    plain_in(Codec::Xor)
 }
 
 pub(crate) fn with_pipeline() -> Editor {
@@ -101,26 +114,112 @@ pub(crate) fn assert_block_rule(file: Vec<u8>, table: usize, rule: u8) {
     assert_eq!(found(file), (rule, Damaged));
 }
 
-/// The values of a block and the bits that their stream has.
-pub(crate) fn values_of(
-    editor: &Editor,
-    table: usize,
-    block: usize,
-) -> (Vec<u128>, reference::Bits) {
-    let lengths = &editor.layout.tables[table].lengths;
-    let values = reference::decode(editor.block(table, block), lengths, 64);
-    let stream = reference::stream(&values, lengths, 64);
-    (values, stream)
+/// The values of a block, the key the last of them.
+pub(crate) fn values_of(editor: &Editor, table: usize, block: usize) -> Vec<u128> {
+    editor.layout.blocks(&editor.file, table)[block].1.clone()
 }
 
-pub(crate) fn put_block(
-    editor: &mut Editor,
-    table: usize,
-    block: usize,
-    count: usize,
-    stream: &reference::Bits,
-) {
-    let bytes = reference::block(count, stream, editor.layout.block_size);
-    let at = editor.layout.block_at(table, block);
-    editor.put(at, &bytes);
+/// The number of a codec in the file.
+pub(crate) fn codec_number(codec: Codec) -> u8 {
+    match codec {
+        Codec::Xor => reference::XOR,
+        Codec::Gap => reference::GAP,
+        Codec::EliasFano => reference::EF,
+    }
+}
+
+/// A file of 64 bits with one table, without ids, in which nothing need be right.
+#[derive(Debug, Clone)]
+pub(crate) struct ByHand {
+    pub(crate) codec: Codec,
+    pub(crate) lengths: Vec<u8>,
+    pub(crate) blocks: Vec<Vec<u8>>,
+    pub(crate) keys: Vec<u8>,
+    pub(crate) fingerprint_count: usize,
+}
+
+/// Bytes of a block of a [`ByHand`].
+const BLOCK_SIZE: usize = 128;
+
+impl ByHand {
+    /// A file of these blocks, the last value of each its key. Every delta position has a codeword, of six bits.
+    pub(crate) fn new(codec: Codec, blocks: &[&[u128]]) -> Self {
+        let len = if codec == Codec::EliasFano { 0 } else { 6 };
+        let keys: Vec<u128> = blocks.iter().map(|b| b[b.len() - 1]).collect();
+        let mut file = ByHand {
+            codec,
+            lengths: vec![len; 64],
+            blocks: Vec::new(),
+            keys: keys_section(&keys, 64),
+            fingerprint_count: blocks.iter().map(|block| block.len()).sum(),
+        };
+        let mut before = None;
+        for block in blocks {
+            let stream = file.coding().stream(before, block);
+            file.push(block.len(), &stream);
+            before = block.last().copied();
+        }
+        file
+    }
+
+    pub(crate) fn coding(&self) -> Coding {
+        Coding::new(codec_number(self.codec), &self.lengths, 64)
+    }
+
+    /// Adds a block of that count and stream.
+    pub(crate) fn push(&mut self, count: usize, stream: &Bits) {
+        self.blocks
+            .push(reference::block(count, stream, BLOCK_SIZE));
+    }
+
+    /// Puts a block of that count and stream in the place of another.
+    pub(crate) fn replace(&mut self, block: usize, count: usize, stream: &Bits) {
+        self.blocks[block] = reference::block(count, stream, BLOCK_SIZE);
+    }
+
+    /// The file, all its checksums right.
+    pub(crate) fn file(&self) -> Vec<u8> {
+        let mut front = b"\x89SIMIDX\x0a\x01\0\x40\0".to_vec();
+        front.extend_from_slice(&crc32(&front).to_le_bytes());
+        front.resize(BLOCK_SIZE, 0);
+        front.extend(self.blocks.concat());
+        let keys_at = front.len().next_multiple_of(64);
+        front.resize(keys_at, 0);
+        front.extend_from_slice(&self.keys);
+        front.resize(front.len().next_multiple_of(64), 0);
+
+        let mut directory = Vec::new();
+        let mut put = |number: usize, len: usize| {
+            directory.extend_from_slice(&(number as u128).to_le_bytes()[..len]);
+        };
+        let fields = [
+            (self.fingerprint_count, 8),
+            (self.fingerprint_count, 8),
+            (0, 8),
+            (BLOCK_SIZE, 4),
+            (2, 2),
+            (1, 1),
+            (0, 9),
+        ];
+        let table = [
+            (0, 16),
+            (self.blocks.len(), 8),
+            (codec_number(self.codec).into(), 8),
+        ];
+        let lengths = self.lengths.iter().map(|&len| (usize::from(len), 1));
+        let blocks_len = self.blocks.len() * BLOCK_SIZE;
+        let blocks = [(1, 8), (BLOCK_SIZE, 8), (blocks_len, 8)];
+        let keys_crc = crc32(&self.keys) as usize;
+        let keys = [(2, 4), (keys_crc, 4), (keys_at, 8), (self.keys.len(), 8)];
+        for (number, len) in fields
+            .into_iter()
+            .chain(table)
+            .chain(lengths)
+            .chain(blocks)
+            .chain(keys)
+        {
+            put(number, len);
+        }
+        assemble(&front, &directory)
+    }
 }

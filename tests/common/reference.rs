@@ -145,10 +145,28 @@ impl Layout {
     /// The keys of a table.
     pub(crate) fn keys(&self, file: &[u8], table: usize) -> Vec<u128> {
         let keys = self.section(KEYS, table);
-        file[keys.offset..keys.offset + keys.len]
-            .chunks_exact(self.width as usize / 8)
-            .map(|key| number(key, 0, key.len()))
-            .collect()
+        let bytes = &file[keys.offset..keys.offset + keys.len];
+        read_keys(bytes, self.tables[table].block_count, self.width)
+    }
+
+    /// How the values of a table are coded.
+    pub(crate) fn coding(&self, table: usize) -> Coding {
+        let table = &self.tables[table];
+        Coding::new(table.codec, &table.lengths, self.width)
+    }
+
+    /// The values of each block of a table, and the key before it.
+    pub(crate) fn blocks(&self, file: &[u8], table: usize) -> Vec<(Option<u128>, Vec<u128>)> {
+        let coding = self.coding(table);
+        let mut before = None;
+        let mut blocks = Vec::new();
+        for (number, key) in self.keys(file, table).into_iter().enumerate() {
+            let at = self.block_at(table, number);
+            let block = &file[at..at + self.block_size];
+            blocks.push((before, coding.decode(block, before, key)));
+            before = Some(key);
+        }
+        blocks
     }
 }
 
@@ -196,100 +214,297 @@ fn number_of(bits: &BitSlice<u8, Msb0>) -> u128 {
         .fold(0, |value, bit| value << 1 | u128::from(*bit))
 }
 
-/// Section 7.2: the bits that `value` takes behind `previous`.
-fn delta(previous: u128, value: u128, words: &[Bits]) -> Bits {
-    let highest = 127 - (previous ^ value).leading_zeros();
-    let word = &words[highest as usize];
-    assert!(!word.is_empty(), "position {highest} has no codeword");
-    let mut bits = word.clone();
-    bits.extend_from_bitslice(&bits_of(value, highest));
-    bits
+/// Codecs (section 10.3).
+pub(crate) const XOR: u8 = 1;
+pub(crate) const GAP: u8 = 2;
+pub(crate) const EF: u8 = 3;
+
+/// Section 3.6: the numbers of low bits and of buckets of `count` numbers up to `max`.
+pub(crate) fn elias_fano_layout(count: usize, max: u128) -> (u32, usize) {
+    let fits = |l: u32| max.checked_shr(l).unwrap_or(0) >= count as u128;
+    let low_bits = (0..128).take_while(|&l| fits(l)).last().unwrap_or(0);
+    let buckets = usize::try_from(max >> low_bits).expect("there are about as many as numbers");
+    (low_bits, buckets + 1)
 }
 
-/// Section 7.1: a block of the given stream, which must fit.
-pub(crate) fn block(count: usize, stream: &BitSlice<u8, Msb0>, block_size: usize) -> Vec<u8> {
-    let mut padded = stream.to_bitvec();
-    padded.resize((block_size - 6) * 8, false);
-    assert!(stream.len() <= padded.len());
-    let mut block = vec![0; 4];
-    block.extend_from_slice(&((count - 1) as u16).to_le_bytes());
-    block.extend_from_slice(&padded.into_vec());
-    let checksum = crc32(&block[4..]);
-    block[..4].copy_from_slice(&checksum.to_le_bytes());
-    block
+/// Section 3.6: the bits that the stream of so many numbers up to `max` has.
+pub(crate) fn elias_fano_len(count: usize, max: u128) -> usize {
+    let (low_bits, buckets) = elias_fano_layout(count, max);
+    count + buckets + count * low_bits as usize
 }
 
-/// The stream of values, whether they ascend or not.
-pub(crate) fn stream(values: &[u128], lengths: &[u8], width: u32) -> Bits {
-    let words = codewords(lengths);
-    let mut bits = bits_of(values[0], width);
-    for pair in values.windows(2) {
-        bits.extend_from_bitslice(&delta(pair[0], pair[1], &words));
+/// Section 3.6: the stream of numbers up to `max`, whether they ascend within their buckets or not.
+pub(crate) fn elias_fano(numbers: &[u128], max: u128) -> Bits {
+    let (low_bits, buckets) = elias_fano_layout(numbers.len(), max);
+    let mut bits = Bits::repeat(false, numbers.len() + buckets);
+    for (i, number) in numbers.iter().enumerate() {
+        bits.set((number >> low_bits) as usize + i, true);
+    }
+    for &number in numbers {
+        bits.extend_from_bitslice(&bits_of(number, low_bits));
     }
     bits
 }
 
-/// The blocks of ascending values, each as full as it goes, and the number of values in each.
-pub(crate) fn encode(
-    values: &[u128],
-    lengths: &[u8],
-    width: u32,
-    block_size: usize,
-) -> (Vec<u8>, Vec<usize>) {
-    let words = codewords(lengths);
-    let room = (block_size - 6) * 8;
-    let (mut file, mut counts) = (Vec::new(), Vec::new());
-    let (mut bits, mut count) = (Bits::new(), 0);
-    for (i, &value) in values.iter().enumerate() {
-        if count > 0 {
-            let more = delta(values[i - 1], value, &words);
-            if count < 65_536 && bits.len() + more.len() <= room {
-                bits.extend_from_bitslice(&more);
-                count += 1;
-                continue;
-            }
-            file.extend_from_slice(&block(count, &bits, block_size));
-            counts.push(count);
-        }
-        bits = bits_of(value, width);
-        count = 1;
-    }
-    if count > 0 {
-        file.extend_from_slice(&block(count, &bits, block_size));
-        counts.push(count);
-    }
-    (file, counts)
-}
-
-/// The values of a block, every rule of section 7.2 that needs no key asserted.
-pub(crate) fn decode(block: &[u8], lengths: &[u8], width: u32) -> Vec<u128> {
-    assert_eq!(number(block, 0, 4), u128::from(crc32(&block[4..])));
-    let symbols: HashMap<Bits, u32> = codewords(lengths)
-        .into_iter()
-        .zip(0..)
-        .filter(|(word, _)| !word.is_empty())
+/// Section 3.6: the numbers at the start of a stream, and the bits that they take.
+fn read_elias_fano(bits: &BitSlice<u8, Msb0>, count: usize, max: u128) -> (Vec<u128>, usize) {
+    let (low_bits, buckets) = elias_fano_layout(count, max);
+    let (high, low) = bits.split_at(count + buckets);
+    let ones: Vec<usize> = high.iter_ones().collect();
+    assert_eq!(ones.len(), count, "as many high bits as numbers");
+    let low_bits = low_bits as usize;
+    let numbers: Vec<u128> = (0..count)
+        .map(|i| {
+            let low = number_of(&low[i * low_bits..(i + 1) * low_bits]);
+            ((ones[i] - i) as u128) << low_bits | low
+        })
         .collect();
-    let count = number(block, 4, 2) + 1;
-    let bits = Bits::from_slice(&block[6..]);
-    let mut at = width as usize;
-    let mut values = vec![number_of(&bits[..at])];
-    for _ in 1..count {
-        let mut word = Bits::new();
-        let position = loop {
-            word.push(bits[at]);
-            at += 1;
-            if let Some(&position) = symbols.get(&word) {
-                break position;
-            }
-            assert!(word.len() < 12, "no codeword starts with {word}");
-        };
-        let tail = number_of(&bits[at..at + position as usize]);
-        at += position as usize;
-        let previous = values[values.len() - 1];
-        let value = (previous >> position | 1) << position | tail;
-        assert!(previous < value, "the values ascend");
-        values.push(value);
+    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.iter().all(|n| *n <= max));
+    (numbers, count + buckets + count * low_bits)
+}
+
+/// Section 7.3: the keys section of ascending keys.
+pub(crate) fn keys_section(keys: &[u128], width: u32) -> Vec<u8> {
+    let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+        return Vec::new();
+    };
+    let numbers: Vec<u128> = keys.iter().map(|key| key - first).collect();
+    let key_len = width as usize / 8;
+    let mut bytes = first.to_le_bytes()[..key_len].to_vec();
+    bytes.extend_from_slice(&last.to_le_bytes()[..key_len]);
+    bytes.extend_from_slice(&filled(elias_fano(&numbers, last - first)));
+    bytes
+}
+
+/// Section 7.3, its rules asserted.
+fn read_keys(bytes: &[u8], count: usize, width: u32) -> Vec<u128> {
+    if count == 0 {
+        assert!(bytes.is_empty(), "no keys, no bytes");
+        return Vec::new();
     }
-    assert!(bits[at..].not_any(), "the padding is zero");
-    values
+    let key_len = width as usize / 8;
+    let (first, last) = (number(bytes, 0, key_len), number(bytes, key_len, key_len));
+    let bits = Bits::from_slice(&bytes[2 * key_len..]);
+    let (numbers, len) = read_elias_fano(&bits, count, last - first);
+    assert!(bits[len..].not_any() && bits.len() < len + 8, "the length");
+    let keys: Vec<u128> = numbers.iter().map(|number| first + number).collect();
+    assert_eq!((keys[0], keys[count - 1]), (first, last));
+    keys
+}
+
+/// The bytes of a stream, its last one filled with zero bits.
+pub(crate) fn filled(mut bits: Bits) -> Vec<u8> {
+    bits.set_uninitialized(false);
+    bits.into_vec()
+}
+
+/// Section 7.1: the bits of the count in a block of so many bytes.
+pub(crate) fn count_bits(block_size: usize) -> u32 {
+    16.min(3 + block_size.ilog2())
+}
+
+/// Section 7.1: the bits that a block has for its values.
+pub(crate) fn room(block_size: usize) -> usize {
+    (block_size - 4) * 8 - count_bits(block_size) as usize
+}
+
+/// Section 7.1: a block that says it holds `count` values, with that stream; what does not fit is cut off.
+pub(crate) fn block(count: usize, stream: &BitSlice<u8, Msb0>, block_size: usize) -> Vec<u8> {
+    let mut bits = bits_of(count as u128 - 1, count_bits(block_size));
+    bits.extend_from_bitslice(stream);
+    bits.resize((block_size - 4) * 8, false);
+    let bytes = filled(bits);
+    [&crc32(&bytes).to_le_bytes()[..], &bytes].concat()
+}
+
+/// Section 7.1: the number of values that a block says it holds.
+pub(crate) fn count_of(block: &[u8]) -> usize {
+    let bits = Bits::from_slice(&block[4..6]);
+    number_of(&bits[..count_bits(block.len()) as usize]) as usize + 1
+}
+
+/// Section 7.2: how the values of a table are coded.
+#[derive(Debug, Clone)]
+pub(crate) struct Coding {
+    codec: u8,
+    width: u32,
+    words: Vec<Bits>,
+}
+
+impl Coding {
+    pub(crate) fn new(codec: u8, lengths: &[u8], width: u32) -> Self {
+        assert!((XOR..=EF).contains(&codec));
+        assert!(codec != EF || lengths.iter().all(|len| *len == 0));
+        let words = codewords(lengths);
+        Coding {
+            codec,
+            width,
+            words,
+        }
+    }
+
+    /// The position that has a codeword, and what stands above and in the tail, of a value behind a smaller one.
+    pub(crate) fn split(&self, previous: u128, value: u128) -> (u32, u128) {
+        let number = match self.codec {
+            XOR => previous ^ value,
+            _ => value - previous,
+        };
+        let tail = if self.codec == XOR { value } else { number };
+        (127 - number.leading_zeros(), tail)
+    }
+
+    /// The bits that a value takes behind a smaller one.
+    fn delta(&self, previous: u128, value: u128) -> Bits {
+        let (position, tail) = self.split(previous, value);
+        let word = &self.words[position as usize];
+        assert!(!word.is_empty(), "position {position} has no codeword");
+        let mut bits = word.clone();
+        bits.extend_from_bitslice(&bits_of(tail, position));
+        bits
+    }
+
+    /// The stream of the values of a block, the last of which is its key and not in the stream. The key need not be the
+    /// largest.
+    pub(crate) fn stream(&self, before: Option<u128>, values: &[u128]) -> Bits {
+        let Some((&key, stored)) = values.split_last().filter(|(_, stored)| !stored.is_empty())
+        else {
+            return Bits::new();
+        };
+        if self.codec == EF {
+            let base = before.map_or(0, |before| before + 1);
+            let numbers: Vec<u128> = stored.iter().map(|value| value - base).collect();
+            return elias_fano(&numbers, key - base - 1);
+        }
+        let (mut bits, mut previous) = (Bits::new(), before);
+        for &value in stored {
+            match previous {
+                None => bits.extend_from_bitslice(&bits_of(value, self.width)),
+                Some(previous) => bits.extend_from_bitslice(&self.delta(previous, value)),
+            }
+            previous = Some(value);
+        }
+        bits
+    }
+
+    /// Number of bits of [`Coding::stream`], quicker.
+    pub(crate) fn stream_len(&self, before: Option<u128>, values: &[u128]) -> usize {
+        let Some((&key, stored)) = values.split_last().filter(|(_, stored)| !stored.is_empty())
+        else {
+            return 0;
+        };
+        if self.codec == EF {
+            return elias_fano_len(
+                stored.len(),
+                key - before.map_or(0, |before| before + 1) - 1,
+            );
+        }
+        let first = before.map_or(self.width as usize, |before| self.len(before, stored[0]));
+        let more = stored.windows(2).map(|pair| self.len(pair[0], pair[1]));
+        first + more.sum::<usize>()
+    }
+
+    fn len(&self, previous: u128, value: u128) -> usize {
+        let (position, _) = self.split(previous, value);
+        self.words[position as usize].len() + position as usize
+    }
+
+    /// The values of a block, every rule of section 7.2.4 asserted.
+    pub(crate) fn decode(&self, block: &[u8], before: Option<u128>, key: u128) -> Vec<u128> {
+        assert_eq!(number(block, 0, 4), u128::from(crc32(&block[4..])));
+        let bits = Bits::from_slice(&block[4..]);
+        let bits = &bits[count_bits(block.len()) as usize..];
+        let stored = count_of(block) - 1;
+        let (mut values, end) = match self.codec {
+            _ if stored == 0 => (Vec::new(), 0),
+            EF => {
+                let base = before.map_or(0, |before| before + 1);
+                let (numbers, end) = read_elias_fano(bits, stored, key - base - 1);
+                (numbers.iter().map(|n| base + n).collect(), end)
+            }
+            _ => self.decode_deltas(bits, before, stored),
+        };
+        assert!(bits[end..].not_any(), "the padding is zero");
+        values.push(key);
+        assert!(values.is_sorted_by(|a, b| a < b), "the values ascend");
+        assert!(before < Some(values[0]), "above the key before");
+        values
+    }
+
+    fn decode_deltas(
+        &self,
+        bits: &BitSlice<u8, Msb0>,
+        before: Option<u128>,
+        stored: usize,
+    ) -> (Vec<u128>, usize) {
+        let symbols: HashMap<&Bits, u32> = self
+            .words
+            .iter()
+            .zip(0..)
+            .filter(|(word, _)| !word.is_empty())
+            .collect();
+        let (mut values, mut at, mut previous) = (Vec::new(), 0, before);
+        while values.len() < stored {
+            let value = match previous {
+                None => {
+                    at += self.width as usize;
+                    number_of(&bits[..at])
+                }
+                Some(previous) => {
+                    let mut word = Bits::new();
+                    let position = loop {
+                        word.push(bits[at]);
+                        at += 1;
+                        if let Some(&position) = symbols.get(&word) {
+                            break position;
+                        }
+                        assert!(word.len() < 12, "no codeword starts with {word}");
+                    };
+                    let tail = number_of(&bits[at..at + position as usize]);
+                    at += position as usize;
+                    match self.codec {
+                        XOR => (previous >> position | 1) << position | tail,
+                        _ => previous + (1 << position) + tail,
+                    }
+                }
+            };
+            values.push(value);
+            previous = Some(value);
+        }
+        (values, at)
+    }
+
+    /// The blocks of ascending values, each as full as it goes, and the number of values in each.
+    pub(crate) fn encode(&self, values: &[u128], block_size: usize) -> (Vec<u8>, Vec<usize>) {
+        let (mut file, mut counts) = (Vec::new(), Vec::new());
+        let (mut before, mut rest) = (None, values);
+        while !rest.is_empty() {
+            let count = self.fitting(before, rest, block_size);
+            let stream = self.stream(before, &rest[..count]);
+            file.extend_from_slice(&block(count, &stream, block_size));
+            counts.push(count);
+            before = Some(rest[count - 1]);
+            rest = &rest[count..];
+        }
+        (file, counts)
+    }
+
+    /// The values that fit a block, when they are added one by one.
+    fn fitting(&self, before: Option<u128>, values: &[u128], block_size: usize) -> usize {
+        let room = room(block_size);
+        if self.codec == EF {
+            let fits = |count: &usize| self.stream_len(before, &values[..*count]) <= room;
+            let counts = 1..=values.len().min(65_536);
+            return counts.take_while(fits).last().expect("one value fits");
+        }
+        let (mut used, mut previous) = (0, before);
+        for (i, &value) in values.iter().enumerate().take(65_536) {
+            used += previous.map_or(self.width as usize, |previous| self.len(previous, value));
+            previous = Some(value);
+            // The value does not fit the stream, but it can be the key.
+            if used > room {
+                return i + 1;
+            }
+        }
+        values.len().min(65_536)
+    }
 }

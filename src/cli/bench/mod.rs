@@ -151,13 +151,13 @@ fn ask_all<F: Fingerprint>(
 ) -> Result<Measured, Failure> {
     if args.cold {
         let cache = PageCache::new(index, &args.index.index)?;
-        return ask(index, queries, distance, || cache.drop_pages());
+        return ask(index, queries, distance, true, || cache.drop_pages());
     }
     let share = queries.len().div_ceil(args.threads.into());
     let shares: Vec<Result<Measured, Failure>> = std::thread::scope(|scope| {
         let threads: Vec<_> = queries
             .chunks(share)
-            .map(|part| scope.spawn(move || ask(index, part, distance, || Ok(()))))
+            .map(|part| scope.spawn(move || ask(index, part, distance, false, || Ok(()))))
             .collect();
         threads
             .into_iter()
@@ -179,9 +179,11 @@ fn ask<F: Fingerprint>(
     index: &Index<F, Storage>,
     queries: &[F],
     distance: u32,
+    cold: bool,
     prepare: impl Fn() -> Result<(), Failure>,
 ) -> Result<Measured, Failure> {
     let mut searcher = index.searcher();
+    searcher.expect_cold_blocks(cold);
     let mut measured = Measured::default();
     measured.latencies.reserve(queries.len());
     for &query in queries {

@@ -2,7 +2,7 @@
 
 use simidx::input::RecordId;
 use simidx::text::Pipeline;
-use simidx::{BuildOptions, Error, Fingerprint, IdKind, IndexBuilder, TableDesign};
+use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder, TableDesign};
 
 use super::Args;
 use crate::cli::failure::Failure;
@@ -48,6 +48,9 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         options.max_distance = self.args.max_distance;
         options.design = self.design.clone();
         options.block_size = self.args.block_size;
+        options.codec = Codec::ALL
+            .into_iter()
+            .find(|codec| codec.name() == self.args.codec);
         options.ids = ids;
         options.pipeline = documents.then(|| Pipeline::new(self.args.input.features).describe());
         Ok(Open {

@@ -26,17 +26,17 @@ pub(super) struct Args {
     /// The index file to write, `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Largest distance that the tables answer completely
+    /// Distance that the tables are chosen for; queries may ask for any
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
     max_distance: u32,
-    /// Number of tables: auto, or one for which there is a design (4, 6, 8, 10, 11, 14, 16, 20, 35 for k = 3)
+    /// Number of tables: auto, or one for which there is a design (1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35 for k = 3)
     #[arg(long, value_name = "N", default_value = "auto")]
     tables: String,
     /// Bytes of a block, a power of two
-    #[arg(long, value_name = "BYTES", default_value_t = 1024)]
+    #[arg(long, value_name = "BYTES", default_value_t = 512)]
     block_size: u32,
-    /// How tables are coded: auto or xor
-    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "xor"])]
+    /// How tables are coded: auto is ef unless a Huffman code saves a tenth
+    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "xor", "gap", "ef"])]
     codec: String,
     /// What ids to store: auto takes string ids for documents, the id column where there is one
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]

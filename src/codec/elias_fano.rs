@@ -1,0 +1,292 @@
+//! Elias-Fano sequences: ascending numbers of which any can be read by itself (spec, section 3.6; Elias, "Efficient
+//! Storage and Retrieval by Content and Address of Static Files", J. ACM 1974).
+
+use super::Visit;
+use super::bits::{BitWriter, WINDOW_BITS, read_value, window};
+use crate::cpu::Cpu;
+use crate::fingerprint::Fingerprint;
+
+/// The top bit of a window.
+const TOP: u64 = 1 << 63;
+
+/// The bits of a window that are from the stream.
+const FROM_STREAM: u64 = !(u64::MAX >> WINDOW_BITS);
+
+/// How a sequence of `count` numbers, none above a known maximum, lies in its bit stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Bit of the stream at which the sequence starts.
+    start: usize,
+    pub(crate) count: usize,
+    /// Bits of each number that are stored as they are, l.
+    pub(crate) low_bits: u32,
+    /// Values that the rest of a number can take, H: a zero bit each.
+    pub(crate) bucket_count: usize,
+}
+
+impl Layout {
+    /// The layout of `count` ascending numbers from 0 to `max` from a bit of the stream on; `None` for no numbers, or
+    /// more than there are.
+    #[inline(always)]
+    pub(crate) fn new<F: Fingerprint>(start: usize, count: usize, max: F) -> Option<Self> {
+        let many = F::from_u128(count as u128);
+        let fits = count > 0 && many.to_u128() == count as u128;
+        if !fits || many.wrapping_sub(F::from_u128(1)) > max {
+            return None;
+        }
+        // The largest l with count * 2^l <= max: by the lengths of the two, corrected by one.
+        let low_bits = match many.leading_zeros().checked_sub(max.leading_zeros()) {
+            Some(l) if many << l <= max => l,
+            Some(l) => l.saturating_sub(1),
+            None => 0,
+        };
+        // At most twice as many as there are numbers, because 2^(l+1) * count > max.
+        let bucket_count = (max >> low_bits).to_u128() as usize + 1;
+        Some(Layout {
+            start,
+            count,
+            low_bits,
+            bucket_count,
+        })
+    }
+
+    /// The bit behind the high bits.
+    #[inline(always)]
+    fn high_end(&self) -> usize {
+        self.start + self.count + self.bucket_count
+    }
+
+    /// The bit behind the whole sequence; `None` where no address space has so many.
+    #[inline(always)]
+    pub(crate) fn end_bit(&self) -> Option<usize> {
+        let low = self.count.checked_mul(self.low_bits as usize)?;
+        low.checked_add(self.high_end())
+    }
+
+    /// The bit at which the low bits of a number start.
+    #[inline(always)]
+    pub(crate) fn low_bit(&self, index: usize) -> usize {
+        self.high_end() + index * self.low_bits as usize
+    }
+
+    /// The bucket of a number: its bits above the low ones.
+    #[inline(always)]
+    pub(crate) fn bucket<F: Fingerprint>(&self, number: F) -> usize {
+        (number >> self.low_bits).to_u128() as usize
+    }
+
+    /// The low bits that start at a bit.
+    #[inline(always)]
+    fn low<F: Fingerprint>(&self, stream: &[u8], at: usize) -> F {
+        if self.low_bits <= WINDOW_BITS && F::WIDTH <= 64 {
+            // Two shifts: a number of no bits would be shifted by the whole width.
+            return F::from_u128(u128::from(
+                (window(stream, at) >> 1) >> (63 - self.low_bits),
+            ));
+        }
+        read_value(stream, at, self.low_bits)
+    }
+
+    /// Before the first number.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Cursor {
+        Cursor {
+            bit: self.start,
+            index: 0,
+        }
+    }
+
+    /// Where the numbers whose high part is at least `bucket` start: behind zero number `bucket` of the high bits.
+    /// At their end if there are not so many zeros.
+    #[inline(always)]
+    pub(crate) fn seek<C: Cpu>(&self, cpu: C, stream: &[u8], bucket: usize) -> Cursor {
+        let (mut bit, mut left) = (self.start, bucket);
+        while left > 0 {
+            // Ones stand for the zeros that the window has from the stream.
+            let word = !window(stream, bit) & FROM_STREAM;
+            let zeros = word.count_ones() as usize;
+            if left <= zeros {
+                bit += cpu.select(word, (zeros - left) as u32) as usize + 1;
+                break;
+            }
+            left -= zeros;
+            bit += WINDOW_BITS as usize;
+            if bit >= self.high_end() {
+                bit = self.high_end();
+                break;
+            }
+        }
+        Cursor {
+            bit,
+            index: (bit - self.start).saturating_sub(bucket),
+        }
+    }
+
+    /// The bucket that a cursor stands at the start of: the zeros before it.
+    #[inline(always)]
+    pub(crate) fn bucket_at(&self, cursor: Cursor) -> usize {
+        (cursor.bit - self.start).saturating_sub(cursor.index)
+    }
+
+    /// Hands the index and the value of each number from a cursor on whose high part is below `end_bucket` to the
+    /// visitor.
+    #[inline(always)]
+    pub(crate) fn for_each_from<F: Fingerprint>(
+        &self,
+        stream: &[u8],
+        cursor: Cursor,
+        end_bucket: usize,
+        visitor: &mut impl Visit<F>,
+    ) {
+        let Cursor { mut bit, mut index } = cursor;
+        let mut low_bit = self.low_bit(index);
+        let (high_end, end_bucket) = (self.high_end(), end_bucket.min(self.bucket_count));
+        while bit < high_end {
+            let mut word = window(stream, bit) & FROM_STREAM;
+            while word != 0 {
+                let zeros = word.leading_zeros();
+                // The zeros before a one are as many as the bits before it that are no ones.
+                let bucket = (bit + zeros as usize - self.start).wrapping_sub(index);
+                if bucket >= end_bucket {
+                    return;
+                }
+                let high = F::from_u128(bucket as u128) << self.low_bits;
+                visitor.visit(index, high | self.low(stream, low_bit));
+                low_bit += self.low_bits as usize;
+                index += 1;
+                word &= !(TOP >> zeros);
+            }
+            bit += WINDOW_BITS as usize;
+        }
+    }
+
+    /// Hands the index and the value of each number to the visitor.
+    #[inline(always)]
+    pub(crate) fn for_each<F: Fingerprint>(&self, stream: &[u8], visitor: &mut impl Visit<F>) {
+        self.for_each_from(stream, self.first(), usize::MAX, visitor);
+    }
+
+    /// Whether exactly as many high bits are set as there are numbers.
+    pub(crate) fn counts_its_numbers(&self, stream: &[u8]) -> bool {
+        let len = self.count + self.bucket_count;
+        let word = |i: usize| window(stream, self.start + i * 32) >> 32;
+        let whole: usize = (0..len / 32).map(|i| word(i).count_ones() as usize).sum();
+        let rest = word(len / 32).checked_shr(32 - (len % 32) as u32);
+        whole + rest.unwrap_or(0).count_ones() as usize == self.count
+    }
+
+    /// Writes the numbers, which must fit the layout.
+    pub(crate) fn write<F: Fingerprint>(
+        &self,
+        writer: &mut BitWriter,
+        numbers: impl Iterator<Item = F> + Clone,
+    ) {
+        let mut bucket = 0;
+        for number in numbers.clone() {
+            let next = (number >> self.low_bits).to_u128() as usize;
+            match next - bucket {
+                zeros @ ..32 => writer.write(1, zeros as u32 + 1),
+                zeros => {
+                    writer.write_zeros(zeros);
+                    writer.write(1, 1);
+                }
+            }
+            bucket = next;
+        }
+        writer.write_zeros(self.bucket_count - bucket);
+        let low_mask = !(F::MAX << self.low_bits);
+        for number in numbers {
+            writer.write_value(number & low_mask, self.low_bits);
+        }
+    }
+}
+
+/// A place in the high bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cursor {
+    /// Bit of the stream.
+    pub(crate) bit: usize,
+    /// Numbers before it.
+    pub(crate) index: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::Portable;
+    use proptest::prelude::*;
+
+    fn encode(numbers: &[u64], max: u64) -> (Layout, Vec<u8>) {
+        let layout = Layout::new(3, numbers.len(), max).unwrap();
+        let mut writer = BitWriter::new();
+        writer.write(0, 3);
+        layout.write(&mut writer, numbers.iter().copied());
+        assert_eq!(Some(writer.len_bits()), layout.end_bit());
+        (layout, writer.finish())
+    }
+
+    #[test]
+    fn lays_out_by_the_rule_of_the_specification() {
+        let layout =
+            |count, max| Layout::new::<u32>(0, count, max).map(|l| (l.low_bits, l.bucket_count));
+        assert_eq!(layout(0, 9), None);
+        assert_eq!(layout(1, 0), Some((0, 1)));
+        assert_eq!(layout(4, 2), None);
+        assert_eq!(layout(4, 3), Some((0, 4)));
+        assert_eq!(layout(3, 23), Some((2, 6)));
+        assert_eq!(layout(3, 24), Some((3, 4)));
+        assert_eq!(layout(1, u32::MAX), Some((31, 2)));
+    }
+
+    #[test]
+    fn the_layout_has_the_largest_low_part_that_the_rule_allows() {
+        for count in 1..200usize {
+            for max in (count as u32 - 1..400).chain([u32::MAX, u32::MAX - 1]) {
+                let layout = Layout::new(0, count, max).unwrap();
+                let fits = |l: u32| (count as u64) << l <= u64::from(max);
+                let l = (0..32).take_while(|&l| fits(l)).last().unwrap_or(0);
+                assert_eq!(layout.low_bits, l, "{count} {max}");
+                assert_eq!(layout.bucket_count, (max >> l) as usize + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn writes_high_bits_and_then_low_bits() {
+        let (layout, bytes) = encode(&[1, 6, 23], 23);
+        assert_eq!((layout.low_bits, layout.bucket_count), (2, 6));
+        // Behind the three bits before: high parts 0, 1, 5: 1 0 1 0 0 0 0 1 0; low parts 01 10 11.
+        assert_eq!(bytes, [0b0001_0100, 0b0010_0110, 0b1100_0000]);
+    }
+
+    proptest! {
+        #[test]
+        fn reads_back_all_and_from_any_place(
+            mut numbers in prop::collection::btree_set(prop_oneof![0u64..500, any::<u64>()], 1..200),
+            slack in prop_oneof![Just(0u64), 0u64..1000, any::<u64>()],
+        ) {
+            let max = numbers.last().unwrap().saturating_add(slack);
+            let numbers: Vec<u64> = std::mem::take(&mut numbers).into_iter().collect();
+            let (layout, bytes) = encode(&numbers, max);
+            prop_assert!(layout.counts_its_numbers(&bytes));
+            let mut found = Vec::new();
+            layout.for_each(&bytes, &mut |index, number: u64| {
+                assert_eq!(index, found.len());
+                found.push(number);
+            });
+            prop_assert_eq!(&found, &numbers);
+            for &wanted in &numbers {
+                let bucket = layout.bucket(wanted);
+                let cursor = layout.seek(Portable, &bytes, bucket);
+                let mut found = Vec::new();
+                layout.for_each_from(&bytes, cursor, bucket + 1, &mut |index, number: u64| {
+                    found.push((index, number));
+                });
+                let of_bucket = |&(_, number): &(usize, &u64)| layout.bucket(*number) == bucket;
+                let expected = numbers.iter().enumerate().filter(of_bucket);
+                let expected: Vec<(usize, u64)> = expected.map(|(i, &number)| (i, number)).collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Instructions that not every processor has: chosen when the program runs, each with a portable twin.
+
+/// The bit gathering and scattering that a piece of [`Work`] may use. Every implementation gives the same
+/// results.
+pub(crate) trait Cpu: Copy {
+    /// Whether gathering and scattering take a loop, so that another way may be quicker.
+    const IS_PORTABLE: bool;
+
+    /// The bits of `value` that are set in `mask`, gathered at the bottom in their order (PEXT).
+    fn extract(self, value: u64, mask: u64) -> u64;
+
+    /// The low bits of `value` scattered to the bits set in `mask`, in their order (PDEP).
+    fn deposit(self, value: u64, mask: u64) -> u64;
+
+    /// The number of bits above the set bit number `rank` (from 0, counted from the bottom); 64 if there are not so
+    /// many.
+    fn select(self, word: u64, rank: u32) -> u32;
+}
+
+/// Something to do with the instructions of one processor. `run` and what it calls in its inner loops must be
+/// `#[inline(always)]`: only then are they compiled for that processor.
+pub(crate) trait Work {
+    type Output;
+
+    fn run<C: Cpu>(self, cpu: C) -> Self::Output;
+}
+
+/// Does the work with the best instructions that this processor has.
+///
+/// `SIMIDX_SIMD=off` in the environment chooses the portable ones, for tests and for doubts.
+#[inline]
+pub(crate) fn dispatch<W: Work>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(cpu) = bmi2() {
+        #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]
+        // SAFETY: a `Bmi2` exists only where the processor has these features.
+        return unsafe { run_bmi2(work, cpu) };
+    }
+    work.run(Portable)
+}
+
+/// Whether special instructions may be used.
+#[cfg(target_arch = "x86_64")]
+fn is_allowed() -> bool {
+    std::env::var_os("SIMIDX_SIMD").is_none_or(|value| value != "off")
+}
+
+/// The proof that the processor has BMI2, BMI1, LZCNT, POPCNT and AVX2 (x86-64-v3).
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bmi2(());
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn bmi2() -> Option<Bmi2> {
+    use std::sync::OnceLock;
+    static FOUND: OnceLock<Option<Bmi2>> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let found = is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("avx2");
+        (found && is_allowed()).then_some(Bmi2(()))
+    })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "bmi2,bmi1,lzcnt,popcnt,avx2")]
+fn run_bmi2<W: Work>(work: W, cpu: Bmi2) -> W::Output {
+    work.run(cpu)
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Cpu for Bmi2 {
+    const IS_PORTABLE: bool = false;
+
+    #[inline(always)]
+    fn extract(self, value: u64, mask: u64) -> u64 {
+        #[expect(unsafe_code, reason = "the instruction is not on every processor")]
+        // SAFETY: `self` proves that this processor has it.
+        unsafe {
+            std::arch::x86_64::_pext_u64(value, mask)
+        }
+    }
+
+    #[inline(always)]
+    fn deposit(self, value: u64, mask: u64) -> u64 {
+        #[expect(unsafe_code, reason = "the instruction is not on every processor")]
+        // SAFETY: `self` proves that this processor has it.
+        unsafe {
+            std::arch::x86_64::_pdep_u64(value, mask)
+        }
+    }
+
+    #[inline(always)]
+    fn select(self, word: u64, rank: u32) -> u32 {
+        self.deposit(1u64.wrapping_shl(rank), word).leading_zeros()
+    }
+}
+
+/// Plain arithmetic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Portable;
+
+impl Cpu for Portable {
+    const IS_PORTABLE: bool = true;
+
+    #[inline]
+    fn extract(self, value: u64, mask: u64) -> u64 {
+        let (mut result, mut mask, mut at) = (0, mask, 0);
+        while mask != 0 {
+            result |= (value >> mask.trailing_zeros() & 1) << at;
+            mask &= mask - 1;
+            at += 1;
+        }
+        result
+    }
+
+    #[inline]
+    fn deposit(self, value: u64, mask: u64) -> u64 {
+        let (mut result, mut mask, mut value) = (0, mask, value);
+        while mask != 0 {
+            result |= (value & 1) << mask.trailing_zeros();
+            mask &= mask - 1;
+            value >>= 1;
+        }
+        result
+    }
+
+    #[inline]
+    fn select(self, word: u64, rank: u32) -> u32 {
+        let mut word = word;
+        for _ in 0..rank {
+            word &= word.wrapping_sub(1);
+        }
+        // The lowest bit that is left.
+        (word & word.wrapping_neg()).leading_zeros()
+    }
+}
+
+/// Asks for the cache line that holds item `at`, so that a later read finds it there. Nothing happens for an item
+/// outside.
+#[inline(always)]
+pub(crate) fn prefetch<T>(items: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(item) = items.get(at) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        #[expect(unsafe_code, reason = "the instruction takes a pointer")]
+        // SAFETY: every x86-64 processor has the instruction, and it reads nothing that a program could see.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (items, at);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct All(u64, u64, u32);
+
+    impl Work for All {
+        type Output = [u64; 3];
+
+        #[inline(always)]
+        fn run<C: Cpu>(self, cpu: C) -> [u64; 3] {
+            [
+                cpu.extract(self.0, self.1),
+                cpu.deposit(self.0, self.1),
+                cpu.select(self.0, self.2).into(),
+            ]
+        }
+    }
+
+    #[test]
+    fn gathers_and_scatters() {
+        assert_eq!(Portable.extract(0x1122_3344, 0x0000_ff00), 0x33);
+        assert_eq!(Portable.deposit(0x33, 0x0000_ff00), 0x3300);
+        assert_eq!(Portable.select(0b1011, 2), 60);
+        assert_eq!(Portable.select(0b1011, 3), 64);
+        assert_eq!(Portable.select(u64::MAX, 63), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn both_twins_agree(value in any::<u64>(), mask in any::<u64>(), rank in 0u32..64) {
+            prop_assert_eq!(dispatch(All(value, mask, rank)), All(value, mask, rank).run(Portable));
+        }
+    }
+}

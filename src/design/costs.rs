@@ -1,0 +1,273 @@
+//! What probes cost, and at how many address bits a number of flips costs least.
+
+use super::probes::{TableProbes, spanned};
+use crate::codec::Codec;
+
+/// What the steps of a query cost, in nanoseconds on one thread. Only the ratios matter for the choice of
+/// probes; the constants are those of a file of about 100 MB in memory and stand here, all in one place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// A probe up to its first candidate.
+    pub probe_ns: f64,
+    /// Each fingerprint that shares the address: decoding and comparing it.
+    pub candidate_ns: f64,
+    /// Each fingerprint of table 0 where all are compared in turn, without any probe.
+    pub scan_ns: f64,
+}
+
+impl Costs {
+    /// Codecs with access inside a block (`ef`): a probe selects.
+    pub const DIRECT: Costs = Costs {
+        probe_ns: 90.0,
+        candidate_ns: 8.0,
+        scan_ns: 5.0,
+    };
+
+    /// Codecs that decode a block from its start (`xor`, `gap`): a probe decodes half a block of 512
+    /// bytes on the way.
+    pub const SEQUENTIAL: Costs = Costs {
+        probe_ns: 450.0,
+        candidate_ns: 4.0,
+        scan_ns: 5.0,
+    };
+}
+
+impl Costs {
+    /// What probes of tables in a codec cost.
+    pub fn of(codec: Codec) -> Self {
+        match codec {
+            Codec::Xor | Codec::Gap => Costs::SEQUENTIAL,
+            Codec::EliasFano => Costs::DIRECT,
+        }
+    }
+}
+
+/// Most address bits that probes leave to one range, see [`TableProbes::joined_bits`].
+const MOST_JOINED_BITS: u32 = 8;
+
+/// `pattern_count` for all numbers of bits and flips up to some, worked out together.
+struct PatternCounts {
+    flip_choices: usize,
+    /// By bits, then by flips.
+    counts: Vec<f64>,
+}
+
+impl PatternCounts {
+    fn new(width: u32, most_flips: u32) -> Self {
+        let flip_choices = most_flips as usize + 1;
+        let mut counts = vec![1.0; flip_choices * (width as usize + 1)];
+        for at in flip_choices..counts.len() {
+            // P(a + 1, r) = P(a, r) + P(a, r - 1).
+            let above = at - flip_choices;
+            counts[at] = counts[above];
+            if at % flip_choices > 0 {
+                counts[at] += counts[above - 1];
+            }
+        }
+        PatternCounts {
+            flip_choices,
+            counts,
+        }
+    }
+
+    fn get(&self, bits: u32, flips: u32) -> f64 {
+        self.counts[bits as usize * self.flip_choices + flips as usize]
+    }
+
+    /// `probes_and_addresses`, looked up.
+    fn probes_and_addresses(&self, address_bits: u32, joined_bits: u32, flips: u32) -> (f64, f64) {
+        let flipped_bits = address_bits - joined_bits;
+        let all = self.get(flipped_bits, flips);
+        let with_flips_left = match flips {
+            0 => 0.0,
+            flips => self.get(flipped_bits, flips - 1),
+        };
+        (all, spanned(all, with_flips_left, joined_bits))
+    }
+}
+
+/// The cheapest way to probe a table with some number of flips.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Offer {
+    pub(super) address_bits: u32,
+    pub(super) joined_bits: u32,
+    /// Cost of all probes and their candidates on uniform data.
+    pub(super) ns: f64,
+}
+
+impl Offer {
+    /// The offer as probes of a table.
+    pub(super) fn probes(self, table: usize, flips: u32) -> TableProbes {
+        TableProbes {
+            table,
+            address_bits: self.address_bits,
+            flips,
+            joined_bits: self.joined_bits,
+        }
+    }
+}
+
+/// The best offer for each number of bits that may be addressed and each number of flips.
+///
+/// Fewer address bits mean fewer patterns of flips and more candidates for each. Without flips every bit
+/// helps.
+#[derive(Debug)]
+pub(super) struct Offers {
+    flip_choices: usize,
+    /// By bits, then by flips.
+    offers: Vec<Offer>,
+}
+
+impl Offers {
+    /// For 0 to `width` bits and 0 to `most_flips` flips; about width · most_flips steps.
+    pub(super) fn new(width: u32, most_flips: u32, fingerprint_count: u64, costs: &Costs) -> Self {
+        let flip_choices = most_flips as usize + 1;
+        let mut offers: Vec<Offer> = Vec::with_capacity((width as usize + 1) * flip_choices);
+        let patterns = PatternCounts::new(width, most_flips);
+        for address_bits in 0..=width {
+            let candidates = fingerprint_count as f64 / 2f64.powi(address_bits as i32);
+            for flips in 0..=most_flips {
+                let (joined_bits, ns) =
+                    cheapest_join(&patterns, address_bits, flips, candidates, costs);
+                let fewer_bits = offers.len().checked_sub(flip_choices).map(|i| offers[i]);
+                offers.push(match fewer_bits {
+                    Some(offer) if flips > 0 && offer.ns <= ns => offer,
+                    _ => Offer {
+                        address_bits,
+                        joined_bits,
+                        ns,
+                    },
+                });
+            }
+        }
+        Offers {
+            flip_choices,
+            offers,
+        }
+    }
+
+    /// The cheapest probes of an address of at most `bits` bits with all patterns of `flips` flips.
+    pub(super) fn best(&self, bits: u32, flips: u32) -> Offer {
+        self.offers[bits as usize * self.flip_choices + flips as usize]
+    }
+}
+
+/// How many bits of an address, each of which has so many candidates, are best left to ranges, and the cost of all
+/// probes then.
+fn cheapest_join(
+    patterns: &PatternCounts,
+    address_bits: u32,
+    flips: u32,
+    candidates: f64,
+    costs: &Costs,
+) -> (u32, f64) {
+    let ns = |joined_bits| {
+        let (probes, addresses) = patterns.probes_and_addresses(address_bits, joined_bits, flips);
+        probes * costs.probe_ns + addresses * candidates * costs.candidate_ns
+    };
+    let most = if flips == 0 {
+        0
+    } else {
+        MOST_JOINED_BITS.min(address_bits)
+    };
+    let all = (0..=most).map(|joined_bits| (joined_bits, ns(joined_bits)));
+    all.min_by(|a, b| a.1.total_cmp(&b.1))
+        .expect("joining none is a choice")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::probes::{pattern_count, probes_and_addresses};
+    use super::*;
+
+    #[test]
+    fn pattern_counts_are_sums_of_binomials() {
+        assert_eq!(pattern_count(24, 0), 1);
+        assert_eq!(pattern_count(24, 1), 25);
+        assert_eq!(pattern_count(24, 3), 1 + 24 + 276 + 2024);
+        assert_eq!(pattern_count(10, 20), 1 << 10);
+        assert_eq!(pattern_count(63, 63), 1 << 63);
+        assert_eq!(pattern_count(64, 64), u64::MAX);
+        assert_eq!(pattern_count(128, 128), u64::MAX);
+    }
+
+    #[test]
+    fn offers_are_the_least_of_all_numbers_of_bits() {
+        for (count, costs) in [
+            (0, Costs::DIRECT),
+            (1000, Costs::SEQUENTIAL),
+            (1 << 33, Costs::DIRECT),
+        ] {
+            let offers = Offers::new(64, 5, count, &costs);
+            let ns = |bits: u32, flips| {
+                let candidates = count as f64 / 2f64.powi(bits as i32);
+                let joined = |t: u32| {
+                    let (probes, addresses) = probes_and_addresses(bits, t, flips);
+                    probes * costs.probe_ns + addresses * candidates * costs.candidate_ns
+                };
+                let most = if flips == 0 {
+                    0
+                } else {
+                    bits.min(MOST_JOINED_BITS)
+                };
+                (0..=most).map(joined).reduce(f64::min).unwrap()
+            };
+            for bits in 0..=64 {
+                assert_eq!(offers.best(bits, 0).address_bits, bits);
+                for flips in 1..=5 {
+                    let best = offers.best(bits, flips);
+                    let least = (0..=bits).map(|b| ns(b, flips)).reduce(f64::min).unwrap();
+                    assert!((best.ns - least).abs() <= 1e-9 * least);
+                    assert!((ns(best.address_bits, flips) - least).abs() <= 1e-9 * least);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pattern_counts_worked_out_together_are_those_of_each() {
+        let patterns = PatternCounts::new(64, 64);
+        for bits in 0..=64 {
+            for flips in 0..=64 {
+                let count = pattern_count(bits, flips) as f64;
+                assert!((patterns.get(bits, flips) / count - 1.0).abs() < 1e-9);
+                let joined = bits.min(3);
+                let (probes, addresses) = patterns.probes_and_addresses(bits, joined, flips);
+                let expected = probes_and_addresses(bits, joined, flips);
+                assert!((probes / expected.0 - 1.0).abs() < 1e-9);
+                assert!((addresses / expected.1 - 1.0).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn joined_addresses_are_all_those_of_few_flips() {
+        for (bits, joined, flips) in [(8, 0, 2), (8, 3, 1), (8, 3, 3), (5, 5, 2), (6, 4, 3)] {
+            let near = |address: &u32| {
+                let flipped = (address >> joined).count_ones();
+                flipped < flips || flipped == flips && address & ((1 << joined) - 1) == 0
+            };
+            let addresses = (0..1u32 << bits).filter(near).count();
+            let (probes, spanned) = probes_and_addresses(bits, joined, flips);
+            assert_eq!(spanned, addresses as f64, "{bits} {joined} {flips}");
+            assert_eq!(probes, pattern_count(bits - joined, flips) as f64);
+        }
+    }
+
+    #[test]
+    fn flipped_addresses_are_about_as_long_as_the_logarithm_of_the_count() {
+        let offers = Offers::new(64, 3, 100_000_000, &Costs::DIRECT);
+        for flips in 1..=3 {
+            let Offer {
+                address_bits,
+                joined_bits,
+                ..
+            } = offers.best(64, flips);
+            assert!(
+                (22..=32).contains(&address_bits),
+                "{flips} flips: {address_bits} bits"
+            );
+            assert!((1..=MOST_JOINED_BITS).contains(&joined_bits));
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! What an index would be like before it is built: size against latency for all designs and codecs.
+//!
+//! The model is meant to rank designs, not to promise times: it knows uniform fingerprints only, and its
+//! constants, all in this file and in [`Costs`], are those of one machine.
+
+use super::bands::check_distance;
+use super::{Costs, ProbePlan, TableDesign};
+use crate::bound::bound_bits;
+use crate::codec::Codec;
+use crate::error::BuildError;
+use crate::fingerprint::Fingerprint;
+
+/// A latency in memory that is not worth more bytes: see [`PlanRequest::choose`].
+const MEMORY_TARGET_US: f64 = 20.0;
+
+/// The same on an SSD: five rounds of reads.
+const SSD_TARGET_US: f64 = 500.0;
+
+/// What a query costs beside its probes: permuting it, and cache misses one behind the other that nothing hides.
+const QUERY_NS: f64 = 800.0;
+
+/// Cost of a probe for file sizes in bytes; between them it grows with the logarithm of the size, as ever more
+/// probes miss the caches and the TLB.
+const PROBE_NS: [(f64, f64); 6] = [
+    (1e6, 50.0),
+    (1e7, 65.0),
+    (1e8, 90.0),
+    (1e9, 130.0),
+    (1e10, 180.0),
+    (1e11, 230.0),
+];
+
+/// Block size for which [`Costs::SEQUENTIAL`] holds.
+const USUAL_BLOCK_SIZE: f64 = 512.0;
+
+/// The block sizes of the format (spec, section 13).
+const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 1 << 7..=1 << 16;
+
+/// One read of an SSD, and how many of them overlap.
+const READ_NS: f64 = 100_000.0;
+const QUEUE_DEPTH: f64 = 16.0;
+
+/// Bytes of a read.
+const PAGE_LEN: f64 = 4096.0;
+
+/// Time for a byte of a long sequential read of an SSD.
+const SEQUENTIAL_READ_NS: f64 = 0.5;
+
+/// Where the index lies when it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Medium {
+    /// In memory, read or mapped and cached.
+    #[default]
+    Memory,
+    /// On an SSD, nothing cached: a probe is a read.
+    Ssd,
+}
+
+/// Bits a fingerprint above the information bound inside a block, and bits that each block costs beside: its checksum
+/// and count, its key as far as that is more than a value, and half a value that does not fit.
+fn overhead(codec: Codec) -> (f64, f64) {
+    let block_bits = 72.0;
+    match codec {
+        Codec::EliasFano => (0.5, block_bits),
+        Codec::Gap => (0.08, block_bits),
+        Codec::Xor => (1.95, block_bits),
+    }
+}
+
+/// Bits a fingerprint of one table, its blocks and keys, for `count` uniform fingerprints of `width` bits.
+fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -> f64 {
+    if count == 0 {
+        return 0.0;
+    }
+    let (above_bound, block_bits) = overhead(codec);
+    let bits = bound_bits(width, count) + above_bound;
+    // A block holds as many fingerprints as fit beside what it costs; they share its bits.
+    let block_len_bits = f64::from(block_size) * 8.0;
+    bits * block_len_bits / (block_len_bits - block_bits)
+}
+
+fn check_block_size(block_size: u32) -> Result<(), BuildError> {
+    if block_size.is_power_of_two() && BLOCK_SIZES.contains(&block_size) {
+        return Ok(());
+    }
+    Err(BuildError::Parameter(format!(
+        "a block has a power of two of bytes from {} to {}, not {block_size}",
+        BLOCK_SIZES.start(),
+        BLOCK_SIZES.end()
+    )))
+}
+
+/// How much larger Elias-Fano blocks may be than Huffman-coded ones and still be chosen: they are searched two to four
+/// times as fast (`cargo bench --bench peers`).
+pub(crate) const ELIAS_FANO_ALLOWANCE: f64 = 1.10;
+
+/// Whether a build without a codec takes that of index `i` for uniform fingerprints.
+fn is_automatic<F>(curve: &[PlannedIndex<F>], i: usize) -> bool {
+    let of_same_design = |codec: Codec| {
+        let same = |p: &&PlannedIndex<F>| p.tables() == curve[i].tables() && p.codec == codec;
+        curve.iter().find(same).map(|p| p.file_len as f64)
+    };
+    let huffman = of_same_design(Codec::Gap).or_else(|| of_same_design(Codec::Xor));
+    let direct = of_same_design(Codec::EliasFano);
+    let takes_direct = match (direct, huffman) {
+        (Some(direct), Some(huffman)) => direct <= huffman * ELIAS_FANO_ALLOWANCE,
+        (direct, _) => direct.is_some(),
+    };
+    match curve[i].codec {
+        Codec::EliasFano => takes_direct,
+        Codec::Gap => !takes_direct,
+        Codec::Xor => !takes_direct && of_same_design(Codec::Gap).is_none(),
+    }
+}
+
+impl<F> PlannedIndex<F> {
+    /// Number of tables.
+    fn tables(&self) -> usize {
+        self.design.masks.len()
+    }
+}
+
+impl<F: Fingerprint> TableDesign<F> {
+    /// The design that a build chooses for so many fingerprints: that of [`PlanRequest::choose`] for the usual codec
+    /// and block size, in memory without a limit of its size. Takes a few milliseconds for each design that there is.
+    ///
+    /// # Errors
+    /// A distance above 12, or more fingerprints than the width has.
+    pub fn for_count(max_distance: u32, fingerprint_count: u64) -> Result<Self, BuildError> {
+        let request = PlanRequest {
+            codec: Some(Codec::EliasFano),
+            ..PlanRequest::new(fingerprint_count, max_distance)
+        };
+        request.design()
+    }
+}
+
+/// What queries cost on a file in memory: the larger, the more often they miss the caches and the TLB, and the larger
+/// a block, the longer it takes to decode.
+pub(crate) fn costs_in_memory(codec: Codec, block_size: u32, file_len: f64) -> Costs {
+    let costs = Costs::of(codec);
+    let blocks = f64::from(block_size) / USUAL_BLOCK_SIZE;
+    let decoding = (costs.probe_ns - Costs::DIRECT.probe_ns) * blocks;
+    Costs {
+        probe_ns: probe_ns(file_len) + decoding,
+        ..costs
+    }
+}
+
+/// What is to be planned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanRequest {
+    /// Number of distinct fingerprints.
+    pub count: u64,
+    /// The distance k of the queries, 0 to 12.
+    pub distance: u32,
+    /// Bytes that the file may take; any number if `None`.
+    pub memory: Option<u64>,
+    /// Where the file will lie.
+    pub medium: Medium,
+    /// Bytes of a block.
+    pub block_size: u32,
+    /// The codec; all of them if `None`.
+    pub codec: Option<Codec>,
+}
+
+impl PlanRequest {
+    /// In memory without limit, of any codec, with blocks of 512 bytes.
+    pub fn new(count: u64, distance: u32) -> Self {
+        PlanRequest {
+            count,
+            distance,
+            memory: None,
+            medium: Medium::Memory,
+            block_size: USUAL_BLOCK_SIZE as u32,
+            codec: None,
+        }
+    }
+
+    /// An index for each design and codec, the smallest file first. Takes up to about ten milliseconds for
+    /// each.
+    ///
+    /// # Errors
+    /// A distance above 12, a block size that the format does not have, or more fingerprints than the width has.
+    pub fn curve<F: Fingerprint>(&self) -> Result<Vec<PlannedIndex<F>>, BuildError> {
+        check_distance(self.distance)?;
+        check_block_size(self.block_size)?;
+        if self.count as f64 > 2f64.powi(F::WIDTH as i32) {
+            return Err(BuildError::Parameter(format!(
+                "there are no {} distinct fingerprints of {} bits",
+                self.count,
+                F::WIDTH
+            )));
+        }
+        let codecs = self
+            .codec
+            .as_ref()
+            .map_or(&Codec::ALL[..], std::slice::from_ref);
+        let mut curve: Vec<PlannedIndex<F>> = TableDesign::available(self.distance)
+            .iter()
+            .flat_map(|design| codecs.iter().map(|&codec| self.planned(design, codec)))
+            .collect();
+        mark_dominated(&mut curve);
+        curve.sort_by(|a, b| {
+            let by_size = a.file_len.cmp(&b.file_len);
+            by_size.then(a.latency_us.total_cmp(&b.latency_us))
+        });
+        Ok(curve)
+    }
+
+    /// The design of the index to build: that of the index which [`PlanRequest::choose`] chooses.
+    ///
+    /// # Errors
+    /// As for [`PlanRequest::curve`]; or no index fits the memory.
+    pub fn design<F: Fingerprint>(&self) -> Result<TableDesign<F>, BuildError> {
+        let mut curve = self.curve()?;
+        let chosen = self.choose(&curve);
+        chosen.map(|i| curve.swap_remove(i).design).ok_or_else(|| {
+            BuildError::Parameter("no index of these parameters fits the memory".into())
+        })
+    }
+
+    /// Which index of a curve to build: of those that fit the memory the one with the least product of size and
+    /// latency, where a latency below 20 µs in memory or 500 µs on an SSD counts as that. So the smallest wins
+    /// among those that are fast enough, and beyond, a file twice the size must be more than twice as fast.
+    /// `None` if none fits. Where no codec is requested, only the one counts that a build without one takes for such
+    /// fingerprints.
+    pub fn choose<F>(&self, curve: &[PlannedIndex<F>]) -> Option<usize> {
+        let enough_us = match self.medium {
+            Medium::Memory => MEMORY_TARGET_US,
+            Medium::Ssd => SSD_TARGET_US,
+        };
+        let product = |i: usize| curve[i].file_len as f64 * curve[i].latency_us.max(enough_us);
+        (0..curve.len())
+            .filter(|&i| curve[i].fits_memory && (self.codec.is_some() || is_automatic(curve, i)))
+            .min_by(|&a, &b| product(a).total_cmp(&product(b)))
+    }
+
+    fn planned<F: Fingerprint>(&self, design: &TableDesign<F>, codec: Codec) -> PlannedIndex<F> {
+        let bits = bits_per_fingerprint(codec, F::WIDTH, self.count, self.block_size);
+        let tables = design.table_count() as f64;
+        // A table of few fingerprints is one block all the same.
+        let least = if self.count > 0 {
+            f64::from(self.block_size)
+        } else {
+            0.0
+        };
+        let file_len = tables * (self.count as f64 * bits / 8.0).max(least);
+        let costs = self.costs(codec, bits, file_len);
+        let plan = design.plan(self.distance, self.count, &costs);
+        PlannedIndex {
+            codec,
+            bytes_per_fingerprint: tables * bits / 8.0,
+            file_len: file_len as u64,
+            latency_us: self.latency_ns(&plan, bits) / 1e3,
+            dominated: false,
+            fits_memory: self.memory.is_none_or(|limit| file_len <= limit as f64),
+            design: design.clone(),
+            plan,
+        }
+    }
+
+    /// What the plan of a design has to reckon with.
+    fn costs(&self, codec: Codec, bits: f64, file_len: f64) -> Costs {
+        let costs = costs_in_memory(codec, self.block_size, file_len);
+        let (read_ns, scan_read_ns) = match self.medium {
+            Medium::Memory => (0.0, 0.0),
+            Medium::Ssd => (READ_NS / QUEUE_DEPTH, bits / 8.0 * SEQUENTIAL_READ_NS),
+        };
+        Costs {
+            probe_ns: costs.probe_ns + read_ns,
+            candidate_ns: costs.candidate_ns + read_ns * bits / 8.0 / PAGE_LEN,
+            scan_ns: costs.scan_ns + scan_read_ns,
+        }
+    }
+
+    /// Latency of a query that is alone. On an SSD the reads come in rounds.
+    fn latency_ns(&self, plan: &ProbePlan, bits: f64) -> f64 {
+        if self.medium == Medium::Memory || plan.scan_is_cheaper() {
+            return QUERY_NS + plan.ns();
+        }
+        let further_pages = plan.candidate_count() * bits / 8.0 / PAGE_LEN;
+        let reads = plan.probe_count() + further_pages;
+        let overlapped = reads / QUEUE_DEPTH;
+        QUERY_NS + plan.ns() + (overlapped.ceil() - overlapped) * READ_NS
+    }
+}
+
+/// An index that could be built, and what it is expected to be like.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct PlannedIndex<F> {
+    /// The tables.
+    pub design: TableDesign<F>,
+    /// How they are coded.
+    pub codec: Codec,
+    /// How a query of the requested distance is answered.
+    pub plan: ProbePlan,
+    /// Bytes a fingerprint in all tables together, ids not included.
+    pub bytes_per_fingerprint: f64,
+    /// Bytes of the file, ids not included.
+    pub file_len: u64,
+    /// Microseconds a query on one thread.
+    pub latency_us: f64,
+    /// Whether another index of the curve is no larger and no slower, and one of the two better.
+    pub dominated: bool,
+    /// Whether the file is within the requested memory.
+    pub fits_memory: bool,
+}
+
+fn mark_dominated<F>(curve: &mut [PlannedIndex<F>]) {
+    let points: Vec<(u64, f64)> = curve
+        .iter()
+        .map(|index| (index.file_len, index.latency_us))
+        .collect();
+    for index in curve {
+        let (len, us) = (index.file_len, index.latency_us);
+        let better = |&(l, u): &(u64, f64)| l <= len && u <= us && (l < len || u < us);
+        index.dominated = points.iter().any(better);
+    }
+}
+
+/// Cost of a probe in a file of this size.
+fn probe_ns(file_len: f64) -> f64 {
+    let above = PROBE_NS.partition_point(|&(len, _)| len <= file_len);
+    if above == 0 {
+        return PROBE_NS[0].1;
+    }
+    let (low_len, low_ns) = PROBE_NS[above - 1];
+    let Some(&(high_len, high_ns)) = PROBE_NS.get(above) else {
+        return low_ns;
+    };
+    let share = (file_len / low_len).ln() / (high_len / low_len).ln();
+    low_ns + share * (high_ns - low_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(count: u64, distance: u32, codec: Codec) -> PlanRequest {
+        PlanRequest {
+            codec: Some(codec),
+            ..PlanRequest::new(count, distance)
+        }
+    }
+
+    fn tables(curve: &[PlannedIndex<u64>]) -> Vec<usize> {
+        curve.iter().map(|c| c.design.table_count()).collect()
+    }
+
+    #[test]
+    fn probes_get_dearer_with_the_logarithm_of_the_size() {
+        assert_eq!(probe_ns(0.0), 50.0);
+        assert_eq!(probe_ns(1e7), 65.0);
+        assert_eq!(probe_ns(1e10), 180.0);
+        assert_eq!(probe_ns(1e15), 230.0);
+        let between = probe_ns(1e9 * 10f64.sqrt());
+        assert!((between - 155.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn bits_are_those_that_were_measured() {
+        let bits = |codec: Codec, count| bits_per_fingerprint(codec, 64, count, 512);
+        // The bound is 38.87 at 10^8.
+        assert!((bits(Codec::EliasFano, 100_000_000) - 40.06).abs() < 0.03);
+        assert!((bits(Codec::Gap, 100_000_000) - 39.65).abs() < 0.03);
+        assert!((bits(Codec::Xor, 1 << 24) - 44.17).abs() < 0.03);
+        assert_eq!(bits(Codec::EliasFano, 0), 0.0);
+    }
+
+    #[test]
+    fn the_curve_has_all_designs_by_size() {
+        let curve = request(100_000_000, 3, Codec::EliasFano).curve().unwrap();
+        assert_eq!(tables(&curve), [1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35]);
+        let halves = &curve[1];
+        assert!((10.0..10.05).contains(&halves.bytes_per_fingerprint));
+        assert_eq!(halves.file_len / 10_000_000, 100);
+        assert!((40.0..60.0).contains(&halves.plan.probe_count()));
+        assert!(
+            (4.0..9.0).contains(&halves.latency_us),
+            "{}",
+            halves.latency_us
+        );
+        let all: Vec<PlannedIndex<u64>> = PlanRequest::new(1000, 3).curve().unwrap();
+        assert_eq!(all.len(), 36);
+    }
+
+    #[test]
+    fn domination_is_by_size_and_latency() {
+        let curve = PlanRequest::new(100_000_000, 3).curve::<u64>().unwrap();
+        for a in &curve {
+            let better = curve.iter().any(|b| {
+                (b.file_len < a.file_len && b.latency_us <= a.latency_us)
+                    || (b.file_len <= a.file_len && b.latency_us < a.latency_us)
+            });
+            assert_eq!(a.dominated, better);
+        }
+        assert!(!curve[0].dominated);
+        assert!(curve.iter().all(|c| c.codec != Codec::Xor || c.dominated));
+    }
+
+    #[test]
+    fn chooses_the_smallest_that_is_fast_enough_or_worth_its_bytes() {
+        let choice = |request: PlanRequest| {
+            let curve = request.curve::<u64>().unwrap();
+            let chosen = request.choose(&curve)?;
+            Some(curve[chosen].design.table_count())
+        };
+        let request = request(100_000_000, 3, Codec::EliasFano);
+        assert_eq!(choice(request.clone()), Some(2));
+        let small = PlanRequest {
+            memory: Some(510_000_000),
+            ..request.clone()
+        };
+        assert_eq!(choice(small), Some(1));
+        let none = PlanRequest {
+            memory: Some(1000),
+            ..request.clone()
+        };
+        assert_eq!(choice(none), None);
+        let ssd = PlanRequest {
+            medium: Medium::Ssd,
+            ..request
+        };
+        assert_eq!(choice(ssd), Some(2));
+    }
+
+    #[test]
+    fn reads_of_an_ssd_come_in_rounds() {
+        let request = PlanRequest {
+            medium: Medium::Ssd,
+            ..request(1_000_000_000, 3, Codec::EliasFano)
+        };
+        let curve = request.curve::<u64>().unwrap();
+        for index in &curve {
+            let rounds = (index.plan.probe_count() / QUEUE_DEPTH).ceil();
+            assert!(index.latency_us > rounds * 100.0);
+        }
+        let fourteen = &curve[tables(&curve).iter().position(|&t| t == 14).unwrap()];
+        assert!(fourteen.latency_us < 110.0, "{}", fourteen.latency_us);
+    }
+
+    #[test]
+    fn refuses_what_there_cannot_be() {
+        assert!(PlanRequest::new(1 << 33, 3).curve::<u32>().is_err());
+        assert!(PlanRequest::new(1 << 32, 3).curve::<u32>().is_ok());
+        assert!(PlanRequest::new(1, 13).curve::<u64>().is_err());
+        assert!(PlanRequest::new(u64::MAX, 3).curve::<u64>().is_ok());
+        assert!(PlanRequest::new(0, 0).curve::<u128>().is_ok());
+    }
+}

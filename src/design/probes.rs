@@ -1,0 +1,60 @@
+//! The probes of a table: all patterns of few flips of an address, and how many they are.
+
+/// The probes of one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableProbes {
+    /// Number of the table.
+    pub table: usize,
+    /// Leading bits of the permuted value that a probe must match. At most the prefix of the table, but for
+    /// the only table of a plan, of which any number of leading bits may be matched.
+    pub address_bits: u32,
+    /// The probes are all patterns of at most so many flipped bits among the address bits.
+    pub flips: u32,
+    /// The last so many address bits are not flipped one by one: a probe with fewer flips in the bits before them than
+    /// `flips` looks at all their values, which lie together, and one with as many at the query's own. That is the same
+    /// or more, in fewer probes.
+    pub joined_bits: u32,
+}
+
+impl TableProbes {
+    /// Number of probes: the sum of the binomials of `address_bits - joined_bits` over 0 to `flips`; `u64::MAX` if that
+    /// is too large for 64 bits.
+    pub fn probe_count(&self) -> u64 {
+        pattern_count(
+            self.address_bits.saturating_sub(self.joined_bits),
+            self.flips,
+        )
+    }
+}
+
+/// Number of probes that try all patterns of at most `flips` flipped bits out of `address_bits`: the sum of
+/// the binomials, as far as 64 bits hold it.
+pub(super) fn pattern_count(address_bits: u32, flips: u32) -> u64 {
+    let (mut sum, mut term) = (1u128, 1u128);
+    for i in 0..flips.min(address_bits) {
+        // A term is at most the sum of the terms before it times 128, so that no product overflows.
+        term = term * u128::from(address_bits - i) / u128::from(i + 1);
+        sum += term;
+        if sum > u128::from(u64::MAX) {
+            return u64::MAX;
+        }
+    }
+    sum as u64
+}
+
+/// The probes of all patterns of at most so many flips of an address, and the addresses that their ranges span: a probe
+/// that has flips left spans all addresses that differ in the last `joined_bits` only.
+pub(super) fn probes_and_addresses(address_bits: u32, joined_bits: u32, flips: u32) -> (f64, f64) {
+    let flipped_bits = address_bits - joined_bits;
+    let all = pattern_count(flipped_bits, flips) as f64;
+    let with_flips_left = match flips {
+        0 => 0.0,
+        flips => pattern_count(flipped_bits, flips - 1) as f64,
+    };
+    (all, spanned(all, with_flips_left, joined_bits))
+}
+
+/// The addresses that so many probes span, some of which have flips left.
+pub(super) fn spanned(all: f64, with_flips_left: f64, joined_bits: u32) -> f64 {
+    with_flips_left * f64::from(1u32 << joined_bits) + (all - with_flips_left)
+}

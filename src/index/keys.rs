@@ -1,0 +1,166 @@
+//! The keys of a table in memory, and the search for the block that can hold a value.
+
+use crate::cpu::prefetch;
+use crate::fingerprint::Fingerprint;
+use crate::memory::huge_vec;
+
+/// Keys that share an entry of the top-bits table on average: they lie in one or two cache lines.
+const KEYS_PER_BUCKET: usize = 4;
+
+/// Keys of a bucket that are compared without a branch; longer buckets are bisected.
+const COMPARED_KEYS: usize = 8;
+
+/// The last value of each block, ascending, with a table over their top bits: a look-up takes two cache misses, one
+/// in the table and one in the keys.
+#[derive(Debug)]
+pub(super) struct Keys<F> {
+    /// The keys, and [`COMPARED_KEYS`] times the largest value behind them.
+    keys: Vec<F>,
+    count: usize,
+    first: F,
+    /// Distance of the last key from the first one.
+    span: F,
+    /// Bits of a distance from the first key that the table does not look at.
+    shift: u32,
+    /// Entry `j` is the number of keys whose distance from the first one, shifted, is below `j`.
+    buckets: Vec<u64>,
+}
+
+impl<F: Fingerprint> Keys<F> {
+    /// Memory for so many keys and what [`Keys::new`] adds.
+    pub(super) fn room_for(count: usize) -> Vec<F> {
+        huge_vec(count + COMPARED_KEYS)
+    }
+
+    /// Takes keys in ascending order.
+    pub(super) fn new(mut keys: Vec<F>) -> Self {
+        let count = keys.len();
+        let first = keys.first().copied().unwrap_or(F::ZERO);
+        let last = keys.last().copied().unwrap_or(F::ZERO);
+        let span = last.wrapping_sub(first);
+        let wanted_bits = usize::BITS - (keys.len() / KEYS_PER_BUCKET).leading_zeros();
+        let span_bits = F::WIDTH - span.leading_zeros();
+        let shift = span_bits.saturating_sub(wanted_bits).min(F::WIDTH - 1);
+        let bucket_count = (span >> shift).to_u128() as usize + 1;
+        let mut buckets = huge_vec(bucket_count + 1);
+        buckets.resize(bucket_count + 1, 0);
+        // The last key of a bucket has its say; empty buckets take over from the one before.
+        for (i, key) in keys.iter().enumerate() {
+            let bucket = (key.wrapping_sub(first) >> shift).to_u128() as usize;
+            buckets[bucket + 1] = i as u64 + 1;
+        }
+        let mut below = 0;
+        for entry in &mut buckets {
+            below = below.max(*entry);
+            *entry = below;
+        }
+        keys.resize(count + COMPARED_KEYS, F::MAX);
+        Keys {
+            keys,
+            count,
+            first,
+            span,
+            shift,
+            buckets,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, block: usize) -> F {
+        self.keys[block]
+    }
+
+    #[inline(always)]
+    fn bucket(&self, low: F) -> usize {
+        if low <= self.first {
+            return 0;
+        }
+        let distance = low.wrapping_sub(self.first);
+        if distance > self.span {
+            return self.buckets.len() - 1;
+        }
+        (distance >> self.shift).to_u128() as usize
+    }
+
+    /// First of the two steps that precede [`Keys::first_at_least`]: asks for the entry of the table.
+    #[inline(always)]
+    pub(super) fn prefetch_bucket(&self, low: F) {
+        prefetch(&self.buckets, self.bucket(low));
+    }
+
+    /// Second step: asks for the keys of the entry.
+    #[inline(always)]
+    pub(super) fn prefetch_keys(&self, low: F) {
+        let start = self.buckets[self.bucket(low)] as usize;
+        // The key before is wanted too: it is the base of the block.
+        prefetch(&self.keys, start.saturating_sub(1));
+        prefetch(&self.keys, start + KEYS_PER_BUCKET);
+    }
+
+    /// The first block whose key is at least `low`; the number of blocks if there is none.
+    #[inline(always)]
+    pub(super) fn first_at_least(&self, low: F) -> usize {
+        let bucket = self.bucket(low);
+        let start = self.buckets[bucket] as usize;
+        let end = self
+            .buckets
+            .get(bucket + 1)
+            .map_or(start, |&end| end as usize);
+        if end - start > COMPARED_KEYS {
+            return start + self.keys[start..end].partition_point(|&key| key < low);
+        }
+        // Keys behind the bucket are above `low` and count for nothing.
+        let mut below = start;
+        for &key in &self.keys[start..start + COMPARED_KEYS] {
+            below += usize::from(key < low);
+        }
+        below
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn agrees_with_bisection<F: Fingerprint>(keys: Vec<F>, lows: impl Iterator<Item = F>) {
+        let table = Keys::new(keys.clone());
+        for low in lows {
+            let expected = keys.partition_point(|&key| key < low);
+            assert_eq!(table.first_at_least(low), expected, "{low:x} in {keys:x?}");
+            table.prefetch_bucket(low);
+            table.prefetch_keys(low);
+        }
+    }
+
+    #[test]
+    fn no_key_and_one_key() {
+        agrees_with_bisection::<u64>(vec![], [0, 1, u64::MAX].into_iter());
+        agrees_with_bisection(vec![5u32], [0, 4, 5, 6, u32::MAX].into_iter());
+        agrees_with_bisection(vec![0, u128::MAX], [0, 1, u128::MAX].into_iter());
+    }
+
+    #[test]
+    fn values_far_above_the_keys_of_a_wide_table_have_no_block() {
+        let lows = (0..127)
+            .map(|bit| 1u128 << bit)
+            .chain([u128::MAX, 999, 1000, 1001]);
+        agrees_with_bisection((0..1000u128).collect(), lows);
+    }
+
+    proptest! {
+        #[test]
+        fn finds_what_bisection_finds(
+            keys in prop::collection::btree_set(prop_oneof![any::<u64>(), 1000u64..2000], 1..400),
+            lows in prop::collection::vec(prop_oneof![any::<u64>(), 900u64..2100], 100),
+        ) {
+            let keys: Vec<u64> = keys.into_iter().collect();
+            let lows: Vec<u64> = lows.into_iter().chain(keys.iter().copied()).collect();
+            agrees_with_bisection(keys, lows.into_iter());
+        }
+    }
+}

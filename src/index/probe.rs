@@ -1,0 +1,450 @@
+//! Carrying out probes, many at a time: every step is taken for all of them before the next one, so that their cache
+//! misses, page reads and decoding overlap.
+
+use super::answer::{Match, QueryStats};
+use super::table::Table;
+use crate::codec::block::{Block, NumberRange};
+use crate::codec::delta::{self, DeltaRule, GapRule, LANES, LaneVisit, XorRule};
+use crate::codec::span::Span;
+use crate::codec::{TableCode, Visit};
+use crate::cpu::{Cpu, Work, prefetch};
+use crate::design::Permuted;
+use crate::error::FormatError;
+use crate::fingerprint::Fingerprint;
+use crate::memory::will_need;
+
+/// Probes that are carried out together: more than the memory reads that a processor has under way at a time.
+pub(super) const BATCH_LEN: usize = 64;
+
+/// Blocks that are read together.
+const MAX_TASKS: usize = 2 * BATCH_LEN;
+
+// The order of tasks has a byte for their numbers.
+const _: () = assert!(MAX_TASKS <= 1 << 8);
+
+/// Bytes of a cache line.
+const LINE_LEN: usize = 64;
+
+/// Most lines of a block that are asked for: the processor itself foresees the rest.
+const MAX_LINES: usize = 8;
+
+/// One look-up: the values from `low` to `high` of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Probe<'a, F> {
+    pub(super) table: &'a Table<F>,
+    /// The query in the order of the table.
+    pub(super) query: F,
+    pub(super) low: F,
+    pub(super) high: F,
+    /// Number of the query among those under way.
+    pub(super) owner: u32,
+}
+
+/// A block that can hold values of a probe.
+#[derive(Debug, Clone, Copy)]
+struct Task<'a, F> {
+    probe: Probe<'a, F>,
+    block: usize,
+    /// How much of the block lies before the end of the probe's range, in 256ths: what has to be decoded of it.
+    depth: u32,
+    /// Where in the block they lie, if it is an Elias-Fano block.
+    range: Option<NumberRange<F>>,
+}
+
+/// [`Task::depth`] of a range that ends with `high` in a block of these bounds, if its values are spread evenly.
+#[inline(always)]
+fn depth<F: Fingerprint>(span: &Span<F>, high: F) -> u32 {
+    if high >= span.key {
+        return 255;
+    }
+    let base = span.base();
+    let room = span.key.wrapping_sub(base);
+    let part = if high > base {
+        high.wrapping_sub(base)
+    } else {
+        F::ZERO
+    };
+    let shift = (F::WIDTH - room.leading_zeros()).saturating_sub(16);
+    let (part, room) = (
+        (part >> shift).to_u128() as u32,
+        (room >> shift).to_u128() as u32,
+    );
+    part * 255 / room.max(1)
+}
+
+/// Where a task comes among those of Huffman-coded tables: those of one rule together, so that they can be decoded in
+/// step, and those of like depth, so that no lane waits long for another. The low byte is the number of the task.
+#[inline(always)]
+fn order_key(rule: u32, depth: u32, task: usize) -> u32 {
+    rule << 16 | depth << 8 | task as u32
+}
+
+/// A match of one of the queries under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Found<F> {
+    pub(super) owner: u32,
+    pub(super) found: Match<F>,
+}
+
+/// The memory of a searcher for its probes and their matches.
+#[derive(Debug)]
+pub(super) struct Scratch<'a, F> {
+    pub(super) probes: Vec<Probe<'a, F>>,
+    tasks: Vec<Task<'a, F>>,
+    /// The tasks of Huffman-coded tables in the order in which they are carried out, see [`order_key`].
+    order: Vec<u32>,
+    pub(super) found: Vec<Found<F>>,
+    pub(super) stats: QueryStats,
+}
+
+impl<F> Default for Scratch<'_, F> {
+    fn default() -> Self {
+        Scratch {
+            probes: Vec::new(),
+            tasks: Vec::new(),
+            order: Vec::new(),
+            found: Vec::new(),
+            stats: QueryStats::default(),
+        }
+    }
+}
+
+/// What probes are looked up in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'a, F> {
+    pub(super) tables: &'a [Table<F>],
+    pub(super) file: &'a [u8],
+    pub(super) distance: u32,
+    /// Whether blocks that have been used before may have left memory since.
+    pub(super) cold: bool,
+}
+
+impl<'a, F: Fingerprint> Target<'a, F> {
+    /// Carries out the probes of the scratch memory and forgets them.
+    ///
+    /// # Errors
+    /// A damaged block among those that had to be read.
+    #[inline(always)]
+    pub(super) fn run<C: Cpu>(
+        &self,
+        cpu: C,
+        scratch: &mut Scratch<'a, F>,
+    ) -> Result<(), FormatError> {
+        let probes = std::mem::take(&mut scratch.probes);
+        let result = self.look_up(cpu, &probes, scratch);
+        scratch.probes = probes;
+        scratch.probes.clear();
+        result
+    }
+
+    #[inline(always)]
+    fn look_up<C: Cpu>(
+        &self,
+        cpu: C,
+        probes: &[Probe<'a, F>],
+        scratch: &mut Scratch<'a, F>,
+    ) -> Result<(), FormatError> {
+        scratch.stats.probes += probes.len() as u64;
+        for probe in probes {
+            probe.table.keys.prefetch_bucket(probe.low);
+        }
+        for probe in probes {
+            probe.table.keys.prefetch_keys(probe.low);
+        }
+        for &probe in probes {
+            let keys = &probe.table.keys;
+            for block in keys.first_at_least(probe.low)..keys.len() {
+                if scratch.tasks.len() == MAX_TASKS {
+                    self.run_tasks(cpu, scratch)?;
+                }
+                let depth = match probe.table.code {
+                    TableCode::EliasFano => 0,
+                    _ => depth(&probe.table.span(block), probe.high),
+                };
+                self.prefetch_block(&probe, block, depth);
+                scratch.tasks.push(Task {
+                    probe,
+                    block,
+                    depth,
+                    range: None,
+                });
+                if keys.get(block) >= probe.high {
+                    break;
+                }
+            }
+        }
+        self.run_tasks(cpu, scratch)
+    }
+
+    #[inline(always)]
+    fn block(&self, task: &Task<'a, F>) -> Block<'a, F> {
+        task.probe.table.checked_block(self.file, task.block)
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, probe: &Probe<'a, F>, block: usize, depth: u32) {
+        let table = probe.table;
+        let start = table.block_offset(block);
+        let lines = match table.code {
+            // The header and the high bits.
+            TableCode::EliasFano => 1,
+            _ => {
+                let lines = table.block_size / LINE_LEN;
+                // What lies deep in a block comes after more lines than one has to ask for.
+                (lines * (depth as usize + 1) / 256 + 1)
+                    .min(lines)
+                    .min(MAX_LINES)
+            }
+        };
+        for line in 0..lines {
+            prefetch(self.file, start + line * LINE_LEN);
+        }
+    }
+
+    #[inline(always)]
+    fn run_tasks<C: Cpu>(&self, cpu: C, scratch: &mut Scratch<'a, F>) -> Result<(), FormatError> {
+        let mut all_checked = !self.cold;
+        for task in &scratch.tasks {
+            all_checked &= task.probe.table.is_checked(task.block);
+        }
+        if !all_checked {
+            let checked = self.fetch_and_check(&scratch.tasks);
+            if checked.is_err() {
+                scratch.tasks.clear();
+            }
+            checked?;
+        }
+        scratch.stats.blocks += scratch.tasks.len() as u64;
+        for task in &mut scratch.tasks {
+            if let TableCode::EliasFano = task.probe.table.code {
+                self.seek(cpu, task);
+            }
+        }
+        self.read_tasks(cpu, scratch);
+        scratch.tasks.clear();
+        Ok(())
+    }
+
+    /// Finds where the values of a task lie in its Elias-Fano block, and asks for their low bits.
+    #[inline(always)]
+    fn seek<C: Cpu>(&self, cpu: C, task: &mut Task<'a, F>) {
+        let (low, high) = (task.probe.low, task.probe.high);
+        task.range = self.block(task).seek(cpu, low, high);
+        if let Some(range) = &task.range {
+            let start = task.probe.table.block_offset(task.block);
+            let bytes = range.low_bytes();
+            let lines = (bytes.end() - bytes.start()) / LINE_LEN;
+            for line in 0..=lines.min(MAX_LINES) {
+                prefetch(self.file, start + bytes.start() + line * LINE_LEN);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn read_tasks<C: Cpu>(&self, cpu: C, scratch: &mut Scratch<'a, F>) {
+        let mut comparison = Comparison {
+            target: self,
+            cpu,
+            found: &mut scratch.found,
+            candidates: 0,
+        };
+        let (tasks, order) = (&scratch.tasks[..], &mut scratch.order);
+        for (i, task) in tasks.iter().enumerate() {
+            match task.probe.table.code {
+                TableCode::EliasFano => self.read_numbers(task, &mut comparison),
+                TableCode::Xor(_) => order.push(order_key(0, task.depth, i)),
+                TableCode::Gap(_) => order.push(order_key(1, task.depth, i)),
+            }
+        }
+        order.sort_unstable();
+        let mut rest = &order[..];
+        while let Some(&first) = rest.first() {
+            let taken = match first >> 16 {
+                0 => self.read_in_step(tasks, rest, &XorRule, &mut comparison),
+                _ => self.read_in_step(tasks, rest, &GapRule, &mut comparison),
+            };
+            rest = &rest[taken..];
+        }
+        order.clear();
+        scratch.stats.candidates += comparison.candidates;
+    }
+
+    #[inline(always)]
+    fn read_numbers<C: Cpu>(&self, task: &Task<'a, F>, comparison: &mut Comparison<'a, '_, F, C>) {
+        let block = self.block(task);
+        let mut visitor = OfProbe {
+            probe: &task.probe,
+            comparison,
+        };
+        if let Some(range) = &task.range {
+            range.for_each(block.stream(), &mut visitor);
+        }
+        comparison.compare(&task.probe, block.span.key);
+    }
+
+    /// Reads the blocks of the first tasks of an order in step: as many as have the same rule, at most [`LANES`]. Returns
+    /// how many.
+    #[inline(always)]
+    fn read_in_step<R: DeltaRule, C: Cpu>(
+        &self,
+        tasks: &[Task<'a, F>],
+        order: &[u32],
+        rule: &R,
+        comparison: &mut Comparison<'a, '_, F, C>,
+    ) -> usize {
+        let first = &tasks[(order[0] & 0xff) as usize];
+        let Some(first_code) = rule.code(&first.probe.table.code) else {
+            return 1;
+        };
+        let mut blocks = [self.block(first).deltas(); LANES];
+        let mut codes = [first_code; LANES];
+        let mut probes = [first.probe; LANES];
+        let mut used = 1;
+        for key in order.iter().take(LANES).skip(1) {
+            let task = &tasks[(key & 0xff) as usize];
+            let Some(code) = rule.code(&task.probe.table.code) else {
+                break;
+            };
+            blocks[used] = self.block(task).deltas();
+            codes[used] = code;
+            probes[used] = task.probe;
+            used += 1;
+        }
+        let mut visitor = OfLanes {
+            probes,
+            used,
+            comparison,
+        };
+        delta::for_each_in_step(blocks, rule, codes, &mut visitor);
+        used
+    }
+
+    /// Checks the blocks that have not been used yet. They may not even be in memory, no more than any block of a cold
+    /// file: all those are asked for before the first is read.
+    #[cold]
+    #[inline(never)]
+    fn fetch_and_check(&self, tasks: &[Task<'a, F>]) -> Result<(), FormatError> {
+        for task in tasks {
+            let table = task.probe.table;
+            if self.cold || !table.is_checked(task.block) {
+                let start = table.block_offset(task.block);
+                will_need(&self.file[start..start + table.block_size]);
+            }
+        }
+        for task in tasks {
+            task.probe.table.block(self.file, task.block)?;
+        }
+        Ok(())
+    }
+}
+
+/// The values of a probe that are compared, and what comes of it.
+struct Comparison<'a, 'b, F, C> {
+    target: &'b Target<'a, F>,
+    cpu: C,
+    found: &'b mut Vec<Found<F>>,
+    candidates: u64,
+}
+
+impl<'a, F: Fingerprint, C: Cpu> Comparison<'a, '_, F, C> {
+    #[inline(always)]
+    fn compare(&mut self, probe: &Probe<'a, F>, value: F) {
+        // One comparison for both ends of the range.
+        if value.wrapping_sub(probe.low) > probe.high.wrapping_sub(probe.low) {
+            return;
+        }
+        self.candidates += 1;
+        let distance = value.distance(probe.query);
+        if distance <= self.target.distance {
+            self.keep(probe, value, distance);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, probe: &Probe<'a, F>, value: F, distance: u32) {
+        let permutation = &probe.table.permutation;
+        self.found.push(Found {
+            owner: probe.owner,
+            found: Match {
+                distance,
+                fingerprint: permutation.invert_with(self.cpu, Permuted(value)),
+            },
+        });
+    }
+}
+
+/// The values of one probe.
+struct OfProbe<'p, 'a, 'b, F, C> {
+    probe: &'p Probe<'a, F>,
+    comparison: &'p mut Comparison<'a, 'b, F, C>,
+}
+
+impl<F: Fingerprint, C: Cpu> Visit<F> for OfProbe<'_, '_, '_, F, C> {
+    #[inline(always)]
+    fn visit(&mut self, _index: usize, value: F) {
+        self.comparison.compare(self.probe, value);
+    }
+}
+
+/// The values of a lane for each probe. Lanes from `used` on repeat the first one and are not listened to.
+struct OfLanes<'p, 'a, 'b, F, C> {
+    probes: [Probe<'a, F>; LANES],
+    used: usize,
+    comparison: &'p mut Comparison<'a, 'b, F, C>,
+}
+
+impl<F: Fingerprint, C: Cpu> OfLanes<'_, '_, '_, F, C> {
+    #[inline(always)]
+    fn compare_all(&mut self, lane: usize, values: &[F]) {
+        for &value in values {
+            self.comparison.compare(&self.probes[lane], value);
+        }
+    }
+}
+
+impl<F: Fingerprint, C: Cpu> LaneVisit<F> for OfLanes<'_, '_, '_, F, C> {
+    #[inline(always)]
+    fn visit(&mut self, lane: usize, values: &[F]) {
+        let probe = &self.probes[lane];
+        let span = probe.high.wrapping_sub(probe.low);
+        // Most chunks hold no candidate, which all values together tell without a branch for each.
+        let mut any = false;
+        for &value in values {
+            any |= value.wrapping_sub(probe.low) <= span;
+        }
+        if any && lane < self.used {
+            self.compare_all(lane, values);
+        }
+    }
+
+    #[inline(always)]
+    fn is_done(&self, lane: usize, value: F) -> bool {
+        value > self.probes[lane].high
+    }
+}
+
+/// Compares every value of table 0 with a query.
+pub(super) struct Scan<'a, 'b, F> {
+    pub(super) target: Target<'a, F>,
+    pub(super) query: F,
+    pub(super) owner: u32,
+    pub(super) scratch: &'b mut Scratch<'a, F>,
+}
+
+impl<F: Fingerprint> Work for Scan<'_, '_, F> {
+    type Output = Result<(), FormatError>;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
+        let probe = Probe {
+            query: self.query,
+            low: F::ZERO,
+            high: F::MAX,
+            table: &self.target.tables[0],
+            owner: self.owner,
+        };
+        self.scratch.probes.push(probe);
+        self.target.run(cpu, self.scratch)
+    }
+}
