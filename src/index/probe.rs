@@ -7,7 +7,7 @@ use crate::codec::block::{Block, NumberRange};
 use crate::codec::delta::{self, DeltaRule, GapRule, LANES, LaneVisit, XorRule};
 use crate::codec::span::Span;
 use crate::codec::{TableCode, Visit};
-use crate::cpu::{Cpu, Work, prefetch};
+use crate::cpu::{Cpu, prefetch};
 use crate::design::Permuted;
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
@@ -394,15 +394,6 @@ struct OfLanes<'p, 'a, 'b, F, C> {
     comparison: &'p mut Comparison<'a, 'b, F, C>,
 }
 
-impl<F: Fingerprint, C: Cpu> OfLanes<'_, '_, '_, F, C> {
-    #[inline(always)]
-    fn compare_all(&mut self, lane: usize, values: &[F]) {
-        for &value in values {
-            self.comparison.compare(&self.probes[lane], value);
-        }
-    }
-}
-
 impl<F: Fingerprint, C: Cpu> LaneVisit<F> for OfLanes<'_, '_, '_, F, C> {
     #[inline(always)]
     fn visit(&mut self, lane: usize, values: &[F]) {
@@ -414,37 +405,14 @@ impl<F: Fingerprint, C: Cpu> LaneVisit<F> for OfLanes<'_, '_, '_, F, C> {
             any |= value.wrapping_sub(probe.low) <= span;
         }
         if any && lane < self.used {
-            self.compare_all(lane, values);
+            for &value in values {
+                self.comparison.compare(probe, value);
+            }
         }
     }
 
     #[inline(always)]
     fn is_done(&self, lane: usize, value: F) -> bool {
         value > self.probes[lane].high
-    }
-}
-
-/// Compares every value of table 0 with a query.
-pub(super) struct Scan<'a, 'b, F> {
-    pub(super) target: Target<'a, F>,
-    pub(super) query: F,
-    pub(super) owner: u32,
-    pub(super) scratch: &'b mut Scratch<'a, F>,
-}
-
-impl<F: Fingerprint> Work for Scan<'_, '_, F> {
-    type Output = Result<(), FormatError>;
-
-    #[inline(always)]
-    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
-        let probe = Probe {
-            query: self.query,
-            low: F::ZERO,
-            high: F::MAX,
-            table: &self.target.tables[0],
-            owner: self.owner,
-        };
-        self.scratch.probes.push(probe);
-        self.target.run(cpu, self.scratch)
     }
 }

@@ -3,7 +3,7 @@
 use super::Index;
 use super::answer::{Match, QueryStats};
 use super::flips::Ranges;
-use super::probe::{BATCH_LEN, Probe, Scan, Scratch, Target};
+use super::probe::{BATCH_LEN, Probe, Scratch, Target};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
@@ -11,6 +11,14 @@ use crate::fingerprint::Fingerprint;
 
 /// Queries that are under way together.
 const QUERIES_UNDER_WAY: usize = 64;
+
+/// A scan: one probe of table 0 whose address has no bits, and so holds all values.
+const SCAN: [TableProbes; 1] = [TableProbes {
+    table: 0,
+    address_bits: 0,
+    flips: 0,
+    joined_bits: 0,
+}];
 
 /// How a searcher finds what is near: every strategy gives the same answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,24 +156,12 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Searcher<'a, F, D> {
             cold: self.cold,
         };
         let scratch = &mut self.scratch;
-        match probes {
-            Some(plan) => dispatch(ProbeAll {
-                target,
-                plan,
-                fingerprints,
-                scratch,
-            })?,
-            None => {
-                for (owner, &query) in fingerprints.iter().enumerate() {
-                    dispatch(Scan {
-                        target,
-                        query,
-                        owner: owner as u32,
-                        scratch,
-                    })?;
-                }
-            }
-        }
+        dispatch(ProbeAll {
+            target,
+            plan: probes.unwrap_or(&SCAN),
+            fingerprints,
+            scratch,
+        })?;
         self.scratch.merge();
         Ok(())
     }
