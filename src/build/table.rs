@@ -1,5 +1,6 @@
 //! Writing one table: permute, sort, choose the code, fill blocks.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::sections::SectionWriter;
@@ -23,17 +24,17 @@ pub(super) struct WrittenTable {
     pub(super) block_counts: Vec<u32>,
 }
 
-/// The values of a table in its order, from fingerprints in numeric order.
-pub(super) fn sorted_values<F: Fingerprint>(
-    fingerprints: &[F],
+/// The values of a table in its order, from fingerprints in numeric order: those themselves for table 0.
+pub(super) fn sorted_values<'a, F: Fingerprint>(
+    fingerprints: &'a [F],
     permutation: &Permutation<F>,
-) -> Vec<F> {
+) -> Cow<'a, [F]> {
     if permutation.is_identity() {
-        return fingerprints.to_vec();
+        return Cow::Borrowed(fingerprints);
     }
     let mut values = permutation.apply_all(fingerprints);
     F::sort(&mut values);
-    values
+    Cow::Owned(values)
 }
 
 /// Writes the blocks and the keys of table `number`; chooses its codec where none is given.
