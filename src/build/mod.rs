@@ -8,12 +8,12 @@ mod table;
 use std::io::Write;
 
 use crate::codec::Codec;
-use crate::design::{Permutation, PlanRequest, TableDesign};
+use crate::design::{Permutation, PlanRequest, TableDesign, check_distance};
 use crate::error::{BuildError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, MAX_BLOCK_SIZE, MAX_COUNT,
-    MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, SECTION_ALIGNMENT,
+    MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, SECTION_ALIGNMENT, is_block_size,
 };
 use crate::summary::Summary;
 use records::Records;
@@ -232,7 +232,7 @@ fn finish_file<W: Write>(mut file: SectionWriter<W>, directory: &Directory) -> R
 
 fn check_options<F: Fingerprint>(options: &BuildOptions<F>) -> Result<(), BuildError> {
     let size = options.block_size;
-    if !size.is_power_of_two() || !(MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&size) {
+    if !is_block_size(size) {
         return Err(parameter(format!(
             "a block size is a power of two from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {size}"
         )));
@@ -246,7 +246,7 @@ fn check_options<F: Fingerprint>(options: &BuildOptions<F>) -> Result<(), BuildE
             )));
         }
         Some(_) => {}
-        None => TableDesign::<F>::for_count(options.max_distance, 0).map(|_| ())?,
+        None => check_distance(options.max_distance)?,
     }
     let pipeline_len = options.pipeline.as_ref().map_or(1, String::len);
     if !(1..=MAX_PIPELINE_LEN).contains(&pipeline_len) {

@@ -2,7 +2,6 @@
 
 use super::TableCode;
 use super::bits::{BitWriter, MAX_WRITE_BITS, WINDOW_BITS, read_value, window};
-
 use super::huffman::{Code, DecodeTable};
 use super::span::{BlockError, Span};
 use crate::fingerprint::Fingerprint;

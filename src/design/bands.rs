@@ -104,7 +104,7 @@ fn band_widths(width: u32, distance: u32, bands: u32) -> Vec<u32> {
     widths
 }
 
-pub(super) fn check_distance(max_distance: u32) -> Result<(), BuildError> {
+pub(crate) fn check_distance(max_distance: u32) -> Result<(), BuildError> {
     if max_distance <= MAX_DISTANCE {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! What probes cost, and at how many address bits a number of flips costs least.
 
-use super::probes::{TableProbes, spanned};
+use super::probes::{TableProbes, probes_and_addresses};
 use crate::codec::Codec;
 
 /// What the steps of a query cost, in nanoseconds on one thread. Only the ratios matter for the choice of
@@ -72,17 +72,6 @@ impl PatternCounts {
 
     fn get(&self, bits: u32, flips: u32) -> f64 {
         self.counts[bits as usize * self.flip_choices + flips as usize]
-    }
-
-    /// `probes_and_addresses`, looked up.
-    fn probes_and_addresses(&self, address_bits: u32, joined_bits: u32, flips: u32) -> (f64, f64) {
-        let flipped_bits = address_bits - joined_bits;
-        let all = self.get(flipped_bits, flips);
-        let with_flips_left = match flips {
-            0 => 0.0,
-            flips => self.get(flipped_bits, flips - 1),
-        };
-        (all, spanned(all, with_flips_left, joined_bits))
     }
 }
 
@@ -162,7 +151,8 @@ fn cheapest_join(
     costs: &Costs,
 ) -> (u32, f64) {
     let ns = |joined_bits| {
-        let (probes, addresses) = patterns.probes_and_addresses(address_bits, joined_bits, flips);
+        let look_up = |bits, flips| patterns.get(bits, flips);
+        let (probes, addresses) = probes_and_addresses(look_up, address_bits, joined_bits, flips);
         probes * costs.probe_ns + addresses * candidates * costs.candidate_ns
     };
     let most = if flips == 0 {
@@ -177,7 +167,7 @@ fn cheapest_join(
 
 #[cfg(test)]
 mod tests {
-    use super::super::probes::{pattern_count, probes_and_addresses};
+    use super::super::probes::{self, pattern_count};
     use super::*;
 
     #[test]
@@ -202,7 +192,8 @@ mod tests {
             let ns = |bits: u32, flips| {
                 let candidates = count as f64 / 2f64.powi(bits as i32);
                 let joined = |t: u32| {
-                    let (probes, addresses) = probes_and_addresses(bits, t, flips);
+                    let (probes, addresses) =
+                        probes_and_addresses(probes::patterns, bits, t, flips);
                     probes * costs.probe_ns + addresses * candidates * costs.candidate_ns
                 };
                 let most = if flips == 0 {
@@ -232,8 +223,9 @@ mod tests {
                 let count = pattern_count(bits, flips) as f64;
                 assert!((patterns.get(bits, flips) / count - 1.0).abs() < 1e-9);
                 let joined = bits.min(3);
-                let (probes, addresses) = patterns.probes_and_addresses(bits, joined, flips);
-                let expected = probes_and_addresses(bits, joined, flips);
+                let (probes, addresses) =
+                    probes_and_addresses(|b, f| patterns.get(b, f), bits, joined, flips);
+                let expected = probes_and_addresses(probes::patterns, bits, joined, flips);
                 assert!((probes / expected.0 - 1.0).abs() < 1e-9);
                 assert!((addresses / expected.1 - 1.0).abs() < 1e-9);
             }
@@ -248,7 +240,7 @@ mod tests {
                 flipped < flips || flipped == flips && address & ((1 << joined) - 1) == 0
             };
             let addresses = (0..1u32 << bits).filter(near).count();
-            let (probes, spanned) = probes_and_addresses(bits, joined, flips);
+            let (probes, spanned) = probes_and_addresses(probes::patterns, bits, joined, flips);
             assert_eq!(spanned, addresses as f64, "{bits} {joined} {flips}");
             assert_eq!(probes, pattern_count(bits - joined, flips) as f64);
         }

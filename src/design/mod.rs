@@ -12,6 +12,7 @@ mod plan;
 mod planner;
 mod probes;
 
+pub(crate) use bands::check_distance;
 pub use costs::Costs;
 pub use coverage::Coverage;
 pub(crate) use coverage::check as coverage_of;

@@ -9,6 +9,7 @@ use crate::bound::bound_bits;
 use crate::codec::Codec;
 use crate::error::BuildError;
 use crate::fingerprint::Fingerprint;
+use crate::format::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, is_block_size};
 
 /// A latency in memory that is not worth more bytes: see [`PlanRequest::choose`].
 const MEMORY_TARGET_US: f64 = 20.0;
@@ -32,9 +33,6 @@ const PROBE_NS: [(f64, f64); 6] = [
 
 /// Block size for which [`Costs::SEQUENTIAL`] holds.
 const USUAL_BLOCK_SIZE: f64 = 512.0;
-
-/// The block sizes of the format (spec, section 13).
-const BLOCK_SIZES: std::ops::RangeInclusive<u32> = 1 << 7..=1 << 16;
 
 /// One read of an SSD, and how many of them overlap.
 const READ_NS: f64 = 100_000.0;
@@ -80,13 +78,11 @@ fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -
 }
 
 fn check_block_size(block_size: u32) -> Result<(), BuildError> {
-    if block_size.is_power_of_two() && BLOCK_SIZES.contains(&block_size) {
+    if is_block_size(block_size) {
         return Ok(());
     }
     Err(BuildError::Parameter(format!(
-        "a block has a power of two of bytes from {} to {}, not {block_size}",
-        BLOCK_SIZES.start(),
-        BLOCK_SIZES.end()
+        "a block has a power of two of bytes from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {block_size}"
     )))
 }
 
@@ -95,9 +91,9 @@ fn check_block_size(block_size: u32) -> Result<(), BuildError> {
 pub(crate) const ELIAS_FANO_ALLOWANCE: f64 = 1.10;
 
 /// Whether a build without a codec takes that of index `i` for uniform fingerprints.
-fn is_automatic<F>(curve: &[PlannedIndex<F>], i: usize) -> bool {
+fn is_automatic<F: Fingerprint>(curve: &[PlannedIndex<F>], i: usize) -> bool {
     let of_same_design = |codec: Codec| {
-        let same = |p: &&PlannedIndex<F>| p.tables() == curve[i].tables() && p.codec == codec;
+        let same = |p: &&PlannedIndex<F>| p.design == curve[i].design && p.codec == codec;
         curve.iter().find(same).map(|p| p.file_len as f64)
     };
     let huffman = of_same_design(Codec::Gap).or_else(|| of_same_design(Codec::Xor));
@@ -110,13 +106,6 @@ fn is_automatic<F>(curve: &[PlannedIndex<F>], i: usize) -> bool {
         Codec::EliasFano => takes_direct,
         Codec::Gap => !takes_direct,
         Codec::Xor => !takes_direct && of_same_design(Codec::Gap).is_none(),
-    }
-}
-
-impl<F> PlannedIndex<F> {
-    /// Number of tables.
-    fn tables(&self) -> usize {
-        self.design.masks.len()
     }
 }
 
@@ -225,7 +214,7 @@ impl PlanRequest {
     /// among those that are fast enough, and beyond, a file twice the size must be more than twice as fast.
     /// `None` if none fits. Where no codec is requested, only the one counts that a build without one takes for such
     /// fingerprints.
-    pub fn choose<F>(&self, curve: &[PlannedIndex<F>]) -> Option<usize> {
+    pub fn choose<F: Fingerprint>(&self, curve: &[PlannedIndex<F>]) -> Option<usize> {
         let enough_us = match self.medium {
             Medium::Memory => MEMORY_TARGET_US,
             Medium::Ssd => SSD_TARGET_US,

@@ -43,18 +43,25 @@ pub(super) fn pattern_count(address_bits: u32, flips: u32) -> u64 {
 }
 
 /// The probes of all patterns of at most so many flips of an address, and the addresses that their ranges span: a probe
-/// that has flips left spans all addresses that differ in the last `joined_bits` only.
-pub(super) fn probes_and_addresses(address_bits: u32, joined_bits: u32, flips: u32) -> (f64, f64) {
+/// that has flips left spans all addresses that differ in the last `joined_bits` only. `patterns` is [`pattern_count`],
+/// or looks it up.
+pub(super) fn probes_and_addresses(
+    patterns: impl Fn(u32, u32) -> f64,
+    address_bits: u32,
+    joined_bits: u32,
+    flips: u32,
+) -> (f64, f64) {
     let flipped_bits = address_bits - joined_bits;
-    let all = pattern_count(flipped_bits, flips) as f64;
+    let all = patterns(flipped_bits, flips);
     let with_flips_left = match flips {
         0 => 0.0,
-        flips => pattern_count(flipped_bits, flips - 1) as f64,
+        flips => patterns(flipped_bits, flips - 1),
     };
-    (all, spanned(all, with_flips_left, joined_bits))
+    let spanned = with_flips_left * f64::from(1u32 << joined_bits);
+    (all, spanned + (all - with_flips_left))
 }
 
-/// The addresses that so many probes span, some of which have flips left.
-pub(super) fn spanned(all: f64, with_flips_left: f64, joined_bits: u32) -> f64 {
-    with_flips_left * f64::from(1u32 << joined_bits) + (all - with_flips_left)
+/// [`pattern_count`] as a floating-point number.
+pub(super) fn patterns(address_bits: u32, flips: u32) -> f64 {
+    pattern_count(address_bits, flips) as f64
 }

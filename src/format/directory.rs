@@ -2,7 +2,7 @@
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::{IdKind, Kind, MAX_BLOCK_SIZE, MAX_COUNT, MIN_BLOCK_SIZE};
+use super::{IdKind, Kind, MAX_COUNT, is_block_size};
 use crate::codec::Codec;
 use crate::error::FormatError;
 
@@ -134,7 +134,7 @@ fn check_parameters(bytes: &[u8], width: u32) -> Result<(), String> {
     let records = LittleEndian::read_u64(&bytes[8..16]);
     let block_size = LittleEndian::read_u32(&bytes[24..28]);
     let most = if width == 32 { 1 << 32 } else { MAX_COUNT };
-    if !block_size.is_power_of_two() || !(MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&block_size) {
+    if !is_block_size(block_size) {
         return Err(format!("a block size of {block_size} bytes"));
     }
     if bytes[30] == 0 {

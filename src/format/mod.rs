@@ -21,6 +21,11 @@ pub const MIN_BLOCK_SIZE: u32 = 128;
 /// Largest block. Spec §13.
 pub const MAX_BLOCK_SIZE: u32 = 1 << 16;
 
+/// Whether blocks may have so many bytes. Spec §13.
+pub(crate) fn is_block_size(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&bytes)
+}
+
 /// Most fingerprints and most records. Spec §13.
 pub(crate) const MAX_COUNT: u64 = 1 << 48;
 
