@@ -25,6 +25,17 @@ pub enum Error {
     /// A record of an input cannot be used.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// One of several segments failed.
+    #[error("{name}: {error}")]
+    Segment {
+        /// Number of the segment, from 0, in the order in which they were given.
+        segment: usize,
+        /// What it is called: the path of its file, where it has one.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        error: Box<Error>,
+    },
 }
 
 /// The three ways in which a file can fail its reader (spec, section 12).

@@ -57,7 +57,7 @@
 //!
 //! [`IndexBuilder`] makes a file from records, [`TableDesign`] says which tables it holds. [`Index`]
 //! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
-//! beforehand. The file format is specified in `format-spec.md`.
+//! beforehand. [`Segments`] searches several files as one. The file format is specified in `format-spec.md`.
 //!
 //! # Processors
 //!
@@ -98,7 +98,7 @@ pub use error::{BuildError, Error, FormatClass, FormatError, InputError, Place, 
 pub use fingerprint::Fingerprint;
 pub use format::{FORMAT_VERSION, IdKind, MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
 pub use index::{
-    AnyIndex, Fingerprints, Id, Index, Match, QueryStats, Searcher, Storage, Strategy,
-    VerifyReport, VerifyStage,
+    AnyIndex, AnySegments, Fingerprints, Id, Index, Match, QueryStats, Searcher,
+    SegmentFingerprints, SegmentSearcher, Segments, Storage, Strategy, VerifyReport, VerifyStage,
 };
 pub use summary::{Summary, TableSummary};

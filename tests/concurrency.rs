@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use common::{build, flipped, open, options, rng, scan, sorted_set};
 use rand::seq::IndexedRandom;
-use simidx::{Codec, Fingerprint, Index, Match, Strategy, TableDesign};
+use simidx::{Codec, Fingerprint, Index, Match, Segments, Strategy, TableDesign};
 
 thread_local! {
     /// Allocations of this thread.
@@ -102,6 +102,76 @@ fn eight_threads_with_searchers_of_their_own_give_the_same_answers() {
         check_threads::<u32>(codec);
         check_threads::<u64>(codec);
         check_threads::<u128>(codec);
+    }
+}
+
+/// The set in three segments of different tables, neighbours with a fingerprint in common.
+fn in_segments<F: Fingerprint>(set: &[F], codec: Codec) -> Segments<F, Vec<u8>> {
+    let designs = [
+        TableDesign::choose_bands(3, 5),
+        TableDesign::partition(3, 2),
+        TableDesign::partition(3, 1),
+    ];
+    let third = set.len() / 3;
+    let parts = designs.into_iter().enumerate().map(|(i, design)| {
+        let mut options = options(design.unwrap(), 256);
+        options.codec = Some(codec);
+        let end = if i == 2 {
+            set.len()
+        } else {
+            (i + 1) * third + 1
+        };
+        open(build(options, &set[i * third..end]))
+    });
+    Segments::new(parts.collect()).unwrap()
+}
+
+#[test]
+fn eight_threads_share_segments() {
+    for codec in Codec::ALL {
+        let (set, _, queries) = sample_in::<u64>(codec);
+        let segments = in_segments(&set, codec);
+        assert_eq!(segments.record_count(), set.len() as u64 + 2);
+        let expected: Vec<Vec<(u32, u64)>> = queries.iter().map(|&q| scan(&set, q, 3)).collect();
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let (segments, queries, expected) = (&segments, &queries, &expected);
+                scope.spawn(move || {
+                    let mut searcher = segments.searcher();
+                    for i in 0..queries.len() {
+                        let i = (i + thread * 50) % queries.len();
+                        let found = pairs(searcher.query(queries[i], 3).unwrap());
+                        assert_eq!(found, expected[i], "thread {thread}, query {i}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_searcher_of_segments_that_has_grown_allocates_nothing() {
+    for codec in Codec::ALL {
+        let (set, _, queries) = sample_in::<u128>(codec);
+        let segments = in_segments(&set, codec);
+        let mut searcher = segments.searcher();
+        let mut ask = || {
+            let mut answers = 0;
+            for &query in &queries {
+                for (strategy, cold) in [(Strategy::Scan, false), (Strategy::Probe, true)] {
+                    searcher.set_strategy(strategy);
+                    searcher.expect_cold_blocks(cold);
+                    answers += searcher.query(query, 3).unwrap().len();
+                }
+            }
+            answers
+        };
+        let answers = ask();
+        assert!(answers > 100);
+        let before = allocations();
+        let again = ask();
+        assert_eq!(allocations() - before, 0);
+        assert_eq!(again, answers);
     }
 }
 

@@ -70,11 +70,11 @@ impl Ids {
     }
 
     /// Calls `visit` with each id of a rank.
-    pub(super) fn for_each(
+    pub(super) fn for_each<'a>(
         &self,
-        file: &[u8],
+        file: &'a [u8],
         rank: Rank,
-        mut visit: impl FnMut(Id<'_>),
+        mut visit: impl FnMut(Id<'a>),
     ) -> Result<(), FormatError> {
         let (first, end) = match &self.groups {
             None => (rank.0, rank.0 + 1),

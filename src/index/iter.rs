@@ -115,7 +115,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
     ///
     /// # Errors
     /// A damaged block or page, or a fingerprint that table 0 lacks.
-    pub fn for_each_id(&self, visit: impl FnMut(Id<'_>)) -> Result<()> {
+    pub fn for_each_id(&self, visit: impl FnMut(Id<'a>)) -> Result<()> {
         let (Some(ids), Some(last)) = (&self.index.ids, self.next_value.checked_sub(1)) else {
             return Ok(());
         };

@@ -12,6 +12,7 @@ mod paged;
 mod plans;
 mod probe;
 mod query;
+mod segments;
 mod storage;
 mod table;
 mod verify;
@@ -21,6 +22,7 @@ pub use any::AnyIndex;
 pub use ids::Id;
 pub use iter::Fingerprints;
 pub use query::{Searcher, Strategy};
+pub use segments::{AnySegments, SegmentFingerprints, SegmentSearcher, Segments};
 pub use storage::Storage;
 pub use verify::{VerifyReport, VerifyStage};
 
@@ -163,7 +165,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A damaged block or page.
-    pub fn for_each_id(&self, fingerprint: F, visit: impl FnMut(Id<'_>)) -> Result<()> {
+    pub fn for_each_id<'a>(&'a self, fingerprint: F, visit: impl FnMut(Id<'a>)) -> Result<()> {
         let Some(ids) = &self.ids else { return Ok(()) };
         match self.tables[0].locate(self.bytes(), fingerprint)? {
             Some(place) => Ok(ids.for_each(self.bytes(), ids.rank(place), visit)?),
@@ -176,7 +178,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A damaged block or page, or a table that holds other fingerprints than table 0.
-    pub fn for_each_id_of_member(&self, member: F, visit: impl FnMut(Id<'_>)) -> Result<()> {
+    pub fn for_each_id_of_member<'a>(&'a self, member: F, visit: impl FnMut(Id<'a>)) -> Result<()> {
         let Some(ids) = &self.ids else { return Ok(()) };
         match self.tables[0].locate(self.bytes(), member)? {
             Some(place) => Ok(ids.for_each(self.bytes(), ids.rank(place), visit)?),
