@@ -237,16 +237,19 @@ fn a_bad_query_is_refused_before_any_is_answered() {
     for (query, message) in [
         (
             "123456789",
-            r#""123456789" is not a hexadecimal number of at most 32 bits"#,
+            r#""123456789" is neither a hexadecimal number of at most 32 bits nor a file"#,
         ),
         (
             "xyz",
-            r#""xyz" is not a hexadecimal number of at most 32 bits"#,
+            r#""xyz" is neither a hexadecimal number of at most 32 bits nor a file"#,
         ),
-        ("", r#""" is not a hexadecimal number of at most 32 bits"#),
+        (
+            "",
+            r#""" is neither a hexadecimal number of at most 32 bits nor a file"#,
+        ),
         (
             "1\n2",
-            r#""1\n2" is not a hexadecimal number of at most 32 bits"#,
+            r#""1\n2" is neither a hexadecimal number of at most 32 bits nor a file"#,
         ),
     ] {
         sandbox
@@ -256,7 +259,7 @@ fn a_bad_query_is_refused_before_any_is_answered() {
     let args = ["query", "x.simidx", "--input", "dec", "4294967296"];
     sandbox
         .run(&args)
-        .refused(r#""4294967296" is not a decimal number of at most 32 bits"#);
+        .refused(r#""4294967296" is neither a decimal number of at most 32 bits nor a file"#);
     let args = ["query", "x.simidx", "--input", "le", "1f"];
     sandbox
         .run(&args)

@@ -3,11 +3,11 @@
 use std::io::Write;
 
 use serde_json::json;
-use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
+use simidx::{Fingerprint, Id, IdKind, Segments, Storage};
 
 use super::Answer;
 use super::failure::Failure;
-use super::index_file::{IndexArgs, with_index};
+use super::index_file::{IndexArgs, with_segments};
 use super::output::stdout;
 
 /// Arguments of `simidx dump`.
@@ -29,20 +29,19 @@ pub(super) struct Args {
 /// Runs the command.
 pub(super) fn run(args: Args) -> Answer {
     let mut out = stdout();
-    with_index!(args.index.open()?, index => dump(&index, &args, &mut out))?;
+    with_segments!(args.index.open()?, segments => dump(&segments, &args, &mut out))?;
     out.flush()?;
     Ok(true)
 }
 
 fn dump<F: Fingerprint>(
-    index: &Index<F, Storage>,
+    segments: &Segments<F, Storage>,
     args: &Args,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let blame = |error: Error| args.index.blame(error);
-    let mut fingerprints = index.fingerprints(args.table).map_err(blame)?;
+    let mut fingerprints = segments.fingerprints(args.table)?;
     while let Some(value) = fingerprints.next_permuted() {
-        let value = value.map_err(blame)?;
+        let value = value?;
         let shown = match args.permuted {
             true => value.0,
             false => fingerprints.invert(value),
@@ -50,11 +49,9 @@ fn dump<F: Fingerprint>(
         .to_hex();
         if args.json {
             let mut ids = Vec::new();
-            fingerprints
-                .for_each_id(|id| ids.push(id_to_json(id)))
-                .map_err(blame)?;
+            fingerprints.for_each_id(|id| ids.push(id_to_json(id)))?;
             writeln!(out, "{}", json!({ "fingerprint": shown, "ids": ids }))?;
-        } else if index.id_kind() == IdKind::None {
+        } else if segments.id_kind() == IdKind::None {
             writeln!(out, "{shown}")?;
         } else {
             let mut result = Ok(());
@@ -63,7 +60,7 @@ fn dump<F: Fingerprint>(
                     result = writeln!(out, "{shown}\t{id}");
                 }
             });
-            read.map_err(blame)?;
+            read?;
             result?;
         }
     }

@@ -1,62 +1,89 @@
-//! Opening the index that a command names.
+//! Opening the index files that a command names.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use simidx::{AnyIndex, Error, FormatClass};
+use simidx::{AnyIndex, AnySegments, Error, FormatClass, FormatError};
 
 use super::failure::Failure;
 
-/// The index to open; shared by the commands that read one.
+/// The index files to open; shared by the commands that read them.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct IndexArgs {
-    /// The index file
-    #[arg(value_name = "INDEX")]
-    pub(super) index: PathBuf,
-    /// Read the whole file into memory instead of mapping it
+    /// The index file, or several files that hold the records together
+    #[arg(value_name = "INDEX", required = true)]
+    pub(super) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) open: OpenArgs,
+}
+
+/// How index files are opened.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct OpenArgs {
+    /// Read all of each file into memory instead of mapping it
     #[arg(long)]
     pub(super) no_mmap: bool,
 }
 
 impl IndexArgs {
-    /// Opens the index.
+    /// Opens the files as one.
+    ///
+    /// # Errors
+    /// As for [`OpenArgs::open`], or files that do not go together, both named.
+    pub(super) fn open(&self) -> Result<AnySegments, Failure> {
+        let opened = self.paths.iter().map(|path| self.open.open(path));
+        let indexes = opened.collect::<Result<Vec<AnyIndex>, Failure>>()?;
+        together(&self.paths, indexes)
+    }
+}
+
+impl OpenArgs {
+    /// Opens an index file.
     ///
     /// # Errors
     /// Whatever keeps it from being opened, the file named.
-    pub(super) fn open(&self) -> Result<AnyIndex, Failure> {
-        self.any_index().map_err(|error| self.open_failure(error))
+    pub(super) fn open(&self, path: &Path) -> Result<AnyIndex, Failure> {
+        self.any_index(path)
+            .map_err(|error| open_failure(path, error))
     }
 
-    /// Opens the index; a damaged one is an answer here and not an error.
+    /// Opens an index file; a damaged one is an answer here and not an error.
     ///
     /// # Errors
     /// A file that cannot be read, is no index or needs a newer reader.
-    pub(super) fn open_or_damaged(&self) -> Result<Result<AnyIndex, simidx::FormatError>, Failure> {
-        match self.any_index() {
+    pub(super) fn open_or_damaged(
+        &self,
+        path: &Path,
+    ) -> Result<Result<AnyIndex, FormatError>, Failure> {
+        match self.any_index(path) {
             Ok(index) => Ok(Ok(index)),
             Err(Error::Format(error)) if error.class == FormatClass::Damaged => Ok(Err(error)),
-            Err(error) => Err(self.open_failure(error)),
+            Err(error) => Err(open_failure(path, error)),
         }
     }
 
-    /// The failure that an error of the index is, the file named.
-    pub(super) fn blame(&self, error: impl Into<Failure>) -> Failure {
-        error.into().about(self.index.display())
-    }
-
-    fn any_index(&self) -> Result<AnyIndex, Error> {
+    fn any_index(&self, path: &Path) -> Result<AnyIndex, Error> {
         if self.no_mmap {
-            AnyIndex::open_in_memory(&self.index)
+            AnyIndex::open_in_memory(path)
         } else {
-            AnyIndex::open(&self.index)
+            AnyIndex::open(path)
         }
     }
+}
 
-    /// The failure to open the index; what the operating system reports names the file already.
-    fn open_failure(&self, error: Error) -> Failure {
-        match error {
-            Error::Io(_) => error.into(),
-            error => self.blame(error),
-        }
+/// Indexes as one, named by their paths in every error.
+///
+/// # Errors
+/// Files that do not go together.
+pub(super) fn together(paths: &[PathBuf], indexes: Vec<AnyIndex>) -> Result<AnySegments, Failure> {
+    let names = paths.iter().map(|path| path.display().to_string());
+    Ok(AnySegments::with_names(names.zip(indexes).collect())?)
+}
+
+/// The failure to open an index; what the operating system reports names the file already.
+fn open_failure(path: &Path, error: Error) -> Failure {
+    match error {
+        Error::Io(_) => error.into(),
+        error => Failure::from(error).about(path.display()),
     }
 }
 
@@ -71,6 +98,18 @@ macro_rules! with_index {
     };
 }
 pub(super) use with_index;
+
+/// Runs an expression on [`AnySegments`] with the segments bound at their own width.
+macro_rules! with_segments {
+    ($any:expr, $segments:ident => $body:expr) => {
+        match $any {
+            simidx::AnySegments::W32($segments) => $body,
+            simidx::AnySegments::W64($segments) => $body,
+            simidx::AnySegments::W128($segments) => $body,
+        }
+    };
+}
+pub(super) use with_segments;
 
 /// Runs an expression with a type bound to the fingerprint of a width given as text.
 macro_rules! with_width {

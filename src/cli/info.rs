@@ -1,9 +1,11 @@
 //! `simidx info`: parameters, tables and compression of an index.
 
+use simidx::{Fingerprint, Segments, Storage};
+
 use super::Answer;
-use super::index_file::{IndexArgs, with_index};
+use super::index_file::{IndexArgs, with_segments};
 use super::output::{stdout, write_report};
-use super::report::Report;
+use super::report::{Report, SegmentReport, TotalReport};
 
 /// Arguments of `simidx info`.
 #[derive(Debug, clap::Args)]
@@ -17,12 +19,27 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: Args) -> Answer {
-    let report = with_index!(args.index.open()?, index => {
-        Report::new(&index.summary(), index.pipeline())
-    });
-    write_report(stdout(), &report, args.json, |out| {
-        report.print(out)?;
-        report.print_details(out)
-    })?;
+    let segments = with_segments!(args.index.open()?, segments => reports(&segments));
+    match &segments[..] {
+        [only] => write_report(stdout(), &only.report, args.json, |out| {
+            only.report.print(out)?;
+            only.report.print_details(out)
+        }),
+        _ => {
+            let total = TotalReport::of(segments);
+            write_report(stdout(), &total, args.json, |out| total.print(out))
+        }
+    }?;
     Ok(true)
+}
+
+/// The figures of each segment.
+fn reports<F: Fingerprint>(segments: &Segments<F, Storage>) -> Vec<SegmentReport> {
+    let named = segments.names().iter().zip(segments.segments());
+    named
+        .map(|(name, index)| SegmentReport {
+            path: name.clone(),
+            report: Report::new(&index.summary(), index.pipeline()),
+        })
+        .collect()
 }

@@ -1,34 +1,39 @@
 //! `simidx query`: everything within a distance of fingerprints or documents.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use simidx::input::{self, Content, Format, RecordReader};
 use simidx::text::{Fingerprinter, Pipeline};
-use simidx::{Fingerprint, Index, QueryStats, Searcher, Storage};
+use simidx::{AnySegments, Fingerprint, Index, QueryStats, SegmentSearcher, Segments, Storage};
 
 use super::Answer;
 use super::dump::id_to_json;
 use super::failure::Failure;
-use super::index_file::{IndexArgs, with_index};
+use super::index_file::{OpenArgs, together, with_index, with_segments};
 use super::output::{say, stdout};
 use super::records::{InputFormat, refused};
 
 /// Arguments of `simidx query`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
+    /// The index file
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+    /// Fingerprints to look for, read from stdin if there are none or only `-`; and further index files, searched as
+    /// one with the first. What can be read as a fingerprint is one: write ./beef for a file called beef
+    #[arg(value_name = "FP|INDEX")]
+    words: Vec<OsString>,
     #[command(flatten)]
-    index: IndexArgs,
-    /// Fingerprints to look for; read from stdin if there are none or only `-`
-    #[arg(value_name = "FP", conflicts_with_all = ["text", "documents"])]
-    fingerprints: Vec<String>,
+    open: OpenArgs,
     /// How fingerprints are written: hex (the default), dec or, on stdin, le; with --documents the format of
     /// the file (default auto)
     #[arg(long, value_name = "FORMAT")]
     input: Option<InputFormat>,
-    /// Largest distance; the default is the one that the index was built for, a larger one is exact
-    /// and slower
+    /// Largest distance; the default is the one that the index was built for, of several the smallest; a larger one is
+    /// exact and slower
     #[arg(short = 'k', long, value_name = "K")]
     distance: Option<u32>,
     /// Look for documents like this text, fingerprinted as those of the index
@@ -55,19 +60,143 @@ impl Args {
     fn document_format(&self) -> Option<Format> {
         self.input.and_then(|input| input.0)
     }
+
+    /// The format of fingerprints among the arguments.
+    ///
+    /// # Errors
+    /// One in which no argument can be written.
+    fn word_format(&self) -> Result<WordFormat, Failure> {
+        // With documents the format is theirs.
+        let format = match self.documents {
+            Some(_) => None,
+            None => self.fingerprint_format(),
+        };
+        match format {
+            None | Some(Format::Hex) => Ok(WordFormat::Hex),
+            Some(Format::Dec) => Ok(WordFormat::Dec),
+            Some(format) => {
+                let message = format!("--input {format}: arguments are hex or dec");
+                Err(Failure::new(message))
+            }
+        }
+    }
+}
+
+/// How a fingerprint among the arguments is written.
+#[derive(Debug, Clone, Copy)]
+enum WordFormat {
+    Hex,
+    Dec,
+}
+
+impl WordFormat {
+    fn parse<F: Fingerprint>(self, word: &str) -> Option<F> {
+        match self {
+            WordFormat::Hex => F::parse_hex(word),
+            WordFormat::Dec => F::parse_dec(word),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            WordFormat::Hex => "hexadecimal",
+            WordFormat::Dec => "decimal",
+        }
+    }
+}
+
+/// What the arguments behind the first index file are.
+#[derive(Debug, Default)]
+struct Words {
+    files: Vec<PathBuf>,
+    /// Fingerprints of any width.
+    fingerprints: Vec<u128>,
+    stdin: bool,
+}
+
+impl Words {
+    /// Tells fingerprints as wide as those of the first index from files.
+    ///
+    /// # Errors
+    /// A word that is neither, or words that do not go with the options or with each other.
+    fn sort<F: Fingerprint>(_: &Index<F, Storage>, args: &Args) -> Result<Self, Failure> {
+        let mut words = Words::default();
+        for word in &args.words {
+            if word == "-" {
+                words.stdin = true;
+            } else if let Some(fingerprint) = fingerprint::<F>(word, args) {
+                words.fingerprints.push(fingerprint.to_u128());
+            } else if is_missing(word.as_ref()) {
+                return Err(neither::<F>(word, args));
+            } else {
+                words.files.push(word.into());
+            }
+        }
+        words.check(args)?;
+        Ok(words)
+    }
+
+    fn check(&self, args: &Args) -> Result<(), Failure> {
+        let asked = self.stdin || !self.fingerprints.is_empty();
+        if asked && (args.text.is_some() || args.documents.is_some()) {
+            let message = "fingerprints cannot be used with --text or --documents; see --help";
+            return Err(Failure::new(message));
+        }
+        if self.stdin && !self.fingerprints.is_empty() {
+            let message = "fingerprints are arguments or, with -, on standard input, not both";
+            return Err(Failure::new(message));
+        }
+        Ok(())
+    }
+}
+
+/// The fingerprint that an argument is, if it is one.
+fn fingerprint<F: Fingerprint>(word: &OsString, args: &Args) -> Option<F> {
+    args.word_format().ok()?.parse(word.to_str()?)
+}
+
+/// Whether there is or can be nothing of that name; what cannot be looked at is there and is refused when it is opened.
+fn is_missing(path: &Path) -> bool {
+    use ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+    let missing = [NotFound, NotADirectory, InvalidFilename, InvalidInput];
+    std::fs::metadata(path).is_err_and(|error| missing.contains(&error.kind()))
+}
+
+/// The failure of a word that is neither a fingerprint nor a file.
+fn neither<F: Fingerprint>(word: &OsString, args: &Args) -> Failure {
+    match args.word_format() {
+        Err(failure) => failure,
+        Ok(format) => Failure::new(format!(
+            "{word:?} is neither a {} number of at most {} bits nor a file",
+            format.name(),
+            F::WIDTH
+        )),
+    }
 }
 
 /// Runs the command.
 pub(super) fn run(args: Args) -> Answer {
-    let index = args.index.open()?;
-    with_index!(&index, index => run_width(index, &args))
+    let (segments, words) = open(&args)?;
+    with_segments!(&segments, segments => run_width(segments, &args, words))
 }
 
-fn run_width<F: Fingerprint>(index: &Index<F, Storage>, args: &Args) -> Answer {
+/// Opens the index files; the first tells how many bits the fingerprints among the words have.
+fn open(args: &Args) -> Result<(AnySegments, Words), Failure> {
+    let first = args.open.open(&args.index)?;
+    let words = with_index!(&first, index => Words::sort(index, args))?;
+    let mut indexes = vec![first];
+    for path in &words.files {
+        indexes.push(args.open.open(path)?);
+    }
+    let mut paths = vec![args.index.clone()];
+    paths.extend_from_slice(&words.files);
+    Ok((together(&paths, indexes)?, words))
+}
+
+fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words: Words) -> Answer {
     let mut run = Run {
-        index,
-        searcher: index.searcher(),
-        distance: args.distance.unwrap_or(index.max_distance()),
+        searcher: segments.searcher(),
+        distance: args.distance.unwrap_or(segments.max_distance()),
         args,
         out: stdout(),
         total: QueryStats::default(),
@@ -75,22 +204,17 @@ fn run_width<F: Fingerprint>(index: &Index<F, Storage>, args: &Args) -> Answer {
         found: false,
     };
     if let Some(text) = &args.text {
-        let mut fingerprinter = fingerprinter(index, args)?;
+        let mut fingerprinter = fingerprinter(segments)?;
         run.query(fingerprinter.fingerprint(text))?;
     } else if let Some(path) = &args.documents {
         let reader = input::open::<F>(path, args.document_format())?;
-        run.query_reader(reader, Some(fingerprinter(index, args)?))?;
-    } else if args.fingerprints.is_empty() || args.fingerprints == ["-"] {
+        run.query_reader(reader, Some(fingerprinter(segments)?))?;
+    } else if words.fingerprints.is_empty() {
         let reader = input::open::<F>("-".as_ref(), args.fingerprint_format())?;
         run.query_reader(reader, None)?;
     } else {
-        // All are read before the first is asked, so that a bad one leaves no half of an answer.
-        let queries = args.fingerprints.iter();
-        let queries: Result<Vec<F>, Failure> = queries
-            .map(|text| parse(text, args.fingerprint_format()))
-            .collect();
-        for query in queries? {
-            run.query(query)?;
+        for query in words.fingerprints {
+            run.query(F::from_u128(query))?;
         }
     }
     run.finish()
@@ -98,42 +222,25 @@ fn run_width<F: Fingerprint>(index: &Index<F, Storage>, args: &Args) -> Answer {
 
 /// The text pipeline that the index records.
 fn fingerprinter<F: Fingerprint>(
-    index: &Index<F, Storage>,
-    args: &Args,
+    segments: &Segments<F, Storage>,
 ) -> Result<Fingerprinter, Failure> {
-    let description = index.pipeline().ok_or_else(|| {
-        let message = "the index does not record how documents become fingerprints";
-        args.index.blame(Failure::new(message))
-    })?;
-    let pipeline = Pipeline::parse(description).map_err(|error| args.index.blame(error))?;
-    Ok(pipeline.fingerprinter())
-}
-
-fn parse<F: Fingerprint>(text: &str, format: Option<Format>) -> Result<F, Failure> {
-    let parsed = match format {
-        None | Some(Format::Hex) => F::parse_hex(text),
-        Some(Format::Dec) => F::parse_dec(text),
-        Some(format) => {
-            let message = format!("--input {format}: arguments are hex or dec");
-            return Err(Failure::new(message));
-        }
+    let mut named = segments.segments().iter().zip(segments.names());
+    let recorder = named.find(|(index, _)| index.pipeline() == segments.pipeline());
+    let blame = |failure: Failure| match recorder {
+        Some((_, name)) => failure.about(name),
+        None => failure,
     };
-    parsed.ok_or_else(|| {
-        let form = match format {
-            Some(Format::Dec) => "decimal number",
-            _ => "hexadecimal number",
-        };
-        Failure::new(format!(
-            "{text:?} is not a {form} of at most {} bits",
-            F::WIDTH
-        ))
-    })
+    let description = segments.pipeline().ok_or_else(|| {
+        let message = "the index does not record how documents become fingerprints";
+        blame(Failure::new(message))
+    })?;
+    let pipeline = Pipeline::parse(description).map_err(|error| blame(error.into()))?;
+    Ok(pipeline.fingerprinter())
 }
 
 /// The state of a run over many queries.
 struct Run<'a, F, W> {
-    index: &'a Index<F, Storage>,
-    searcher: Searcher<'a, F, Storage>,
+    searcher: SegmentSearcher<'a, F, Storage>,
     distance: u32,
     args: &'a Args,
     out: W,
@@ -167,11 +274,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
     }
 
     fn query(&mut self, fingerprint: F) -> Result<(), Failure> {
-        let matches = self
-            .searcher
-            .query(fingerprint, self.distance)
-            .map_err(|error| self.args.index.blame(error))?
-            .len();
+        let matches = self.searcher.query(fingerprint, self.distance)?.len();
         self.queries += 1;
         self.total += self.searcher.stats();
         self.found |= matches > 0;
@@ -184,7 +287,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
 
     fn print_lines(&mut self, fingerprint: F) -> Result<(), Failure> {
         let query = fingerprint.to_hex();
-        for found in self.searcher.matches() {
+        for &found in self.searcher.matches() {
             let line = format!(
                 "{query}\t{}\t{}",
                 found.fingerprint.to_hex(),
@@ -192,13 +295,13 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
             );
             let (mut ids, mut result) = (0u64, Ok(()));
             let out = &mut self.out;
-            let read = self.index.for_each_id_of_member(found.fingerprint, |id| {
+            let read = self.searcher.for_each_id(found, |id| {
                 ids += 1;
                 if result.is_ok() {
                     result = writeln!(out, "{line}\t{id}");
                 }
             });
-            read.map_err(|error| self.args.index.blame(error))?;
+            read?;
             result?;
             if ids == 0 {
                 writeln!(self.out, "{line}")?;
@@ -209,11 +312,10 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
 
     fn print_json(&mut self, fingerprint: F) -> Result<(), Failure> {
         let mut matches = Vec::with_capacity(self.searcher.matches().len());
-        for found in self.searcher.matches() {
+        for &found in self.searcher.matches() {
             let mut ids: Vec<Value> = Vec::new();
-            self.index
-                .for_each_id_of_member(found.fingerprint, |id| ids.push(id_to_json(id)))
-                .map_err(|error| self.args.index.blame(error))?;
+            self.searcher
+                .for_each_id(found, |id| ids.push(id_to_json(id)))?;
             matches.push(json!({
                 "fingerprint": found.fingerprint.to_hex(),
                 "distance": found.distance,

@@ -40,6 +40,33 @@ struct TableReport {
     code_lengths: Vec<u8>,
 }
 
+/// The figures of one of several files.
+#[derive(Debug, Serialize)]
+pub(super) struct SegmentReport {
+    pub(super) path: String,
+    #[serde(flatten)]
+    pub(super) report: Report,
+}
+
+/// The figures of several files that are read as one: what adds up, and what holds for all of them.
+#[derive(Debug, Serialize)]
+pub(super) struct TotalReport {
+    format_version: u16,
+    width: u32,
+    /// The smallest of all: the default distance of a query.
+    max_distance: u32,
+    record_count: u64,
+    /// A fingerprint in several files counts in each.
+    fingerprint_count: u64,
+    id_kind: &'static str,
+    file_bytes: u64,
+    raw_bytes: u64,
+    bits_per_fingerprint: f64,
+    ratio_to_raw: f64,
+    pipeline: Option<String>,
+    segments: Vec<SegmentReport>,
+}
+
 impl Report {
     /// The figures of an index and the pipeline that it records.
     pub(super) fn new<F: Fingerprint>(summary: &Summary<F>, pipeline: Option<&str>) -> Self {
@@ -65,11 +92,7 @@ impl Report {
             bits_per_fingerprint: summary.bits_per_fingerprint(),
             bits_per_fingerprint_per_table: summary.bits_per_fingerprint_per_table(),
             bound_bits_per_fingerprint: summary.bound_bits_per_fingerprint(),
-            ratio_to_raw: if raw > 0 {
-                summary.file_len as f64 / raw as f64
-            } else {
-                0.0
-            },
+            ratio_to_raw: ratio(summary.file_len, raw),
             pipeline: pipeline.map(str::to_owned),
             tables: summary
                 .tables
@@ -136,6 +159,76 @@ impl Report {
             )?;
         }
         Ok(())
+    }
+}
+
+impl TotalReport {
+    /// The figures of at least one file, the files alike.
+    pub(super) fn of(segments: Vec<SegmentReport>) -> Self {
+        let reports = || segments.iter().map(|segment| &segment.report);
+        let sum = |figure: fn(&Report) -> u64| -> u64 { reports().map(figure).sum() };
+        let (file_bytes, raw_bytes) = (sum(|r| r.file_bytes), sum(|r| r.raw_bytes));
+        let fingerprint_count = sum(|r| r.fingerprint_count);
+        // Files without records need not be alike in the rest.
+        let typical = reports().find(|r| r.fingerprint_count > 0);
+        let typical = typical.unwrap_or(&segments[0].report);
+        TotalReport {
+            format_version: typical.format_version,
+            width: typical.width,
+            max_distance: reports().map(|r| r.max_distance).min().unwrap_or_default(),
+            record_count: sum(|r| r.record_count),
+            fingerprint_count,
+            id_kind: typical.id_kind,
+            file_bytes,
+            raw_bytes,
+            bits_per_fingerprint: ratio(file_bytes * 8, fingerprint_count),
+            ratio_to_raw: ratio(file_bytes, raw_bytes),
+            pipeline: typical.pipeline.clone(),
+            segments,
+        }
+    }
+
+    /// Prints the totals for a person, then the figures of each file.
+    pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut row = |name: &str, value: String| writeln!(out, "{name:<24}{value}");
+        row("files", self.segments.len().to_string())?;
+        row("width", format!("{} bits", self.width))?;
+        row("max distance", self.max_distance.to_string())?;
+        row("records", self.record_count.to_string())?;
+        row(
+            "fingerprints",
+            format!(
+                "{}, those in several files counted in each",
+                self.fingerprint_count
+            ),
+        )?;
+        row("ids", self.id_kind.to_owned())?;
+        row("bytes of all files", self.file_bytes.to_string())?;
+        row(
+            "raw fingerprints",
+            format!(
+                "{} bytes; the files are {:.2} times that",
+                self.raw_bytes, self.ratio_to_raw
+            ),
+        )?;
+        row(
+            "bits per fingerprint",
+            format!("{:.2}", self.bits_per_fingerprint),
+        )?;
+        for segment in &self.segments {
+            writeln!(out, "\n{}:", segment.path)?;
+            segment.report.print(out)?;
+            segment.report.print_details(out)?;
+        }
+        Ok(())
+    }
+}
+
+/// A quotient; 0 for an empty index.
+fn ratio(dividend: u64, divisor: u64) -> f64 {
+    match divisor {
+        0 => 0.0,
+        divisor => dividend as f64 / divisor as f64,
     }
 }
 

@@ -1,11 +1,13 @@
 //! `simidx verify`: the full check of an index.
 
-use std::io::Write;
+use std::io::{self, Write};
 
+use indicatif::ProgressBar;
 use serde::Serialize;
-use simidx::{FormatError, VerifyReport, VerifyStage};
+use simidx::{AnyIndex, FormatError, VerifyReport, VerifyStage};
 
 use super::Answer;
+use super::failure::Failure;
 use super::index_file::{IndexArgs, with_index};
 use super::output::{stdout, write_report};
 use super::progress::ProgressMode;
@@ -22,17 +24,21 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
+    let paths = args.index.paths.iter();
+    // All are opened before the first is checked, so that nobody waits for a refusal.
+    let opened = paths.map(|path| Ok((path, args.index.open.open_or_damaged(path)?)));
+    let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
     let bar = mode.spinner();
-    let report = match args.index.open_or_damaged()? {
-        Ok(index) => with_index!(index, index => {
-            Verdict::of(index.verify_with(|stage| bar.set_message(stage_name(stage))))
-        }),
-        Err(problem) => Verdict::unreadable(problem),
-    };
+    let segments = opened.into_iter().map(|(path, index)| SegmentVerdict {
+        path: path.display().to_string(),
+        verdict: Verdict::on(index, &bar),
+    });
+    let report = Verdicts::of(segments.collect());
     bar.finish_and_clear();
-    write_report(stdout(), &report, args.json, |out| {
-        report.print(out, &args.index.index.display())
-    })?;
+    match &report.segments[..] {
+        [only] => write_report(stdout(), &only.verdict, args.json, |out| only.print(out)),
+        _ => write_report(stdout(), &report, args.json, |out| report.print(out)),
+    }?;
     Ok(report.sound)
 }
 
@@ -44,7 +50,22 @@ fn stage_name(stage: VerifyStage) -> String {
     }
 }
 
-/// What the check found, for printing.
+/// What the checks of several files found, for printing.
+#[derive(Debug, Serialize)]
+struct Verdicts {
+    sound: bool,
+    segments: Vec<SegmentVerdict>,
+}
+
+/// What the check of one of several files found.
+#[derive(Debug, Serialize)]
+struct SegmentVerdict {
+    path: String,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+/// What the check found.
 #[derive(Debug, Serialize)]
 struct Verdict {
     sound: bool,
@@ -64,7 +85,32 @@ struct Problem {
     offset: Option<u64>,
 }
 
+impl Verdicts {
+    fn of(segments: Vec<SegmentVerdict>) -> Self {
+        Verdicts {
+            sound: segments.iter().all(|segment| segment.verdict.sound),
+            segments,
+        }
+    }
+
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.segments
+            .iter()
+            .try_for_each(|segment| segment.print(out))
+    }
+}
+
 impl Verdict {
+    /// The verdict on a file that could be opened, or on one that is damaged so much that it could not.
+    fn on(index: Result<AnyIndex, FormatError>, bar: &ProgressBar) -> Self {
+        match index {
+            Ok(index) => with_index!(index, index => {
+                Verdict::of(index.verify_with(|stage| bar.set_message(stage_name(stage))))
+            }),
+            Err(problem) => Verdict::unreadable(problem),
+        }
+    }
+
     fn of(report: VerifyReport) -> Self {
         Verdict {
             sound: report.is_sound(),
@@ -87,19 +133,22 @@ impl Verdict {
             problems: vec![Problem::of(&problem)],
         }
     }
+}
 
-    fn print(&self, out: &mut dyn Write, name: &dyn std::fmt::Display) -> std::io::Result<()> {
-        if self.sound {
+impl SegmentVerdict {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (name, verdict) = (&self.path, &self.verdict);
+        if verdict.sound {
             return writeln!(
                 out,
                 "{name}: sound ({} fingerprints, {} blocks, {} pages of ids)",
-                self.fingerprint_count, self.blocks_checked, self.pages_checked
+                verdict.fingerprint_count, verdict.blocks_checked, verdict.pages_checked
             );
         }
-        for problem in &self.problems {
+        for problem in &verdict.problems {
             writeln!(out, "{name}: {}", problem.message)?;
         }
-        let hidden = self.problem_count - self.problems.len() as u64;
+        let hidden = verdict.problem_count - verdict.problems.len() as u64;
         if hidden > 0 {
             writeln!(out, "{name}: {hidden} more problems")?;
         }

@@ -7,11 +7,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use simidx::{Fingerprint, Index, QueryStats, Storage};
+use simidx::{Fingerprint, Index, QueryStats, Segments, Storage};
 
 use crate::cli::Answer;
 use crate::cli::failure::Failure;
-use crate::cli::index_file::{IndexArgs, with_index};
+use crate::cli::index_file::{IndexArgs, with_segments};
 use crate::cli::output::{stdout, write_report};
 use crate::cli::progress::ProgressMode;
 use crate::cli::records::{InputFormat, threads_from};
@@ -42,7 +42,7 @@ pub(super) struct Args {
     /// How the queries are written: hex, dec or le
     #[arg(long, value_name = "FORMAT", default_value = "hex")]
     input: InputFormat,
-    /// Largest distance; the default is the one that the index was built for
+    /// Largest distance; the default is the one that the index was built for, of several the smallest
     #[arg(short = 'k', long, value_name = "K")]
     distance: Option<u32>,
     /// Threads that ask, each its share of the queries
@@ -69,9 +69,9 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
         return Err(Failure::new(message));
     }
     let opened = Instant::now();
-    let index = args.index.open()?;
+    let segments = args.index.open()?;
     let open_ms = opened.elapsed().as_secs_f64() * 1e3;
-    let mut report = with_index!(&index, index => measure(index, &args, mode))?;
+    let mut report = with_segments!(&segments, segments => measure(segments, &args, mode))?;
     report.open_ms = open_ms;
     write_report(stdout(), &report, args.json, |out| report.print(out))?;
     Ok(true)
@@ -86,28 +86,27 @@ struct Measured {
 }
 
 fn measure<F: Fingerprint>(
-    index: &Index<F, Storage>,
+    segments: &Segments<F, Storage>,
     args: &Args,
     mode: ProgressMode,
 ) -> Result<BenchReport, Failure> {
-    let blame = |failure: Failure| args.index.blame(failure);
     let bar = mode.spinner();
     bar.set_message("choosing queries");
     let queries = match &args.queries {
         Some(path) => queries::read(path, args.input.0)?,
-        None => queries::sample(index, args).map_err(blame)?,
+        None => queries::sample(segments, args)?,
     };
     if queries.is_empty() {
         return Err(Failure::new("there are no queries to ask"));
     }
-    let distance = args.distance.unwrap_or(index.max_distance());
+    let distance = args.distance.unwrap_or(segments.max_distance());
     if !args.cold {
         bar.set_message("warming up");
-        warm_up(index, &queries, distance).map_err(blame)?;
+        warm_up(segments, &queries, distance)?;
     }
     bar.set_message("measuring");
     let started = Instant::now();
-    let measured = ask_all(index, &queries, distance, args).map_err(blame)?;
+    let measured = ask_all(segments, &queries, distance, args)?;
     let elapsed = started.elapsed();
     bar.finish_and_clear();
 
@@ -128,12 +127,12 @@ fn measure<F: Fingerprint>(
 }
 
 fn warm_up<F: Fingerprint>(
-    index: &Index<F, Storage>,
+    segments: &Segments<F, Storage>,
     queries: &[F],
     distance: u32,
 ) -> Result<(), Failure> {
     let started = Instant::now();
-    let mut searcher = index.searcher();
+    let mut searcher = segments.searcher();
     for &query in queries {
         searcher.query(query, distance)?;
         if started.elapsed() > WARM_UP {
@@ -144,20 +143,22 @@ fn warm_up<F: Fingerprint>(
 }
 
 fn ask_all<F: Fingerprint>(
-    index: &Index<F, Storage>,
+    segments: &Segments<F, Storage>,
     queries: &[F],
     distance: u32,
     args: &Args,
 ) -> Result<Measured, Failure> {
     if args.cold {
-        let cache = PageCache::new(index, &args.index.index)?;
-        return ask(index, queries, distance, true, || cache.drop_pages());
+        let cache = PageCache::of(segments, &args.index.paths)?;
+        return ask(segments, queries, distance, true, || {
+            cache.iter().try_for_each(PageCache::drop_pages)
+        });
     }
     let share = queries.len().div_ceil(args.threads.into());
     let shares: Vec<Result<Measured, Failure>> = std::thread::scope(|scope| {
         let threads: Vec<_> = queries
             .chunks(share)
-            .map(|part| scope.spawn(move || ask(index, part, distance, false, || Ok(()))))
+            .map(|part| scope.spawn(move || ask(segments, part, distance, false, || Ok(()))))
             .collect();
         threads
             .into_iter()
@@ -176,13 +177,13 @@ fn ask_all<F: Fingerprint>(
 
 /// Asks the queries one after the other, `prepare` before each and outside of its time.
 fn ask<F: Fingerprint>(
-    index: &Index<F, Storage>,
+    segments: &Segments<F, Storage>,
     queries: &[F],
     distance: u32,
     cold: bool,
     prepare: impl Fn() -> Result<(), Failure>,
 ) -> Result<Measured, Failure> {
-    let mut searcher = index.searcher();
+    let mut searcher = segments.searcher();
     searcher.expect_cold_blocks(cold);
     let mut measured = Measured::default();
     measured.latencies.reserve(queries.len());
@@ -197,23 +198,33 @@ fn ask<F: Fingerprint>(
     Ok(measured)
 }
 
-/// The page cache of the index file, to be emptied.
+/// The page cache of an index file, to be emptied.
 struct PageCache<'a, F> {
     index: &'a Index<F, Storage>,
+    path: &'a Path,
     file: File,
 }
 
 impl<'a, F: Fingerprint> PageCache<'a, F> {
-    fn new(index: &'a Index<F, Storage>, path: &Path) -> Result<Self, Failure> {
-        Ok(PageCache {
-            index,
-            file: File::open(path)?,
-        })
+    /// The page cache of each segment.
+    fn of(segments: &'a Segments<F, Storage>, paths: &'a [PathBuf]) -> Result<Vec<Self>, Failure> {
+        let open = |(index, path): (&'a Index<F, Storage>, &'a PathBuf)| {
+            let file = File::open(path);
+            let file = file.map_err(|error| Failure::from(error).about(path.display()))?;
+            Ok(PageCache { index, path, file })
+        };
+        segments.segments().iter().zip(paths).map(open).collect()
     }
 
     fn drop_pages(&self) -> Result<(), Failure> {
-        self.index.storage().release_pages()?;
-        rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed)
-            .map_err(|error| Failure::from(std::io::Error::from(error)))
+        let dropped = self.index.storage().release_pages().and_then(|()| {
+            Ok(rustix::fs::fadvise(
+                &self.file,
+                0,
+                None,
+                rustix::fs::Advice::DontNeed,
+            )?)
+        });
+        dropped.map_err(|error| Failure::from(error).about(self.path.display()))
     }
 }

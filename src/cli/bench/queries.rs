@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use simidx::input::{self, Content, Format};
-use simidx::{Fingerprint, Index, Storage};
+use simidx::{Fingerprint, Index, Segments, Storage};
 
 use super::Args;
 use crate::cli::failure::Failure;
@@ -31,18 +31,39 @@ pub(super) fn read<F: Fingerprint>(path: &Path, format: Option<Format>) -> Resul
     Ok(queries)
 }
 
-/// Half members, each with 0 to 5 distinct bits flipped, half uniformly random, in turn.
+/// Half members, each with 0 to 5 distinct bits flipped, half uniformly random, in turn. A fingerprint of several
+/// segments is as likely as its number of segments.
 pub(super) fn sample<F: Fingerprint>(
-    index: &Index<F, Storage>,
+    segments: &Segments<F, Storage>,
     args: &Args,
 ) -> Result<Vec<F>, Failure> {
     let mut rng = SmallRng::seed_from_u64(args.seed);
-    let wanted = if index.is_empty() { 0 } else { args.count / 2 };
-    let mut ranks: Vec<u64> = (0..wanted)
-        .map(|_| rng.random_range(0..index.fingerprint_count()))
-        .collect();
+    let counts = segments.segments().iter().map(Index::fingerprint_count);
+    let all: u64 = counts.sum();
+    let wanted = if all == 0 { 0 } else { args.count / 2 };
+    let mut ranks: Vec<u64> = (0..wanted).map(|_| rng.random_range(0..all)).collect();
     ranks.sort_unstable();
     let mut queries = Vec::with_capacity(args.count);
+    let (mut ranks, mut first_rank) = (ranks.into_iter().peekable(), 0);
+    for (index, name) in segments.segments().iter().zip(segments.names()) {
+        let end = first_rank + index.fingerprint_count();
+        let own = std::iter::from_fn(|| ranks.next_if(|&rank| rank < end));
+        let own = own.map(|rank| rank - first_rank);
+        members(index, own, |member| queries.push(flip(member, &mut rng)))
+            .map_err(|failure| failure.about(name))?;
+        first_rank = end;
+    }
+    queries.extend((wanted..args.count).map(|_| F::from_u128(rng.random())));
+    queries.shuffle(&mut rng);
+    Ok(queries)
+}
+
+/// Calls `visit` with the fingerprints at these ascending ranks.
+fn members<F: Fingerprint>(
+    index: &Index<F, Storage>,
+    ranks: impl Iterator<Item = u64>,
+    mut visit: impl FnMut(F),
+) -> Result<(), Failure> {
     let mut fingerprints = index.fingerprints(0)?;
     let (mut next_rank, mut member) = (0, F::ZERO);
     for rank in ranks {
@@ -51,11 +72,9 @@ pub(super) fn sample<F: Fingerprint>(
             member = next.ok_or_else(|| Failure::new("table 0 ends early"))?;
             next_rank += 1;
         }
-        queries.push(flip(member, &mut rng));
+        visit(member);
     }
-    queries.extend((wanted..args.count).map(|_| F::from_u128(rng.random())));
-    queries.shuffle(&mut rng);
-    Ok(queries)
+    Ok(())
 }
 
 /// The fingerprint with 0 to 5 distinct bits flipped.
