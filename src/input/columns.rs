@@ -3,6 +3,7 @@
 use super::digits;
 use super::id::RecordId;
 use super::line_source::LineSource;
+use super::plain_lines;
 use super::source::Source;
 use super::{Record, RecordReader};
 use crate::{Fingerprint, Place, Result};
@@ -62,6 +63,17 @@ impl<F: Fingerprint> RecordReader<F> for ColumnsReader {
                 .map_err(|message| self.lines.error(message))
         });
         Some(record)
+    }
+
+    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
+        let before = out.len();
+        let extent = plain_lines::read(self.lines.lines_ahead(), self.radix, out);
+        self.lines.pass_over(extent.lines, extent.bytes);
+        out.len() - before
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.lines.bytes_read()
     }
 
     fn place(&self) -> (&str, Place) {

@@ -12,15 +12,18 @@ const QUOTED: usize = 40;
 /// two equal.
 #[inline]
 pub(super) fn hex<F: Fingerprint>(text: &str) -> Result<F, String> {
-    let digits = text.as_bytes();
+    hex_value(text.as_bytes()).ok_or_else(|| hex_fault::<F>(text))
+}
+
+/// The value of hexadecimal digits, if they are that and fit.
+#[inline]
+pub(super) fn hex_value<F: Fingerprint>(digits: &[u8]) -> Option<F> {
     if digits.is_empty() || digits.len() > F::BYTES * 2 {
-        return Err(hex_fault::<F>(text));
+        return None;
     }
     let (high, low) = digits.split_at(digits.len().saturating_sub(16));
-    match (hex_word(high), hex_word(low)) {
-        (Some(high), Some(low)) => Ok(F::from_u128(u128::from(high) << 64 | u128::from(low))),
-        _ => Err(hex_fault::<F>(text)),
-    }
+    let (high, low) = (hex_word(high)?, hex_word(low)?);
+    Some(F::from_u128(u128::from(high) << 64 | u128::from(low)))
 }
 
 /// The value of at most 16 hexadecimal digits.
@@ -46,6 +49,12 @@ const HEX_VALUES: [u8; 256] = {
     }
     values
 };
+
+/// The value of decimal digits, if they are that and fit.
+#[inline]
+pub(super) fn dec_value<F: Fingerprint>(digits: &[u8]) -> Option<F> {
+    F::parse_dec(std::str::from_utf8(digits).ok()?)
+}
 
 /// Reads decimal digits, or says what is wrong with them.
 #[inline]

@@ -20,6 +20,8 @@ pub(super) struct FilesReader {
     name: String,
     /// Bytes that a document may have.
     limit: u64,
+    /// Bytes read of the files so far.
+    bytes_read: u64,
 }
 
 /// The files still to be read.
@@ -48,6 +50,7 @@ impl FilesReader {
             files: Files::Tree(walk.into_iter()),
             name,
             limit: MAX_DOCUMENT,
+            bytes_read: 0,
         })
     }
 
@@ -58,6 +61,7 @@ impl FilesReader {
             files: Files::One(source),
             name,
             limit: MAX_DOCUMENT,
+            bytes_read: 0,
         }
     }
 
@@ -108,13 +112,18 @@ impl<F: Fingerprint> RecordReader<F> for FilesReader {
     fn next_record(&mut self) -> Option<Result<Record<F>>> {
         let file = self.next_file()?;
         let record = file.and_then(|(mut source, id)| {
-            let text = self.read(&mut source)?;
-            Ok(Record::text(text, Some(id)))
+            let text = self.read(&mut source);
+            self.bytes_read += source.bytes_read();
+            Ok(Record::text(text?, Some(id)))
         });
         if matches!(record, Err(Error::Io(_))) {
             self.files = Files::None;
         }
         Some(record)
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.bytes_read
     }
 
     fn place(&self) -> (&str, Place) {

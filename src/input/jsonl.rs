@@ -251,6 +251,10 @@ impl<F: Fingerprint> RecordReader<F> for JsonlReader {
         Some(line.and_then(|line| record(line).map_err(|message| self.lines.error(message))))
     }
 
+    fn bytes_read(&self) -> u64 {
+        self.lines.bytes_read()
+    }
+
     fn place(&self) -> (&str, Place) {
         (self.lines.name(), self.lines.place())
     }

@@ -1,57 +1,30 @@
 //! Fingerprints as little-endian words: the format `le`.
 
-use std::io::{self, Read};
-
 use super::source::Source;
+use super::words::{Word, Words};
 use super::{Record, RecordReader};
 use crate::{Error, Fingerprint, Place, Result};
 
-/// The most bytes that a fingerprint has.
-const WIDEST: usize = 16;
-
 /// A reader of words of `F::BYTES` bytes each.
 pub(super) struct LeReader {
-    source: Source,
-    /// Where the record returned last starts.
-    place: u64,
-    /// Bytes read.
-    offset: u64,
+    words: Words,
     ended: bool,
 }
 
 impl LeReader {
     pub(super) fn new(source: Source) -> Self {
         LeReader {
-            source,
-            place: 0,
-            offset: 0,
+            words: Words::new(source, 0, u64::MAX),
             ended: false,
         }
-    }
-
-    /// The next word, or `None` and the number of bytes left over at the end.
-    fn next_word<F: Fingerprint>(&mut self) -> io::Result<(Option<F>, usize)> {
-        let reader = self.source.reader();
-        // Most words lie in the buffer as a whole.
-        match reader.fill_buf() {
-            Ok(buffer) if buffer.len() >= F::BYTES => {
-                let fingerprint = F::from_le_slice(&buffer[..F::BYTES]);
-                reader.consume(F::BYTES);
-                return Ok((fingerprint, F::BYTES));
-            }
-            Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
-            _ => {}
-        }
-        let mut word = Vec::with_capacity(WIDEST);
-        reader.take(F::BYTES as u64).read_to_end(&mut word)?;
-        Ok((F::from_le_slice(&word), word.len()))
     }
 
     fn left_over<F: Fingerprint>(&self, length: usize) -> Error {
         let (bytes, width) = (F::BYTES, F::WIDTH);
         let message =
             format!("{length} bytes are left over, a {width}-bit fingerprint takes {bytes}");
-        self.source.input_error(Place::Offset(self.place), message)
+        let place = Place::Offset(self.words.place());
+        self.words.source().input_error(place, message)
     }
 }
 
@@ -60,24 +33,35 @@ impl<F: Fingerprint> RecordReader<F> for LeReader {
         if self.ended {
             return None;
         }
-        let read = self.next_word::<F>();
-        self.ended = !matches!(read, Ok((Some(_), _)));
-        match read {
-            Ok((None, 0)) => None,
-            Ok((word, length)) => {
-                self.place = self.offset;
-                self.offset += length as u64;
-                Some(match word {
-                    Some(fingerprint) => Ok(Record::fingerprint(fingerprint, None)),
-                    None => Err(self.left_over::<F>(length)),
-                })
-            }
-            Err(e) => Some(Err(self.source.io_error(e))),
+        let word = self.words.next::<F>();
+        self.ended = !matches!(word, Ok(Word::Whole(_)));
+        match word {
+            Ok(Word::Whole(fingerprint)) => Some(Ok(Record::fingerprint(fingerprint, None))),
+            Ok(Word::CutOff(0) | Word::Enough) => None,
+            Ok(Word::CutOff(length)) => Some(Err(self.left_over::<F>(length))),
+            Err(e) => Some(Err(e)),
         }
     }
 
+    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
+        self.words.take_many(out)
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.words.source().bytes_read()
+    }
+
+    fn expected_records(&self) -> Option<u64> {
+        let len = self.words.source().plain_len()?;
+        let bytes = F::BYTES as u64;
+        len.is_multiple_of(bytes).then_some(len / bytes)
+    }
+
     fn place(&self) -> (&str, Place) {
-        (self.source.name(), Place::Offset(self.place))
+        (
+            self.words.source().name(),
+            Place::Offset(self.words.place()),
+        )
     }
 }
 
@@ -87,6 +71,7 @@ mod tests {
     use super::super::tests::{Read, fingerprint, read_all};
     use super::*;
     use crate::input::Format;
+    use std::io;
 
     #[test]
     fn words_are_little_endian() {

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
+use super::read_ahead::ReadAhead;
 use super::source::Source;
 use crate::{Error, Place};
 
@@ -9,7 +10,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A source read line by line into one buffer.
 pub(super) struct LineSource {
-    source: Source,
+    ahead: ReadAhead,
     line: Vec<u8>,
     number: u64,
     /// Bytes that a line may have, its end not counted.
@@ -20,7 +21,7 @@ pub(super) struct LineSource {
 impl LineSource {
     pub(super) fn new(source: Source, limit: u64) -> Self {
         LineSource {
-            source,
+            ahead: ReadAhead::new(source),
             line: Vec::new(),
             number: 0,
             limit,
@@ -29,7 +30,26 @@ impl LineSource {
     }
 
     pub(super) fn name(&self) -> &str {
-        self.source.name()
+        self.ahead.source().name()
+    }
+
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.ahead.source().bytes_read()
+    }
+
+    /// Whole lines that come next, many at a time; none if that would be an error, or the last
+    /// line, or one too long. They are still to be read: see [`LineSource::pass_over`].
+    pub(super) fn lines_ahead(&mut self) -> &[u8] {
+        if self.failed {
+            return &[];
+        }
+        self.ahead.whole_lines()
+    }
+
+    /// Counts lines that [`LineSource::lines_ahead`] showed, with this many bytes, as returned.
+    pub(super) fn pass_over(&mut self, lines: u64, bytes: usize) {
+        self.number += lines;
+        self.ahead.consume(bytes);
     }
 
     /// The line returned last.
@@ -39,7 +59,7 @@ impl LineSource {
 
     /// The error of a record on the line returned last.
     pub(super) fn error(&self, message: impl Into<String>) -> Error {
-        self.source.input_error(self.place(), message)
+        self.ahead.source().input_error(self.place(), message)
     }
 
     /// Reads on to the next line that holds more than white space; false at the end.
@@ -57,7 +77,7 @@ impl LineSource {
                 Ok(LineRead::End) => return Ok(false),
                 Err(e) => {
                     self.failed = true;
-                    return Err(self.source.io_error(e));
+                    return Err(self.ahead.source().io_error(e));
                 }
             }
         }
@@ -71,8 +91,7 @@ impl LineSource {
 
     fn read_line(&mut self) -> io::Result<LineRead> {
         self.line.clear();
-        let reader = self.source.reader();
-        let length = reader
+        let length = (&mut self.ahead)
             .take(self.limit + 1)
             .read_until(b'\n', &mut self.line)?;
         if length == 0 {
@@ -83,7 +102,7 @@ impl LineSource {
             self.line.pop();
         } else if length as u64 > self.limit {
             self.line.clear();
-            self.source.reader().skip_until(b'\n')?;
+            self.ahead.skip_until(b'\n')?;
             return Ok(LineRead::TooLong);
         }
         if self.line.ends_with(b"\r") {

@@ -32,6 +32,10 @@ impl<F: Fingerprint> RecordReader<F> for LinesReader {
         )
     }
 
+    fn bytes_read(&self) -> u64 {
+        self.lines.bytes_read()
+    }
+
     fn place(&self) -> (&str, Place) {
         (self.lines.name(), self.lines.place())
     }

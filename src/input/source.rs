@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 use zstd::stream::read::Decoder as ZstdDecoder;
@@ -20,46 +22,87 @@ const MAGIC: usize = 4;
 pub(super) struct Source {
     name: String,
     reader: Box<dyn BufRead + Send>,
+    /// Bytes read so far, before they are decompressed.
+    raw_bytes: Arc<AtomicU64>,
+    compression: Compression,
+    /// Bytes of the file, if it is a regular one.
+    file_len: Option<u64>,
 }
 
 impl Source {
     /// Opens a file, or standard input for `-`, decompressed if its first bytes say so.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         if is_stdin(path) {
-            return Self::new("-".into(), io::stdin());
+            return Self::detect("-".into(), io::stdin(), None);
         }
         let (name, file) = open_file(path)?;
-        Self::new(name, file)
+        let len = regular_len(&file);
+        Self::detect(name, file, len)
     }
 
     /// The same, decompressed if the name of the file says so, whatever its first bytes are.
     pub(super) fn open_by_name(path: &Path) -> Result<Self, Error> {
         if is_stdin(path) {
-            return Self::with("-".into(), io::stdin(), Compression::None);
+            return Self::with("-".into(), io::stdin(), None, |_| Compression::None);
         }
         let (name, file) = open_file(path)?;
-        Self::with(name, file, split_suffix(&file_name(path)).1)
+        let len = regular_len(&file);
+        Self::with(name, file, len, |_| split_suffix(&file_name(path)).1)
     }
 
     /// A source of what `raw` holds, decompressed if it is a gzip or a Zstandard stream.
-    pub(super) fn new(name: String, mut raw: impl Read + Send + 'static) -> Result<Self, Error> {
-        let mut head = Vec::with_capacity(MAGIC);
-        let read = raw.by_ref().take(MAGIC as u64).read_to_end(&mut head);
-        read.map_err(|e| io_error(&name, e))?;
-        let compression = Compression::by_magic(&head);
-        Self::with(name, Cursor::new(head).chain(raw), compression)
+    #[cfg(test)]
+    pub(super) fn new(name: String, raw: impl Read + Send + 'static) -> Result<Self, Error> {
+        Self::detect(name, raw, None)
     }
 
-    /// A source of what `raw` holds, compressed in this way.
+    /// The same of a file that has this length, if it is a regular one.
+    fn detect(
+        name: String,
+        raw: impl Read + Send + 'static,
+        file_len: Option<u64>,
+    ) -> Result<Self, Error> {
+        Self::with(name, raw, file_len, Compression::by_magic)
+    }
+
+    /// A source of what `raw` holds, compressed in the way that its first bytes are said to tell.
     fn with(
         name: String,
         raw: impl Read + Send + 'static,
-        compression: Compression,
+        file_len: Option<u64>,
+        compression: impl FnOnce(&[u8]) -> Compression,
     ) -> Result<Self, Error> {
-        match decompress(raw, compression) {
-            Ok(reader) => Ok(Source { name, reader }),
+        let raw_bytes = Arc::new(AtomicU64::new(0));
+        let mut raw = Counted {
+            raw,
+            bytes: Arc::clone(&raw_bytes),
+            file_len,
+        };
+        let mut head = Vec::with_capacity(MAGIC);
+        let read = raw.by_ref().take(MAGIC as u64).read_to_end(&mut head);
+        read.map_err(|e| io_error(&name, e))?;
+        let compression = compression(&head);
+        match decompress(Cursor::new(head).chain(raw), compression) {
+            Ok(reader) => Ok(Source {
+                name,
+                reader,
+                raw_bytes,
+                compression,
+                file_len,
+            }),
             Err(e) => Err(io_error(&name, e)),
         }
+    }
+
+    /// Bytes read so far, before they are decompressed.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.raw_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the source has altogether, if it is a regular file that is not compressed.
+    pub(super) fn plain_len(&self) -> Option<u64> {
+        self.file_len
+            .filter(|_| self.compression == Compression::None)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -91,6 +134,32 @@ impl Source {
     pub(super) fn input_error(&self, place: Place, message: impl Into<String>) -> Error {
         input_error(&self.name, place, message)
     }
+}
+
+/// A reader that counts, and does not take a file that became shorter for one that has ended.
+struct Counted<R> {
+    raw: R,
+    bytes: Arc<AtomicU64>,
+    /// What a regular file held when it was opened.
+    file_len: Option<u64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let length = self.raw.read(out)?;
+        let before = self.bytes.fetch_add(length as u64, Ordering::Relaxed);
+        if length == 0 && !out.is_empty() && self.file_len.is_some_and(|len| before < len) {
+            let message = "is shorter than when it was opened";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+        }
+        Ok(length)
+    }
+}
+
+/// The length of an open file, if it is a regular one.
+fn regular_len(file: &File) -> Option<u64> {
+    let data = file.metadata().ok()?;
+    data.is_file().then(|| data.len())
 }
 
 /// How a stream is compressed.
@@ -310,6 +379,51 @@ pub(super) mod tests {
         let mut all = Vec::new();
         source.reader().read_to_end(&mut all).unwrap();
         assert_eq!(all, b"abcdef");
+    }
+
+    #[test]
+    fn a_file_that_becomes_shorter_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let sample = sample();
+        for (name, bytes) in [
+            ("plain", sample.clone()),
+            ("x.gz", gzip(&sample)),
+            ("x.zst", zstd(&sample)),
+        ] {
+            let path = dir.path().join(name);
+            std::fs::write(&path, &bytes).unwrap();
+            let mut source = Source::open(&path).unwrap();
+            source.reader().read_exact(&mut [0; 1000]).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            file.set_len(bytes.len() as u64 - 1).unwrap();
+            let error = source.reader().read_to_end(&mut Vec::new()).unwrap_err();
+            let message = source.io_error(error).to_string();
+            let end = format!("{name}: is shorter than when it was opened");
+            assert!(message.ends_with(&end), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_grows_is_read_as_far_as_it_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::fs::write(&path, "12345").unwrap();
+        let mut source = Source::open(&path).unwrap();
+        std::fs::write(&path, "123456").unwrap();
+        let mut all = Vec::new();
+        source.reader().read_to_end(&mut all).unwrap();
+        assert_eq!(all, b"123456");
+    }
+
+    #[test]
+    fn bytes_are_counted_as_they_lie_on_the_disk() {
+        let bytes = gzip(&sample());
+        let mut source = source(&bytes);
+        assert_eq!(source.peek(100).unwrap().len(), 100);
+        let begun = source.bytes_read();
+        assert!((100..bytes.len() as u64).contains(&begun), "{begun}");
+        source.reader().read_to_end(&mut Vec::new()).unwrap();
+        assert_eq!(source.bytes_read(), bytes.len() as u64);
     }
 
     #[test]

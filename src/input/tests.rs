@@ -31,6 +31,41 @@ pub(super) fn drain<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Read<F>
     )
 }
 
+/// Everything that a reader gave, with its places: many at a time where it can, and with `singles`
+/// one-by-one reads after each such attempt.
+fn drain_in_bulk<F: Fingerprint>(
+    reader: &mut dyn RecordReader<F>,
+    singles: usize,
+) -> (Read<F>, Vec<Place>) {
+    let (mut all, mut places, mut many) = (Vec::new(), Vec::new(), Vec::new());
+    loop {
+        many.clear();
+        let count = reader.read_fingerprints(&mut many);
+        assert_eq!(count, many.len());
+        all.extend(many.iter().map(|&f| Ok(Record::fingerprint(f, None))));
+        if count > 0 {
+            places.push(reader.place().1);
+        }
+        for _ in 0..singles {
+            match reader.next_record() {
+                None => return (Read(all), places),
+                Some(record) => all.push(record.map_err(|e| e.to_string())),
+            }
+            places.push(reader.place().1);
+        }
+    }
+}
+
+/// Everything that a reader gave one by one, with its places.
+fn drain_with_places<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> (Read<F>, Vec<Place>) {
+    let (mut all, mut places) = (Vec::new(), Vec::new());
+    while let Some(record) = reader.next_record() {
+        all.push(record.map_err(|e| e.to_string()));
+        places.push(reader.place().1);
+    }
+    (Read(all), places)
+}
+
 /// All records of bytes in a format, from a source named `in`.
 pub(super) fn read_all<F: Fingerprint>(bytes: &[u8], format: Format) -> Read<F> {
     drain(&mut *reader(source(bytes), format))
@@ -187,7 +222,70 @@ fn exercise<F: Fingerprint>(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Reads bytes many at a time and one by one: the same records, errors and places.
+fn compare_bulk<F: Fingerprint>(bytes: &[u8], singles: usize) -> Result<(), TestCaseError> {
+    for format in [Format::Hex, Format::Dec, Format::Tsv, Format::Le] {
+        let (expected, places) = drain_with_places(&mut *reader::<F>(source(bytes), format));
+        let (read, seen) = drain_in_bulk(&mut *reader::<F>(source(bytes), format), singles);
+        prop_assert_eq!(&read.0, &expected.0, "{}", format);
+        // Of those read together only the last one's place can be asked for.
+        let mut all = places.iter();
+        prop_assert!(
+            seen.iter().all(|place| all.any(|p| p == place)),
+            "{}: {:?} {:?}",
+            format,
+            seen,
+            places
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn long_inputs_are_read_in_bulk_as_one_by_one() {
+    let mut text = String::from("\u{feff}ffff\n");
+    for i in 0..120_000u64 {
+        match i % 50_000 {
+            7 => text += "12\tid\n",
+            77 => text += "\n \r\n\r\n",
+            777 => text += "g\n",
+            7777 => text += &("1".repeat(150_000) + "\n"),
+            17777 => text += &("0".repeat(100_000) + "\r\n"),
+            _ => text += &format!("{:x}\n", i * i),
+        }
+    }
+    text += "1";
+    for bytes in [
+        text.as_bytes(),
+        &gzip(text.as_bytes()),
+        &gzip(text.as_bytes())[..500_000],
+    ] {
+        compare_bulk::<u64>(bytes, 1).unwrap();
+    }
+    let mut reader = reader::<u64>(source(text.as_bytes()), Format::Hex);
+    reader.next_record().unwrap().unwrap();
+    assert!(reader.read_fingerprints(&mut Vec::new()) > 0);
+}
+
 proptest! {
+    #[test]
+    fn reading_in_bulk_is_reading_one_by_one(
+        text in "([0-9a-fA-F]{1,9}|[0-9]{20}|0{30}|\\PC|é|\u{feff}|\t|[ \r\n]|\n|\n|\r\n){0,60}",
+        singles in 1usize..4,
+    ) {
+        compare_bulk::<u32>(text.as_bytes(), singles)?;
+        compare_bulk::<u64>(text.as_bytes(), singles)?;
+        compare_bulk::<u128>(text.as_bytes(), singles)?;
+    }
+
+    #[test]
+    fn no_bytes_tell_reading_in_bulk_apart(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        singles in 1usize..4,
+    ) {
+        compare_bulk::<u64>(&bytes, singles)?;
+    }
+
     #[test]
     fn no_bytes_make_a_reader_panic(
         head in prop::sample::select(vec![&b""[..], b"{\"id\":", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd"]),
