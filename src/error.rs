@@ -162,7 +162,7 @@ pub enum BuildError {
 pub struct InputError {
     /// The file, or `-` for standard input.
     pub source: String,
-    /// Line (from 1) of a text input, byte offset of a binary one.
+    /// Line (from 1) of a text input, byte offset of a binary one, row (from 1) of a table.
     pub place: Place,
     /// What is wrong, one clause.
     pub message: String,
@@ -175,6 +175,8 @@ pub enum Place {
     Line(u64),
     /// A byte, counted from 0.
     Offset(u64),
+    /// A row of a table, counted from 1.
+    Row(u64),
     /// The file as a whole.
     File,
 }
@@ -184,6 +186,7 @@ impl fmt::Display for InputError {
         match self.place {
             Place::Line(line) => write!(f, "{}:{line}: {}", self.source, self.message),
             Place::Offset(at) => write!(f, "{}: offset {at}: {}", self.source, self.message),
+            Place::Row(row) => write!(f, "{}: row {row}: {}", self.source, self.message),
             Place::File => write!(f, "{}: {}", self.source, self.message),
         }
     }

@@ -111,6 +111,15 @@ impl<F: Fingerprint> IndexBuilder<F> {
         self.records.push(fingerprint)
     }
 
+    /// Adds a record without an id for each fingerprint.
+    ///
+    /// # Errors
+    /// As for [`IndexBuilder::push`]; then none of them is added.
+    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+        self.check_room_for(fingerprints.len() as u64)?;
+        self.records.extend(fingerprints)
+    }
+
     /// Adds a record whose id is a number.
     ///
     /// # Errors
@@ -193,7 +202,11 @@ impl<F: Fingerprint> IndexBuilder<F> {
     }
 
     fn check_room(&self) -> Result<()> {
-        if self.record_count() < MAX_COUNT {
+        self.check_room_for(1)
+    }
+
+    fn check_room_for(&self, count: u64) -> Result<()> {
+        if self.record_count() + count <= MAX_COUNT {
             return Ok(());
         }
         Err(parameter(format!("an index holds at most {MAX_COUNT} records")).into())

@@ -45,8 +45,12 @@ impl<F: Fingerprint> Records<F> {
     }
 
     pub(super) fn push(&mut self, fingerprint: F) -> Result<()> {
+        self.extend(&[fingerprint])
+    }
+
+    pub(super) fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
         match self {
-            Records::Plain(records) => records.push(fingerprint),
+            Records::Plain(records) => records.extend_from_slice(fingerprints),
             _ => return Err(wrong_kind("a record has no id, but the index stores ids")),
         }
         Ok(())

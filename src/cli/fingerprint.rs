@@ -10,7 +10,7 @@ use super::Answer;
 use super::index_file::with_width;
 use super::output::stdout;
 use super::progress::ProgressMode;
-use super::records::{self, InputArgs, Refusal};
+use super::records::{self, Fingerprinted, InputArgs, Refusal, Sink};
 
 /// Arguments of `simidx fingerprint`.
 #[derive(Debug, clap::Args)]
@@ -29,25 +29,39 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let mut out = stdout();
-    records::read::<F>(&args.input, &mode.counter("documents"), |record| {
+    let mut printer = Printer {
+        out: stdout(),
+        json: args.json,
+    };
+    records::read::<F>(&args.input, mode.reading("documents"), &mut printer)?;
+    printer.out.flush()?;
+    Ok(true)
+}
+
+/// Prints a line for each document.
+struct Printer<W> {
+    out: W,
+    json: bool,
+}
+
+impl<F: Fingerprint, W: Write> Sink<F> for Printer<W> {
+    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
         if !record.is_document {
             let message = "holds a fingerprint; this command reads documents";
             return Err(Refusal::record(message));
         }
         let id = record.id.unwrap_or(RecordId::Number(record.position));
         let fingerprint = record.fingerprint.to_hex();
-        let written = if args.json {
+        let written = if self.json {
             let id = match &id {
                 RecordId::Number(number) => json!(number),
                 RecordId::Text(text) => json!(text),
             };
-            writeln!(out, "{}", json!({ "fingerprint": fingerprint, "id": id }))
+            let object = json!({ "fingerprint": fingerprint, "id": id });
+            writeln!(self.out, "{object}")
         } else {
-            writeln!(out, "{fingerprint}\t{id}")
+            writeln!(self.out, "{fingerprint}\t{id}")
         };
         Ok(written?)
-    })?;
-    out.flush()?;
-    Ok(true)
+    }
 }

@@ -1,9 +1,11 @@
 //! Progress bars on stderr.
 
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// When to draw progress bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -27,26 +29,99 @@ impl ProgressMode {
         }
     }
 
-    /// A count of things whose number is not known beforehand.
-    pub(super) fn counter(self, what: &'static str) -> ProgressBar {
-        let style = "{msg} {human_pos} {prefix} ({per_sec}, {elapsed})";
-        self.bar(style).with_prefix(what)
-    }
-
     /// The name of the stage that is under way.
     pub(super) fn spinner(self) -> ProgressBar {
         self.bar("{msg} ({elapsed})")
     }
 
+    /// Records of which there will be `total`; the message names the stage.
+    #[allow(dead_code, reason = "for stages whose number of records is known")]
+    pub(super) fn stage(self, total: u64) -> ProgressBar {
+        let style = "{msg} {human_pos} of {human_len} records ({per_sec}, {elapsed}, {eta} left)";
+        let bar = self.bar(style);
+        bar.set_length(total);
+        bar
+    }
+
+    /// Inputs that are read for things like these.
+    pub(super) fn reading(self, what: &'static str) -> ReadingBar {
+        ReadingBar {
+            mode: self,
+            what,
+            bar: ProgressBar::hidden(),
+            records: Arc::default(),
+        }
+    }
+
     fn bar(self, style: &'static str) -> ProgressBar {
+        self.styled(template(style))
+    }
+
+    fn styled(self, style: ProgressStyle) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(None, self.target());
-        let style = ProgressStyle::with_template(style);
-        bar.set_style(style.expect("the templates in this file are well-formed"));
+        bar.set_style(style);
         if self != ProgressMode::Never {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
         bar
     }
+}
+
+/// Records and bytes of inputs as they are read.
+pub(super) struct ReadingBar {
+    mode: ProgressMode,
+    what: &'static str,
+    /// Counts bytes, so that these tell the time left.
+    bar: ProgressBar,
+    records: Arc<AtomicU64>,
+}
+
+impl ReadingBar {
+    /// Begins to draw; with `total` bytes, if that is known, also the time left.
+    pub(super) fn start(mut self, total: Option<u64>) -> Self {
+        let style = match total {
+            Some(_) => {
+                "{msg} {records} {prefix} ({rate}/s, {bytes} of {total_bytes}, {elapsed}, {eta} left)"
+            }
+            None => "{msg} {records} {prefix} ({rate}/s, {bytes}, {elapsed})",
+        };
+        let (records, timed) = (Arc::clone(&self.records), Arc::clone(&self.records));
+        let style = template(style)
+            .with_key(
+                "records",
+                move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+                    let _ = write!(out, "{}", HumanCount(records.load(Ordering::Relaxed)));
+                },
+            )
+            .with_key(
+                "rate",
+                move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                    let records = timed.load(Ordering::Relaxed) as f64;
+                    let rate = records / state.elapsed().as_secs_f64().max(0.001);
+                    let _ = write!(out, "{}", HumanCount(rate as u64));
+                },
+            );
+        self.bar = self.mode.styled(style).with_prefix(self.what);
+        if let Some(total) = total {
+            self.bar.set_length(total);
+        }
+        self.bar.set_message("reading");
+        self
+    }
+
+    /// Shows what has been read altogether.
+    pub(super) fn show(&self, records: u64, bytes: u64) {
+        self.records.store(records, Ordering::Relaxed);
+        self.bar.set_position(bytes);
+    }
+
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn template(style: &str) -> ProgressStyle {
+    ProgressStyle::with_template(style).expect("the templates in this file are well-formed")
 }
 
 /// Draws on a stderr that is no terminal: a line for each state, nothing taken back.

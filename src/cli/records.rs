@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use indicatif::ProgressBar;
 use rayon::prelude::*;
 use simidx::input::{self, Content, Format, Record, RecordId, RecordReader};
 use simidx::text::{Features, Fingerprinter, Pipeline};
@@ -11,6 +10,7 @@ use simidx::{Error, Fingerprint, InputError, Place};
 
 use super::failure::Failure;
 use super::output::say;
+use super::progress::ReadingBar;
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
@@ -56,10 +56,10 @@ pub(super) enum OnError {
 /// Which inputs to read and how; shared by the commands that read records.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct InputArgs {
-    /// Files to read, `-` for standard input (the default); .gz and .zst are read through
+    /// Files to read, or patterns like 'crawl/*.tsv.gz', `-` for standard input (the default); .gz and .zst are read through
     #[arg(value_name = "INPUT")]
     pub(super) inputs: Vec<PathBuf>,
-    /// auto, hex, dec, le, tsv, jsonl, lines or files
+    /// auto, hex, dec, le, tsv, jsonl, lines, files, npy or parquet
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(super) input: InputFormat,
     /// Bits of a fingerprint
@@ -78,12 +78,12 @@ pub(super) struct InputArgs {
 
 impl InputArgs {
     /// The inputs, standard input if none is named.
-    fn paths(&self) -> Vec<PathBuf> {
+    fn paths(&self) -> Result<Vec<PathBuf>, Error> {
         if self.inputs.is_empty() {
-            vec![PathBuf::from("-")]
-        } else {
-            self.inputs.clone()
+            return Ok(vec![PathBuf::from("-")]);
         }
+        let inputs = self.inputs.iter().map(|path| input::expand(path));
+        Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Sets up the threads of this process.
@@ -150,34 +150,47 @@ pub(super) struct ReadCounts {
     pub(super) skipped: u64,
 }
 
+/// Takes records in.
+pub(super) trait Sink<F> {
+    /// Takes one record.
+    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal>;
+
+    /// Whether fingerprints without ids, of which none is a document, may come many at a time from now on: only if
+    /// there is nothing to be said against any of them.
+    fn takes_fingerprints(&self) -> bool {
+        false
+    }
+
+    /// Takes such fingerprints, the first of which has this position.
+    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<(), Error> {
+        let _ = (fingerprints, first_position);
+        Ok(())
+    }
+}
+
 /// Reads all inputs and hands each record with its fingerprint to `sink`, in order.
 ///
 /// # Errors
 /// An input that cannot be read, or a record that cannot be used and is not to be skipped.
 pub(super) fn read<F: Fingerprint>(
     args: &InputArgs,
-    bar: &ProgressBar,
-    mut sink: impl FnMut(Fingerprinted<F>) -> Result<(), Refusal>,
+    bar: ReadingBar,
+    sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
+    let paths = args.paths()?;
     let mut run = Run {
         pipeline: Pipeline::new(args.features),
         on_error: args.on_error,
         counts: ReadCounts::default(),
         next_position: 0,
+        bar: bar.start(total_len(&paths)),
+        bytes_before: 0,
     };
-    bar.set_message("reading");
-    for path in args.paths() {
+    for path in paths {
         let mut reader = input::open::<F>(&path, args.input.0)?;
-        loop {
-            let batch = run.read_batch(reader.as_mut())?;
-            if batch.is_empty() {
-                break;
-            }
-            run.hand_on(batch, &mut sink)?;
-            bar.set_position(run.next_position);
-        }
+        run.read_input(reader.as_mut(), sink)?;
     }
-    bar.finish_and_clear();
+    run.bar.finish();
     if run.counts.skipped > 0 {
         let plural = if run.counts.skipped == 1 { "" } else { "s" };
         say(format_args!(
@@ -186,6 +199,15 @@ pub(super) fn read<F: Fingerprint>(
         ));
     }
     Ok(run.counts)
+}
+
+/// Bytes of all inputs together, if each of them is a regular file.
+fn total_len(paths: &[PathBuf]) -> Option<u64> {
+    let len = |path: &PathBuf| {
+        let data = path.metadata().ok()?;
+        data.is_file().then(|| data.len())
+    };
+    paths.iter().map(len).sum()
 }
 
 /// A record and where it stands.
@@ -260,9 +282,56 @@ struct Run {
     on_error: OnError,
     counts: ReadCounts,
     next_position: u64,
+    bar: ReadingBar,
+    /// Bytes of the inputs that have been read to their ends.
+    bytes_before: u64,
 }
 
 impl Run {
+    fn read_input<F: Fingerprint>(
+        &mut self,
+        reader: &mut dyn RecordReader<F>,
+        sink: &mut impl Sink<F>,
+    ) -> Result<(), Failure> {
+        let mut many = Vec::new();
+        loop {
+            self.read_many(reader, &mut many, sink)?;
+            let batch = self.read_batch(reader)?;
+            if batch.is_empty() {
+                break;
+            }
+            self.hand_on(batch, sink)?;
+            self.show(reader.bytes_read());
+        }
+        self.bytes_before += reader.bytes_read();
+        Ok(())
+    }
+
+    /// Hands on records for as long as they come many at a time and may go on so.
+    fn read_many<F: Fingerprint>(
+        &mut self,
+        reader: &mut dyn RecordReader<F>,
+        many: &mut Vec<F>,
+        sink: &mut impl Sink<F>,
+    ) -> Result<(), Failure> {
+        while sink.takes_fingerprints() {
+            many.clear();
+            let count = reader.read_fingerprints(many) as u64;
+            if count == 0 {
+                break;
+            }
+            sink.fingerprints(many, self.next_position)?;
+            self.next_position += count;
+            self.counts.records += count;
+            self.show(reader.bytes_read());
+        }
+        Ok(())
+    }
+
+    fn show(&self, bytes: u64) {
+        self.bar.show(self.next_position, self.bytes_before + bytes);
+    }
+
     /// The next records of a reader; none at its end.
     fn read_batch<F: Fingerprint>(
         &mut self,
@@ -288,11 +357,11 @@ impl Run {
     fn hand_on<F: Fingerprint>(
         &mut self,
         batch: Batch<F>,
-        sink: &mut impl FnMut(Fingerprinted<F>) -> Result<(), Refusal>,
+        sink: &mut impl Sink<F>,
     ) -> Result<(), Failure> {
         let fingerprints = batch.fingerprints(&self.pipeline);
         for (fingerprint, placed) in fingerprints.into_iter().zip(batch.records) {
-            let result = sink(Fingerprinted {
+            let result = sink.record(Fingerprinted {
                 fingerprint,
                 is_document: matches!(placed.record.content, Content::Text(_)),
                 id: placed.record.id,

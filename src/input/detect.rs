@@ -4,11 +4,15 @@ use std::path::Path;
 
 use super::Format;
 use super::digits::quote;
+use super::npy_header;
 use super::source::{Source, file_name, input_error, is_stdin, printable, split_suffix};
 use crate::{Fingerprint, Place, Result};
 
 /// Decompressed bytes looked at.
 const SNIFFED: u64 = 64 << 10;
+
+/// What a Parquet file starts with.
+const PARQUET_MAGIC: &[u8] = b"PAR1";
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -46,6 +50,8 @@ fn by_extension(extension: &str) -> Option<Format> {
         "le" | "bin" => Some(Format::Le),
         "tsv" => Some(Format::Tsv),
         "jsonl" | "ndjson" => Some(Format::Jsonl),
+        "npy" => Some(Format::Npy),
+        "parquet" | "pq" => Some(Format::Parquet),
         _ => None,
     }
 }
@@ -62,6 +68,12 @@ pub(super) fn by_content<F: Fingerprint>(source: &mut Source) -> Result<Format> 
 ///
 /// Lines after the first that are no fingerprints tell nothing: the reader reports them.
 fn guess<F: Fingerprint>(head: &[u8], whole: bool) -> Result<Format, (Place, String)> {
+    if head.starts_with(npy_header::MAGIC) {
+        return Ok(Format::Npy);
+    }
+    if head.starts_with(PARQUET_MAGIC) {
+        return Ok(Format::Parquet);
+    }
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = (1..)
         .zip(head.split(|&b| b == b'\n'))
@@ -169,6 +181,9 @@ mod tests {
             ("x.tsv", Format::Tsv),
             ("x.jsonl.gz", Format::Jsonl),
             ("x.ndjson", Format::Jsonl),
+            ("x.npy.gz", Format::Npy),
+            ("x.parquet", Format::Parquet),
+            ("x.PQ", Format::Parquet),
         ] {
             assert_eq!(told(path), Some(format), "{path}");
         }
@@ -206,6 +221,13 @@ mod tests {
     fn a_brace_tells_jsonl() {
         assert_eq!(guessed("\n {\"text\":1}\n"), Ok(Format::Jsonl));
         assert_eq!(guessed("\u{feff}{"), Ok(Format::Jsonl));
+    }
+
+    #[test]
+    fn magic_bytes_tell_binary_files() {
+        let npy = guess::<u64>(b"\x93NUMPY\x01\0", true);
+        assert!(matches!(npy, Ok(Format::Npy)));
+        assert_eq!(guessed("PAR1"), Ok(Format::Parquet));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::str::FromStr;
 ///
 /// Where no format is named, a directory is read as `files`; otherwise the extension decides, that
 /// before `.gz` or `.zst`: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`,
-/// `.jsonl`, `.ndjson`. Failing that, the content must start as `jsonl`, `hex` or `dec`. The first
-/// line that is not blank decides, or, where its number may be hexadecimal as well as decimal, the
+/// `.jsonl`, `.ndjson`, `.npy`, `.parquet`, `.pq`. Failing that, the content must start as `npy`,
+/// `parquet`, `jsonl`, `hex` or `dec`. Of the last two, the first line that is not blank decides, or, where its number may be hexadecimal as well as decimal, the
 /// lines after it that can only be one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
@@ -32,11 +32,24 @@ pub enum Format {
     /// Each regular file is a document, its path the id. Directories are walked in the order of
     /// file names, hidden files included; symbolic links are not followed.
     Files,
+    /// A NumPy array without ids. Fingerprints of 32 and 64 bits are an array of one dimension of
+    /// signed or unsigned integers of that size, the bits taken as they are, in either byte order.
+    /// Those of 128 bits are an array of shape (n, 2) of 64-bit integers: a row for each, its low
+    /// word first.
+    Npy,
+    /// An Apache Parquet file, read through the feature `parquet`.
+    ///
+    /// The column `fingerprint` holds integers of the width, signed or unsigned, the bits taken as
+    /// they are; or `FIXED_LEN_BYTE_ARRAY`s of the width, the most significant byte first, as their
+    /// order is that of the numbers; or strings of hexadecimal digits. The column `text` holds
+    /// documents in its stead. The column `id`, which need not be there, holds strings or integers.
+    /// If there are no columns of these names, the only one of integers of the width is taken.
+    Parquet,
 }
 
 impl Format {
     /// All formats, in the order in which they are listed to users.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 9] = [
         Format::Hex,
         Format::Dec,
         Format::Le,
@@ -44,6 +57,8 @@ impl Format {
         Format::Jsonl,
         Format::Lines,
         Format::Files,
+        Format::Npy,
+        Format::Parquet,
     ];
 
     /// The name by which users choose the format, in lower case.
@@ -56,10 +71,12 @@ impl Format {
             Format::Jsonl => "jsonl",
             Format::Lines => "lines",
             Format::Files => "files",
+            Format::Npy => "npy",
+            Format::Parquet => "parquet",
         }
     }
 
-    /// Whether every record is a document. Those of `jsonl` may be either.
+    /// Whether every record is a document. Those of `jsonl` and `parquet` may be either.
     pub fn is_documents(self) -> bool {
         matches!(self, Format::Lines | Format::Files)
     }
@@ -82,7 +99,9 @@ impl FromStr for Format {
 
 /// A name that no input format has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no input format, those are hex, dec, le, tsv, jsonl, lines and files")]
+#[error(
+    "{0:?} is no input format, those are hex, dec, le, tsv, jsonl, lines, files, npy and parquet"
+)]
 pub struct UnknownFormat(String);
 
 #[cfg(test)]
@@ -99,7 +118,7 @@ mod tests {
     #[test]
     fn other_names_are_refused() {
         let error = "Hex".parse::<Format>().unwrap_err().to_string();
-        let all = "hex, dec, le, tsv, jsonl, lines and files";
+        let all = "hex, dec, le, tsv, jsonl, lines, files, npy and parquet";
         assert_eq!(
             error,
             format!("\"Hex\" is no input format, those are {all}")

@@ -1,8 +1,9 @@
-//! Record readers: fingerprints or documents, streamed out of files in any of seven formats.
+//! Record readers: fingerprints or documents, streamed out of files in any of nine formats.
 //!
 //! [`open`] gives a [`RecordReader`] for a path. Files compressed with gzip or Zstandard are read
 //! through. It knows them by their first bytes, except those of [`Format::Le`], which may hold any
-//! bytes: there the suffix `.gz` or `.zst` tells. Memory stays bounded by the longest record.
+//! bytes: there the suffix `.gz` or `.zst` tells. Memory stays bounded by the
+//! longest record, and for [`Format::Parquet`] by the longest page.
 //!
 //! A record that cannot be used is reported as [`Error::Input`](crate::Error::Input), after which
 //! the reader goes on with the next one; the caller decides whether to skip it. An
@@ -18,6 +19,11 @@ mod jsonl;
 mod le;
 mod line_source;
 mod lines;
+mod npy;
+mod npy_header;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod patterns;
 mod plain_lines;
 mod read_ahead;
 mod source;
@@ -25,8 +31,9 @@ mod words;
 
 pub use format::{Format, UnknownFormat};
 pub use id::RecordId;
+pub use patterns::expand;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{Fingerprint, Place, Result};
 use source::Source;
@@ -121,8 +128,10 @@ pub fn open<F: Fingerprint>(
         Some(format) => Some(format),
         None => detect::by_path::<F>(path)?,
     };
-    if format == Some(Format::Files) {
-        return Ok(Box::new(files::FilesReader::open(path)?));
+    match format {
+        Some(Format::Files) => return Ok(Box::new(files::FilesReader::open(path)?)),
+        Some(Format::Parquet) => return open_parquet(path),
+        _ => {}
     }
     let mut source = match format {
         Some(Format::Le) => Source::open_by_name(path)?,
@@ -132,20 +141,59 @@ pub fn open<F: Fingerprint>(
         Some(format) => format,
         None => detect::by_content::<F>(&mut source)?,
     };
-    Ok(reader(source, format))
+    match format {
+        Format::Parquet => open_parquet(path),
+        _ => reader(source, format),
+    }
+}
+
+/// The number of records in all of these inputs, if each is a regular file that tells it without
+/// being read through: `le`, `npy` and `parquet`, not compressed.
+///
+/// An input that cannot be opened tells nothing; [`open`] says why.
+pub fn expected_records<F: Fingerprint>(paths: &[PathBuf], format: Option<Format>) -> Option<u64> {
+    let expected = |path: &PathBuf| {
+        // Opening a pipe would take something of it away.
+        if !path.metadata().is_ok_and(|data| data.is_file()) {
+            return None;
+        }
+        open::<F>(path, format).ok()?.expected_records()
+    };
+    let counts = paths.iter().map(expected);
+    counts.reduce(|sum, count| sum?.checked_add(count?))?
+}
+
+#[cfg(feature = "parquet")]
+fn open_parquet<F: Fingerprint>(path: &Path) -> Result<Box<dyn RecordReader<F> + Send>> {
+    Ok(Box::new(parquet::ParquetReader::open::<F>(path)?))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn open_parquet<F: Fingerprint>(path: &Path) -> Result<Box<dyn RecordReader<F> + Send>> {
+    let message = "Parquet files need a simidx built with its feature `parquet`";
+    let name = source::printable(path);
+    Err(source::input_error(&name, Place::File, message))
 }
 
 /// The reader of an open source in a format other than `Files`.
-fn reader<F: Fingerprint>(source: Source, format: Format) -> Box<dyn RecordReader<F> + Send> {
+fn reader<F: Fingerprint>(
+    source: Source,
+    format: Format,
+) -> Result<Box<dyn RecordReader<F> + Send>> {
     use columns::{ColumnsReader, Radix};
-    match format {
+    Ok(match format {
         Format::Hex | Format::Tsv => Box::new(ColumnsReader::new(source, Radix::Hex)),
         Format::Dec => Box::new(ColumnsReader::new(source, Radix::Dec)),
         Format::Le => Box::new(le::LeReader::new(source)),
         Format::Jsonl => Box::new(jsonl::JsonlReader::new(source)),
         Format::Lines => Box::new(lines::LinesReader::new(source)),
         Format::Files => Box::new(files::FilesReader::single(source)),
-    }
+        Format::Npy => Box::new(npy::NpyReader::new::<F>(source)?),
+        Format::Parquet => {
+            let message = "a Parquet file cannot be read as a stream";
+            return Err(source.input_error(Place::File, message));
+        }
+    })
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    fn by_magic(head: &[u8]) -> Self {
+    pub(super) fn by_magic(head: &[u8]) -> Self {
         if is_gzip(head) {
             Compression::Gzip
         } else if is_zstd(head) {
@@ -232,7 +232,7 @@ pub(super) fn input_error(name: &str, place: Place, message: impl Into<String>) 
 }
 
 /// Opens anything but a directory, which some systems would open and only then refuse to read.
-fn open_file(path: &Path) -> Result<(String, File), Error> {
+pub(super) fn open_file(path: &Path) -> Result<(String, File), Error> {
     let name = printable(path);
     let file = File::open(path).and_then(|file| {
         if file.metadata()?.is_dir() {

@@ -18,7 +18,8 @@ pub(super) struct Words {
     place: u64,
     /// Where the next word starts.
     offset: u64,
-    /// Words that may still come.
+    /// Words that have come, and that may still come.
+    seen: u64,
     left: u64,
     /// What stopped [`Words::take_many`] and is still to be told.
     stop: Option<io::Result<usize>>,
@@ -40,6 +41,7 @@ impl Words {
             source,
             place: offset,
             offset,
+            seen: 0,
             left: count,
             stop: None,
         }
@@ -51,6 +53,11 @@ impl Words {
 
     pub(super) fn source_mut(&mut self) -> &mut Source {
         &mut self.source
+    }
+
+    /// The number of words so far.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
     }
 
     /// Where the word returned last, or what stands in its place, starts.
@@ -141,6 +148,7 @@ impl Words {
             let length = F::BYTES as u64;
             self.place = self.offset + (count as u64 - 1) * length;
             self.offset += count as u64 * length;
+            self.seen += count as u64;
             self.left -= count as u64;
         }
     }

@@ -6,7 +6,7 @@ use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder, Tabl
 
 use super::Args;
 use crate::cli::failure::Failure;
-use crate::cli::records::{Fingerprinted, Refusal};
+use crate::cli::records::{Fingerprinted, Refusal, Sink};
 
 /// Takes records in, and makes the builder when the first one shows what they are like.
 pub(super) struct Collector<'a, F> {
@@ -60,38 +60,60 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         })
     }
 
-    /// The kind of ids that `--ids` stands for, given the first record.
-    fn id_kind(&self, first: Option<&Fingerprinted<F>>) -> IdKind {
-        let named = |record: &Fingerprinted<F>| record.is_document || record.id.is_some();
+    /// The kind of ids that `--ids` stands for, by whether the first record is a document or has an id.
+    fn id_kind(&self, named: bool) -> IdKind {
         match self.args.ids.as_str() {
             "none" => IdKind::None,
             "number" => IdKind::Number,
             "string" => IdKind::String,
-            _ if first.is_some_and(named) => IdKind::String,
+            _ if named => IdKind::String,
             _ => IdKind::None,
         }
     }
 
-    pub(super) fn push(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
-        if self.open.is_none() {
-            let kind = self.id_kind(Some(&record));
-            self.open = Some(self.open(kind, record.is_document)?);
-        }
-        let automatic = self.args.ids == "auto";
-        match &mut self.open {
-            Some(open) => open.push(record, automatic),
-            None => Ok(()),
-        }
+    /// The builder, made for a first record like this if there was none before.
+    fn opened(&mut self, named: bool, documents: bool) -> Result<&mut Open<F>, Error> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => self.open(self.id_kind(named), documents)?,
+        };
+        Ok(self.open.insert(open))
     }
 
     /// The builder with all records, and the description of the text pipeline if it took part.
     pub(super) fn finish(mut self) -> Result<(IndexBuilder<F>, Option<String>), Failure> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => self.open(self.id_kind(None), false)?,
+            None => self.open(self.id_kind(false), false)?,
         };
         let pipeline = Pipeline::new(self.args.input.features).describe();
         Ok((open.builder, open.documents.then_some(pipeline)))
+    }
+}
+
+impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
+    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+        let automatic = self.args.ids == "auto";
+        let named = record.is_document || record.id.is_some();
+        self.opened(named, record.is_document)?
+            .push(record, automatic)
+    }
+
+    fn takes_fingerprints(&self) -> bool {
+        match &self.open {
+            Some(open) => !open.documents && open.ids != IdKind::String,
+            None => self.id_kind(false) != IdKind::String,
+        }
+    }
+
+    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<(), Error> {
+        let open = self.opened(false, false)?;
+        match open.ids {
+            IdKind::None => open.builder.extend(fingerprints),
+            _ => (first_position..)
+                .zip(fingerprints)
+                .try_for_each(|(id, &value)| open.builder.push_with_number(value, id)),
+        }
     }
 }
 

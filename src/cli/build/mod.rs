@@ -59,8 +59,8 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let output = Output::new(&args.output, args.force)?;
     let mut collector = Collector::<F>::new(args)?;
     let mut clock = Clock::start();
-    let bar = mode.counter("records");
-    let counts = records::read::<F>(&args.input, &bar, |record| collector.push(record))?;
+    let bar = mode.reading("records");
+    let counts = records::read(&args.input, bar, &mut collector)?;
     clock.end(|seconds| &mut seconds.read);
     let (builder, pipeline) = collector.finish()?;
 
