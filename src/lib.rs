@@ -67,8 +67,9 @@
 //!
 //! # Features
 //!
-//! `mmap` maps files, `text` turns documents into fingerprints, `input` reads records from files, `cli`
-//! is the command-line program and needs all of them. Only `cli` is on by default; a library user writes
+//! `mmap` maps files, `text` turns documents into fingerprints, `input` reads records from files, `parquet`
+//! adds Parquet files to those, `cli` is the command-line program and needs the first three. `cli` and
+//! `parquet` are on by default; a library user writes
 //! `cargo add simidx --no-default-features --features mmap`.
 
 mod bound;

@@ -205,7 +205,7 @@ pub(super) fn read<F: Fingerprint>(
 fn total_len(paths: &[PathBuf]) -> Option<u64> {
     let len = |path: &PathBuf| {
         let data = path.metadata().ok()?;
-        data.is_file().then(|| data.len())
+        data.is_file().then_some(data.len())
     };
     paths.iter().map(len).sum()
 }

@@ -133,8 +133,17 @@ impl<F: Fingerprint> Line<F> {
     /// The first of some lines, if it is plain.
     #[inline]
     fn read(lines: &[u8], radix: Radix) -> Option<Self> {
+        let full = F::BYTES * 2;
+        if let (Radix::Hex, Some(b'\n')) = (radix, lines.get(full))
+            && let Some(fingerprint) = digits::full_hex(&lines[..full])
+        {
+            return Some(Line {
+                fingerprint: Some(fingerprint),
+                length: full + 1,
+            });
+        }
         let digits = match radix {
-            Radix::Hex => lines.iter().position(|b| !b.is_ascii_hexdigit())?,
+            Radix::Hex => lines.iter().position(|&b| !digits::is_hex(b))?,
             Radix::Dec => lines.iter().position(|b| !b.is_ascii_digit())?,
         };
         let end = match lines[digits..] {

@@ -159,7 +159,7 @@ impl<R: Read> Read for Counted<R> {
 /// The length of an open file, if it is a regular one.
 fn regular_len(file: &File) -> Option<u64> {
     let data = file.metadata().ok()?;
-    data.is_file().then(|| data.len())
+    data.is_file().then_some(data.len())
 }
 
 /// How a stream is compressed.

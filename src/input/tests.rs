@@ -214,6 +214,44 @@ fn the_place_is_that_of_the_record_returned_last() {
     assert_eq!(files.place(), ("in", Place::File));
 }
 
+#[test]
+fn the_number_of_records_is_told_where_it_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let npy = super::npy::tests::npy("<u8", "(3,)", &[0; 24]);
+    let files = [
+        ("a.le", vec![0; 80]),
+        ("b.npy", npy.clone()),
+        ("c.le.gz", gzip(&[0; 80])),
+        ("d.le", vec![0; 81]),
+        ("e.npy", npy[..140].to_vec()),
+        ("f.npy.zst", zstd(&npy)),
+        ("g.hex", b"1\n".to_vec()),
+    ];
+    for (name, bytes) in &files {
+        write(dir.path().join(name), bytes).unwrap();
+    }
+    let expected = |names: &[&str]| {
+        let paths: Vec<_> = names.iter().map(|name| dir.path().join(name)).collect();
+        expected_records::<u64>(&paths, None)
+    };
+    assert_eq!(expected(&["a.le", "b.npy", "a.le"]), Some(23));
+    for name in [
+        "c.le.gz",
+        "d.le",
+        "e.npy",
+        "f.npy.zst",
+        "g.hex",
+        "missing.le",
+        ".",
+    ] {
+        assert_eq!(expected(&["a.le", name]), None, "{name}");
+    }
+    assert_eq!(
+        expected_records::<u64>(&["-".into()], Some(Format::Le)),
+        None
+    );
+}
+
 /// Reads bytes in every format to the end, where every reader must stay.
 fn exercise<F: Fingerprint>(bytes: &[u8]) -> Result<(), TestCaseError> {
     for format in Format::ALL {

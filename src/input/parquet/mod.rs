@@ -3,10 +3,12 @@
 mod column;
 mod schema;
 
+use std::cell::Cell as Flag;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::Once;
 
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -215,9 +217,31 @@ fn utf8(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|_| "not valid UTF-8".into())
 }
 
+thread_local! {
+    /// Whether this thread is within a call in which a panic is an error of the file.
+    static GUARDED: Flag<bool> = const { Flag::new(false) };
+}
+
+/// Keeps panics of guarded calls from being printed; all others go the way they went before.
+fn silence_guarded_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                before(info);
+            }
+        }));
+    });
+}
+
 /// What the library returns. Damaged files may make it panic, which then is an error as well.
 fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(call)) {
+    silence_guarded_panics();
+    GUARDED.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(call));
+    GUARDED.set(false);
+    match result {
         Ok(result) => result.map_err(|e| clause(&e.to_string())),
         Err(_) => Err("damaged Parquet file".into()),
     }

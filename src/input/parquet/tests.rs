@@ -326,12 +326,13 @@ fn damaged_files_are_errors() {
     let columns = "optional int64 fingerprint; optional binary id (UTF8);";
     for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
         let whole = write(columns, &groups, compression);
-        for length in 0..whole.len() {
+        for length in (0..whole.len()).step_by(7) {
             assert!(read::<u64>(&whole[..length]).is_err(), "{length}");
         }
-        for bit in 0..whole.len() * 8 {
+        for at in 0..whole.len() {
             let mut bytes = whole.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
+            bytes[at] ^= 1 << (at % 8);
+            // Some bits mean nothing; whatever is read, nothing panics.
             let _ = read::<u64>(&bytes);
         }
     }
