@@ -84,11 +84,12 @@ mod index;
 #[cfg(feature = "input")]
 pub mod input;
 mod memory;
+mod merge;
 mod summary;
 #[cfg(feature = "text")]
 pub mod text;
 
-pub use build::{BuildOptions, BuildStage, IndexBuilder};
+pub use build::{BuildOptions, BuildProgress, BuildStage, IndexBuilder, MIN_MEMORY};
 pub use codec::Codec;
 pub use design::{
     COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Costs, Coverage, Covering,
@@ -102,4 +103,5 @@ pub use index::{
     AnyIndex, AnySegments, Fingerprints, Id, Index, Match, QueryStats, Searcher,
     SegmentFingerprints, SegmentSearcher, Segments, Storage, Strategy, VerifyReport, VerifyStage,
 };
+pub use merge::{Exclusions, MergeCodec, MergeOptions, Merged, merge};
 pub use summary::{Summary, TableSummary};

@@ -150,7 +150,13 @@ fn the_json_report_has_the_keys_of_info_and_those_of_the_run() {
         .filter(|key| info.get(key).is_none());
     assert_eq!(
         more.collect::<Vec<_>>(),
-        ["seconds", "skipped_count", "stage_seconds"]
+        [
+            "memory_limit_bytes",
+            "peak_memory_bytes",
+            "seconds",
+            "skipped_count",
+            "stage_seconds"
+        ]
     );
     assert_eq!(built["skipped_count"], 0);
     assert!(built["seconds"].as_f64().unwrap() > 0.0);

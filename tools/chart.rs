@@ -1,6 +1,11 @@
-//! Draws the figures of the peers bench: the median latency of a query against bytes per fingerprint.
+//! Draws the figures of the peers bench: the median latency of a query against bytes per fingerprint. With the word `build`
+//! before the files, those of the build bench.
 //!
 //! `cargo run --release --example chart -- target/peers.jsonl docs/latency.svg`
+//! `cargo run --release --example chart -- build target/build.jsonl docs/build.svg`
+
+#[path = "chart/build.rs"]
+mod build;
 
 use std::error::Error;
 use std::ops::Range;
@@ -31,13 +36,25 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [input, output] = arguments.as_slice() else {
-        return Err("usage: chart PEERS.jsonl CHART.svg".into());
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (draw, input, output): (Draw, _, _) = match *arguments.as_slice() {
+        ["build", input, output] => (build::draw, input, output),
+        [input, output] => (draw_latency, input, output),
+        _ => return Err("usage: chart [build] FIGURES.jsonl CHART.svg".into()),
     };
     let text = std::fs::read_to_string(input).map_err(|e| format!("{input}: {e}"))?;
-    let figures = Figures::parse(&text).map_err(|e| format!("{input}: {e}"))?;
-    figures.draw(output).map_err(|e| format!("{output}: {e}"))?;
+    if let Some(folder) = std::path::Path::new(output).parent() {
+        std::fs::create_dir_all(folder).map_err(|e| format!("{output}: {e}"))?;
+    }
+    draw(&text, output).map_err(|e| format!("{input} to {output}: {e}"))?;
     Ok(())
+}
+
+/// Draws JSON lines to a file.
+type Draw = fn(&str, &str) -> Result<(), Box<dyn Error>>;
+
+fn draw_latency(text: &str, path: &str) -> Result<(), Box<dyn Error>> {
+    Figures::parse(text)?.draw(path)
 }
 
 /// The points of one workload.
@@ -83,9 +100,6 @@ impl Figures {
     }
 
     fn draw(&self, path: &str) -> Result<(), Box<dyn Error>> {
-        if let Some(folder) = std::path::Path::new(path).parent() {
-            std::fs::create_dir_all(folder)?;
-        }
         let root = SVGBackend::new(path, SIZE).into_drawing_area();
         root.fill(&WHITE)?;
         let x = around(self.points().map(|p| p.bytes).chain([RAW_BYTES]));

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "instructions are chosen when the program runs")]
 
 pub(crate) mod datasets;
+pub(crate) mod environment;
 pub(crate) mod scan;
 
 use rand::rngs::SmallRng;
@@ -25,11 +26,16 @@ pub(crate) fn is_test() -> bool {
 
 /// `count` uniformly random fingerprints, ascending and distinct.
 pub(crate) fn uniform(count: usize) -> Vec<u64> {
-    let mut rng = SmallRng::seed_from_u64(20_07);
-    let mut values: Vec<u64> = (0..count).map(|_| rng.random()).collect();
+    let mut values = drawn(count);
     values.sort_unstable();
     values.dedup();
     values
+}
+
+/// `count` uniformly random fingerprints as they are drawn, in no order: hardly ever is one drawn twice.
+pub(crate) fn drawn(count: usize) -> Vec<u64> {
+    let mut rng = SmallRng::seed_from_u64(20_07);
+    (0..count).map(|_| rng.random()).collect()
 }
 
 /// Half members with 0 to 5 flipped bits, half random, in turn.
@@ -107,6 +113,13 @@ impl SortedTables {
         matches.dedup();
         matches.len()
     }
+}
+
+/// The value in the middle.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// The median time of one query in microseconds, each timed by itself.

@@ -47,13 +47,6 @@ pub(crate) fn time_each(
     times
 }
 
-/// The value in the middle.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// What reading the clock adds to each latency, in nanoseconds.
 pub(crate) fn clock_ns() -> f64 {
     let times = time_each(&[0; 1000], Duration::from_secs(1), |_| 0);

@@ -13,8 +13,8 @@ use simidx::{Index, TableDesign};
 
 use crate::Workload;
 use crate::common;
+use crate::common::median;
 use crate::contenders::{Configuration, simidx_configurations};
-use crate::measure::median;
 
 const PAGE_LEN: usize = 4096;
 

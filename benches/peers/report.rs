@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::Workload;
-use crate::measure::{Latency, clock_ns, median};
+use crate::common::median;
+use crate::measure::{Latency, clock_ns};
 use crate::opening::Opening;
 
 /// What is known of one contender.

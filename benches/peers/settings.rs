@@ -1,10 +1,10 @@
 //! What the environment asks for.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use crate::common;
 use crate::common::datasets::Dataset;
+use crate::common::environment::{list, output, variable};
 
 /// The settings of a run; `benches/README.md` lists the variables.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Settings {
                 .map_or_else(|| default_memory(test), |gib: u64| gib << 30),
             alone: variable::<u8>("ALONE") == Some(1),
             directory: variable("DIRECTORY").unwrap_or(env!("CARGO_TARGET_TMPDIR").into()),
-            output: variable("OUTPUT").or_else(|| (!test).then(default_output)),
+            output: output("peers.jsonl"),
             only: list("ONLY").unwrap_or_default(),
         }
     }
@@ -60,24 +60,6 @@ impl Settings {
     }
 }
 
-fn variable<T: FromStr>(name: &str) -> Option<T> {
-    let text = std::env::var(format!("SIMIDX_BENCH_{name}")).ok()?;
-    let Ok(value) = text.parse() else {
-        panic!("SIMIDX_BENCH_{name}={text} cannot be understood");
-    };
-    Some(value)
-}
-
-fn list<T: FromStr>(name: &str) -> Option<Vec<T>> {
-    let text: String = variable(name)?;
-    let parts = text.split(',').filter(|part| !part.is_empty());
-    let values: Result<Vec<T>, _> = parts.map(str::parse).collect();
-    let Ok(values) = values else {
-        panic!("SIMIDX_BENCH_{name}={text} cannot be understood");
-    };
-    Some(values)
-}
-
 /// Three quarters of what is free; little in a test, which shall not crowd out others.
 fn default_memory(test: bool) -> u64 {
     if test {
@@ -91,9 +73,4 @@ fn available_memory() -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("MemAvailable"))?;
     let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kib << 10)
-}
-
-fn default_output() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into());
-    PathBuf::from(target).join("peers.jsonl")
 }

@@ -1,12 +1,16 @@
-//! Writing the ids, in rank order (spec, section 9).
+//! The ids of all records in rank order: set aside while the tables are written, then written themselves (spec, section 9).
 
-use std::io::{self, Write};
+use std::io;
 
-use super::records::Records;
-use super::sections::SectionWriter;
+use super::progress::Reporter;
+use super::scratch::{Scratch, Spool};
+use super::sections::{PagedSection, SectionWriter};
 use crate::codec::bits::{BitWriter, bit_length};
-use crate::fingerprint::Fingerprint;
+use crate::error::Result;
 use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, IdKind, Kind, STRINGS_PER_OFFSET};
+
+/// Bytes of a number that is set aside.
+const NUMBER_LEN: usize = 8;
 
 /// The parameters of the ids that go into the directory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,95 +19,185 @@ pub(super) struct IdParameters {
     pub(super) bits: u32,
 }
 
-/// Writes all id sections of sorted records; nothing for records without ids.
-///
-/// `block_counts` are those of table 0, `starts` the first record of each rank.
-pub(super) fn write<F: Fingerprint, W: Write>(
-    file: &mut SectionWriter<W>,
-    records: &Records<F>,
-    block_counts: &[u32],
-    starts: &[u64],
-) -> io::Result<IdParameters> {
-    let kind = records.kind();
-    if kind == IdKind::None {
-        return Ok(IdParameters::default());
-    }
-    let counts: Vec<u8> = block_counts
-        .iter()
-        .flat_map(|&count| ((count - 1) as u16).to_le_bytes())
-        .collect();
-    file.write_section(Kind::BlockCounts, 0, &counts)?;
-    if records.len() > starts.len() {
-        file.write_paged(Kind::Groups, &encode_groups(records.len() as u64, starts))?;
-    }
-    match kind {
-        IdKind::Number => write_numbers(file, records.numbers()),
-        _ => write_strings(file, records.strings()),
-    }
+/// Ids in rank order.
+#[derive(Debug)]
+pub(crate) struct IdSpool {
+    kind: IdKind,
+    groups: Groups,
+    /// The numbers; for strings the offset of each of which the file keeps one.
+    numbers: Spool,
+    least: u64,
+    most: u64,
+    /// The strings as they will lie in the file.
+    strings: Spool,
 }
 
-/// Spec §9.2.
-fn encode_groups(record_count: u64, starts: &[u64]) -> Vec<u8> {
-    let chunk_count = record_count.div_ceil(GROUP_CHUNK_BITS);
-    let mut payload = Vec::with_capacity(chunk_count as usize * GROUP_CHUNK_LEN);
-    let mut next = 0;
-    for chunk in 0..chunk_count {
-        let mut bitmap = [0u8; GROUP_CHUNK_BITS as usize / 8];
-        payload.extend_from_slice(&(next as u64).to_le_bytes());
-        let base = chunk * GROUP_CHUNK_BITS;
-        while let Some(&start) = starts.get(next).filter(|s| **s < base + GROUP_CHUNK_BITS) {
-            let bit = (start - base) as usize;
-            bitmap[bit / 8] |= 0x80 >> (bit % 8);
-            next += 1;
+impl IdSpool {
+    /// No ids yet, of a kind that is not [`IdKind::None`].
+    pub(crate) fn new(kind: IdKind, scratch: &Scratch) -> Self {
+        IdSpool {
+            kind,
+            groups: Groups::new(scratch),
+            numbers: scratch.spool(),
+            least: u64::MAX,
+            most: 0,
+            strings: scratch.spool(),
         }
-        payload.extend_from_slice(&bitmap);
     }
-    payload
-}
 
-/// Spec §9.3.
-fn write_numbers<W: Write>(
-    file: &mut SectionWriter<W>,
-    numbers: impl Iterator<Item = u64> + Clone,
-) -> io::Result<IdParameters> {
-    let base = numbers.clone().min().unwrap_or(0);
-    let bits = bit_length(numbers.clone().max().unwrap_or(0) - base);
-    file.write_paged(Kind::Numbers, &pack(numbers.map(|n| n - base), bits))?;
-    Ok(IdParameters { base, bits })
-}
+    pub(crate) fn record_count(&self) -> u64 {
+        self.groups.record_count
+    }
 
-/// Spec §9.4.
-fn write_strings<'a, W: Write>(
-    file: &mut SectionWriter<W>,
-    strings: impl Iterator<Item = &'a [u8]>,
-) -> io::Result<IdParameters> {
-    let (mut payload, mut offsets) = (Vec::new(), Vec::new());
-    for (number, string) in strings.enumerate() {
-        if (number as u64).is_multiple_of(STRINGS_PER_OFFSET) {
-            offsets.push(payload.len() as u64);
+    /// Appends an id; `is_first` is true for the first one of a fingerprint.
+    pub(crate) fn push_number(&mut self, is_first: bool, id: u64) -> io::Result<()> {
+        self.groups.push(is_first)?;
+        self.least = self.least.min(id);
+        self.most = self.most.max(id);
+        self.numbers.write(&id.to_le_bytes())
+    }
+
+    /// Appends an id of at most 65,535 bytes; `is_first` is true for the first one of a fingerprint.
+    pub(crate) fn push_string(&mut self, is_first: bool, id: &[u8]) -> io::Result<()> {
+        if self.record_count().is_multiple_of(STRINGS_PER_OFFSET) {
+            self.numbers.write(&self.strings.len().to_le_bytes())?;
         }
-        write_varint(&mut payload, string.len());
-        payload.extend_from_slice(string);
+        self.groups.push(is_first)?;
+        let mut len = [0; 3];
+        let len_len = encode_varint(id.len(), &mut len);
+        self.strings.write(&len[..len_len])?;
+        self.strings.write(id)
     }
-    let bits = bit_length(payload.len() as u64);
-    file.write_paged(Kind::StringOffsets, &pack(offsets.into_iter(), bits))?;
-    file.write_paged(Kind::StringBytes, &payload)?;
-    Ok(IdParameters { base: 0, bits })
+
+    /// Writes all id sections. `block_counts` are the numbers of values of the blocks of table 0, as section 9.1 of the
+    /// specification has them.
+    pub(super) fn write(
+        mut self,
+        file: &mut SectionWriter<'_>,
+        scratch: &Scratch,
+        mut block_counts: Spool,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<IdParameters> {
+        file.begin(Kind::BlockCounts, 0)?;
+        block_counts.read(2, |counts| file.write(counts))?;
+        file.end();
+        if self.groups.record_count > self.groups.first_count {
+            self.groups.write(file, scratch)?;
+        }
+        if self.kind == IdKind::String {
+            return Ok(self.write_strings(file, scratch, reporter)?);
+        }
+        let base = self.least.min(self.most);
+        let bits = bit_length(self.most - base);
+        let mut section = file.begin_paged(Kind::Numbers, scratch)?;
+        let mut tell = |count| reporter.advance(count);
+        pack(&mut self.numbers, base, bits, &mut section, &mut tell)?;
+        section.end()?;
+        Ok(IdParameters { base, bits })
+    }
+
+    /// Spec §9.4.
+    fn write_strings(
+        &mut self,
+        file: &mut SectionWriter<'_>,
+        scratch: &Scratch,
+        reporter: &mut Reporter<'_>,
+    ) -> io::Result<IdParameters> {
+        let bits = bit_length(self.strings.len());
+        let mut section = file.begin_paged(Kind::StringOffsets, scratch)?;
+        let mut tell = |count| reporter.advance(count * STRINGS_PER_OFFSET);
+        pack(&mut self.numbers, 0, bits, &mut section, &mut tell)?;
+        section.end()?;
+        let mut section = file.begin_paged(Kind::StringBytes, scratch)?;
+        self.strings.read(1, |bytes| section.write(bytes))?;
+        section.end()?;
+        Ok(IdParameters { base: 0, bits })
+    }
 }
 
-/// Spec §3.3.
-fn pack(numbers: impl Iterator<Item = u64>, bits: u32) -> Vec<u8> {
+/// Writes numbers less a base as a packed array (spec §3.3); `tell` is told how many at a time.
+fn pack(
+    numbers: &mut Spool,
+    base: u64,
+    bits: u32,
+    section: &mut PagedSection<'_, '_>,
+    tell: &mut dyn FnMut(u64),
+) -> io::Result<()> {
     let mut writer = BitWriter::new();
-    for number in numbers {
-        writer.write_value(number, bits);
-    }
-    writer.finish()
+    numbers.read(NUMBER_LEN, |piece| {
+        for number in piece.chunks_exact(NUMBER_LEN) {
+            let number = u64::from_le_bytes(number.try_into().expect("the chunk has eight bytes"));
+            writer.write_value(number - base, bits);
+        }
+        tell((piece.len() / NUMBER_LEN) as u64);
+        writer.drain(|bytes| section.write(bytes))
+    })?;
+    section.write(&writer.finish())
 }
 
-fn write_varint(out: &mut Vec<u8>, mut value: usize) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
+/// Which ids are the first of their fingerprint: bitmaps with the number of ones before each (spec §9.2).
+#[derive(Debug)]
+struct Groups {
+    chunks: Spool,
+    record_count: u64,
+    first_count: u64,
+    /// Ones before the open chunk.
+    before: u64,
+    bitmap: [u8; GROUP_CHUNK_BITS as usize / 8],
+}
+
+impl Groups {
+    fn new(scratch: &Scratch) -> Self {
+        Groups {
+            chunks: scratch.spool(),
+            record_count: 0,
+            first_count: 0,
+            before: 0,
+            bitmap: [0; GROUP_CHUNK_BITS as usize / 8],
+        }
     }
-    out.push(value as u8);
+
+    fn push(&mut self, is_first: bool) -> io::Result<()> {
+        let bit = (self.record_count % GROUP_CHUNK_BITS) as usize;
+        if is_first {
+            self.bitmap[bit / 8] |= 0x80 >> (bit % 8);
+            self.first_count += 1;
+        }
+        self.record_count += 1;
+        match bit as u64 == GROUP_CHUNK_BITS - 1 {
+            true => self.end_chunk(),
+            false => Ok(()),
+        }
+    }
+
+    fn end_chunk(&mut self) -> io::Result<()> {
+        let mut chunk = [0; GROUP_CHUNK_LEN];
+        chunk[..8].copy_from_slice(&self.before.to_le_bytes());
+        chunk[8..].copy_from_slice(&self.bitmap);
+        self.before = self.first_count;
+        self.bitmap.fill(0);
+        self.chunks.write(&chunk)
+    }
+
+    fn write(&mut self, file: &mut SectionWriter<'_>, scratch: &Scratch) -> io::Result<()> {
+        if !self.record_count.is_multiple_of(GROUP_CHUNK_BITS) {
+            self.end_chunk()?;
+        }
+        let mut section = file.begin_paged(Kind::Groups, scratch)?;
+        self.chunks
+            .read(GROUP_CHUNK_LEN, |chunks| section.write(chunks))?;
+        section.end()
+    }
+}
+
+/// Spec §9.4: 7 bits a byte, the low ones first. Returns the number of bytes.
+fn encode_varint(mut value: usize, out: &mut [u8; 3]) -> usize {
+    let mut len = 0;
+    while value >= 0x80 {
+        out[len] = value as u8 | 0x80;
+        value >>= 7;
+        len += 1;
+    }
+    out[len] = value as u8;
+    len + 1
 }

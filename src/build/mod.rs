@@ -1,23 +1,44 @@
-//! The builder: records in any order in, an index file out.
+//! The builder: records in any order in, an index file out, in as much memory as it is given.
 
+mod assemble;
+mod batch;
+mod engine;
 mod ids;
+mod memory_limit;
+mod merge;
+mod progress;
 mod records;
+mod scratch;
 mod sections;
+mod sink;
+mod sorter;
 mod table;
+mod values;
 
-use std::io::Write;
+pub use memory_limit::MIN_MEMORY;
+pub use progress::{BuildProgress, BuildStage};
+
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use crate::codec::Codec;
-use crate::design::{Permutation, PlanRequest, TableDesign, check_distance};
-use crate::error::{BuildError, Result};
+use crate::design::{TableDesign, check_distance};
+use crate::error::{BuildError, Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
-    Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, MAX_BLOCK_SIZE, MAX_COUNT,
-    MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, SECTION_ALIGNMENT, is_block_size,
+    IdKind, MAX_BLOCK_SIZE, MAX_COUNT, MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, is_block_size,
 };
 use crate::summary::Summary;
-use records::Records;
-use sections::SectionWriter;
+pub(crate) use assemble::{Assembler, FileParameters};
+pub(crate) use batch::{Batch, Named, Numbered};
+use engine::Engine;
+pub(crate) use ids::IdSpool;
+pub(crate) use memory_limit::MemoryLimit;
+pub(crate) use merge::{Merge, Stream};
+pub(crate) use progress::Reporter;
+pub(crate) use scratch::Scratch;
+pub(crate) use sink::write_behind;
+pub(crate) use values::ValueSource;
 
 /// What an index shall be like. Start from [`BuildOptions::default`] and set what differs.
 #[derive(Debug, Clone)]
@@ -38,6 +59,13 @@ pub struct BuildOptions<F> {
     pub ids: IdKind,
     /// How documents became fingerprints, to be stored in the file; at most 65,536 bytes.
     pub pipeline: Option<String>,
+    /// Bytes of memory that the build may use, at least [`MIN_MEMORY`]; what does not fit goes to temporary files. By
+    /// default there is no limit. The bytes of the index do not depend on it. Records that do not fit are sorted on the global
+    /// thread pool while more come in.
+    pub memory: Option<u64>,
+    /// Where temporary files go, by default to the folder for them of the system. They have no names and vanish with the
+    /// process, however it ends. At most about twice the size of the records is needed, and for the ids their own size.
+    pub temp_dir: Option<PathBuf>,
 }
 
 impl<F> Default for BuildOptions<F> {
@@ -49,29 +77,18 @@ impl<F> Default for BuildOptions<F> {
             codec: None,
             ids: IdKind::None,
             pipeline: None,
+            memory: None,
+            temp_dir: None,
         }
     }
 }
 
-/// A step of [`IndexBuilder::finish_with`], reported as it begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BuildStage {
-    /// All records are sorted by fingerprint and id.
-    SortRecords,
-    /// A table is permuted and sorted.
-    SortTable(usize),
-    /// A table is encoded and written.
-    EncodeTable(usize),
-    /// The ids are written.
-    WriteIds,
-}
-
 /// Collects records and writes them as an index.
 ///
-/// All records are held in memory until [`IndexBuilder::finish`]: f / 8 bytes a fingerprint, 8 more
-/// a number, 16 more and its length a string, and while the tables are made f / 8 more for each
-/// distinct fingerprint. The same records in any order give the same bytes.
+/// Without a limit of memory all records are held until [`IndexBuilder::finish`]: f / 8 bytes a fingerprint, with ids 8
+/// more a number, 16 more and its length a string, and f / 8 more for each distinct fingerprint. With a limit
+/// ([`BuildOptions::memory`]) what passes it is sorted, written to a temporary file and merged in the end. The same records
+/// in any order give the same bytes, in any amount of memory and with any number of threads.
 ///
 /// ```
 /// use simidx::{BuildOptions, IndexBuilder};
@@ -87,8 +104,10 @@ pub enum BuildStage {
 /// ```
 #[derive(Debug)]
 pub struct IndexBuilder<F> {
-    options: BuildOptions<F>,
-    records: Records<F>,
+    engine: Box<dyn Engine<F>>,
+    record_count: u64,
+    /// Whether a record was lost, so that no index can be made any more.
+    is_broken: bool,
 }
 
 impl<F: Fingerprint> IndexBuilder<F> {
@@ -98,149 +117,102 @@ impl<F: Fingerprint> IndexBuilder<F> {
     /// An option out of its range, or a design for another distance.
     pub fn new(options: BuildOptions<F>) -> Result<Self> {
         check_options(&options)?;
-        let records = Records::new(options.ids);
-        Ok(IndexBuilder { options, records })
+        let limit = MemoryLimit::new(options.memory)?;
+        let space = limit.value_space(options.temp_dir.clone());
+        Ok(IndexBuilder {
+            engine: engine::start(options, space),
+            record_count: 0,
+            is_broken: false,
+        })
     }
 
     /// Adds a record without an id.
     ///
     /// # Errors
-    /// The index has ids, or is full (2^48 records).
+    /// The index has ids, or is full (2^48 records), or a temporary file cannot be written.
+    #[inline]
     pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.check_room()?;
-        self.records.push(fingerprint)
+        self.add(1, |engine| engine.push(fingerprint))
     }
 
-    /// Adds a record without an id for each fingerprint.
+    /// Adds many records without ids.
     ///
     /// # Errors
-    /// As for [`IndexBuilder::push`]; then none of them is added.
+    /// As for [`IndexBuilder::push`].
     pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
-        self.check_room_for(fingerprints.len() as u64)?;
-        self.records.extend(fingerprints)
+        self.add(fingerprints.len() as u64, |engine| {
+            engine.extend(fingerprints)
+        })
     }
 
     /// Adds a record whose id is a number.
     ///
     /// # Errors
-    /// The index does not have number ids, or is full.
+    /// The index does not have number ids, or is full, or a temporary file cannot be written.
+    #[inline]
     pub fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
-        self.check_room()?;
-        self.records.push_with_number(fingerprint, id)
+        self.add(1, |engine| engine.push_with_number(fingerprint, id))
     }
 
     /// Adds a record whose id is a string of at most 65,535 bytes.
     ///
     /// # Errors
-    /// The index does not have string ids, the string is too long, or the index is full.
+    /// The index does not have string ids, the string is too long, the index is full, or a temporary file cannot be
+    /// written.
     pub fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
-        self.check_room()?;
-        self.records.push_with_string(fingerprint, id)
+        self.add(1, |engine| engine.push_with_string(fingerprint, id))
     }
 
     /// Number of records so far.
     pub fn record_count(&self) -> u64 {
-        self.records.len() as u64
+        self.record_count
     }
 
-    /// Sorts the records, writes the whole index to `out` and flushes it. `out` need not seek;
-    /// give it a buffer.
+    /// Sorts the records, writes the whole index to `out` from a thread of its own, in large pieces, and flushes it. `out`
+    /// need not seek.
     ///
     /// # Errors
-    /// What `out` reports. Bytes written until then are no index.
-    pub fn finish<W: Write>(self, out: W) -> Result<Summary<F>> {
+    /// What `out` or a temporary file reports, also if it did so when records were added. Bytes written until then are no
+    /// index.
+    pub fn finish<W: Write + Send>(self, out: W) -> Result<Summary<F>> {
         self.finish_with(out, |_| ())
     }
 
-    /// [`IndexBuilder::finish`] that tells `progress` of each stage as it begins.
+    /// [`IndexBuilder::finish`] that tells `progress` of each stage as it begins and of how far it is.
     ///
     /// # Errors
     /// As for `finish`.
-    pub fn finish_with<W: Write>(
-        mut self,
-        out: W,
-        mut progress: impl FnMut(BuildStage),
+    pub fn finish_with<W: Write + Send>(
+        self,
+        mut out: W,
+        mut progress: impl FnMut(BuildProgress),
     ) -> Result<Summary<F>> {
-        progress(BuildStage::SortRecords);
-        self.records.sort();
-        let record_count = self.records.len() as u64;
-        let (fingerprints, starts) = self.records.distinct();
-        let design = self.resolve_design(fingerprints.len() as u64)?;
-        let mut file = SectionWriter::new(out, self.options.block_size);
-        file.write(&Header { width: F::WIDTH }.encode())?;
-
-        let mut tables = Vec::with_capacity(design.table_count());
-        let mut block_counts = Vec::new();
-        for (t, &mask) in design.masks().iter().enumerate() {
-            progress(BuildStage::SortTable(t));
-            let values = table::sorted_values(&fingerprints, &Permutation::new(mask));
-            progress(BuildStage::EncodeTable(t));
-            let written = table::write(&mut file, t, mask, self.options.codec, &values)?;
-            tables.push(written.record);
-            if t == 0 {
-                block_counts = written.block_counts;
-            }
+        if self.is_broken {
+            return Err(io::Error::other("records were lost when they were added").into());
         }
-        progress(BuildStage::WriteIds);
-        let ids = ids::write(&mut file, &self.records, &block_counts, &starts)?;
-        if let Some(pipeline) = &self.options.pipeline {
-            file.write_section(Kind::Pipeline, 0, pipeline.as_bytes())?;
-        }
-        let directory = Directory {
-            fingerprint_count: fingerprints.len() as u64,
-            record_count,
-            id_base: ids.base,
-            block_size: self.options.block_size,
-            max_distance: self.options.max_distance,
-            id_kind: self.options.ids,
-            id_bits: ids.bits,
-            tables,
-            sections: file.take_records(),
-        };
-        let file_len = finish_file(file, &directory)?;
-        Ok(Summary::of(&directory, file_len))
+        self.engine
+            .finish(self.record_count, &mut out, &mut progress)
     }
 
-    fn check_room(&self) -> Result<()> {
-        self.check_room_for(1)
-    }
-
-    fn check_room_for(&self, count: u64) -> Result<()> {
-        if self.record_count() + count <= MAX_COUNT {
-            return Ok(());
+    /// Lets `add` add so many records and counts them.
+    #[inline]
+    fn add(
+        &mut self,
+        count: u64,
+        add: impl FnOnce(&mut dyn Engine<F>) -> Result<()>,
+    ) -> Result<()> {
+        if self.record_count + count > MAX_COUNT {
+            return Err(parameter(format!("an index holds at most {MAX_COUNT} records")).into());
         }
-        Err(parameter(format!("an index holds at most {MAX_COUNT} records")).into())
-    }
-
-    fn resolve_design(&self, fingerprint_count: u64) -> Result<TableDesign<F>> {
-        match &self.options.design {
-            Some(design) => Ok(design.clone()),
-            None => {
-                let mut request = PlanRequest::new(fingerprint_count, self.options.max_distance);
-                request.block_size = self.options.block_size;
-                request.codec = self.options.codec;
-                Ok(request.design()?)
-            }
+        let added = add(self.engine.as_mut());
+        match &added {
+            Ok(()) => self.record_count += count,
+            Err(Error::Io(_)) => self.is_broken = true,
+            // The builder is as it was.
+            Err(_) => {}
         }
+        added
     }
-}
-
-/// Writes directory and footer, flushes, and returns the length of the whole file.
-fn finish_file<W: Write>(mut file: SectionWriter<W>, directory: &Directory) -> Result<u64> {
-    file.align(SECTION_ALIGNMENT)?;
-    let directory_offset = file.offset();
-    let bytes = directory.encode();
-    file.write(&bytes)?;
-    let file_len = file.offset() + FOOTER_LEN as u64;
-    let footer = Footer {
-        directory_offset,
-        directory_len: bytes.len() as u32,
-        directory_checksum: crc32fast::hash(&bytes),
-        file_len,
-    };
-    file.write(&footer.encode())?;
-    file.flush()?;
-    Ok(file_len)
 }
 
 fn check_options<F: Fingerprint>(options: &BuildOptions<F>) -> Result<(), BuildError> {

@@ -1,154 +1,178 @@
-//! The records of a build in memory: fingerprints with or without ids, and their order.
+//! The records of a build on their way to the file: sorted, then parted into distinct fingerprints and ids.
 
-use rayon::prelude::*;
-
+use super::batch::{Batch, Named, Numbered};
+use super::ids::IdSpool;
+use super::progress::{BuildStage, Reporter};
+use super::sorter::{Sorted, Sorter};
+use super::values::{ValueCollector, ValueSpace, Values, add_all};
 use crate::error::{BuildError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_ID_LEN};
 
-/// A string id in the arena.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct StringRef {
-    start: u64,
-    len: u16,
-}
+/// Distinct fingerprints that are handed on at a time.
+const FRESH_LEN: usize = 1 << 16;
 
 /// All records of one build, of one kind.
 #[derive(Debug)]
 pub(super) enum Records<F> {
-    Plain(Vec<F>),
-    Numbers(Vec<(F, u64)>),
-    Strings {
-        records: Vec<(F, StringRef)>,
-        arena: Vec<u8>,
-    },
+    Plain(Sorter<Vec<F>>),
+    Numbers(Sorter<Vec<Numbered<F>>>),
+    Strings(Sorter<Named<F>>),
 }
 
 impl<F: Fingerprint> Records<F> {
-    pub(super) fn new(ids: IdKind) -> Self {
+    pub(super) fn new(ids: IdKind, space: &ValueSpace) -> Self {
+        let scratch = space.scratch.clone();
+        // Records with ids are parted into fingerprints and ids while they are still there.
+        let with_ids = space.sort_room / 2;
         match ids {
-            IdKind::None => Records::Plain(Vec::new()),
-            IdKind::Number => Records::Numbers(Vec::new()),
-            IdKind::String => Records::Strings {
-                records: Vec::new(),
-                arena: Vec::new(),
-            },
+            IdKind::None => Records::Plain(Sorter::new(scratch, space.sort_room)),
+            IdKind::Number => Records::Numbers(Sorter::new(scratch, with_ids)),
+            IdKind::String => Records::Strings(Sorter::new(scratch, with_ids)),
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Records::Plain(records) => records.len(),
-            Records::Numbers(records) => records.len(),
-            Records::Strings { records, .. } => records.len(),
-        }
-    }
-
+    #[inline]
     pub(super) fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.extend(&[fingerprint])
+        match self {
+            Records::Plain(sorter) => sorter.add(|batch| batch.push(fingerprint)),
+            _ => Err(no_id()),
+        }
     }
 
     pub(super) fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
         match self {
-            Records::Plain(records) => records.extend_from_slice(fingerprints),
-            _ => return Err(wrong_kind("a record has no id, but the index stores ids")),
+            Records::Plain(sorter) => add_all(sorter, fingerprints),
+            _ if fingerprints.is_empty() => Ok(()),
+            _ => Err(no_id()),
         }
-        Ok(())
     }
 
+    #[inline]
     pub(super) fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
-        match self {
-            Records::Numbers(records) => records.push((fingerprint, id)),
-            _ => return Err(wrong_kind("the index does not store numbers as ids")),
-        }
-        Ok(())
+        let Records::Numbers(sorter) = self else {
+            return Err(wrong_kind("the index does not store numbers as ids"));
+        };
+        sorter.add(|batch| batch.push(Numbered { fingerprint, id }))
     }
 
     pub(super) fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
-        let Records::Strings { records, arena } = self else {
+        let Records::Strings(sorter) = self else {
             return Err(wrong_kind("the index does not store strings as ids"));
         };
-        let len = u16::try_from(id.len()).map_err(|_| {
-            BuildError::Id(format!(
+        if id.len() > MAX_ID_LEN {
+            let message = format!(
                 "an id is {} bytes long, the limit is {MAX_ID_LEN}",
                 id.len()
-            ))
-        })?;
-        let start = arena.len() as u64;
-        arena.extend_from_slice(id.as_bytes());
-        records.push((fingerprint, StringRef { start, len }));
-        Ok(())
-    }
-
-    /// Orders the records by fingerprint, then by id.
-    pub(super) fn sort(&mut self) {
-        match self {
-            Records::Plain(records) => F::sort(records),
-            Records::Numbers(records) => records.par_sort_unstable(),
-            Records::Strings { records, arena } => {
-                records.par_sort_unstable_by(|(f, a), (g, b)| {
-                    f.cmp(g).then_with(|| a.bytes(arena).cmp(b.bytes(arena)))
-                });
-            }
+            );
+            return Err(BuildError::Id(message).into());
         }
+        sorter.add(|batch| batch.push(fingerprint, id.as_bytes()))
     }
 
-    /// The distinct fingerprints of sorted records, and for each the number of its first record.
-    /// Records without ids are used up by that: nothing of them is left to ask for.
-    pub(super) fn distinct(&mut self) -> (Vec<F>, Vec<u64>) {
+    /// The distinct fingerprints in order, and the ids in that order if there are any.
+    ///
+    /// # Errors
+    /// What keeps runs from being written or read.
+    pub(super) fn part(
+        self,
+        record_count: u64,
+        space: &ValueSpace,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<(Values<F>, Option<IdSpool>)> {
+        reporter.begin(BuildStage::SortRecords, record_count);
         match self {
-            Records::Plain(records) => {
-                let mut fingerprints = std::mem::take(records);
-                fingerprints.dedup();
-                (fingerprints, Vec::new())
+            Records::Plain(sorter) => {
+                let sorted = sorter.finish()?;
+                reporter.begin(BuildStage::MergeRecords, record_count);
+                Ok((Values::of_sorted(sorted, space, reporter)?, None))
             }
-            Records::Numbers(records) => first_of_each(records.iter().map(|r| r.0)),
-            Records::Strings { records, .. } => first_of_each(records.iter().map(|r| r.0)),
-        }
-    }
-
-    /// The numbers in order; none if the ids are no numbers.
-    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> + Clone + '_ {
-        let records: &[(F, u64)] = match self {
-            Records::Numbers(records) => records,
-            _ => &[],
-        };
-        records.iter().map(|r| r.1)
-    }
-
-    /// The bytes of the strings in order; none if the ids are no strings.
-    pub(super) fn strings(&self) -> impl Iterator<Item = &[u8]> + '_ {
-        let (records, arena): (&[(F, StringRef)], &[u8]) = match self {
-            Records::Strings { records, arena } => (records, arena),
-            _ => (&[], &[]),
-        };
-        records.iter().map(|r| r.1.bytes(arena))
-    }
-
-    pub(super) fn kind(&self) -> IdKind {
-        match self {
-            Records::Plain(_) => IdKind::None,
-            Records::Numbers(_) => IdKind::Number,
-            Records::Strings { .. } => IdKind::String,
+            Records::Numbers(sorter) => {
+                let sorted = sorter.finish()?;
+                reporter.begin(BuildStage::MergeRecords, record_count);
+                let mut parter = Parter::new(IdKind::Number, space);
+                for_each_round(sorted, |round| {
+                    reporter.advance(round.count() as u64);
+                    round.iter().try_for_each(|record| {
+                        let is_first = parter.is_first(record.fingerprint)?;
+                        Ok(parter.ids.push_number(is_first, record.id)?)
+                    })
+                })?;
+                parter.finish()
+            }
+            Records::Strings(sorter) => {
+                let sorted = sorter.finish()?;
+                reporter.begin(BuildStage::MergeRecords, record_count);
+                let mut parter = Parter::new(IdKind::String, space);
+                for_each_round(sorted, |round| {
+                    reporter.advance(round.count() as u64);
+                    round.for_each(|fingerprint, id| {
+                        let is_first = parter.is_first(fingerprint)?;
+                        Ok(parter.ids.push_string(is_first, id)?)
+                    })
+                })?;
+                parter.finish()
+            }
         }
     }
 }
 
-impl StringRef {
-    fn bytes(self, arena: &[u8]) -> &[u8] {
-        &arena[self.start as usize..][..self.len as usize]
+/// Hands sorted records to `take`, those in memory at once.
+fn for_each_round<B: Batch>(
+    sorted: Sorted<B>,
+    mut take: impl FnMut(&B) -> Result<()>,
+) -> Result<()> {
+    match sorted {
+        Sorted::Memory(batch) => take(&batch),
+        Sorted::Runs(mut merge) => {
+            while let Some(round) = merge.next_round()? {
+                take(round)?;
+            }
+            Ok(())
+        }
     }
 }
 
-fn first_of_each<F: Fingerprint>(sorted: impl Iterator<Item = F>) -> (Vec<F>, Vec<u64>) {
-    let (mut fingerprints, mut starts): (Vec<F>, Vec<u64>) = (Vec::new(), Vec::new());
-    for (number, fingerprint) in sorted.enumerate() {
-        if fingerprints.last() != Some(&fingerprint) {
-            fingerprints.push(fingerprint);
-            starts.push(number as u64);
+/// Parts sorted records into distinct fingerprints and ids.
+struct Parter<'a, F> {
+    values: ValueCollector<'a, F>,
+    fresh: Vec<F>,
+    last: Option<F>,
+    ids: IdSpool,
+}
+
+impl<'a, F: Fingerprint> Parter<'a, F> {
+    fn new(kind: IdKind, space: &'a ValueSpace) -> Self {
+        Parter {
+            values: ValueCollector::new(space),
+            fresh: Vec::new(),
+            last: None,
+            ids: IdSpool::new(kind, &space.scratch),
         }
     }
-    (fingerprints, starts)
+
+    /// Whether the fingerprint is not that of the record before; it is kept then.
+    fn is_first(&mut self, fingerprint: F) -> Result<bool> {
+        if self.last == Some(fingerprint) {
+            return Ok(false);
+        }
+        if self.fresh.len() == FRESH_LEN {
+            self.values.push(&self.fresh)?;
+            self.fresh.clear();
+        }
+        self.fresh.push(fingerprint);
+        self.last = Some(fingerprint);
+        Ok(true)
+    }
+
+    fn finish(mut self) -> Result<(Values<F>, Option<IdSpool>)> {
+        self.values.push(&self.fresh)?;
+        Ok((self.values.finish()?, Some(self.ids)))
+    }
+}
+
+fn no_id() -> crate::Error {
+    wrong_kind("a record has no id, but the index stores ids")
 }
 
 fn wrong_kind(message: &str) -> crate::Error {

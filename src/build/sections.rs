@@ -1,24 +1,31 @@
-//! Writing sections one behind the other, with padding, checksums and their records.
+//! Sections one behind the other, with padding, checksums and their records.
 
-use std::io::{self, Write};
+use std::io;
 
+use crc32fast::Hasher;
+
+use super::scratch::{Scratch, Spool};
+use super::sink::Sink;
 use crate::format::{Kind, PAGE_LEN, SectionRecord};
 
 /// A sink that knows its offset and remembers the sections written to it.
-pub(super) struct SectionWriter<W> {
-    out: W,
+pub(super) struct SectionWriter<'a> {
+    sink: &'a mut Sink,
     offset: u64,
     block_size: u32,
     records: Vec<SectionRecord>,
+    /// Checksum of the open section so far.
+    hasher: Hasher,
 }
 
-impl<W: Write> SectionWriter<W> {
-    pub(super) fn new(out: W, block_size: u32) -> Self {
+impl<'a> SectionWriter<'a> {
+    pub(super) fn new(sink: &'a mut Sink, block_size: u32) -> Self {
         SectionWriter {
-            out,
+            sink,
             offset: 0,
             block_size,
             records: Vec::new(),
+            hasher: Hasher::new(),
         }
     }
 
@@ -32,19 +39,22 @@ impl<W: Write> SectionWriter<W> {
 
     /// Writes bytes that belong to the open section, or to none.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_all(bytes)?;
+        self.hasher.update(bytes);
+        self.sink.write(bytes)?;
         self.offset += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Writes whole blocks, which carry their own checksums.
+    pub(super) fn write_blocks(&mut self, blocks: Vec<u8>) -> io::Result<()> {
+        self.offset += blocks.len() as u64;
+        self.sink.write_owned(blocks)
     }
 
     /// Writes zeros up to a multiple of `alignment`.
     pub(super) fn align(&mut self, alignment: u64) -> io::Result<()> {
         let gap = self.offset.next_multiple_of(alignment) - self.offset;
         self.write(&vec![0; gap as usize])
-    }
-
-    pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 
     /// The records of the sections so far.
@@ -55,6 +65,7 @@ impl<W: Write> SectionWriter<W> {
     /// Starts a section; [`SectionWriter::end`] must follow its bytes.
     pub(super) fn begin(&mut self, kind: Kind, table: usize) -> io::Result<()> {
         self.align(kind.alignment(self.block_size))?;
+        self.hasher.reset();
         self.records.push(SectionRecord {
             kind,
             table: table as u16,
@@ -65,41 +76,72 @@ impl<W: Write> SectionWriter<W> {
         Ok(())
     }
 
-    /// Ends the section that was begun last.
+    /// Ends the section that was begun last; its checksum goes into the record where the kind wants it there.
     pub(super) fn end(&mut self) {
         if let Some(record) = self.records.last_mut() {
             record.len = self.offset - record.offset;
+            if record.kind.has_record_checksum() {
+                record.checksum = self.hasher.clone().finalize();
+            }
         }
     }
 
-    /// Writes a whole section, its checksum in the record where the kind wants it there.
-    pub(super) fn write_section(
+    /// Starts a section of payload and page checksums (spec, section 3.5).
+    pub(super) fn begin_paged(
         &mut self,
         kind: Kind,
-        table: usize,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        self.begin(kind, table)?;
-        self.write(bytes)?;
-        self.end();
-        if let Some(record) = self
-            .records
-            .last_mut()
-            .filter(|_| kind.has_record_checksum())
-        {
-            record.checksum = crc32fast::hash(bytes);
+        scratch: &Scratch,
+    ) -> io::Result<PagedSection<'_, 'a>> {
+        self.begin(kind, 0)?;
+        Ok(PagedSection {
+            file: self,
+            page: Hasher::new(),
+            page_len: 0,
+            checksums: scratch.spool(),
+        })
+    }
+}
+
+/// A paged section that is being written.
+pub(super) struct PagedSection<'w, 'a> {
+    file: &'w mut SectionWriter<'a>,
+    /// Checksum of the open page.
+    page: Hasher,
+    page_len: usize,
+    checksums: Spool,
+}
+
+impl PagedSection<'_, '_> {
+    /// Appends payload.
+    pub(super) fn write(&mut self, mut payload: &[u8]) -> io::Result<()> {
+        self.file.write(payload)?;
+        while !payload.is_empty() {
+            let len = payload.len().min(PAGE_LEN - self.page_len);
+            let (now, later) = payload.split_at(len);
+            self.page.update(now);
+            self.page_len += len;
+            if self.page_len == PAGE_LEN {
+                self.end_page()?;
+            }
+            payload = later;
         }
         Ok(())
     }
 
-    /// Writes a whole section of payload and page checksums.
-    pub(super) fn write_paged(&mut self, kind: Kind, payload: &[u8]) -> io::Result<()> {
-        self.begin(kind, 0)?;
-        self.write(payload)?;
-        for page in payload.chunks(PAGE_LEN) {
-            self.write(&crc32fast::hash(page).to_le_bytes())?;
+    fn end_page(&mut self) -> io::Result<()> {
+        let page = std::mem::take(&mut self.page);
+        self.page_len = 0;
+        self.checksums.write(&page.finalize().to_le_bytes())
+    }
+
+    /// Writes the checksums of all pages behind the payload.
+    pub(super) fn end(mut self) -> io::Result<()> {
+        if self.page_len > 0 {
+            self.end_page()?;
         }
-        self.end();
+        let file = self.file;
+        self.checksums.read(4, |checksums| file.write(checksums))?;
+        file.end();
         Ok(())
     }
 }

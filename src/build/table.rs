@@ -1,158 +1,256 @@
-//! Writing one table: permute, sort, choose the code, fill blocks.
+//! Writing one table from its ascending values: choose the code, fill blocks, write the keys.
 
-use std::borrow::Cow;
-use std::io::{self, Write};
-
-use super::sections::SectionWriter;
-use crate::codec::{BlockWriter, Codec, DeltaCounts, TableCode, code_for, elias_fano_blocks, keys};
-use crate::design::{ELIAS_FANO_ALLOWANCE, Permutation};
-use crate::fingerprint::Fingerprint;
-use crate::format::{Kind, TableRecord};
 use rayon::prelude::*;
 
-/// Values that are encoded by themselves, beside others: the last block of a part is not filled up, so the number
-/// is the same for every number of threads.
-const PART_LEN: usize = 1 << 20;
+use super::progress::{BuildStage, Reporter};
+use super::scratch::{Scratch, Spool};
+use super::sections::SectionWriter;
+use super::values::ValueSource;
+use crate::codec::keys::KeyWriter;
+use crate::codec::{CodeChoices, Codec, EncodedPart, TableCode, TableStatistics, encode_part};
+use crate::design::ELIAS_FANO_ALLOWANCE;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::format::{Kind, TableRecord};
 
-/// Parts encoded at a time: a bound on memory, and enough for the threads of a large machine.
-const PARTS_AT_A_TIME: usize = 64;
+/// Values that are encoded by themselves, beside others: the last block of a part is not filled up, so the number
+/// is the same for every number of threads and every amount of memory.
+pub(super) const PART_LEN: usize = 1 << 18;
 
 /// What stays known of a table that has been written.
 pub(super) struct WrittenTable {
     pub(super) record: TableRecord,
-    /// Number of values of each block.
-    pub(super) block_counts: Vec<u32>,
+    pub(super) value_count: u64,
+    /// Number of values of each block less 1, in two bytes.
+    pub(super) block_counts: Spool,
 }
 
-/// The values of a table in its order, from fingerprints in numeric order: those themselves for table 0.
-pub(super) fn sorted_values<'a, F: Fingerprint>(
-    fingerprints: &'a [F],
-    permutation: &Permutation<F>,
-) -> Cow<'a, [F]> {
-    if permutation.is_identity() {
-        return Cow::Borrowed(fingerprints);
-    }
-    let mut values = permutation.apply_all(fingerprints);
-    F::sort(&mut values);
-    Cow::Owned(values)
+/// What a table is written with.
+pub(super) struct TableRequest<F> {
+    pub(super) number: usize,
+    pub(super) mask: F,
+    /// Chosen by the data where it is not given.
+    pub(super) codec: Option<Codec>,
+    /// Values there are, for the progress; more than that is no error.
+    pub(super) expected_count: u64,
+    /// Parts that are encoded at a time.
+    pub(super) parts_at_a_time: usize,
 }
 
-/// Writes the blocks and the keys of table `number`; chooses its codec where none is given.
-pub(super) fn write<F: Fingerprint, W: Write>(
-    file: &mut SectionWriter<W>,
-    number: usize,
-    mask: F,
-    codec: Option<Codec>,
-    values: &[F],
-) -> io::Result<WrittenTable> {
-    let code = choose_code(values, codec, file.block_size());
-    file.begin(Kind::Blocks, number)?;
-    let (block_keys, block_counts) = write_blocks(file, values, &code)?;
+/// Writes the blocks and the keys of a table.
+///
+/// # Errors
+/// What keeps the values from being read or the table from being written.
+pub(super) fn write<F: Fingerprint>(
+    file: &mut SectionWriter<'_>,
+    request: &TableRequest<F>,
+    values: &mut dyn ValueSource<F>,
+    scratch: &Scratch,
+    reporter: &mut Reporter<'_>,
+) -> Result<WrittenTable> {
+    let code = choose_code(request, values, file.block_size(), reporter)?;
+    reporter.begin(
+        BuildStage::EncodeTable(request.number),
+        request.expected_count,
+    );
+    file.begin(Kind::Blocks, request.number)?;
+    let mut blocks = Blocks {
+        file: &mut *file,
+        code: &code,
+        previous: None,
+        value_count: 0,
+        keys: Keys::new(scratch),
+        block_counts: scratch.spool(),
+    };
+    in_groups(values, request.parts_at_a_time, &mut |group| {
+        blocks.encode(group)?;
+        reporter.written(blocks.file.offset());
+        reporter.advance(group.len() as u64);
+        Ok(())
+    })?;
+    let (keys, block_counts, value_count) = (blocks.keys, blocks.block_counts, blocks.value_count);
     file.end();
-    file.write_section(Kind::Keys, number, &keys::encode(&block_keys))?;
+    file.begin(Kind::Keys, request.number)?;
+    let block_count = keys.count;
+    keys.write(file)?;
+    file.end();
     Ok(WrittenTable {
         record: TableRecord {
-            prefix_mask: mask.to_u128(),
-            block_count: block_counts.len() as u64,
+            prefix_mask: request.mask.to_u128(),
+            block_count,
             codec: code.codec(),
             code_lengths: code.lengths(F::WIDTH),
         },
+        value_count,
         block_counts,
     })
 }
 
-/// The code of a table. Huffman codes are those of the delta positions of all neighbours, so that they do not
-/// depend on where blocks end.
-fn choose_code<F: Fingerprint>(values: &[F], codec: Option<Codec>, block_size: usize) -> TableCode {
-    if codec == Some(Codec::EliasFano) {
-        return TableCode::EliasFano;
+/// The code of a table. It depends on the steps between all neighbours and not on where blocks end.
+fn choose_code<F: Fingerprint>(
+    request: &TableRequest<F>,
+    values: &mut dyn ValueSource<F>,
+    block_size: usize,
+    reporter: &mut Reporter<'_>,
+) -> Result<TableCode> {
+    if request.codec == Some(Codec::EliasFano) {
+        return Ok(TableCode::EliasFano);
     }
-    let counts = delta_counts(values);
-    let (xor, xor_bits) = code_for(&counts.xor);
-    let (gap, gap_bits) = code_for(&counts.gap);
-    match codec {
-        Some(Codec::Xor) => return TableCode::Xor(xor),
-        Some(Codec::Gap) => return TableCode::Gap(gap),
-        _ => {}
-    }
-    // The key of each block stands elsewhere, which makes up for the bits that stay empty behind the last value.
-    let huffman_blocks = xor_bits.min(gap_bits) as f64 / (block_size * 8) as f64;
-    if elias_fano_blocks(values, block_size) <= huffman_blocks * ELIAS_FANO_ALLOWANCE {
-        TableCode::EliasFano
-    } else if gap_bits <= xor_bits {
-        TableCode::Gap(gap)
+    let stage = BuildStage::ChooseCode(request.number);
+    reporter.begin(stage, request.expected_count);
+    let mut statistics = TableStatistics::new(F::WIDTH);
+    let mut previous = None;
+    in_groups(values, request.parts_at_a_time, &mut |group| {
+        let of_group = parts(group, previous)
+            .map(|(before, part)| TableStatistics::of(before, part, block_size))
+            .reduce(|| TableStatistics::new(F::WIDTH), TableStatistics::merge);
+        statistics =
+            std::mem::replace(&mut statistics, TableStatistics::new(F::WIDTH)).merge(of_group);
+        previous = group.last().copied();
+        reporter.advance(group.len() as u64);
+        Ok(())
+    })?;
+    let choices = statistics.choices(block_size);
+    Ok(
+        match request.codec.unwrap_or_else(|| best_codec(&choices)) {
+            Codec::Xor => TableCode::Xor(choices.xor),
+            Codec::Gap => TableCode::Gap(choices.gap),
+            Codec::EliasFano => TableCode::EliasFano,
+        },
+    )
+}
+
+/// Elias-Fano, which is searched several times as fast, unless a Huffman code is much smaller.
+fn best_codec(choices: &CodeChoices) -> Codec {
+    let huffman_blocks = choices.gap_blocks.min(choices.xor_blocks);
+    if choices.elias_fano_blocks <= huffman_blocks * ELIAS_FANO_ALLOWANCE {
+        Codec::EliasFano
+    } else if choices.gap_blocks <= choices.xor_blocks {
+        Codec::Gap
     } else {
-        TableCode::Xor(xor)
+        Codec::Xor
     }
 }
 
-fn delta_counts<F: Fingerprint>(values: &[F]) -> DeltaCounts {
-    values
-        .par_windows(2)
-        .with_min_len(1 << 16)
-        .fold(
-            || DeltaCounts::new(F::WIDTH),
-            |mut counts, pair| {
-                counts.add(pair[0], pair[1]);
-                counts
-            },
-        )
-        .reduce(|| DeltaCounts::new(F::WIDTH), |a, b| a.merge(&b))
+/// The parts of a group, each with the value before it.
+fn parts<F: Fingerprint>(
+    group: &[F],
+    previous: Option<F>,
+) -> impl IndexedParallelIterator<Item = (Option<F>, &[F])> {
+    let parts = group.par_chunks(PART_LEN).enumerate();
+    parts.map(move |(i, part)| match i {
+        0 => (previous, part),
+        _ => (Some(group[i * PART_LEN - 1]), part),
+    })
 }
 
-/// Blocks of a part of the values.
-struct Part<F> {
-    blocks: Vec<u8>,
-    keys: Vec<F>,
-    counts: Vec<u32>,
+/// Hands the values to `take` in groups of whole parts; only the last part of the last group may be shorter.
+fn in_groups<F: Fingerprint>(
+    values: &mut dyn ValueSource<F>,
+    parts_at_a_time: usize,
+    take: &mut dyn FnMut(&[F]) -> Result<()>,
+) -> Result<()> {
+    let group_len = PART_LEN * parts_at_a_time;
+    let mut waiting: Vec<F> = Vec::new();
+    values.for_each_piece(&mut |mut piece| {
+        if !waiting.is_empty() {
+            let count = piece.len().min(group_len - waiting.len());
+            waiting.extend_from_slice(&piece[..count]);
+            piece = &piece[count..];
+            if waiting.len() == group_len {
+                take(&waiting)?;
+                waiting.clear();
+            }
+        }
+        let mut groups = piece.chunks_exact(group_len);
+        groups.try_for_each(&mut *take)?;
+        waiting.extend_from_slice(groups.remainder());
+        Ok(())
+    })?;
+    match waiting.is_empty() {
+        true => Ok(()),
+        false => take(&waiting),
+    }
 }
 
-/// Fills blocks as full as they go; returns the key and the count of each block.
-fn write_blocks<F: Fingerprint, W: Write>(
-    file: &mut SectionWriter<W>,
-    values: &[F],
-    code: &TableCode,
-) -> io::Result<(Vec<F>, Vec<u32>)> {
-    let (mut keys, mut counts) = (Vec::new(), Vec::new());
-    let block_size = file.block_size();
-    for (i, group) in values.chunks(PART_LEN * PARTS_AT_A_TIME).enumerate() {
-        let first = i * PARTS_AT_A_TIME * PART_LEN;
-        let parts: Vec<Part<F>> = group
-            .par_chunks(PART_LEN)
-            .enumerate()
-            .map(|(j, part)| {
-                let before = (first + j * PART_LEN).checked_sub(1);
-                encode_part(before.map(|at| values[at]), part, code, block_size)
-            })
-            .collect();
-        for part in parts {
-            file.write(&part.blocks)?;
-            keys.extend(part.keys);
-            counts.extend(part.counts);
+/// The blocks section that is being written.
+struct Blocks<'f, 'a, 'c, F> {
+    file: &'f mut SectionWriter<'a>,
+    code: &'c TableCode,
+    previous: Option<F>,
+    value_count: u64,
+    keys: Keys<F>,
+    block_counts: Spool,
+}
+
+impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
+    /// Encodes a group of parts in parallel and writes its blocks.
+    fn encode(&mut self, group: &[F]) -> Result<()> {
+        let (code, block_size) = (self.code, self.file.block_size());
+        let mut encoded: Vec<EncodedPart<F>> = Vec::new();
+        parts(group, self.previous)
+            .map(|(before, part)| encode_part(before, part, code, block_size))
+            .collect_into_vec(&mut encoded);
+        for part in encoded {
+            self.file.write_blocks(part.blocks)?;
+            self.keys.push(&part.keys)?;
+            self.block_counts.write(&part.counts)?;
+        }
+        self.previous = group.last().copied();
+        self.value_count += group.len() as u64;
+        Ok(())
+    }
+}
+
+/// The keys of a table, set aside until its blocks are written.
+struct Keys<F> {
+    spool: Spool,
+    count: u64,
+    /// The first and the last key.
+    ends: Option<(F, F)>,
+    bytes: Vec<u8>,
+}
+
+impl<F: Fingerprint> Keys<F> {
+    fn new(scratch: &Scratch) -> Self {
+        Keys {
+            spool: scratch.spool(),
+            count: 0,
+            ends: None,
+            bytes: Vec::new(),
         }
     }
-    Ok((keys, counts))
-}
 
-fn encode_part<F: Fingerprint>(
-    mut previous: Option<F>,
-    values: &[F],
-    code: &TableCode,
-    block_size: usize,
-) -> Part<F> {
-    let mut part = Part {
-        blocks: Vec::new(),
-        keys: Vec::new(),
-        counts: Vec::new(),
-    };
-    let mut writer = BlockWriter::new(code, block_size);
-    let mut rest = values;
-    while !rest.is_empty() {
-        let count = writer.write(previous, rest, &mut part.blocks);
-        previous = Some(rest[count - 1]);
-        part.keys.push(rest[count - 1]);
-        part.counts.push(count as u32);
-        rest = &rest[count..];
+    fn push(&mut self, keys: &[F]) -> Result<()> {
+        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+            return Ok(());
+        };
+        self.ends = Some((self.ends.map_or(first, |ends| ends.0), last));
+        self.count += keys.len() as u64;
+        self.bytes.clear();
+        keys.iter().for_each(|key| key.extend_le(&mut self.bytes));
+        Ok(self.spool.write(&self.bytes)?)
     }
-    part
+
+    /// Writes the bytes of the keys section: the keys are gone through twice.
+    fn write(mut self, file: &mut SectionWriter<'_>) -> Result<()> {
+        let Some((first, last)) = self.ends else {
+            return Ok(());
+        };
+        let mut writer = KeyWriter::new(self.count as usize, first, last);
+        let keys = |bytes: &[u8]| -> Vec<F> {
+            let keys = bytes.chunks_exact(F::BYTES);
+            keys.filter_map(F::from_le_slice).collect()
+        };
+        self.spool.read(F::BYTES, |bytes| {
+            writer.write_high(&keys(bytes));
+            writer.drain(|bytes| file.write(bytes))
+        })?;
+        writer.end_high();
+        self.spool.read(F::BYTES, |bytes| {
+            writer.write_low(&keys(bytes));
+            writer.drain(|bytes| file.write(bytes))
+        })?;
+        Ok(file.write(&writer.finish())?)
+    }
 }

@@ -24,7 +24,7 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
-    args.input.start_threads()?;
+    records::start_threads(args.input.threads)?;
     with_width!(args.input.width.as_str(), F => run_width::<F>(&args, mode))
 }
 

@@ -2,12 +2,15 @@
 
 mod bench;
 mod build;
+mod build_report;
 mod dump;
 mod failure;
 mod fingerprint;
 mod index_file;
 mod info;
 mod interrupt;
+mod memory;
+mod merge;
 mod output;
 mod plan;
 mod progress;
@@ -53,6 +56,8 @@ struct Cli {
 enum Command {
     /// Build an index file from fingerprints or documents
     Build(build::Args),
+    /// Make one index of several, less what is to be deleted
+    Merge(merge::Args),
     /// Find everything within a distance of fingerprints or documents
     Query(query::Args),
     /// Print the parameters and the compression of an index
@@ -92,6 +97,7 @@ pub(crate) fn main() -> ExitCode {
     let mode = cli.progress;
     let result = match cli.command {
         Command::Build(args) => build::run(args, mode),
+        Command::Merge(args) => merge::run(args, mode),
         Command::Query(args) => query::run(args),
         Command::Info(args) => info::run(args),
         Command::Verify(args) => verify::run(args, mode),

@@ -13,9 +13,12 @@ use super::interrupt::RemoveOnSignal;
 /// Bytes gathered before a write to the file.
 const BUFFER_LEN: usize = 1 << 20;
 
+/// Bytes after which a file is brought to the disk while more is made, so that little is left to do at the end.
+const SYNC_LEN: usize = 128 << 20;
+
 /// Buffered standard output.
 pub(super) fn stdout() -> BufWriter<Stdout> {
-    BufWriter::with_capacity(1 << 16, Stdout::lock())
+    BufWriter::with_capacity(1 << 16, Stdout(io::stdout()))
 }
 
 /// Writes a report as one JSON object, or as `human` writes it for a person.
@@ -44,13 +47,7 @@ pub(super) fn say(message: impl fmt::Display) {
 
 /// Standard output, named in its errors.
 #[derive(Debug)]
-pub(super) struct Stdout(io::StdoutLock<'static>);
-
-impl Stdout {
-    fn lock() -> Self {
-        Stdout(io::stdout().lock())
-    }
-}
+pub(super) struct Stdout(io::Stdout);
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -121,18 +118,16 @@ impl Output {
     /// What `write` or the operating system reports.
     pub(super) fn write<T>(
         &self,
-        write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self {
             Output::Stdout => {
-                let mut out = BufWriter::with_capacity(BUFFER_LEN, Stdout::lock());
+                let mut out = BufWriter::with_capacity(BUFFER_LEN, Stdout(io::stdout()));
                 let result = write(&mut out)?;
                 out.flush()?;
                 Ok(result)
             }
-            Output::File { path, force } => {
-                write_beside(path, *force, write).map_err(|failure| failure.about(path.display()))
-            }
+            Output::File { path, force } => write_beside(path, *force, write),
         }
     }
 }
@@ -140,8 +135,32 @@ impl Output {
 fn write_beside<T>(
     path: &Path,
     force: bool,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    let blame = |error: io::Error| Failure::from(error).about(path.display());
+    let file = create_beside(path).map_err(blame)?;
+    let guard = RemoveOnSignal::new(file.path()).map_err(blame)?;
+    let result = {
+        let named = NamedFile::new(file.as_file(), path);
+        let mut out = BufWriter::with_capacity(BUFFER_LEN, named);
+        let result = write(&mut out)?;
+        out.flush()?;
+        result
+    };
+    file.as_file().sync_all().map_err(blame)?;
+    // Without force a file that has appeared meanwhile is somebody else's.
+    let persisted = match force {
+        true => file.persist(path),
+        false => file.persist_noclobber(path),
+    };
+    persisted.map_err(|error| blame(error.error))?;
+    drop(guard);
+    sync_folder(folder(path)).map_err(blame)?;
+    Ok(result)
+}
+
+/// A temporary file in the folder of the output, with a name that says what it is.
+fn create_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".simidx-").suffix(".tmp");
     #[cfg(unix)]
@@ -150,23 +169,45 @@ fn write_beside<T>(
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let file = builder.tempfile_in(folder(path))?;
-    let guard = RemoveOnSignal::new(file.path())?;
-    // Writing to the file itself keeps the temporary name out of the errors.
-    let mut out = BufWriter::with_capacity(BUFFER_LEN, file.as_file());
-    let result = write(&mut out)?;
-    out.flush()?;
-    drop(out);
-    file.as_file().sync_all()?;
-    // Without force a file that has appeared meanwhile is somebody else's.
-    let persisted = match force {
-        true => file.persist(path),
-        false => file.persist_noclobber(path),
-    };
-    persisted.map_err(|error| error.error)?;
-    drop(guard);
-    sync_folder(folder(path))?;
-    Ok(result)
+    builder.tempfile_in(folder(path))
+}
+
+/// A file that is written under a temporary name and has the final one in its errors.
+struct NamedFile<'a> {
+    file: &'a fs::File,
+    path: &'a Path,
+    /// Bytes since the file was last brought to the disk.
+    pending: usize,
+}
+
+impl<'a> NamedFile<'a> {
+    fn new(file: &'a fs::File, path: &'a Path) -> Self {
+        NamedFile {
+            file,
+            path,
+            pending: 0,
+        }
+    }
+
+    fn blame(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+    }
+}
+
+impl Write for NamedFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes).map_err(|error| self.blame(error))?;
+        self.pending += written;
+        if self.pending >= SYNC_LEN {
+            self.pending = 0;
+            self.file.sync_data().map_err(|error| self.blame(error))?;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Makes the new name last: without it a crash of the machine could lose the name of a file that is whole.
@@ -177,7 +218,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn folder(path: &Path) -> &Path {
+/// The folder that a file is in; for standard output the current one.
+pub(super) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

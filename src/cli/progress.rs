@@ -29,18 +29,16 @@ impl ProgressMode {
         }
     }
 
+    /// A stage with a known number of records, and in its prefix the bytes written.
+    pub(super) fn stage(self) -> ProgressBar {
+        let style =
+            "{msg} {human_pos} of {human_len} ({per_sec}, {prefix} written, {elapsed}, {eta} left)";
+        self.bar(style)
+    }
+
     /// The name of the stage that is under way.
     pub(super) fn spinner(self) -> ProgressBar {
         self.bar("{msg} ({elapsed})")
-    }
-
-    /// Records of which there will be `total`; the message names the stage.
-    #[allow(dead_code, reason = "for stages whose number of records is known")]
-    pub(super) fn stage(self, total: u64) -> ProgressBar {
-        let style = "{msg} {human_pos} of {human_len} records ({per_sec}, {elapsed}, {eta} left)";
-        let bar = self.bar(style);
-        bar.set_length(total);
-        bar
     }
 
     /// Inputs that are read for things like these.

@@ -78,21 +78,21 @@ pub(super) struct InputArgs {
 
 impl InputArgs {
     /// The inputs, standard input if none is named.
-    fn paths(&self) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn paths(&self) -> Result<Vec<PathBuf>, Error> {
         if self.inputs.is_empty() {
             return Ok(vec![PathBuf::from("-")]);
         }
         let inputs = self.inputs.iter().map(|path| input::expand(path));
         Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
     }
+}
 
-    /// Sets up the threads of this process.
-    pub(super) fn start_threads(&self) -> Result<(), Failure> {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads.into())
-            .build_global()
-            .map_err(|error| Failure::new(format!("--threads {}: {error}", self.threads)))
-    }
+/// Sets up the threads of this process; 0 for all cores.
+pub(super) fn start_threads(count: u16) -> Result<(), Failure> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(count.into())
+        .build_global()
+        .map_err(|error| Failure::new(format!("--threads {count}: {error}")))
 }
 
 /// The failure of a command that has no use for a record of its input.
@@ -155,16 +155,16 @@ pub(super) trait Sink<F> {
     /// Takes one record.
     fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal>;
 
-    /// Whether fingerprints without ids, of which none is a document, may come many at a time from now on: only if
-    /// there is nothing to be said against any of them.
+    /// Whether fingerprints without ids, of which none is a document, may come many at a time from now on.
     fn takes_fingerprints(&self) -> bool {
         false
     }
 
-    /// Takes such fingerprints, the first of which has this position.
-    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<(), Error> {
+    /// Takes such fingerprints, the first of which has this position, up to the first one that there is something to be
+    /// said against; returns how many. That one then comes by itself.
+    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
         let _ = (fingerprints, first_position);
-        Ok(())
+        Ok(0)
     }
 }
 
@@ -316,14 +316,58 @@ impl Run {
     ) -> Result<(), Failure> {
         while sink.takes_fingerprints() {
             many.clear();
-            let count = reader.read_fingerprints(many) as u64;
-            if count == 0 {
+            if reader.read_fingerprints(many) == 0 {
                 break;
             }
-            sink.fingerprints(many, self.next_position)?;
-            self.next_position += count;
-            self.counts.records += count;
+            self.hand_on_many(many, reader.place().0, sink)?;
             self.show(reader.bytes_read());
+        }
+        Ok(())
+    }
+
+    /// Hands on fingerprints that came together, so that of each only its number is known.
+    fn hand_on_many<F: Fingerprint>(
+        &mut self,
+        mut many: &[F],
+        source: &str,
+        sink: &mut impl Sink<F>,
+    ) -> Result<(), Failure> {
+        while !many.is_empty() {
+            let taken = sink.fingerprints(many, self.next_position)?;
+            self.next_position += taken as u64;
+            self.counts.records += taken as u64;
+            let Some((&fingerprint, rest)) = many[taken..].split_first() else {
+                break;
+            };
+            let record = Fingerprinted {
+                fingerprint,
+                id: None,
+                position: self.next_position,
+                is_document: false,
+            };
+            let result = sink.record(record);
+            let (number, place) = (self.next_position, Place::File);
+            self.judge(result, |message| InputError {
+                source: source.to_owned(),
+                place,
+                message: format!("record {number} of all, from 0: {message}"),
+            })?;
+            self.next_position += 1;
+            many = rest;
+        }
+        Ok(())
+    }
+
+    /// Counts a record, or deals with its refusal.
+    fn judge(
+        &mut self,
+        result: Result<(), Refusal>,
+        error: impl FnOnce(String) -> InputError,
+    ) -> Result<(), Failure> {
+        match result {
+            Ok(()) => self.counts.records += 1,
+            Err(Refusal::Fatal(error)) => return Err(error.into()),
+            Err(Refusal::Record(message)) => self.skip_or_fail(error(message))?,
         }
         Ok(())
     }
@@ -367,15 +411,11 @@ impl Run {
                 id: placed.record.id,
                 position: placed.position,
             });
-            match result {
-                Ok(()) => self.counts.records += 1,
-                Err(Refusal::Fatal(error)) => return Err(error.into()),
-                Err(Refusal::Record(message)) => self.skip_or_fail(InputError {
-                    source: batch.sources[placed.source].clone(),
-                    place: placed.place,
-                    message,
-                })?,
-            }
+            self.judge(result, |message| InputError {
+                source: batch.sources[placed.source].clone(),
+                place: placed.place,
+                message,
+            })?;
         }
         Ok(())
     }

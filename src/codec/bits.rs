@@ -34,7 +34,7 @@ impl BitWriter {
     }
 
     /// Writes the low `bits` bits of `value`, at most [`MAX_WRITE_BITS`]; higher ones must be 0.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&mut self, value: u64, bits: u32) {
         debug_assert!(bits <= MAX_WRITE_BITS && (value >> bits) == 0);
         if self.full + WORD_LEN > self.bytes.len() {
@@ -60,7 +60,7 @@ impl BitWriter {
     }
 
     /// Writes the low `bits` bits of a value of any width; higher ones must be 0.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_value<F: Fingerprint>(&mut self, value: F, bits: u32) {
         let mut left = bits;
         while left > MAX_WRITE_BITS {
@@ -74,8 +74,61 @@ impl BitWriter {
         }
     }
 
+    /// Writes the low `bits` bits of each value; higher ones must be 0. As [`BitWriter::write_value`], with the state in
+    /// registers all the while.
+    #[inline(always)]
+    pub(crate) fn write_all<F: Fingerprint>(
+        &mut self,
+        values: impl ExactSizeIterator<Item = F>,
+        bits: u32,
+    ) {
+        if bits == 0 || bits > MAX_WRITE_BITS {
+            values.for_each(|value| self.write_value(value, bits));
+            return;
+        }
+        self.reserve(values.len() * bits as usize);
+        let (mut full, mut open, mut open_bits) = (self.full, self.open, self.open_bits);
+        let bytes = self.bytes.as_mut_slice();
+        for value in values {
+            let value = value.to_u128() as u64;
+            debug_assert!((value >> bits) == 0);
+            let word = open | value << (64 - open_bits - bits);
+            bytes[full..full + WORD_LEN].copy_from_slice(&word.to_be_bytes());
+            let filled = open_bits + bits;
+            full += (filled / 8) as usize;
+            open_bits = filled % 8;
+            open = (word << (filled / 8 * 4)) << (filled / 8 * 4);
+        }
+        (self.full, self.open, self.open_bits) = (full, open, open_bits);
+    }
+
+    /// Writes `len` bits of which those at `ones`, counted from here, are 1.
+    #[inline(always)]
+    pub(crate) fn write_ones(&mut self, len: usize, ones: impl Iterator<Item = usize>) {
+        self.reserve(len);
+        let start = self.len_bits();
+        let end = start + len;
+        self.bytes[self.full] = (self.open >> 56) as u8;
+        self.bytes[self.full + 1..end / 8 + 1].fill(0);
+        for one in ones {
+            let at = start + one;
+            self.bytes[at / 8] |= 0x80 >> (at % 8);
+        }
+        (self.full, self.open_bits) = (end / 8, (end % 8) as u32);
+        self.open = u64::from(self.bytes[self.full]) << 56;
+    }
+
+    /// Makes room for so many bits and the word that a write may touch behind them.
+    #[inline(always)]
+    fn reserve(&mut self, bits: usize) {
+        let needed = self.full + bits / 8 + 2 * WORD_LEN;
+        if needed > self.bytes.len() {
+            self.bytes.resize(needed.next_power_of_two(), 0);
+        }
+    }
+
     /// Writes so many zero bits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_zeros(&mut self, count: usize) {
         let mut left = count;
         while left > MAX_WRITE_BITS as usize {
@@ -94,6 +147,16 @@ impl BitWriter {
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.bytes.truncate(self.len_bits().div_ceil(8));
         self.bytes
+    }
+
+    /// Hands the whole bytes written so far to `take` and forgets them; what is left of a byte stays.
+    pub(crate) fn drain<E>(&mut self, take: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let full = std::mem::take(&mut self.full);
+        take(&self.bytes[..full])?;
+        if let Some(first) = self.bytes.first_mut() {
+            *first = (self.open >> 56) as u8;
+        }
+        Ok(())
     }
 
     /// Starts an empty stream in the same memory.
@@ -160,6 +223,29 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_can_be_drained_at_any_bit() {
+        for every in 1..9 {
+            let (mut whole, mut drained, mut bytes) =
+                (BitWriter::new(), BitWriter::new(), Vec::new());
+            for i in 0..100 {
+                let bits = i % 23;
+                let value = (u64::from(i) * 0x9e37_79b9) & ((1 << bits) - 1);
+                whole.write(value, bits);
+                drained.write(value, bits);
+                if i % every == 0 {
+                    let take = |full: &[u8]| {
+                        bytes.extend_from_slice(full);
+                        Ok::<(), ()>(())
+                    };
+                    drained.drain(take).unwrap();
+                }
+            }
+            bytes.extend(drained.finish());
+            assert_eq!(bytes, whole.finish());
+        }
+    }
+
+    #[test]
     fn reads_zeros_behind_the_end() {
         assert_eq!(read_value::<u64>(&[0xff], 4, 8), 0xf0);
         assert_eq!(read_value::<u128>(&[], 1000, 128), 0);
@@ -167,6 +253,41 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn many_values_are_written_as_one_after_the_other(
+            head in 0u32..20, bits in 0u32..=64, values in prop::collection::vec(any::<u64>(), 0..50),
+        ) {
+            let low = |value: u64| value & u64::MAX.checked_shr(64 - bits).unwrap_or(0);
+            let (mut one, mut all) = (BitWriter::new(), BitWriter::new());
+            one.write(1, head + 1);
+            all.write(1, head + 1);
+            values.iter().for_each(|&value| one.write_value(low(value), bits));
+            all.write_all(values.iter().map(|&value| low(value)), bits);
+            prop_assert_eq!(one.len_bits(), all.len_bits());
+            one.write(5, 3);
+            all.write(5, 3);
+            prop_assert_eq!(one.finish(), all.finish());
+        }
+
+        #[test]
+        fn ones_are_set_where_they_are_wanted(
+            head in 0u32..20, dirt in 0usize..600, ones in prop::collection::vec(any::<bool>(), 0..300),
+        ) {
+            let (mut one, mut all) = (BitWriter::new(), BitWriter::new());
+            // What an earlier stream left in the memory must not show.
+            all.write_ones(dirt, 0..dirt);
+            all.clear();
+            one.write(1, head + 1);
+            all.write(1, head + 1);
+            ones.iter().for_each(|&bit| one.write(bit.into(), 1));
+            let places = ones.iter().enumerate().filter(|(_, bit)| **bit).map(|(i, _)| i);
+            all.write_ones(ones.len(), places);
+            prop_assert_eq!(one.len_bits(), all.len_bits());
+            one.write(5, 3);
+            all.write(5, 3);
+            prop_assert_eq!(one.finish(), all.finish());
+        }
+
         #[test]
         fn agrees_with_bitvec(values in prop::collection::vec((any::<u128>(), 0u32..=128), 0..60)) {
             let mut writer = BitWriter::new();

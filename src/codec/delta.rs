@@ -278,6 +278,7 @@ fn decode_chunk<F: Fingerprint, R: DeltaRule>(
 
 /// Writes the values that a block can hold below its key to a stream that may reach `end`. Returns the
 /// number of values of the block, its key included: at least 1 and at most `values.len()`.
+#[inline(always)]
 pub(crate) fn fill<F: Fingerprint, R: DeltaRule>(
     writer: &mut BitWriter,
     rule: &R,

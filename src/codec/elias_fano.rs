@@ -176,13 +176,28 @@ impl Layout {
     }
 
     /// Writes the numbers, which must fit the layout.
+    #[inline(always)]
     pub(crate) fn write<F: Fingerprint>(
         &self,
         writer: &mut BitWriter,
-        numbers: impl Iterator<Item = F> + Clone,
+        numbers: impl ExactSizeIterator<Item = F> + Clone,
     ) {
-        let mut bucket = 0;
-        for number in numbers.clone() {
+        let buckets = numbers.clone().map(|number| self.bucket(number));
+        let ones = buckets.enumerate().map(|(i, bucket)| bucket + i);
+        writer.write_ones(self.count + self.bucket_count, ones);
+        self.write_low(writer, numbers);
+    }
+
+    /// Writes the high bits of the numbers that come next, those before having ended in `bucket`; returns in which bucket
+    /// these end. The first numbers start from bucket 0.
+    #[inline(always)]
+    pub(crate) fn write_high<F: Fingerprint>(
+        &self,
+        writer: &mut BitWriter,
+        mut bucket: usize,
+        numbers: impl Iterator<Item = F>,
+    ) -> usize {
+        for number in numbers {
             let next = (number >> self.low_bits).to_u128() as usize;
             match next - bucket {
                 zeros @ ..32 => writer.write(1, zeros as u32 + 1),
@@ -193,11 +208,23 @@ impl Layout {
             }
             bucket = next;
         }
+        bucket
+    }
+
+    /// Ends the high bits, the last number being in `bucket`.
+    pub(crate) fn end_high(&self, writer: &mut BitWriter, bucket: usize) {
         writer.write_zeros(self.bucket_count - bucket);
+    }
+
+    /// Writes the low bits of the numbers that come next.
+    #[inline(always)]
+    pub(crate) fn write_low<F: Fingerprint>(
+        &self,
+        writer: &mut BitWriter,
+        numbers: impl ExactSizeIterator<Item = F>,
+    ) {
         let low_mask = !(F::MAX << self.low_bits);
-        for number in numbers {
-            writer.write_value(number & low_mask, self.low_bits);
-        }
+        writer.write_all(numbers.map(|number| number & low_mask), self.low_bits);
     }
 }
 

@@ -121,7 +121,7 @@ impl Code {
     }
 
     /// The codeword of a symbol and its length in bits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn codeword(&self, symbol: u32) -> (u16, u32) {
         let symbol = symbol as usize;
         (self.codewords[symbol], u32::from(self.lengths[symbol]))

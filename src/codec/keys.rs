@@ -6,19 +6,61 @@ use super::elias_fano::Layout;
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::fingerprint::Fingerprint;
 
-/// Encodes ascending keys; no bytes for no keys.
-pub(crate) fn encode<F: Fingerprint>(keys: &[F]) -> Vec<u8> {
-    let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
-        return Vec::new();
-    };
-    let mut bytes = Vec::with_capacity(keys.len() * F::BYTES);
-    first.extend_le(&mut bytes);
-    last.extend_le(&mut bytes);
-    let layout = Layout::new(0, keys.len(), last.wrapping_sub(first)).expect("the keys ascend");
-    let mut writer = BitWriter::new();
-    layout.write(&mut writer, keys.iter().map(|key| key.wrapping_sub(first)));
-    bytes.extend_from_slice(writer.as_bytes());
-    bytes
+/// Encodes ascending keys that are gone through twice: first for their high bits, then for their low ones. The bytes
+/// may be drained at any time, so that they need not lie in memory as a whole.
+#[derive(Debug)]
+pub(crate) struct KeyWriter<F> {
+    first: F,
+    layout: Layout,
+    /// Bucket of the last key of which the high bits are written.
+    bucket: usize,
+    writer: BitWriter,
+}
+
+impl<F: Fingerprint> KeyWriter<F> {
+    /// Starts with the first and the last of `count` keys, at least one.
+    pub(crate) fn new(count: usize, first: F, last: F) -> Self {
+        let mut writer = BitWriter::new();
+        for end in [first, last] {
+            let mut bytes = Vec::with_capacity(F::BYTES);
+            end.extend_le(&mut bytes);
+            bytes.iter().for_each(|&b| writer.write(b.into(), 8));
+        }
+        KeyWriter {
+            first,
+            layout: Layout::new(0, count, last.wrapping_sub(first)).expect("the keys ascend"),
+            bucket: 0,
+            writer,
+        }
+    }
+
+    /// Appends the high bits of the next keys.
+    pub(crate) fn write_high(&mut self, keys: &[F]) {
+        let numbers = keys.iter().map(|key| key.wrapping_sub(self.first));
+        let writer = &mut self.writer;
+        self.bucket = self.layout.write_high(writer, self.bucket, numbers);
+    }
+
+    /// Ends the high bits.
+    pub(crate) fn end_high(&mut self) {
+        self.layout.end_high(&mut self.writer, self.bucket);
+    }
+
+    /// Appends the low bits of the next keys.
+    pub(crate) fn write_low(&mut self, keys: &[F]) {
+        let numbers = keys.iter().map(|key| key.wrapping_sub(self.first));
+        self.layout.write_low(&mut self.writer, numbers);
+    }
+
+    /// Hands the bytes that are complete to `take`.
+    pub(crate) fn drain<E>(&mut self, take: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.writer.drain(take)
+    }
+
+    /// The bytes that have not been drained.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.writer.finish()
+    }
 }
 
 /// Decodes `count` keys into memory of the caller's making, which is asked for when their number is known to fit the
@@ -125,6 +167,33 @@ impl<F: Fingerprint> Visit<F> for Collector<'_, F> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn encode<F: Fingerprint>(keys: &[F]) -> Vec<u8> {
+        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+            return Vec::new();
+        };
+        let mut writer = KeyWriter::new(keys.len(), first, last);
+        let mut bytes = Vec::new();
+        for part in keys.chunks(3) {
+            writer.write_high(part);
+            drain(&mut writer, &mut bytes);
+        }
+        writer.end_high();
+        for part in keys.chunks(2) {
+            writer.write_low(part);
+            drain(&mut writer, &mut bytes);
+        }
+        bytes.extend(writer.finish());
+        bytes
+    }
+
+    fn drain<F: Fingerprint>(writer: &mut KeyWriter<F>, to: &mut Vec<u8>) {
+        let take = |bytes: &[u8]| {
+            to.extend_from_slice(bytes);
+            Ok::<(), ()>(())
+        };
+        writer.drain(take).unwrap();
+    }
 
     #[test]
     fn one_key_takes_one_byte_beside_itself() {

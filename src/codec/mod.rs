@@ -9,7 +9,7 @@ pub(crate) mod keys;
 pub(crate) mod span;
 mod writer;
 
-pub(crate) use writer::{BlockWriter, DeltaCounts, code_for, elias_fano_blocks};
+pub(crate) use writer::{CodeChoices, EncodedPart, TableStatistics, encode_part};
 
 use huffman::Code;
 

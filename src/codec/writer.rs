@@ -7,41 +7,134 @@ use super::delta::{self, DeltaRule, GapRule, XorRule};
 use super::elias_fano::Layout;
 use super::huffman::{Code, code_lengths};
 use super::span::Span;
+use crate::cpu::{Cpu, Work, dispatch};
 use crate::fingerprint::Fingerprint;
 
-/// How often each delta position occurs among neighbours, in the code of either rule.
+/// Blocks that are laid out to estimate what Elias-Fano coding makes of a part of a table.
+const SAMPLED_BLOCKS: usize = 256;
+
+/// What the code of a table is chosen by: how often each delta position occurs among neighbours, in the code of either
+/// rule, and how many values fit some Elias-Fano blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DeltaCounts {
-    pub(crate) xor: Vec<u64>,
-    pub(crate) gap: Vec<u64>,
+pub(crate) struct TableStatistics {
+    xor: Vec<u64>,
+    gap: Vec<u64>,
+    value_count: u64,
+    sampled_blocks: u64,
+    sampled_values: u64,
 }
 
-impl DeltaCounts {
+impl TableStatistics {
+    /// Those of no values.
     pub(crate) fn new(width: u32) -> Self {
-        DeltaCounts {
+        TableStatistics {
             xor: vec![0; width as usize],
             gap: vec![0; width as usize],
+            value_count: 0,
+            sampled_blocks: 0,
+            sampled_values: 0,
         }
     }
 
-    /// Counts the step from one value to the next.
-    #[inline]
-    pub(crate) fn add<F: Fingerprint>(&mut self, previous: F, value: F) {
-        self.xor[XorRule.split(previous, value).0 as usize] += 1;
-        self.gap[GapRule.split(previous, value).0 as usize] += 1;
+    /// Those of a part of a table, given the value before it.
+    pub(crate) fn of<F: Fingerprint>(previous: Option<F>, values: &[F], block_size: usize) -> Self {
+        dispatch(Count {
+            previous,
+            values,
+            block_size,
+        })
     }
 
-    pub(crate) fn merge(mut self, other: &Self) -> Self {
+    #[inline(always)]
+    fn count<F: Fingerprint>(previous: Option<F>, values: &[F], block_size: usize) -> Self {
+        let mut statistics = TableStatistics::new(F::WIDTH);
+        statistics.value_count = values.len() as u64;
+        let before = previous.into_iter().chain(values.iter().copied());
+        let skipped = usize::from(previous.is_none());
+        for (before, &value) in before.zip(&values[skipped.min(values.len())..]) {
+            statistics.xor[XorRule.split(before, value).0 as usize] += 1;
+            statistics.gap[GapRule.split(before, value).0 as usize] += 1;
+        }
+        statistics.sample_blocks(previous, values, block_size);
+        statistics
+    }
+
+    /// Those of both.
+    pub(crate) fn merge(mut self, other: Self) -> Self {
         let pairs = self.xor.iter_mut().zip(&other.xor);
         for (sum, count) in pairs.chain(self.gap.iter_mut().zip(&other.gap)) {
             *sum += count;
         }
+        self.value_count += other.value_count;
+        self.sampled_blocks += other.sampled_blocks;
+        self.sampled_values += other.sampled_values;
         self
+    }
+
+    /// What each codec makes of the table.
+    pub(crate) fn choices(&self, block_size: usize) -> CodeChoices {
+        // The key of each block stands elsewhere, which makes up for the bits that stay empty behind the last value.
+        let blocks = |bits: u64| bits as f64 / (block_size * 8) as f64;
+        let (xor, xor_bits) = code_for(&self.xor);
+        let (gap, gap_bits) = code_for(&self.gap);
+        let per_value = self.sampled_blocks as f64 / self.sampled_values.max(1) as f64;
+        CodeChoices {
+            xor,
+            xor_blocks: blocks(xor_bits),
+            gap,
+            gap_blocks: blocks(gap_bits),
+            elias_fano_blocks: per_value * self.value_count as f64,
+        }
+    }
+
+    #[inline(always)]
+    fn sample_blocks<F: Fingerprint>(
+        &mut self,
+        previous: Option<F>,
+        values: &[F],
+        block_size: usize,
+    ) {
+        let room = room_bits(block_size);
+        let stride = (values.len() / SAMPLED_BLOCKS).max(1);
+        let (mut at, mut guess) = (0, 1);
+        while at < values.len() {
+            let previous = at.checked_sub(1).map_or(previous, |i| Some(values[i]));
+            let rest = &values[at..values.len().min(at + MAX_BLOCK_VALUES)];
+            guess = elias_fano_count(previous, rest, guess, room);
+            self.sampled_values += guess as u64;
+            self.sampled_blocks += 1;
+            at += guess.max(stride);
+        }
     }
 }
 
+struct Count<'a, F> {
+    previous: Option<F>,
+    values: &'a [F],
+    block_size: usize,
+}
+
+impl<F: Fingerprint> Work for Count<'_, F> {
+    type Output = TableStatistics;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, _: C) -> TableStatistics {
+        TableStatistics::count(self.previous, self.values, self.block_size)
+    }
+}
+
+/// The codes that a table may be written in, and about how many blocks each makes of it.
+#[derive(Debug)]
+pub(crate) struct CodeChoices {
+    pub(crate) xor: Code,
+    pub(crate) xor_blocks: f64,
+    pub(crate) gap: Code,
+    pub(crate) gap_blocks: f64,
+    pub(crate) elias_fano_blocks: f64,
+}
+
 /// The code for positions that occur so often, and the bits that they and their tails take in it.
-pub(crate) fn code_for(counts: &[u64]) -> (Code, u64) {
+fn code_for(counts: &[u64]) -> (Code, u64) {
     let lengths = code_lengths(counts);
     let bits = counts.iter().zip(&lengths).enumerate();
     let bits = bits.map(|(position, (count, &len))| count * (u64::from(len) + position as u64));
@@ -50,9 +143,67 @@ pub(crate) fn code_for(counts: &[u64]) -> (Code, u64) {
     (code, bits)
 }
 
+/// Blocks of a part of a table.
+#[derive(Debug)]
+pub(crate) struct EncodedPart<F> {
+    pub(crate) blocks: Vec<u8>,
+    /// The last value of each block.
+    pub(crate) keys: Vec<F>,
+    /// For each block its number of values less 1, in two bytes (spec, section 9.1).
+    pub(crate) counts: Vec<u8>,
+}
+
+/// Fills blocks with ascending values, as many as there are room for in each. `previous` is the value before them, absent
+/// at the start of the table. A Huffman code must have a codeword for each step between neighbours.
+pub(crate) fn encode_part<F: Fingerprint>(
+    previous: Option<F>,
+    values: &[F],
+    code: &TableCode,
+    block_size: usize,
+) -> EncodedPart<F> {
+    dispatch(EncodePart {
+        previous,
+        values,
+        code,
+        block_size,
+    })
+}
+
+struct EncodePart<'a, F> {
+    previous: Option<F>,
+    values: &'a [F],
+    code: &'a TableCode,
+    block_size: usize,
+}
+
+impl<F: Fingerprint> Work for EncodePart<'_, F> {
+    type Output = EncodedPart<F>;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, _: C) -> EncodedPart<F> {
+        let mut part = EncodedPart {
+            blocks: Vec::with_capacity(self.values.len() * F::BYTES),
+            keys: Vec::new(),
+            counts: Vec::new(),
+        };
+        let mut writer = BlockWriter::new(self.code, self.block_size);
+        let (mut previous, mut rest) = (self.previous, self.values);
+        while !rest.is_empty() {
+            let count = writer.write(previous, rest, &mut part.blocks);
+            let (block, behind) = rest.split_at(count);
+            previous = block.last().copied();
+            part.keys.extend(previous);
+            let count = (count - 1) as u16;
+            part.counts.extend_from_slice(&count.to_le_bytes());
+            rest = behind;
+        }
+        part
+    }
+}
+
 /// Fills blocks with the values of a table.
 #[derive(Debug)]
-pub(crate) struct BlockWriter<'a> {
+struct BlockWriter<'a> {
     code: &'a TableCode,
     block_size: usize,
     stream: BitWriter,
@@ -61,8 +212,7 @@ pub(crate) struct BlockWriter<'a> {
 }
 
 impl<'a> BlockWriter<'a> {
-    /// A writer of blocks of so many bytes. A Huffman code must have a codeword for each step between neighbours.
-    pub(crate) fn new(code: &'a TableCode, block_size: usize) -> Self {
+    fn new(code: &'a TableCode, block_size: usize) -> Self {
         BlockWriter {
             code,
             block_size,
@@ -71,9 +221,9 @@ impl<'a> BlockWriter<'a> {
         }
     }
 
-    /// Appends to `out` a block with as many of the ascending `values` as fit, at least one, and returns their
-    /// number. `previous` is the value before them, absent at the start of the table.
-    pub(crate) fn write<F: Fingerprint>(
+    /// Appends to `out` a block with as many of the values as fit, at least one, and returns their number.
+    #[inline(always)]
+    fn write<F: Fingerprint>(
         &mut self,
         previous: Option<F>,
         values: &[F],
@@ -99,12 +249,14 @@ impl<'a> BlockWriter<'a> {
 }
 
 /// The layout of the values below the last one from a bit on, if there are any.
+#[inline(always)]
 fn layout<F: Fingerprint>(previous: Option<F>, values: &[F], start: usize) -> Option<Layout> {
     let key = *values.last()?;
     Span { previous, key }.layout(values.len() - 1, start)
 }
 
 /// How many values fit a block: searched from a guess on, because adding a value seldom makes a block shorter.
+#[inline(always)]
 fn elias_fano_count<F: Fingerprint>(
     previous: Option<F>,
     values: &[F],
@@ -125,6 +277,7 @@ fn elias_fano_count<F: Fingerprint>(
     count
 }
 
+#[inline(always)]
 fn write_numbers<F: Fingerprint>(writer: &mut BitWriter, previous: Option<F>, values: &[F]) {
     if let Some(layout) = layout(previous, values, 0) {
         let key = values[values.len() - 1];
@@ -132,25 +285,4 @@ fn write_numbers<F: Fingerprint>(writer: &mut BitWriter, previous: Option<F>, va
         let below = &values[..values.len() - 1];
         layout.write(writer, below.iter().map(|v| v.wrapping_sub(base)));
     }
-}
-
-/// The blocks that Elias-Fano coding makes of values, estimated from some of them.
-pub(crate) fn elias_fano_blocks<F: Fingerprint>(values: &[F], block_size: usize) -> f64 {
-    const SAMPLES: usize = 1000;
-    let room = room_bits(block_size);
-    let (mut sampled, mut blocks, mut guess) = (0, 0, 1);
-    let stride = (values.len() / SAMPLES).max(1);
-    let mut at = 0;
-    while at < values.len() {
-        let previous = at.checked_sub(1).map(|i| values[i]);
-        let rest = &values[at..values.len().min(at + MAX_BLOCK_VALUES)];
-        guess = elias_fano_count(previous, rest, guess, room);
-        sampled += guess;
-        blocks += 1;
-        at += guess.max(stride);
-    }
-    if sampled == 0 {
-        return 0.0;
-    }
-    blocks as f64 * values.len() as f64 / sampled as f64
 }

@@ -62,21 +62,15 @@ impl<F: Fingerprint> Permutation<F> {
         self.moves.iter().all(|m| m.rotation == 0)
     }
 
-    /// Brings fingerprints into the order of the table, on all threads of the current pool.
-    pub(crate) fn apply_all(&self, fingerprints: &[F]) -> Vec<F> {
-        let mut values = vec![F::ZERO; fingerprints.len()];
-        values
-            .par_chunks_mut(PART_LEN)
-            .zip(fingerprints.par_chunks(PART_LEN))
-            .for_each(|(values, fingerprints)| {
-                let permutation = self;
-                dispatch(ApplyAll {
-                    permutation,
-                    fingerprints,
-                    values,
-                });
+    /// Makes permuted values of this table into those of another, on all threads of the current pool.
+    pub(crate) fn rearrange_all(&self, to: &Self, values: &mut [F]) {
+        values.par_chunks_mut(PART_LEN).for_each(|values| {
+            dispatch(RearrangeAll {
+                from: self,
+                to,
+                values,
             });
-        values
+        });
     }
 
     /// [`Permutation::apply`] with the instructions of one processor.
@@ -134,19 +128,20 @@ impl<F: Fingerprint> Permutation<F> {
 /// Fingerprints that one task permutes.
 const PART_LEN: usize = 1 << 16;
 
-struct ApplyAll<'a, F> {
-    permutation: &'a Permutation<F>,
-    fingerprints: &'a [F],
+struct RearrangeAll<'a, F> {
+    from: &'a Permutation<F>,
+    to: &'a Permutation<F>,
     values: &'a mut [F],
 }
 
-impl<F: Fingerprint> Work for ApplyAll<'_, F> {
+impl<F: Fingerprint> Work for RearrangeAll<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn run<C: Cpu>(self, cpu: C) {
-        for (value, &fingerprint) in self.values.iter_mut().zip(self.fingerprints) {
-            *value = self.permutation.apply_with(cpu, fingerprint).0;
+        for value in self.values {
+            let fingerprint = self.from.invert_with(cpu, Permuted(*value));
+            *value = self.to.apply_with(cpu, fingerprint).0;
         }
     }
 }
@@ -223,7 +218,11 @@ mod tests {
             dispatch(Both(&permutation, fingerprint)),
             (value, fingerprint)
         );
-        assert_eq!(permutation.apply_all(&[fingerprint; 3]), [value.0; 3]);
+        let (mut values, identity) = ([fingerprint; 3], Permutation::new(F::MAX));
+        identity.rearrange_all(&permutation, &mut values);
+        assert_eq!(values, [value.0; 3]);
+        permutation.rearrange_all(&identity, &mut values);
+        assert_eq!(values, [fingerprint; 3]);
     }
 
     proptest! {

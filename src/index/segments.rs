@@ -100,7 +100,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
         differ([&self.names[self.typical], &self.names[segment]], what)
     }
 
-    fn typical(&self) -> &Index<F, D> {
+    /// The segment that tells what the records are.
+    pub(crate) fn typical(&self) -> &Index<F, D> {
         &self.segments[self.typical]
     }
 
@@ -237,7 +238,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
     }
 
     /// What makes an error of a segment one that names it.
-    fn blame(&self, segment: usize) -> impl Fn(Error) -> Error {
+    pub(crate) fn blame(&self, segment: usize) -> impl Fn(Error) -> Error {
         move |error| segment_error(segment, &self.names[segment], error)
     }
 }

@@ -20,6 +20,8 @@ struct Open<F> {
     builder: IndexBuilder<F>,
     ids: IdKind,
     documents: bool,
+    /// The least fingerprint that may come, where records are said to be sorted.
+    least: Option<F>,
 }
 
 impl<'a, F: Fingerprint> Collector<'a, F> {
@@ -52,11 +54,14 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
             .into_iter()
             .find(|codec| codec.name() == self.args.codec);
         options.ids = ids;
+        options.memory = Some(self.args.memory_limit());
+        options.temp_dir = Some(self.args.scratch_folder());
         options.pipeline = documents.then(|| Pipeline::new(self.args.input.features).describe());
         Ok(Open {
             builder: IndexBuilder::new(options)?,
             ids,
             documents,
+            least: self.args.sorted.then_some(F::ZERO),
         })
     }
 
@@ -106,18 +111,32 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
         }
     }
 
-    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<(), Error> {
+    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
         let open = self.opened(false, false)?;
+        let fingerprints = open.in_order(fingerprints);
         match open.ids {
-            IdKind::None => open.builder.extend(fingerprints),
+            IdKind::None => open.builder.extend(fingerprints)?,
             _ => (first_position..)
                 .zip(fingerprints)
-                .try_for_each(|(id, &value)| open.builder.push_with_number(value, id)),
+                .try_for_each(|(id, &value)| open.builder.push_with_number(value, id))?,
         }
+        Ok(fingerprints.len())
     }
 }
 
 impl<F: Fingerprint> Open<F> {
+    /// The fingerprints up to the first one that is out of order, or all of them where order does not matter.
+    fn in_order<'f>(&mut self, fingerprints: &'f [F]) -> &'f [F] {
+        let Some(least) = &mut self.least else {
+            return fingerprints;
+        };
+        let count = fingerprints
+            .iter()
+            .take_while(|&&next| next >= std::mem::replace(least, next.max(*least)))
+            .count();
+        &fingerprints[..count]
+    }
+
     fn push(&mut self, record: Fingerprinted<F>, automatic: bool) -> Result<(), Refusal> {
         if record.is_document != self.documents {
             let message = "a document among fingerprints, or a fingerprint among documents";
@@ -128,6 +147,12 @@ impl<F: Fingerprint> Open<F> {
             return Err(Refusal::record(message));
         }
         let fingerprint = record.fingerprint;
+        if let Some(least) = &mut self.least {
+            if fingerprint < *least {
+                return Err(Refusal::record(out_of_order(fingerprint, *least)));
+            }
+            *least = fingerprint;
+        }
         match self.ids {
             IdKind::None => self.builder.push(fingerprint)?,
             IdKind::Number => {
@@ -141,6 +166,11 @@ impl<F: Fingerprint> Open<F> {
         }
         Ok(())
     }
+}
+
+fn out_of_order<F: Fingerprint>(fingerprint: F, before: F) -> String {
+    let (fingerprint, before) = (fingerprint.to_hex(), before.to_hex());
+    format!("{fingerprint} comes behind {before}; leave --sorted out")
 }
 
 /// The id of a record as a number: its position where it has none.

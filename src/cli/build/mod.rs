@@ -1,22 +1,24 @@
 //! `simidx build`: records in, an index file out.
 
 mod collector;
-mod report;
+mod space;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
-use indicatif::ProgressBar;
-use simidx::{BuildStage, Fingerprint};
+use bytesize::ByteSize;
+use serde::Serialize;
+use simidx::Fingerprint;
 
 use crate::cli::Answer;
+use crate::cli::build_report::{BuildReport, Clock, show};
 use crate::cli::index_file::with_width;
-use crate::cli::output::{Output, stdout, write_report};
+use crate::cli::memory;
+use crate::cli::output::{Output, folder, stdout, write_report};
 use crate::cli::progress::ProgressMode;
 use crate::cli::records::{self, InputArgs};
 use crate::cli::report::Report;
 use collector::Collector;
-use report::{BuildReport, Clock};
 
 /// Arguments of `simidx build`.
 #[derive(Debug, clap::Args)]
@@ -41,6 +43,15 @@ pub(super) struct Args {
     /// What ids to store: auto takes string ids for documents, the id column where there is one
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]
     ids: String,
+    /// The records come in the order of their fingerprints, which is checked; they then need no sorting
+    #[arg(long)]
+    sorted: bool,
+    /// Memory to use, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the output]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
@@ -51,53 +62,76 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
-    args.input.start_threads()?;
+    records::start_threads(args.input.threads)?;
     with_width!(args.input.width.as_str(), F => run_width::<F>(&args, mode))
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let output = Output::new(&args.output, args.force)?;
     let mut collector = Collector::<F>::new(args)?;
+    space::check::<F>(args)?;
     let mut clock = Clock::start();
     let bar = mode.reading("records");
     let counts = records::read(&args.input, bar, &mut collector)?;
-    clock.end(|seconds| &mut seconds.read);
     let (builder, pipeline) = collector.finish()?;
 
-    let bar = mode.spinner();
+    let bar = mode.stage();
     let summary = output.write(|out| {
-        let summary = builder.finish_with(out, |stage| {
-            clock.end_stage();
-            clock.stage = Some(stage);
-            show_stage(&bar, stage);
+        let summary = builder.finish_with(out, |progress| {
+            clock.enter(progress.stage);
+            show(&bar, &progress);
         })?;
         clock.end_stage();
         Ok(summary)
     })?;
-    clock.end(|seconds| &mut seconds.write);
+    clock.end_stage();
     bar.finish_and_clear();
 
-    let report = BuildReport {
-        index: Report::new(&summary, pipeline.as_deref()),
+    let index = Report::new(&summary, pipeline.as_deref());
+    let report = RecordReport {
+        build: BuildReport::new(index, clock, args.memory_limit()),
         skipped_count: counts.skipped,
-        seconds: clock.total(),
-        stage_seconds: clock.stages,
     };
     let print = |out: &mut dyn Write| report.print(out);
     // With the index on stdout the report must not mix with it.
     if output.is_stdout() {
-        write_report(std::io::stderr(), &report, args.json, print)?;
+        write_report(io::stderr(), &report, args.json, print)?;
     } else {
         write_report(stdout(), &report, args.json, print)?;
     }
     Ok(true)
 }
 
-fn show_stage(bar: &ProgressBar, stage: BuildStage) {
-    bar.set_message(match stage {
-        BuildStage::SortRecords => "sorting the records".to_owned(),
-        BuildStage::SortTable(table) => format!("sorting table {table}"),
-        BuildStage::EncodeTable(table) => format!("encoding table {table}"),
-        _ => "writing the ids".to_owned(),
-    });
+/// The report of a build.
+#[derive(Debug, Serialize)]
+struct RecordReport {
+    #[serde(flatten)]
+    build: BuildReport,
+    skipped_count: u64,
+}
+
+impl RecordReport {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.build.print_index(out)?;
+        if self.skipped_count > 0 {
+            writeln!(out, "{:<24}{}", "skipped records", self.skipped_count)?;
+        }
+        self.build.print_cost(out)
+    }
+}
+
+impl Args {
+    /// Bytes of memory to use.
+    fn memory_limit(&self) -> u64 {
+        self.memory
+            .map_or_else(memory::default_limit, |size| size.as_u64())
+    }
+
+    /// Where temporary files go: to the disk that has room for the index, not to a folder that may lie in memory.
+    fn scratch_folder(&self) -> PathBuf {
+        match &self.temp_dir {
+            Some(folder) => folder.clone(),
+            None => folder(&self.output).to_owned(),
+        }
+    }
 }

@@ -1,0 +1,105 @@
+//! Sharing out the memory of a build.
+
+use std::path::PathBuf;
+
+use super::scratch::Scratch;
+use super::values::ValueSpace;
+use crate::error::BuildError;
+
+/// The least limit of memory that a build can keep, in bytes: 64 MiB.
+pub const MIN_MEMORY: u64 = 64 << 20;
+
+/// What a build takes beside records and spools: buffers, stacks, the program itself.
+const RESERVED: u64 = 32 << 20;
+
+/// The part of the limit for values that are being encoded.
+const ENCODING_SHARE: u64 = 8;
+
+/// The part of the limit that one spool may take: at most a handful of them are long at a time.
+const SPOOL_SHARE: u64 = 64;
+
+/// How many such parts are kept free for spools.
+const SPOOLS: u64 = 5;
+
+/// The memory that a build may use.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryLimit {
+    bytes: Option<u64>,
+}
+
+impl MemoryLimit {
+    /// # Errors
+    /// A limit that is too small to be kept.
+    pub(crate) fn new(bytes: Option<u64>) -> Result<Self, BuildError> {
+        match bytes {
+            Some(bytes) if bytes < MIN_MEMORY => Err(BuildError::Parameter(format!(
+                "a build takes at least {MIN_MEMORY} bytes of memory, not {bytes}"
+            ))),
+            _ => Ok(MemoryLimit { bytes }),
+        }
+    }
+
+    /// The room for sorting and merging, and for values beside that.
+    pub(super) fn value_space(self, temp_dir: Option<PathBuf>) -> ValueSpace {
+        let room = self.room();
+        ValueSpace {
+            scratch: self.scratch(temp_dir),
+            sort_room: room,
+            // Values are gathered while a merge takes half of the room, or beside records with ids that take half of it.
+            value_room: room / 2,
+        }
+    }
+
+    /// Where temporary files go, and how much of them stays in memory.
+    pub(crate) fn scratch(self, temp_dir: Option<PathBuf>) -> Scratch {
+        let spool_len = self.bytes.map_or(u64::MAX, |bytes| bytes / SPOOL_SHARE);
+        Scratch::new(temp_dir, usize::try_from(spool_len).unwrap_or(usize::MAX))
+    }
+
+    /// Parts of `part_len` bytes of values that may be encoded at a time: enough for all threads, if there is room for them
+    /// and for as much again that is encoded.
+    pub(crate) fn parts_at_a_time(self, part_len: usize) -> usize {
+        let threads = rayon::current_num_threads();
+        let room = self.bytes.map_or(u64::MAX, |bytes| bytes / ENCODING_SHARE);
+        let parts = room / (2 * part_len as u64);
+        threads
+            .min(usize::try_from(parts).unwrap_or(usize::MAX))
+            .max(1)
+    }
+
+    /// Bytes for records and values: what is left of the limit, but never less than a quarter of it.
+    pub(crate) fn room(self) -> usize {
+        let Some(bytes) = self.bytes else {
+            return usize::MAX;
+        };
+        let kept = RESERVED + bytes / ENCODING_SHARE + bytes / SPOOL_SHARE * SPOOLS;
+        let room = bytes.saturating_sub(kept).max(bytes / 4);
+        usize::try_from(room).unwrap_or(usize::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_leave_room_and_do_not_pass_the_limit() {
+        for bytes in [MIN_MEMORY, 100 << 20, 1 << 30, 1 << 40] {
+            let limit = MemoryLimit::new(Some(bytes)).unwrap();
+            for part_len in [1 << 20, 1 << 21, 1 << 22] {
+                let parts = limit.parts_at_a_time(part_len);
+                assert!(parts >= 1 && parts <= rayon::current_num_threads());
+                let encoding = (2 * parts * part_len) as u64;
+                let spools = bytes / SPOOL_SHARE * SPOOLS;
+                let all = RESERVED + encoding + spools + limit.room() as u64;
+                assert!(all <= bytes, "{all} of {bytes}");
+            }
+        }
+        let unlimited = MemoryLimit::new(None).unwrap();
+        assert_eq!(
+            unlimited.parts_at_a_time(1 << 22),
+            rayon::current_num_threads()
+        );
+        assert_eq!(unlimited.room(), usize::MAX);
+    }
+}

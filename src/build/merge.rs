@@ -1,0 +1,123 @@
+//! Merging ordered streams of records in rounds: whatever the data, no more is held than each stream's share.
+
+use super::batch::Batch;
+use crate::error::Result;
+
+/// Records that come in order.
+pub(crate) trait Stream<B> {
+    /// Appends records to about `room` bytes; false at the end of the stream.
+    ///
+    /// # Errors
+    /// What keeps the records from being read.
+    fn fill(&mut self, batch: &mut B, room: usize) -> Result<bool>;
+}
+
+/// A stream and the records of it that are waiting.
+#[derive(Debug)]
+struct Source<B, S> {
+    stream: S,
+    batch: B,
+    ended: bool,
+}
+
+/// Several ordered streams as one.
+#[derive(Debug)]
+pub(crate) struct Merge<B, S> {
+    sources: Vec<Source<B, S>>,
+    round: B,
+    /// Bytes that the waiting records of one stream may take.
+    share: usize,
+}
+
+impl<B: Batch, S: Stream<B>> Merge<B, S> {
+    /// A merge that holds about `room` bytes: half of them waiting records, half those of a round.
+    pub(crate) fn new(streams: impl IntoIterator<Item = S>, room: usize) -> Self {
+        let sources: Vec<Source<B, S>> = streams
+            .into_iter()
+            .map(|stream| Source {
+                stream,
+                batch: B::default(),
+                ended: false,
+            })
+            .collect();
+        Merge {
+            share: room / 2 / sources.len().max(1),
+            sources,
+            round: B::default(),
+        }
+    }
+
+    /// The records that come next, ordered; none at the end. Equal records may be spread over rounds.
+    ///
+    /// # Errors
+    /// What a stream reports.
+    pub(crate) fn next_round(&mut self) -> Result<Option<&mut B>> {
+        self.round.clear();
+        for source in &mut self.sources {
+            // Reading little by little would make many small reads.
+            if !source.ended && source.batch.memory_len() <= self.share / 2 {
+                source.ended = !source.stream.fill(&mut source.batch, self.share)?;
+            }
+        }
+        // A record that has not been read is at least the last one read of its stream: up to the least of these all
+        // records are here.
+        let open = self.sources.iter().filter(|source| !source.ended);
+        let bound = open.filter_map(|source| source.batch.last_key()).min();
+        for source in &mut self.sources {
+            source.batch.move_up_to(bound.as_ref(), &mut self.round);
+        }
+        if self.round.count() == 0 {
+            return Ok(None);
+        }
+        self.round.sort();
+        Ok(Some(&mut self.round))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::Numbered;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Gives `step` records at a time.
+    struct Slow {
+        records: std::vec::IntoIter<Numbered<u32>>,
+        step: usize,
+    }
+
+    impl Stream<Vec<Numbered<u32>>> for Slow {
+        fn fill(&mut self, batch: &mut Vec<Numbered<u32>>, _room: usize) -> Result<bool> {
+            batch.extend(self.records.by_ref().take(self.step));
+            Ok(self.records.len() > 0)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rounds_are_the_sorted_whole(
+            streams in prop::collection::vec(
+                (prop::collection::vec((0u32..5, 0u64..3), 0..60), 1usize..9), 0..6,
+            ),
+        ) {
+            let mut all: Vec<Numbered<u32>> = Vec::new();
+            let mut slow = Vec::new();
+            for (records, step) in streams {
+                let mut records: Vec<Numbered<u32>> = records
+                    .into_iter()
+                    .map(|(fingerprint, id)| Numbered { fingerprint, id })
+                    .collect();
+                records.sort_unstable();
+                all.extend(&records);
+                slow.push(Slow { records: records.into_iter(), step });
+            }
+            all.sort_unstable();
+            let mut merge = Merge::new(slow, 1 << 20);
+            let mut merged = Vec::new();
+            while let Some(round) = merge.next_round().unwrap() {
+                merged.append(round);
+            }
+            prop_assert_eq!(merged, all);
+        }
+    }
+}

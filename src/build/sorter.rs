@@ -1,0 +1,269 @@
+//! Sorting in bounded memory: what does not fit is written out as ordered runs, which are then merged.
+
+use std::io::BufReader;
+use std::thread::JoinHandle;
+
+use super::batch::Batch;
+use super::merge::{Merge, Stream};
+use super::scratch::{Scratch, TempFile};
+use crate::error::Result;
+
+/// Bytes read from a run at a time.
+const RUN_BUFFER_LEN: usize = 1 << 16;
+
+/// The least share of memory that makes a run worth merging: as much again for records in and out of the buffer.
+const RUN_SHARE: usize = 4 * RUN_BUFFER_LEN;
+
+/// Most runs that are merged at a time: a bound on open files.
+const MAX_FAN_IN: usize = 128;
+
+/// Takes records in any order and gives them back in order.
+#[derive(Debug)]
+pub(crate) struct Sorter<B> {
+    scratch: Scratch,
+    /// Bytes of memory for records.
+    room: usize,
+    batch: B,
+    /// A batch that is being sorted and written.
+    spilling: Option<JoinHandle<Result<(B, Run)>>>,
+    /// Ordered runs by how often their records were merged.
+    runs: Vec<Vec<Run>>,
+}
+
+/// An ordered run in a temporary file.
+#[derive(Debug)]
+struct Run(TempFile);
+
+/// A run that is being read.
+#[derive(Debug)]
+pub(crate) struct RunReader(BufReader<TempFile>);
+
+/// All records, in order.
+#[derive(Debug)]
+pub(crate) enum Sorted<B> {
+    /// They fitted.
+    Memory(B),
+    /// They did not.
+    Runs(Merge<B, RunReader>),
+}
+
+impl<B: Batch> Sorter<B> {
+    pub(crate) fn new(scratch: Scratch, room: usize) -> Self {
+        Sorter {
+            scratch,
+            room,
+            batch: B::default(),
+            spilling: None,
+            runs: Vec::new(),
+        }
+    }
+
+    /// Lets `add` append a few records.
+    ///
+    /// # Errors
+    /// What keeps a run from being written.
+    #[inline]
+    pub(crate) fn add(&mut self, add: impl FnOnce(&mut B)) -> Result<()> {
+        add(&mut self.batch);
+        if self.batch.memory_len() >= self.batch_room() {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that may be added before the records in memory are written out: append no more at once.
+    pub(crate) fn space(&self) -> usize {
+        self.batch_room().saturating_sub(self.batch.memory_len())
+    }
+
+    /// Bytes for the records that come in: once there are runs, as many again are on their way out.
+    #[inline]
+    fn batch_room(&self) -> usize {
+        match self.runs.is_empty() && self.spilling.is_none() {
+            true => self.room,
+            false => self.room / 2,
+        }
+    }
+
+    /// All records in order. If they did not fit, half of the room stays in use, else all that they take.
+    ///
+    /// # Errors
+    /// What keeps runs from being written or read.
+    pub(crate) fn finish(mut self) -> Result<Sorted<B>> {
+        self.batch.sort();
+        self.collect_run()?;
+        if self.runs.is_empty() {
+            return Ok(Sorted::Memory(self.batch));
+        }
+        if self.batch.count() > 0 {
+            let run = write_run(&self.scratch, &self.batch)?;
+            self.keep(run)?;
+        }
+        drop(self.batch);
+        let mut runs: Vec<Run> = self.runs.into_iter().flatten().collect();
+        while runs.len() > fan_in(self.room) {
+            let rest = runs.split_off(fan_in(self.room));
+            let merged = merge_runs::<B>(&self.scratch, runs, self.room / 2)?;
+            runs = rest;
+            runs.push(merged);
+        }
+        Ok(Sorted::Runs(merge(runs, self.room / 2)?))
+    }
+
+    /// Writes the records in memory as a run, beside which the next ones come in.
+    fn spill(&mut self) -> Result<()> {
+        let is_first = self.runs.is_empty() && self.spilling.is_none();
+        let mut full = std::mem::take(&mut self.batch);
+        self.collect_run()?;
+        if is_first {
+            // It takes all the room there is, so nothing can come in meanwhile.
+            full.sort();
+            let run = write_run(&self.scratch, &full)?;
+            return self.keep(run);
+        }
+        let scratch = self.scratch.clone();
+        self.spilling = Some(std::thread::spawn(move || {
+            full.sort();
+            let run = write_run(&scratch, &full)?;
+            full.clear();
+            Ok((full, run))
+        }));
+        Ok(())
+    }
+
+    /// Waits for the run that is being written, and takes its memory back.
+    fn collect_run(&mut self) -> Result<()> {
+        let Some(spilling) = self.spilling.take() else {
+            return Ok(());
+        };
+        let joined = spilling.join();
+        let (emptied, run) = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        if self.batch.count() == 0 {
+            self.batch = emptied;
+        }
+        self.keep(run)
+    }
+
+    /// Keeps a run; many of a kind become one, so that few files are open.
+    fn keep(&mut self, run: Run) -> Result<()> {
+        let mut run = run;
+        for level in 0.. {
+            if self.runs.len() == level {
+                self.runs.push(Vec::new());
+            }
+            self.runs[level].push(run);
+            if self.runs[level].len() < MAX_FAN_IN {
+                break;
+            }
+            let runs = std::mem::take(&mut self.runs[level]);
+            run = merge_runs::<B>(&self.scratch, runs, self.room / 2)?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs that can be merged at a time in so much memory.
+fn fan_in(room: usize) -> usize {
+    (room / 2 / RUN_SHARE).clamp(2, MAX_FAN_IN)
+}
+
+fn write_run<B: Batch>(scratch: &Scratch, batch: &B) -> Result<Run> {
+    let mut file = scratch.file()?;
+    batch.write_to(&mut file)?;
+    Ok(Run(file))
+}
+
+fn merge_runs<B: Batch>(scratch: &Scratch, runs: Vec<Run>, room: usize) -> Result<Run> {
+    let mut file = scratch.file()?;
+    let mut merge = merge::<B>(runs, room)?;
+    while let Some(round) = merge.next_round()? {
+        round.write_to(&mut file)?;
+    }
+    Ok(Run(file))
+}
+
+/// Starts reading runs.
+fn merge<B: Batch>(runs: Vec<Run>, room: usize) -> Result<Merge<B, RunReader>> {
+    let readers: Result<Vec<RunReader>> = runs.into_iter().map(Run::read).collect();
+    Ok(Merge::new(readers?, room))
+}
+
+impl Run {
+    fn read(self) -> Result<RunReader> {
+        let Run(mut file) = self;
+        file.rewind()?;
+        Ok(RunReader(BufReader::with_capacity(RUN_BUFFER_LEN, file)))
+    }
+}
+
+impl<B: Batch> Stream<B> for RunReader {
+    fn fill(&mut self, batch: &mut B, room: usize) -> Result<bool> {
+        Ok(batch.read_from(&mut self.0, room)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::batch::Numbered;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sorted(records: &[Numbered<u64>], room: usize) -> (Vec<Numbered<u64>>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(Some(folder.path().into()), 0);
+        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(scratch, room);
+        for &record in records {
+            sorter.add(|batch| batch.push(record)).unwrap();
+        }
+        match sorter.finish().unwrap() {
+            Sorted::Memory(batch) => (batch, false),
+            Sorted::Runs(mut merge) => {
+                let mut all = Vec::new();
+                while let Some(round) = merge.next_round().unwrap() {
+                    all.append(round);
+                }
+                (all, true)
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_in_order_with_and_without_runs(
+            records in prop::collection::vec((0u64..20, any::<u64>()), 0..400), room in 16usize..8000,
+        ) {
+            let records: Vec<Numbered<u64>> = records
+                .into_iter()
+                .map(|(fingerprint, id)| Numbered { fingerprint, id })
+                .collect();
+            let mut expected = records.clone();
+            expected.sort_unstable();
+            let (found, spilled) = sorted(&records, room);
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(spilled, records.len() * 16 >= room);
+        }
+    }
+
+    #[test]
+    fn hundreds_of_runs_are_merged_in_several_steps() {
+        let records: Vec<Numbered<u64>> = (0..100_000u64)
+            .map(|id| Numbered {
+                fingerprint: id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40,
+                id,
+            })
+            .collect();
+        // Two hundred records a run: 500 runs, more than are kept at a time.
+        let (found, spilled) = sorted(&records, 6400);
+        let mut expected = records;
+        expected.sort_unstable();
+        assert!(spilled && found == expected);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let scratch = Scratch::new(Some("/no/such/folder".into()), 0);
+        let mut sorter = Sorter::<Vec<u64>>::new(scratch, 80);
+        let result = (0..1000).try_for_each(|i| sorter.add(|batch| batch.push(i)));
+        assert!(result.is_err());
+    }
+}

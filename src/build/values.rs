@@ -1,0 +1,269 @@
+//! The values of a table in ascending order, in memory or, where they are too many, in a temporary file.
+
+use std::io::BufReader;
+
+use super::batch::Batch;
+use super::progress::Reporter;
+use super::scratch::{Scratch, TempFile};
+use super::sorter::{Sorted, Sorter};
+use crate::design::Permutation;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+
+/// Bytes of values that are read from a file at a time.
+const PIECE_LEN: usize = 1 << 22;
+
+/// Ascending distinct values that can be gone through as often as wanted.
+pub(crate) trait ValueSource<F> {
+    /// Hands all values to `take`, piece by piece.
+    ///
+    /// # Errors
+    /// What keeps them from being read, or `take` returns.
+    fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()>;
+}
+
+/// The values of one table.
+#[derive(Debug)]
+pub(crate) enum Values<F> {
+    Memory(Vec<F>),
+    File {
+        file: BufReader<TempFile>,
+        count: u64,
+    },
+}
+
+impl<F: Fingerprint> ValueSource<F> for Values<F> {
+    fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()> {
+        let file = match self {
+            Values::Memory(values) => return take(values),
+            Values::File { file, .. } => file,
+        };
+        file.get_mut().rewind()?;
+        // What the buffer still holds is from the end of the file, where nothing is left of it.
+        let mut piece: Vec<F> = Vec::new();
+        let mut more = true;
+        while more {
+            more = piece.read_from(file, PIECE_LEN)?;
+            take(&piece)?;
+            piece.clear();
+        }
+        Ok(())
+    }
+}
+
+impl<F: Fingerprint> Values<F> {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Values::Memory(values) => values.len() as u64,
+            Values::File { count, .. } => *count,
+        }
+    }
+
+    /// The values of sorted fingerprints.
+    ///
+    /// # Errors
+    /// What keeps them from being read or written.
+    pub(super) fn of_sorted(
+        sorted: Sorted<Vec<F>>,
+        space: &ValueSpace,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Self> {
+        let mut merge = match sorted {
+            Sorted::Memory(values) => return Ok(Values::Memory(values)),
+            Sorted::Runs(merge) => merge,
+        };
+        let mut collector = ValueCollector::new(space);
+        while let Some(round) = merge.next_round()? {
+            collector.push(round)?;
+            reporter.advance(round.len() as u64);
+        }
+        collector.finish()
+    }
+
+    /// The same fingerprints in the order of another table. `sort` and `merge` are told of that work.
+    ///
+    /// # Errors
+    /// What keeps them from being read or written.
+    pub(super) fn rearrange(
+        self,
+        from: &Permutation<F>,
+        to: &Permutation<F>,
+        space: &ValueSpace,
+        reporter: &mut Reporter<'_>,
+        begin_merge: impl FnOnce(&mut Reporter<'_>),
+    ) -> Result<Self> {
+        let mut source = match self {
+            Values::Memory(mut values) => {
+                from.rearrange_all(to, &mut values);
+                F::sort(&mut values);
+                reporter.advance(values.len() as u64);
+                return Ok(Values::Memory(values));
+            }
+            file => file,
+        };
+        let mut sorter = Sorter::<Vec<F>>::new(space.scratch.clone(), space.sort_room);
+        let mut rearranged = Vec::new();
+        source.for_each_piece(&mut |piece| {
+            rearranged.clear();
+            rearranged.extend_from_slice(piece);
+            from.rearrange_all(to, &mut rearranged);
+            reporter.advance(piece.len() as u64);
+            add_all(&mut sorter, &rearranged)
+        })?;
+        drop(source);
+        let sorted = sorter.finish()?;
+        begin_merge(reporter);
+        Values::of_sorted(sorted, space, reporter)
+    }
+}
+
+/// Adds fingerprints to a sorter, never more at once than it has room for.
+///
+/// # Errors
+/// What keeps a run from being written.
+pub(super) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &[F]) -> Result<()> {
+    while !values.is_empty() {
+        let count = (sorter.space() / F::BYTES).clamp(1, values.len());
+        let (now, later) = values.split_at(count);
+        sorter.add(|batch| batch.extend_from_slice(now))?;
+        values = later;
+    }
+    Ok(())
+}
+
+/// Where values go.
+#[derive(Debug, Clone)]
+pub(super) struct ValueSpace {
+    pub(super) scratch: Scratch,
+    /// Bytes of memory for sorting, and for merging.
+    pub(super) sort_room: usize,
+    /// Bytes of memory for values beside that.
+    pub(super) value_room: usize,
+}
+
+/// Gathers ascending values, in memory as long as they fit.
+#[derive(Debug)]
+pub(super) struct ValueCollector<'a, F> {
+    space: &'a ValueSpace,
+    values: Vec<F>,
+    last: Option<F>,
+    file: Option<TempFile>,
+    count: u64,
+}
+
+impl<'a, F: Fingerprint> ValueCollector<'a, F> {
+    pub(super) fn new(space: &'a ValueSpace) -> Self {
+        ValueCollector {
+            space,
+            values: Vec::new(),
+            last: None,
+            file: None,
+            count: 0,
+        }
+    }
+
+    /// Appends ascending values, the first of which may be the last one given before.
+    ///
+    /// # Errors
+    /// What keeps them from being written.
+    pub(super) fn push(&mut self, values: &[F]) -> Result<()> {
+        let repeated = self.last.is_some() && values.first().copied() == self.last;
+        let values = &values[usize::from(repeated)..];
+        for part in values.chunks(PIECE_LEN / F::BYTES) {
+            if self.values.memory_len() + size_of_val(part) > self.room() {
+                self.write_out()?;
+            }
+            self.values.extend_from_slice(part);
+        }
+        self.count += values.len() as u64;
+        self.last = values.last().copied().or(self.last);
+        Ok(())
+    }
+
+    /// Bytes that may wait in memory: all the room until some are in a file, then a buffer.
+    fn room(&self) -> usize {
+        match self.file {
+            None => self.space.value_room,
+            Some(_) => PIECE_LEN,
+        }
+    }
+
+    fn write_out(&mut self) -> Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(self.space.scratch.file()?),
+        };
+        self.values.write_to(file)?;
+        self.values = Vec::new();
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Values<F>> {
+        if self.file.is_some() {
+            self.write_out()?;
+        }
+        Ok(match self.file {
+            None => Values::Memory(self.values),
+            Some(file) => Values::File {
+                file: BufReader::with_capacity(1 << 17, file),
+                count: self.count,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn values_are_the_same_in_memory_and_in_a_file(
+            mut values in prop::collection::btree_set(any::<u64>(), 0..300), mask: u64, cut in 1usize..50,
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let values: Vec<u64> = std::mem::take(&mut values).into_iter().collect();
+            let to = Permutation::new(mask);
+            let mut expected: Vec<u64> = values.iter().map(|&v| to.apply(v).0).collect();
+            expected.sort_unstable();
+            for room in [0, usize::MAX] {
+                let space = ValueSpace {
+                    scratch: Scratch::new(Some(folder.path().into()), 0),
+                    sort_room: room.max(100),
+                    value_room: room,
+                };
+                let mut collector = ValueCollector::new(&space);
+                let mut from = 0;
+                while from < values.len() {
+                    // Each piece starts with the last value of the one before.
+                    let end = values.len().min(from + cut);
+                    collector.push(&values[from.saturating_sub(1)..end]).unwrap();
+                    from = end;
+                }
+                let mut collected = collector.finish().unwrap();
+                prop_assert_eq!(matches!(collected, Values::File { .. }), room == 0 && !values.is_empty());
+                prop_assert_eq!(collected.len(), values.len() as u64);
+                for _ in 0..2 {
+                    prop_assert_eq!(all(&mut collected), values.clone());
+                }
+                let mut ignore = |_| ();
+                let mut reporter = Reporter::new(&mut ignore);
+                let identity = Permutation::new(u64::MAX);
+                let rearranged = collected.rearrange(&identity, &to, &space, &mut reporter, |_| ());
+                let mut rearranged = rearranged.unwrap();
+                prop_assert_eq!(all(&mut rearranged), expected.clone());
+            }
+        }
+    }
+
+    fn all(values: &mut Values<u64>) -> Vec<u64> {
+        let mut all = Vec::new();
+        let take = &mut |piece: &[u64]| {
+            all.extend_from_slice(piece);
+            Ok(())
+        };
+        values.for_each_piece(take).unwrap();
+        all
+    }
+}

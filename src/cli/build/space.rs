@@ -1,0 +1,55 @@
+//! Whether the folder for temporary files will do, asked before anything is read.
+
+use std::path::Path;
+
+use bytesize::ByteSize;
+use simidx::{Fingerprint, input};
+
+use super::Args;
+use crate::cli::failure::Failure;
+
+/// Checks that temporary files can be made, and that there is room for them as far as inputs tell how many records they
+/// hold.
+///
+/// # Errors
+/// No such folder, none that may be written to, or too little room in it.
+pub(super) fn check<F: Fingerprint>(args: &Args) -> Result<(), Failure> {
+    let folder = args.scratch_folder();
+    let blame = |error: std::io::Error| Failure::from(error).about(folder.display());
+    tempfile::tempfile_in(&folder).map_err(blame)?;
+    let needed = temporary_len::<F>(args)?;
+    match free_len(&folder) {
+        Some(free) if free < needed => {
+            let (needed, free) = (ByteSize::b(needed), ByteSize::b(free));
+            let message = format!("temporary files take about {needed}, but only {free} is free");
+            Err(Failure::new(message).about(folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that temporary files will take at most, as far as it is known: records are written as runs and then merged.
+fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
+    let paths = args.input.paths()?;
+    let records = input::expected_records::<F>(&paths, args.input.input.0).unwrap_or(0);
+    let id_len = if args.ids == "number" { 8 } else { 0 };
+    let bytes = records.saturating_mul(F::BYTES as u64 + id_len);
+    Ok(match bytes > args.memory_limit() {
+        true => bytes.saturating_mul(2),
+        false => 0,
+    })
+}
+
+/// Bytes that are free in a folder, where the system tells.
+fn free_len(folder: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let system = rustix::fs::statvfs(folder).ok()?;
+        system.f_bavail.checked_mul(system.f_frsize)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        None
+    }
+}

@@ -1,0 +1,203 @@
+//! `simidx merge`: several indexes into one, less what is to be deleted.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+use serde::Serialize;
+use simidx::input::{self, Content, Format};
+use simidx::{Codec, Exclusions, Fingerprint, IdKind, MergeCodec, MergeOptions, Segments, Storage};
+
+use super::Answer;
+use super::build_report::{BuildReport, Clock, show};
+use super::failure::Failure;
+use super::index_file::{IndexArgs, with_segments};
+use super::output::{Output, folder, stdout, write_report};
+use super::progress::ProgressMode;
+use super::records::{refused, start_threads, threads_from};
+use super::report::Report;
+
+/// Arguments of `simidx merge`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// The index file to write, `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Leave out what this file names, one a line
+    #[arg(long, value_name = "FILE")]
+    exclude: Option<PathBuf>,
+    /// What the file of --exclude names: fingerprints in hexadecimal, or ids
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExcludeBy::Fingerprint)]
+    exclude_by: ExcludeBy,
+    /// How tables are coded: same is as the inputs where they agree, auto is chosen as by `simidx build`
+    #[arg(long, value_name = "CODEC", default_value = "same", value_parser = ["same", "auto", "xor", "gap", "ef"])]
+    codec: String,
+    /// Memory to use beside the mapped inputs, such as 1GiB
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    memory: ByteSize,
+    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the output]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
+    /// Threads to use; 0 for all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    threads: u16,
+    /// Replace an existing output
+    #[arg(long)]
+    force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// By what records are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExcludeBy {
+    /// All records of a fingerprint
+    Fingerprint,
+    /// The records with an id
+    Id,
+}
+
+/// Runs the command.
+pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
+    start_threads(args.threads)?;
+    let output = Output::new(&args.output, args.force)?;
+    with_segments!(args.index.open()?, segments => merge(&segments, &args, &output, mode))
+}
+
+fn merge<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    output: &Output,
+    mode: ProgressMode,
+) -> Answer {
+    let mut options = MergeOptions::default();
+    options.codec = args.codec();
+    options.exclusions = exclusions(args, segments.id_kind())?;
+    options.memory = args.memory.as_u64();
+    options.temp_dir = Some(match &args.temp_dir {
+        Some(folder) => folder.clone(),
+        None => folder(&args.output).to_owned(),
+    });
+    let mut clock = Clock::start();
+    let bar = mode.stage();
+    let merged = output.write(|out| {
+        let merged = simidx::merge(segments, &options, out, |progress| {
+            clock.enter(progress.stage);
+            show(&bar, &progress);
+            release_pages(segments);
+        })?;
+        clock.end_stage();
+        Ok(merged)
+    })?;
+    clock.end_stage();
+    bar.finish_and_clear();
+
+    let index = Report::new(&merged.summary, segments.pipeline());
+    let report = MergeReport {
+        build: BuildReport::new(index, clock, options.memory),
+        segment_count: segments.segments().len(),
+        dropped_record_count: merged.dropped_record_count,
+        dropped_fingerprint_count: merged.dropped_fingerprint_count,
+    };
+    let print = |out: &mut dyn Write| report.print(out);
+    if output.is_stdout() {
+        write_report(io::stderr(), &report, args.json, print)?;
+    } else {
+        write_report(stdout(), &report, args.json, print)?;
+    }
+    Ok(true)
+}
+
+/// Gives back the memory of what has been read of mapped files, so that a merge of large files does not look as if it took
+/// as much. That they cannot be given back is no reason to stop.
+fn release_pages<F: Fingerprint>(segments: &Segments<F, Storage>) {
+    #[cfg(unix)]
+    for segment in segments.segments() {
+        let _ = segment.storage().release_pages();
+    }
+    #[cfg(not(unix))]
+    let _ = segments;
+}
+
+impl Args {
+    fn codec(&self) -> MergeCodec {
+        let named = |codec: &Codec| codec.name() == self.codec;
+        match self.codec.as_str() {
+            "same" => MergeCodec::AsSegments,
+            _ => match Codec::ALL.into_iter().find(named) {
+                Some(codec) => MergeCodec::Given(codec),
+                None => MergeCodec::Chosen,
+            },
+        }
+    }
+}
+
+/// What the file of `--exclude` names.
+fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>, Failure> {
+    let mut exclusions = Exclusions::default();
+    let Some(path) = &args.exclude else {
+        return Ok(exclusions);
+    };
+    let format = match args.exclude_by {
+        ExcludeBy::Fingerprint => Format::Hex,
+        ExcludeBy::Id => Format::Lines,
+    };
+    let mut reader = input::open::<F>(path, Some(format))?;
+    while let Some(record) = reader.next_record() {
+        let problem = match record?.content {
+            Content::Fingerprint(fingerprint) => {
+                exclusions.add_fingerprint(fingerprint);
+                None
+            }
+            Content::Text(id) => exclude_id(&mut exclusions, ids, &id),
+        };
+        if let Some(problem) = problem {
+            let (source, place) = reader.place();
+            return Err(refused(source, place, problem));
+        }
+    }
+    Ok(exclusions)
+}
+
+/// Adds an id, or says what is wrong with it.
+fn exclude_id<F: Fingerprint>(
+    exclusions: &mut Exclusions<F>,
+    ids: IdKind,
+    id: &str,
+) -> Option<String> {
+    match (ids, id.parse()) {
+        (IdKind::String, _) => exclusions.add_string(id),
+        (IdKind::Number, Ok(id)) => exclusions.add_number(id),
+        (IdKind::Number, Err(_)) => {
+            return Some(format!("the id {id:?} is not a number below 2^64"));
+        }
+        _ => return Some("names an id, but the index has none".into()),
+    }
+    None
+}
+
+/// The report of a merge.
+#[derive(Debug, Serialize)]
+struct MergeReport {
+    #[serde(flatten)]
+    build: BuildReport,
+    segment_count: usize,
+    dropped_record_count: u64,
+    dropped_fingerprint_count: u64,
+}
+
+impl MergeReport {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.build.print_index(out)?;
+        writeln!(out, "{:<24}{}", "segments", self.segment_count)?;
+        writeln!(
+            out,
+            "{:<24}{} records, {} fingerprints",
+            "left out", self.dropped_record_count, self.dropped_fingerprint_count
+        )?;
+        self.build.print_cost(out)
+    }
+}

@@ -1,0 +1,558 @@
+//! Merging segments into one file: their sorted tables are streamed through, nothing is sorted from scratch.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate::build::{
+    Assembler, Batch, BuildProgress, BuildStage, FileParameters, IdSpool, MemoryLimit, Merge,
+    Named, Numbered, Reporter, Scratch, Stream, ValueSource, write_behind,
+};
+use crate::codec::Codec;
+use crate::design::Permutation;
+use crate::error::{BuildError, FormatError, Result};
+use crate::fingerprint::Fingerprint;
+use crate::format::{IdKind, MAX_COUNT};
+use crate::index::{Fingerprints, Id, Index, Segments};
+use crate::summary::Summary;
+
+/// Bytes of memory that a merge takes unless told otherwise.
+const DEFAULT_MEMORY: u64 = 256 << 20;
+
+/// Which codec the tables of a merged file have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MergeCodec {
+    /// That of the segments, where they agree on it; otherwise chosen by the data.
+    #[default]
+    AsSegments,
+    /// Chosen by the data, as in a build.
+    Chosen,
+    /// This one.
+    Given(Codec),
+}
+
+/// How segments are merged. Start from [`MergeOptions::default`] and set what differs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct MergeOptions<F> {
+    /// How the tables are coded.
+    pub codec: MergeCodec,
+    /// What is left out.
+    pub exclusions: Exclusions<F>,
+    /// Bytes of memory that the merge may use beside the segments themselves, at least [`MIN_MEMORY`](crate::MIN_MEMORY);
+    /// by default 256 MiB. The bytes of the result do not depend on it.
+    pub memory: u64,
+    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). Only ids need them, about
+    /// as many bytes as they take in the result.
+    pub temp_dir: Option<PathBuf>,
+}
+
+impl<F> Default for MergeOptions<F> {
+    fn default() -> Self {
+        MergeOptions {
+            codec: MergeCodec::default(),
+            exclusions: Exclusions::default(),
+            memory: DEFAULT_MEMORY,
+            temp_dir: None,
+        }
+    }
+}
+
+/// Records that a merge leaves out: those of some fingerprints, and those with some ids. Held in memory.
+#[derive(Debug, Clone)]
+pub struct Exclusions<F> {
+    fingerprints: HashSet<F>,
+    numbers: HashSet<u64>,
+    strings: HashSet<Vec<u8>>,
+}
+
+impl<F> Default for Exclusions<F> {
+    fn default() -> Self {
+        Exclusions {
+            fingerprints: HashSet::new(),
+            numbers: HashSet::new(),
+            strings: HashSet::new(),
+        }
+    }
+}
+
+impl<F: Fingerprint> Exclusions<F> {
+    /// Leaves all records of a fingerprint out.
+    pub fn add_fingerprint(&mut self, fingerprint: F) {
+        self.fingerprints.insert(fingerprint);
+    }
+
+    /// Leaves the records with this number as their id out.
+    pub fn add_number(&mut self, id: u64) {
+        self.numbers.insert(id);
+    }
+
+    /// Leaves the records with this string as their id out.
+    pub fn add_string(&mut self, id: &str) {
+        self.strings.insert(id.as_bytes().to_vec());
+    }
+
+    fn has_fingerprint(&self, fingerprint: F) -> bool {
+        !self.fingerprints.is_empty() && self.fingerprints.contains(&fingerprint)
+    }
+
+    fn has_number(&self, id: u64) -> bool {
+        !self.numbers.is_empty() && self.numbers.contains(&id)
+    }
+
+    fn has_string(&self, id: &[u8]) -> bool {
+        !self.strings.is_empty() && self.strings.contains(id)
+    }
+}
+
+/// What a merge has made.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Merged<F> {
+    /// Parameters and sizes of the file.
+    pub summary: Summary<F>,
+    /// Records that were left out. Without ids, the number of segments that held each fingerprint left out.
+    pub dropped_record_count: u64,
+    /// Distinct fingerprints that were left out with them.
+    pub dropped_fingerprint_count: u64,
+}
+
+/// Writes one index with the records of all segments to `out`, from a thread of its own, and flushes it. The segments must
+/// have the same tables, distance, block size, kind of ids and pipeline, but for segments without records, which add
+/// nothing; the result has them too, and is byte for byte what a build with these parameters makes of all records.
+///
+/// Cost: each table is decoded once for each of its codec's passes (`ef` one, the others two), merged and encoded, some 20
+/// to 40 ns a value; memory does not grow with the segments. Without ids `record_count` is the sum of theirs, less one for
+/// each segment that held a fingerprint left out.
+///
+/// # Errors
+/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`](crate::Error::Segment) tells which), exclusions by ids of a kind that
+/// the segments do not have, too little memory, and what `out` or a temporary file reports.
+pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
+    segments: &Segments<F, D>,
+    options: &MergeOptions<F>,
+    out: W,
+    mut progress: impl FnMut(BuildProgress),
+) -> Result<Merged<F>> {
+    check_parameters(segments)?;
+    check_exclusions(segments, &options.exclusions)?;
+    let limit = MemoryLimit::new(Some(options.memory))?;
+    let merger = Merger {
+        segments,
+        options,
+        scratch: limit.scratch(options.temp_dir.clone()),
+        room: limit.room(),
+    };
+    let mut reporter = Reporter::new(&mut progress);
+    write_behind(out, |sink| {
+        let records = merger.merge_records(&mut reporter)?;
+        let model = merger.model();
+        let scratch = merger.scratch.clone();
+        let mut file = Assembler::new::<F>(sink, model.block_size(), scratch, limit)?;
+        merger.merge_tables(&mut file, &records.dropped, &mut reporter)?;
+        let parameters = FileParameters {
+            max_distance: model.max_distance(),
+            block_size: model.block_size(),
+            id_kind: model.id_kind(),
+            record_count: records.record_count,
+            pipeline: model.pipeline(),
+        };
+        Ok(Merged {
+            summary: file.finish(&parameters, records.ids, &mut reporter)?,
+            dropped_record_count: records.dropped_record_count,
+            dropped_fingerprint_count: records.dropped.len() as u64,
+        })
+    })
+}
+
+/// Whether all segments with records have the same parameters.
+fn check_parameters<F: Fingerprint, D: AsRef<[u8]>>(segments: &Segments<F, D>) -> Result<()> {
+    let mut with_records = segments.names().iter().zip(segments.segments());
+    let mut with_records = with_records.by_ref().filter(|(_, index)| !index.is_empty());
+    if let Some((first_name, first)) = with_records.next() {
+        for (name, other) in with_records {
+            if let Some(difference) = difference(first, other) {
+                let message = format!("{first_name} and {name} differ in {difference}");
+                return Err(BuildError::Parameter(message).into());
+            }
+        }
+    }
+    let records = segments.record_count();
+    if records > MAX_COUNT {
+        let message = format!("{records} records are more than an index holds, {MAX_COUNT}");
+        return Err(BuildError::Parameter(message).into());
+    }
+    Ok(())
+}
+
+/// What keeps two segments from being merged.
+fn difference<F: Fingerprint, D: AsRef<[u8]>>(a: &Index<F, D>, b: &Index<F, D>) -> Option<String> {
+    let masks = |index: &Index<F, D>| -> Vec<F> {
+        let tables = index.summary().tables;
+        tables.iter().map(|table| table.prefix_mask).collect()
+    };
+    let (a_count, b_count) = (a.table_count(), b.table_count());
+    if a_count != b_count {
+        return Some(format!(
+            "the number of their tables: {a_count} and {b_count}"
+        ));
+    }
+    if masks(a) != masks(b) {
+        return Some("the prefixes of their tables".into());
+    }
+    let (a_size, b_size) = (a.block_size(), b.block_size());
+    if a_size != b_size {
+        return Some(format!(
+            "the size of their blocks: {a_size} and {b_size} bytes"
+        ));
+    }
+    let (a_distance, b_distance) = (a.max_distance(), b.max_distance());
+    if a_distance != b_distance {
+        return Some(format!("their distance: {a_distance} and {b_distance}"));
+    }
+    if a.id_kind() != b.id_kind() {
+        let (a_kind, b_kind) = (a.id_kind().name(), b.id_kind().name());
+        return Some(format!("the kind of their ids: {a_kind} and {b_kind}"));
+    }
+    (a.pipeline() != b.pipeline()).then(|| "their text pipeline".into())
+}
+
+fn check_exclusions<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &Segments<F, D>,
+    exclusions: &Exclusions<F>,
+) -> Result<()> {
+    let kind = segments.id_kind();
+    let by_number = !exclusions.numbers.is_empty() && kind != IdKind::Number;
+    let by_string = !exclusions.strings.is_empty() && kind != IdKind::String;
+    if !by_number && !by_string {
+        return Ok(());
+    }
+    let message = format!(
+        "records cannot be left out by such ids: the ids are {}",
+        kind.name()
+    );
+    Err(BuildError::Parameter(message).into())
+}
+
+/// What is known when the records of all segments have been gone through.
+struct MergedRecords<F> {
+    ids: Option<IdSpool>,
+    record_count: u64,
+    dropped_record_count: u64,
+    /// Fingerprints that are left with no record, ascending.
+    dropped: Vec<F>,
+}
+
+struct Merger<'a, F, D> {
+    segments: &'a Segments<F, D>,
+    options: &'a MergeOptions<F>,
+    scratch: Scratch,
+    room: usize,
+}
+
+impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
+    /// The segment whose parameters the result has.
+    fn model(&self) -> &'a Index<F, D> {
+        self.segments.typical()
+    }
+
+    /// Those that have records, with their numbers.
+    fn segments(&self) -> impl Iterator<Item = (usize, &'a Index<F, D>)> + use<'a, F, D> {
+        let segments = self.segments.segments().iter().enumerate();
+        segments.filter(|(_, index)| !index.is_empty())
+    }
+
+    /// Streams through table `t` of each segment.
+    fn streams(&self, t: usize) -> Result<Vec<SegmentStream<'a, F, D>>> {
+        let stream = |(number, segment): (usize, &'a Index<F, D>)| {
+            Ok(SegmentStream {
+                segments: self.segments,
+                number,
+                fingerprints: segment.fingerprints(t)?,
+            })
+        };
+        self.segments().map(stream).collect()
+    }
+
+    /// Goes through the records of all segments in order and sets their ids aside.
+    fn merge_records(&self, reporter: &mut Reporter<'_>) -> Result<MergedRecords<F>> {
+        let total = self.segments.record_count();
+        let kind = self.model().id_kind();
+        if kind == IdKind::None {
+            return self.count_records(total);
+        }
+        reporter.begin(BuildStage::MergeRecords, total);
+        let exclusions = &self.options.exclusions;
+        let mut pass = IdPass::new(exclusions, IdSpool::new(kind, &self.scratch));
+        match kind {
+            IdKind::Number => self.for_each_round(reporter, |round: &mut Vec<Numbered<F>>| {
+                round.iter().try_for_each(|record| {
+                    let excluded = exclusions.has_number(record.id);
+                    match pass.keep(record.fingerprint, excluded) {
+                        Some(is_first) => Ok(pass.ids.push_number(is_first, record.id)?),
+                        None => Ok(()),
+                    }
+                })
+            })?,
+            _ => self.for_each_round(reporter, |round: &mut Named<F>| {
+                round.for_each(|fingerprint, id| {
+                    match pass.keep(fingerprint, exclusions.has_string(id)) {
+                        Some(is_first) => Ok(pass.ids.push_string(is_first, id)?),
+                        None => Ok(()),
+                    }
+                })
+            })?,
+        }
+        Ok(pass.finish())
+    }
+
+    /// Without ids there is nothing to go through.
+    fn count_records(&self, total: u64) -> Result<MergedRecords<F>> {
+        let mut held = 0;
+        let mut dropped = Vec::new();
+        for &fingerprint in &self.options.exclusions.fingerprints {
+            let mut is_held = false;
+            for (number, segment) in self.segments() {
+                let contains = segment.contains(fingerprint);
+                if contains.map_err(self.segments.blame(number))? {
+                    held += 1;
+                    is_held = true;
+                }
+            }
+            if is_held {
+                dropped.push(fingerprint);
+            }
+        }
+        F::sort(&mut dropped);
+        Ok(MergedRecords {
+            ids: None,
+            record_count: total - held,
+            dropped_record_count: held,
+            dropped,
+        })
+    }
+
+    fn for_each_round<B>(
+        &self,
+        reporter: &mut Reporter<'_>,
+        mut take: impl FnMut(&mut B) -> Result<()>,
+    ) -> Result<()>
+    where
+        B: Batch,
+        SegmentStream<'a, F, D>: Stream<B>,
+    {
+        let mut merge = Merge::new(self.streams(0)?, self.room);
+        while let Some(round) = merge.next_round()? {
+            take(round)?;
+            reporter.advance(round.count() as u64);
+        }
+        Ok(())
+    }
+
+    fn merge_tables(
+        &self,
+        file: &mut Assembler<'_>,
+        dropped: &[F],
+        reporter: &mut Reporter<'_>,
+    ) -> Result<()> {
+        let counts = self.segments().map(|(_, index)| index.fingerprint_count());
+        let expected = counts.sum();
+        let mut first_count = None;
+        for (t, table) in self.model().summary().tables.iter().enumerate() {
+            let permutation = Permutation::new(table.prefix_mask);
+            let mut values = MergedTable {
+                merger: self,
+                table: t,
+                dropped: dropped.iter().map(|&f| permutation.apply(f).0).collect(),
+            };
+            F::sort(&mut values.dropped);
+            let codec = self.codec(t);
+            let count =
+                file.write_table(table.prefix_mask, codec, &mut values, expected, reporter)?;
+            if *first_count.get_or_insert(count) != count {
+                let message = "the tables of a segment hold different fingerprints";
+                return Err(FormatError::damaged(36, message).in_table(t).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The codec of table `t`; `None` where the data shall choose.
+    fn codec(&self, t: usize) -> Option<Codec> {
+        match self.options.codec {
+            MergeCodec::Given(codec) => return Some(codec),
+            MergeCodec::Chosen => return None,
+            MergeCodec::AsSegments => {}
+        }
+        let mut codecs = self
+            .segments()
+            .map(|(_, index)| index.summary().tables[t].codec);
+        let first = codecs.next()?;
+        codecs.all(|codec| codec == first).then_some(first)
+    }
+}
+
+/// A table of a segment, from its first value to its last.
+struct SegmentStream<'a, F, D> {
+    segments: &'a Segments<F, D>,
+    number: usize,
+    fingerprints: Fingerprints<'a, F, D>,
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> SegmentStream<'_, F, D> {
+    /// Hands the ids of the next fingerprint to `push`; false at the end.
+    fn next_record(&mut self, mut push: impl FnMut(F, Id<'_>)) -> Result<bool> {
+        let blame = self.segments.blame(self.number);
+        let Some(fingerprint) = self.fingerprints.next() else {
+            return Ok(false);
+        };
+        let read = fingerprint.and_then(|fingerprint| {
+            let visit = |id: Id<'_>| push(fingerprint, id);
+            self.fingerprints.for_each_id(visit)
+        });
+        read.map_err(blame)?;
+        Ok(true)
+    }
+}
+
+/// Permuted values.
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for SegmentStream<'_, F, D> {
+    fn fill(&mut self, batch: &mut Vec<F>, room: usize) -> Result<bool> {
+        while batch.memory_len() < room {
+            match self.fingerprints.next_chunk() {
+                None => return Ok(false),
+                Some(Err(error)) => return Err(self.segments.blame(self.number)(error)),
+                Some(Ok(values)) => batch.extend(values.iter().map(|value| value.0)),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Records of table 0 whose ids are numbers.
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for SegmentStream<'_, F, D> {
+    fn fill(&mut self, batch: &mut Vec<Numbered<F>>, room: usize) -> Result<bool> {
+        while batch.memory_len() < room {
+            let more = self.next_record(|fingerprint, id| {
+                if let Id::Number(id) = id {
+                    batch.push(Numbered { fingerprint, id });
+                }
+            })?;
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Records of table 0 whose ids are strings.
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Named<F>> for SegmentStream<'_, F, D> {
+    fn fill(&mut self, batch: &mut Named<F>, room: usize) -> Result<bool> {
+        while batch.memory_len() < room {
+            let more = self.next_record(|fingerprint, id| {
+                if let Id::String(id) = id {
+                    batch.push(fingerprint, id.as_bytes());
+                }
+            })?;
+            if !more {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The union of a table of all segments, without what is dropped.
+struct MergedTable<'m, 'a, F, D> {
+    merger: &'m Merger<'a, F, D>,
+    table: usize,
+    /// Permuted values, ascending.
+    dropped: Vec<F>,
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '_, F, D> {
+    fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()> {
+        let streams = self.merger.streams(self.table)?;
+        let mut merge = Merge::<Vec<F>, _>::new(streams, self.merger.room);
+        let mut dropped = self.dropped.as_slice();
+        let mut last = None;
+        while let Some(round) = merge.next_round()? {
+            let end = round.last().copied();
+            round.retain(|&value| {
+                let passed = dropped.iter().take_while(|d| **d < value).count();
+                dropped = &dropped[passed..];
+                dropped.first() != Some(&value) && last != Some(value)
+            });
+            last = end;
+            take(round)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells which records stay, and which fingerprints are left without any.
+struct IdPass<'e, F> {
+    exclusions: &'e Exclusions<F>,
+    ids: IdSpool,
+    open: Option<OpenGroup<F>>,
+    dropped_record_count: u64,
+    dropped: Vec<F>,
+}
+
+/// The records of one fingerprint.
+struct OpenGroup<F> {
+    fingerprint: F,
+    is_excluded: bool,
+    has_records: bool,
+}
+
+impl<'e, F: Fingerprint> IdPass<'e, F> {
+    fn new(exclusions: &'e Exclusions<F>, ids: IdSpool) -> Self {
+        IdPass {
+            exclusions,
+            ids,
+            open: None,
+            dropped_record_count: 0,
+            dropped: Vec::new(),
+        }
+    }
+
+    /// Takes the next record: `None` if it is left out, otherwise whether it is the first one of its fingerprint.
+    fn keep(&mut self, fingerprint: F, id_is_excluded: bool) -> Option<bool> {
+        if self
+            .open
+            .as_ref()
+            .is_none_or(|open| open.fingerprint != fingerprint)
+        {
+            self.close();
+            self.open = Some(OpenGroup {
+                fingerprint,
+                is_excluded: self.exclusions.has_fingerprint(fingerprint),
+                has_records: false,
+            });
+        }
+        let open = self.open.as_mut()?;
+        if open.is_excluded || id_is_excluded {
+            self.dropped_record_count += 1;
+            return None;
+        }
+        Some(!std::mem::replace(&mut open.has_records, true))
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.open.take().filter(|open| !open.has_records) {
+            self.dropped.push(open.fingerprint);
+        }
+    }
+
+    fn finish(mut self) -> MergedRecords<F> {
+        self.close();
+        MergedRecords {
+            record_count: self.ids.record_count(),
+            ids: Some(self.ids),
+            dropped_record_count: self.dropped_record_count,
+            dropped: self.dropped,
+        }
+    }
+}

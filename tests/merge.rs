@@ -1,0 +1,293 @@
+//! A merge of segments is byte for byte the build of all their records, less what is left out.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use simidx::{
+    BuildOptions, Codec, Error, Exclusions, Fingerprint, IdKind, Index, IndexBuilder, MergeCodec,
+    MergeOptions, Merged, Segments, TableDesign, merge,
+};
+
+/// A fingerprint and a number that makes its id.
+type Record<F> = (F, u64);
+
+fn options<F: Fingerprint>(tables: usize, codec: Option<Codec>, ids: IdKind) -> BuildOptions<F> {
+    let mut options = BuildOptions::default();
+    options.design = Some(TableDesign::with_table_count(3, tables).unwrap());
+    options.block_size = 128;
+    options.codec = codec;
+    options.ids = ids;
+    options.pipeline = Some("words".into());
+    options
+}
+
+fn build<F: Fingerprint>(records: &[Record<F>], options: BuildOptions<F>) -> Vec<u8> {
+    let ids = options.ids;
+    let mut builder = IndexBuilder::new(options).unwrap();
+    for &(fingerprint, id) in records {
+        match ids {
+            IdKind::None => builder.push(fingerprint),
+            IdKind::Number => builder.push_with_number(fingerprint, id),
+            IdKind::String => builder.push_with_string(fingerprint, &name(id)),
+        }
+        .unwrap();
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).unwrap();
+    file
+}
+
+fn name(id: u64) -> String {
+    "x".repeat(id as usize % 40) + &id.to_string()
+}
+
+fn segments<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F, Vec<u8>> {
+    let open = |file: &Vec<u8>| Index::from_bytes(file.clone()).unwrap();
+    Segments::new(files.iter().map(open).collect()).unwrap()
+}
+
+fn merged<F: Fingerprint>(
+    segments: &Segments<F, Vec<u8>>,
+    options: &MergeOptions<F>,
+) -> (Vec<u8>, Merged<F>) {
+    let mut file = Vec::new();
+    let merged = merge(segments, options, &mut file, |_| ()).unwrap();
+    (file, merged)
+}
+
+/// Which parts of the records are left out.
+#[derive(Debug, Clone)]
+struct Left {
+    fingerprints: HashSet<u64>,
+    ids: HashSet<u64>,
+}
+
+fn check<F: Fingerprint>(
+    parts: &[Vec<(u64, u64)>],
+    left: &Left,
+    ids: IdKind,
+    tables: usize,
+    codec: Option<Codec>,
+) {
+    let fingerprint = |value: u64| F::from_u128(u128::from(value) << 61 | u128::from(value));
+    let mut parts: Vec<Vec<Record<F>>> = parts
+        .iter()
+        .map(|part| part.iter().map(|&(f, id)| (fingerprint(f), id)).collect())
+        .collect();
+    let mut exclusions = Exclusions::default();
+    let left_fingerprints: HashSet<F> = left.fingerprints.iter().map(|&f| fingerprint(f)).collect();
+    left_fingerprints
+        .iter()
+        .for_each(|&f| exclusions.add_fingerprint(f));
+    match ids {
+        // Without ids, how many records a fingerprint left out had is not known: once a segment.
+        IdKind::None => parts.iter_mut().for_each(|part| {
+            part.sort();
+            part.dedup_by_key(|record| record.0);
+        }),
+        IdKind::Number => left.ids.iter().for_each(|&id| exclusions.add_number(id)),
+        IdKind::String => left
+            .ids
+            .iter()
+            .for_each(|&id| exclusions.add_string(&name(id))),
+    }
+    let all: Vec<Record<F>> = parts.iter().flatten().copied().collect();
+    let is_left = |record: &&Record<F>| {
+        let by_id = ids != IdKind::None && left.ids.contains(&record.1);
+        !by_id && !left_fingerprints.contains(&record.0)
+    };
+    let kept: Vec<Record<F>> = all.iter().filter(is_left).copied().collect();
+    let files: Vec<Vec<u8>> = parts
+        .iter()
+        .map(|part| build(part, options(tables, codec, ids)))
+        .collect();
+    let mut merge_options = MergeOptions::default();
+    merge_options.exclusions = exclusions;
+    merge_options.codec = codec.map_or(MergeCodec::Chosen, MergeCodec::Given);
+    let (file, report) = merged(&segments::<F>(&files), &merge_options);
+    let mut expected = options(tables, codec, ids);
+    expected.pipeline = expected.pipeline.filter(|_| !files.is_empty());
+    assert!(file == build(&kept, expected));
+    assert_eq!(report.dropped_record_count, (all.len() - kept.len()) as u64);
+    let distinct =
+        |records: &[Record<F>]| records.iter().map(|r| r.0).collect::<HashSet<F>>().len();
+    let dropped = distinct(&all) - distinct(&kept);
+    assert_eq!(report.dropped_fingerprint_count, dropped as u64);
+}
+
+fn left() -> impl Strategy<Value = Left> {
+    let some = prop_oneof![Just(0), Just(8usize)];
+    some.prop_flat_map(|most| {
+        let fingerprints = prop::collection::hash_set(0u64..40, 0..=most);
+        let ids = prop::collection::hash_set(0u64..30, 0..=most);
+        (fingerprints, ids).prop_map(|(fingerprints, ids)| Left { fingerprints, ids })
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_merge_is_the_build_of_all_records(
+        parts in prop::collection::vec(
+            prop::collection::vec((prop_oneof![0u64..40, any::<u64>()], 0u64..30), 1..120), 1..5,
+        ),
+        left in left(),
+        ids in prop_oneof![Just(IdKind::None), Just(IdKind::Number), Just(IdKind::String)],
+        tables in prop_oneof![Just(1usize), Just(2), Just(4)],
+        codec in prop_oneof![Just(None), prop::sample::select(&Codec::ALL[..]).prop_map(Some)],
+    ) {
+        check::<u64>(&parts, &left, ids, tables, codec);
+        check::<u128>(&parts, &left, ids, tables, codec);
+        check::<u32>(&parts, &left, ids, tables, codec);
+    }
+}
+
+#[test]
+fn the_codec_is_that_of_the_segments_where_they_agree() {
+    let part = |from: u64| -> Vec<Record<u64>> {
+        (from..from + 3000)
+            .map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i))
+            .collect()
+    };
+    let gap = [0, 9000].map(|from| build(&part(from), options(2, Some(Codec::Gap), IdKind::None)));
+    let (file, _) = merged(&segments::<u64>(&gap), &MergeOptions::default());
+    let all = [part(0), part(9000)].concat();
+    assert!(file == build(&all, options(2, Some(Codec::Gap), IdKind::None)));
+    let xor = build(&part(9000), options(2, Some(Codec::Xor), IdKind::None));
+    let mixed = [gap[0].clone(), xor];
+    let (file, _) = merged(&segments::<u64>(&mixed), &MergeOptions::default());
+    assert!(file == build(&all, options(2, None, IdKind::None)));
+}
+
+#[test]
+fn segments_without_records_add_nothing_whatever_they_are() {
+    let records: Vec<Record<u64>> = (0..500).map(|i| (i << 40 | i, i)).collect();
+    let full = build(&records, options(2, None, IdKind::Number));
+    let empty = build::<u64>(&[], BuildOptions::default());
+    let files = [empty.clone(), full.clone(), empty.clone()];
+    let (file, _) = merged(&segments::<u64>(&files), &MergeOptions::default());
+    assert!(file == full);
+    let (file, _) = merged(
+        &segments::<u64>(&[empty.clone(), empty.clone()]),
+        &MergeOptions::default(),
+    );
+    assert!(file == empty);
+}
+
+#[test]
+fn everything_may_be_left_out() {
+    let records: Vec<Record<u64>> = (0..500).map(|i| (i << 40 | i, i)).collect();
+    for ids in [IdKind::None, IdKind::Number, IdKind::String] {
+        let full = build(&records, options(2, Some(Codec::Gap), ids));
+        let mut options_ = MergeOptions::default();
+        records
+            .iter()
+            .for_each(|r| options_.exclusions.add_fingerprint(r.0));
+        let (file, report) = merged(&segments::<u64>(&[full]), &options_);
+        assert_eq!(report.dropped_fingerprint_count, 500);
+        assert!(
+            file == build::<u64>(&[], options(2, Some(Codec::Gap), ids)),
+            "{ids:?}"
+        );
+    }
+}
+
+fn refusal(files: &[Vec<u8>], options: &MergeOptions<u64>) -> String {
+    let error = merge(&segments::<u64>(files), options, Vec::new(), |_| ()).unwrap_err();
+    error.to_string()
+}
+
+#[test]
+fn segments_that_differ_are_refused() {
+    let records: Vec<Record<u64>> = (0..50).map(|i| (i, i)).collect();
+    let model = || options(2, None, IdKind::None);
+    let first = build(&records, model());
+    let with = |change: fn(&mut BuildOptions<u64>)| {
+        let mut options = model();
+        change(&mut options);
+        build(&records, options)
+    };
+    for (other, message) in [
+        (
+            with(|o| o.block_size = 256),
+            "the size of their blocks: 128 and 256 bytes",
+        ),
+        (
+            with(|o| o.design = Some(TableDesign::with_table_count(3, 4).unwrap())),
+            "the number of their tables: 2 and 4",
+        ),
+        (
+            with(|o| {
+                let masks = [u64::MAX, 0xffff];
+                o.design = Some(TableDesign::from_masks(3, masks.to_vec()).unwrap());
+            }),
+            "the prefixes of their tables",
+        ),
+        (
+            with(|o| {
+                let design = o.design.take().unwrap();
+                o.design = Some(TableDesign::from_masks(2, design.masks().to_vec()).unwrap());
+                o.max_distance = 2;
+            }),
+            "their distance: 3 and 2",
+        ),
+    ] {
+        let expected = format!("segment 0 and segment 1 differ in {message}");
+        assert_eq!(
+            refusal(&[first.clone(), other], &MergeOptions::default()),
+            expected
+        );
+    }
+}
+
+#[test]
+fn ids_that_the_segments_do_not_have_cannot_be_left_out() {
+    let records: Vec<Record<u64>> = (0..50).map(|i| (i, i)).collect();
+    let file = build(&records, options(2, None, IdKind::Number));
+    let mut options = MergeOptions::default();
+    options.exclusions.add_string("x");
+    let message = "records cannot be left out by such ids: the ids are number";
+    assert_eq!(refusal(&[file], &options), message);
+}
+
+#[test]
+fn a_damaged_segment_is_named() {
+    let records: Vec<Record<u64>> = (0..5000).map(|i| (i << 30, i)).collect();
+    let good = build(&records, options(2, None, IdKind::Number));
+    let mut bad = good.clone();
+    bad[1000] ^= 1;
+    let open = |file| Index::<u64, _>::from_bytes(file).unwrap();
+    let named = vec![("a".to_owned(), open(good)), ("b".to_owned(), open(bad))];
+    let segments = Segments::with_names(named).unwrap();
+    let result = merge(&segments, &MergeOptions::default(), Vec::new(), |_| ());
+    let Err(Error::Segment { segment, name, .. }) = result else {
+        panic!("{result:?}");
+    };
+    assert_eq!((segment, name.as_str()), (1, "b"));
+}
+
+#[test]
+fn progress_counts_every_record_and_value() {
+    let records: Vec<Record<u64>> = (0..5000).map(|i| (i << 30, i)).collect();
+    let file = build(&records, options(2, Some(Codec::EliasFano), IdKind::Number));
+    let mut stages: Vec<simidx::BuildProgress> = Vec::new();
+    let note = |progress: simidx::BuildProgress| match stages
+        .last_mut()
+        .filter(|last| last.stage == progress.stage)
+    {
+        Some(last) => *last = progress,
+        None => stages.push(progress),
+    };
+    let two = segments::<u64>(&[file.clone(), file]);
+    merge(&two, &MergeOptions::default(), Vec::new(), note).unwrap();
+    let done: Vec<(u64, u64)> = stages.iter().map(|p| (p.done, p.total)).collect();
+    // Each fingerprint is in both segments.
+    assert_eq!(
+        done,
+        [
+            (10_000, 10_000),
+            (5000, 10_000),
+            (5000, 10_000),
+            (10_000, 10_000)
+        ]
+    );
+}
