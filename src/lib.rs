@@ -57,7 +57,8 @@
 //!
 //! [`IndexBuilder`] makes a file from records, [`TableDesign`] says which tables it holds. [`Index`]
 //! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
-//! beforehand. [`Segments`] searches several files as one. The file format is specified in `format-spec.md`.
+//! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set, [`scan`] answers
+//! many queries in one go. The file format is specified in `format-spec.md`.
 //!
 //! # Processors
 //!
@@ -72,6 +73,7 @@
 //! `parquet` are on by default; a library user writes
 //! `cargo add simidx --no-default-features --features mmap`.
 
+mod batch;
 mod bound;
 mod build;
 mod codec;
@@ -89,6 +91,10 @@ mod summary;
 #[cfg(feature = "text")]
 pub mod text;
 
+pub use batch::{
+    IdPair, Pair, PairFinder, PairOptions, ScanOptions, ScanReport, ScanStrategy, Shard, id_pairs,
+    pairs, scan,
+};
 pub use build::{BuildOptions, BuildProgress, BuildStage, IndexBuilder, MIN_MEMORY};
 pub use codec::Codec;
 pub use design::{

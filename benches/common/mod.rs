@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each benchmark uses its part")]
 #![allow(unsafe_code, reason = "instructions are chosen when the program runs")]
 
+pub(crate) mod allocator;
 pub(crate) mod datasets;
 pub(crate) mod environment;
 pub(crate) mod scan;

@@ -3,7 +3,6 @@
 //! Every contender must find exactly what a plain scan finds before anything is timed. Rounds go around
 //! all contenders, so that a machine that slows down slows all of them.
 
-mod allocator;
 #[path = "../common/mod.rs"]
 mod common;
 mod contenders;
@@ -14,6 +13,7 @@ mod settings;
 
 use std::time::{Duration, Instant};
 
+use common::allocator;
 use contenders::{Built, Contender};
 use measure::Latency;
 use report::{Report, Round, Row};

@@ -28,6 +28,11 @@ pub(crate) struct MemoryLimit {
 }
 
 impl MemoryLimit {
+    /// As much memory as there is.
+    pub(crate) fn unlimited() -> Self {
+        MemoryLimit { bytes: None }
+    }
+
     /// # Errors
     /// A limit that is too small to be kept.
     pub(crate) fn new(bytes: Option<u64>) -> Result<Self, BuildError> {

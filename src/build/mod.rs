@@ -30,7 +30,7 @@ use crate::format::{
 };
 use crate::summary::Summary;
 pub(crate) use assemble::{Assembler, FileParameters};
-pub(crate) use batch::{Batch, Named, Numbered};
+pub(crate) use batch::{Batch, FixedRecord, Named, Numbered};
 use engine::Engine;
 pub(crate) use ids::IdSpool;
 pub(crate) use memory_limit::MemoryLimit;
@@ -38,7 +38,8 @@ pub(crate) use merge::{Merge, Stream};
 pub(crate) use progress::Reporter;
 pub(crate) use scratch::Scratch;
 pub(crate) use sink::write_behind;
-pub(crate) use values::ValueSource;
+pub(crate) use sorter::{Sorted, Sorter};
+pub(crate) use values::{ValueCollector, ValueSource, ValueSpace, Values, add_all};
 
 /// What an index shall be like. Start from [`BuildOptions::default`] and set what differs.
 #[derive(Debug, Clone)]

@@ -71,6 +71,11 @@ impl<B: Batch> Sorter<B> {
         Ok(())
     }
 
+    /// Lets `reserve` make room in the batch for records that come.
+    pub(crate) fn reserve(&mut self, reserve: impl FnOnce(&mut B)) {
+        reserve(&mut self.batch);
+    }
+
     /// Bytes that may be added before the records in memory are written out: append no more at once.
     pub(crate) fn space(&self) -> usize {
         self.batch_room().saturating_sub(self.batch.memory_len())

@@ -63,7 +63,7 @@ impl<F: Fingerprint> Values<F> {
     ///
     /// # Errors
     /// What keeps them from being read or written.
-    pub(super) fn of_sorted(
+    pub(crate) fn of_sorted(
         sorted: Sorted<Vec<F>>,
         space: &ValueSpace,
         reporter: &mut Reporter<'_>,
@@ -121,7 +121,7 @@ impl<F: Fingerprint> Values<F> {
 ///
 /// # Errors
 /// What keeps a run from being written.
-pub(super) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &[F]) -> Result<()> {
+pub(crate) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &[F]) -> Result<()> {
     while !values.is_empty() {
         let count = (sorter.space() / F::BYTES).clamp(1, values.len());
         let (now, later) = values.split_at(count);
@@ -133,17 +133,17 @@ pub(super) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &
 
 /// Where values go.
 #[derive(Debug, Clone)]
-pub(super) struct ValueSpace {
-    pub(super) scratch: Scratch,
+pub(crate) struct ValueSpace {
+    pub(crate) scratch: Scratch,
     /// Bytes of memory for sorting, and for merging.
-    pub(super) sort_room: usize,
+    pub(crate) sort_room: usize,
     /// Bytes of memory for values beside that.
-    pub(super) value_room: usize,
+    pub(crate) value_room: usize,
 }
 
 /// Gathers ascending values, in memory as long as they fit.
 #[derive(Debug)]
-pub(super) struct ValueCollector<'a, F> {
+pub(crate) struct ValueCollector<'a, F> {
     space: &'a ValueSpace,
     values: Vec<F>,
     last: Option<F>,
@@ -152,7 +152,7 @@ pub(super) struct ValueCollector<'a, F> {
 }
 
 impl<'a, F: Fingerprint> ValueCollector<'a, F> {
-    pub(super) fn new(space: &'a ValueSpace) -> Self {
+    pub(crate) fn new(space: &'a ValueSpace) -> Self {
         ValueCollector {
             space,
             values: Vec::new(),
@@ -166,7 +166,7 @@ impl<'a, F: Fingerprint> ValueCollector<'a, F> {
     ///
     /// # Errors
     /// What keeps them from being written.
-    pub(super) fn push(&mut self, values: &[F]) -> Result<()> {
+    pub(crate) fn push(&mut self, values: &[F]) -> Result<()> {
         let repeated = self.last.is_some() && values.first().copied() == self.last;
         let values = &values[usize::from(repeated)..];
         for part in values.chunks(PIECE_LEN / F::BYTES) {
@@ -178,6 +178,11 @@ impl<'a, F: Fingerprint> ValueCollector<'a, F> {
         self.count += values.len() as u64;
         self.last = values.last().copied().or(self.last);
         Ok(())
+    }
+
+    /// The value given last.
+    pub(crate) fn last(&self) -> Option<F> {
+        self.last
     }
 
     /// Bytes that may wait in memory: all the room until some are in a file, then a buffer.
@@ -198,7 +203,7 @@ impl<'a, F: Fingerprint> ValueCollector<'a, F> {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<Values<F>> {
+    pub(crate) fn finish(mut self) -> Result<Values<F>> {
         if self.file.is_some() {
             self.write_out()?;
         }

@@ -12,11 +12,13 @@ mod interrupt;
 mod memory;
 mod merge;
 mod output;
+mod pairs;
 mod plan;
 mod progress;
 mod query;
 mod records;
 mod report;
+mod scan;
 mod verify;
 
 use std::process::ExitCode;
@@ -60,6 +62,10 @@ enum Command {
     Merge(merge::Args),
     /// Find everything within a distance of fingerprints or documents
     Query(query::Args),
+    /// Find everything within a distance of many fingerprints in one go
+    Scan(scan::Args),
+    /// Print all pairs of fingerprints or records within a distance
+    Pairs(pairs::Args),
     /// Print the parameters and the compression of an index
     Info(info::Args),
     /// Check every byte of an index; exit code 0 if sound, 1 if damaged
@@ -99,6 +105,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Build(args) => build::run(args, mode),
         Command::Merge(args) => merge::run(args, mode),
         Command::Query(args) => query::run(args),
+        Command::Scan(args) => scan::run(args, mode),
+        Command::Pairs(args) => pairs::run(args, mode),
         Command::Info(args) => info::run(args),
         Command::Verify(args) => verify::run(args, mode),
         Command::Dump(args) => dump::run(args),

@@ -29,6 +29,12 @@ impl ProgressMode {
         }
     }
 
+    /// A count of things whose number is not known beforehand.
+    pub(super) fn counter(self, what: &'static str) -> ProgressBar {
+        let style = "{msg} {human_pos} {prefix} ({per_sec}, {elapsed})";
+        self.bar(style).with_prefix(what)
+    }
+
     /// A stage with a known number of records, and in its prefix the bytes written.
     pub(super) fn stage(self) -> ProgressBar {
         let style =

@@ -141,6 +141,26 @@ impl From<std::io::Error> for Refusal {
     }
 }
 
+/// The id of a record as a number: its position where it has none.
+pub(super) fn number_id<F>(record: &Fingerprinted<F>) -> Result<u64, Refusal> {
+    match &record.id {
+        None => Ok(record.position),
+        Some(RecordId::Number(id)) => Ok(*id),
+        Some(RecordId::Text(id)) => u64::parse_dec(id)
+            .ok_or_else(|| Refusal::record(format!("the id {id:?} is not a number below 2^64"))),
+    }
+}
+
+/// The id of a record as a string: the position of a document that has none.
+pub(super) fn string_id<F>(record: Fingerprinted<F>) -> Result<String, Refusal> {
+    match record.id {
+        Some(RecordId::Text(id)) => Ok(id),
+        Some(RecordId::Number(id)) => Ok(id.to_string()),
+        None if record.is_document => Ok(record.position.to_string()),
+        None => Err(Refusal::record("has no id; say --ids")),
+    }
+}
+
 /// What reading came to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReadCounts {
@@ -165,6 +185,15 @@ pub(super) trait Sink<F> {
     fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
         let _ = (fingerprints, first_position);
         Ok(0)
+    }
+}
+
+/// Takes records one by one in a closure.
+pub(super) struct Each<C>(pub(super) C);
+
+impl<F, C: FnMut(Fingerprinted<F>) -> Result<(), Refusal>> Sink<F> for Each<C> {
+    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+        self.0(record)
     }
 }
 

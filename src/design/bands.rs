@@ -48,12 +48,7 @@ impl<F: Fingerprint> TableDesign<F> {
                 "{bands} bands make no design for distance {max_distance}"
             )));
         }
-        let bands = split(&all_positions::<F>(), bands as usize);
-        let chosen = bands.len() - max_distance as usize;
-        let masks = combinations(bands.len(), chosen)
-            .into_iter()
-            .map(|choice| choice.iter().fold(F::ZERO, |m, &b| m | bands[b]))
-            .collect();
+        let masks = choices_of_bands(&all_positions::<F>(), bands, max_distance);
         Self::from_masks(max_distance, masks)
     }
 
@@ -80,6 +75,19 @@ impl<F: Fingerprint> TableDesign<F> {
         }
         Self::from_masks(max_distance, masks)
     }
+}
+
+/// These bits cut into `bands` bands, and for each choice of `bands - distance` of them a mask. There are more bands than
+/// the distance, and at least as many bits as bands.
+pub(crate) fn choices_of_bands<F: Fingerprint>(
+    positions: &[F],
+    bands: u32,
+    distance: u32,
+) -> Vec<F> {
+    let bands = split(positions, bands as usize);
+    let choices = combinations(bands.len(), bands.len() - distance as usize);
+    let mask = |choice: &Vec<usize>| choice.iter().fold(F::ZERO, |m, &b| m | bands[b]);
+    choices.iter().map(mask).collect()
 }
 
 /// Widths of bands that share out `distance` flips: bit after bit goes to the band with the most candidates,
@@ -114,7 +122,7 @@ pub(crate) fn check_distance(max_distance: u32) -> Result<(), BuildError> {
 }
 
 /// Every bit of the width by itself, from the top down.
-pub(super) fn all_positions<F: Fingerprint>() -> Vec<F> {
+pub(crate) fn all_positions<F: Fingerprint>() -> Vec<F> {
     (0..F::WIDTH)
         .rev()
         .map(|position| F::from_u128(1) << position)
@@ -153,7 +161,7 @@ fn combinations(from: usize, chosen: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-fn binomial(n: u32, k: u32) -> u64 {
+pub(crate) fn binomial(n: u32, k: u32) -> u64 {
     (0..u64::from(k)).fold(1, |product, i| {
         product.saturating_mul(u64::from(n).saturating_sub(i)) / (i + 1)
     })

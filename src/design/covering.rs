@@ -67,7 +67,7 @@ pub const COVERING_14: Covering = Covering {
 };
 
 /// All of them.
-pub(super) const COVERINGS: [Covering; 5] =
+pub(crate) const COVERINGS: [Covering; 5] =
     [COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14];
 
 impl<F: Fingerprint> TableDesign<F> {
@@ -83,21 +83,28 @@ impl<F: Fingerprint> TableDesign<F> {
                 covering.group_count
             )));
         }
-        let groups = balanced_groups::<F>(covering.group_count as usize);
-        let masks = covering.masks.iter().map(|&mask| widen(mask, &groups));
-        Self::from_masks(covering.max_distance, masks.collect())
+        let masks = covering.masks_over(&all_positions::<F>());
+        Self::from_masks(covering.max_distance, masks)
     }
 }
 
-/// The width cut into groups, group 0 the lowest bits. Six groups are three of each half, so that the longer
-/// ones are shared out evenly between the triangles.
-fn balanced_groups<F: Fingerprint>(count: usize) -> Vec<F> {
-    let positions = all_positions::<F>();
+impl Covering {
+    /// The mask of each table where the groups are runs of these bits, of which there are at least as many as groups.
+    pub(crate) fn masks_over<F: Fingerprint>(&self, positions: &[F]) -> Vec<F> {
+        let groups = balanced_groups(positions, self.group_count as usize);
+        let masks = self.masks.iter();
+        masks.map(|&mask| widen(mask, &groups)).collect()
+    }
+}
+
+/// Bits cut into groups, group 0 the last ones. Six groups are three of each half, so that the longer ones are shared
+/// out evenly between the triangles.
+fn balanced_groups<F: Fingerprint>(positions: &[F], count: usize) -> Vec<F> {
     let mut groups = if count == 6 {
         let (high, low) = positions.split_at(positions.len() / 2);
         [split(high, 3), split(low, 3)].concat()
     } else {
-        split(&positions, count)
+        split(positions, count)
     };
     groups.reverse();
     groups

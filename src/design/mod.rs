@@ -12,10 +12,11 @@ mod plan;
 mod planner;
 mod probes;
 
-pub(crate) use bands::check_distance;
+pub(crate) use bands::{all_positions, binomial, check_distance, choices_of_bands};
 pub use costs::Costs;
 pub use coverage::Coverage;
 pub(crate) use coverage::check as coverage_of;
+pub(crate) use covering::COVERINGS;
 pub use covering::{COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Covering};
 pub use permutation::{Permutation, Permuted};
 pub use plan::ProbePlan;

@@ -86,6 +86,17 @@ impl<F: Fingerprint> Permutation<F> {
         Permuted(((high << (low_bits / 2)) << (low_bits - low_bits / 2)) | low)
     }
 
+    /// The prefix as a number, with the instructions of one processor: at most 32 bits.
+    #[inline(always)]
+    pub(crate) fn prefix_with<C: Cpu>(&self, cpu: C, fingerprint: F) -> usize {
+        if C::IS_PORTABLE {
+            let value = self.apply(fingerprint).0.to_u128();
+            return (value >> (F::WIDTH - self.prefix_bits()).min(127)) as usize
+                & ((1 << self.prefix_bits()) - 1);
+        }
+        extract(cpu, fingerprint, self.mask).to_u128() as usize
+    }
+
     /// [`Permutation::invert`] with the instructions of one processor.
     #[inline(always)]
     pub(crate) fn invert_with<C: Cpu>(&self, cpu: C, value: Permuted<F>) -> F {

@@ -1,5 +1,7 @@
 //! Reading a table from its first value to its last.
 
+use std::ops::Range;
+
 use super::ids::Rank;
 use super::table::{BLOCKS_READ_TOGETHER, ValuePlace};
 use super::{Id, Index};
@@ -15,6 +17,7 @@ pub struct Fingerprints<'a, F, D> {
     index: &'a Index<F, D>,
     table: usize,
     next_block: usize,
+    end_block: usize,
     /// The block that `values` starts with.
     first_block: usize,
     values: Vec<Permuted<F>>,
@@ -25,11 +28,18 @@ pub struct Fingerprints<'a, F, D> {
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
     pub(super) fn new(index: &'a Index<F, D>, table: usize) -> Self {
+        let blocks = 0..index.tables[table].block_count();
+        Self::of_blocks(index, table, blocks)
+    }
+
+    /// The fingerprints of some blocks.
+    pub(super) fn of_blocks(index: &'a Index<F, D>, table: usize, blocks: Range<usize>) -> Self {
         Fingerprints {
             index,
             table,
-            next_block: 0,
-            first_block: 0,
+            next_block: blocks.start,
+            end_block: blocks.end,
+            first_block: blocks.start,
             values: Vec::new(),
             next_value: 0,
             plain: false,
@@ -83,7 +93,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
         let file = self.index.bytes();
         self.values.clear();
         self.next_value = 0;
-        if self.next_block == table.block_count() {
+        if self.next_block >= self.end_block {
             return None;
         }
         self.first_block = self.next_block;
@@ -92,9 +102,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
         if let Err(error) = table.block(file, self.first_block) {
             return Some(Err(error));
         }
-        let end = table
-            .block_count()
-            .min(self.first_block + BLOCKS_READ_TOGETHER);
+        let end = self.end_block.min(self.first_block + BLOCKS_READ_TOGETHER);
         while self.next_block < end && table.block(file, self.next_block).is_ok() {
             self.next_block += 1;
         }

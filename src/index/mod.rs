@@ -26,6 +26,8 @@ pub use segments::{AnySegments, SegmentFingerprints, SegmentSearcher, Segments};
 pub use storage::Storage;
 pub use verify::{VerifyReport, VerifyStage};
 
+use std::ops::Range;
+
 use crate::design::{ProbePlan, plan_probes};
 use crate::error::{BuildError, Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
@@ -202,6 +204,18 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             "there is no table {table}, the index has {}",
             self.tables.len()
         ))))
+    }
+
+    /// The blocks of table 0 that hold all fingerprints from `low` to `high`, and few others.
+    pub(crate) fn blocks_between(&self, low: F, high: F) -> Range<usize> {
+        let keys = &self.tables[0].keys;
+        let end = keys.first_at_least(high) + 1;
+        keys.first_at_least(low)..end.min(keys.len())
+    }
+
+    /// The fingerprints of some blocks of table 0.
+    pub(crate) fn fingerprints_of_blocks(&self, blocks: Range<usize>) -> Fingerprints<'_, F, D> {
+        Fingerprints::of_blocks(self, 0, blocks)
     }
 
     fn bytes(&self) -> &[u8] {

@@ -1,12 +1,11 @@
 //! From records to a builder: which ids, which pipeline, which records fit together.
 
-use simidx::input::RecordId;
 use simidx::text::Pipeline;
 use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder, TableDesign};
 
 use super::Args;
 use crate::cli::failure::Failure;
-use crate::cli::records::{Fingerprinted, Refusal, Sink};
+use crate::cli::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
 
 /// Takes records in, and makes the builder when the first one shows what they are like.
 pub(super) struct Collector<'a, F> {
@@ -171,24 +170,4 @@ impl<F: Fingerprint> Open<F> {
 fn out_of_order<F: Fingerprint>(fingerprint: F, before: F) -> String {
     let (fingerprint, before) = (fingerprint.to_hex(), before.to_hex());
     format!("{fingerprint} comes behind {before}; leave --sorted out")
-}
-
-/// The id of a record as a number: its position where it has none.
-fn number_id<F>(record: &Fingerprinted<F>) -> Result<u64, Refusal> {
-    match &record.id {
-        None => Ok(record.position),
-        Some(RecordId::Number(id)) => Ok(*id),
-        Some(RecordId::Text(id)) => u64::parse_dec(id)
-            .ok_or_else(|| Refusal::record(format!("the id {id:?} is not a number below 2^64"))),
-    }
-}
-
-/// The id of a record as a string: the position of a document that has none.
-fn string_id<F>(record: Fingerprinted<F>) -> Result<String, Refusal> {
-    match record.id {
-        Some(RecordId::Text(id)) => Ok(id),
-        Some(RecordId::Number(id)) => Ok(id.to_string()),
-        None if record.is_document => Ok(record.position.to_string()),
-        None => Err(Refusal::record("has no id; say --ids")),
-    }
 }

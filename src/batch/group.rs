@@ -1,0 +1,286 @@
+//! The pairs of a group of values in memory: compared all with all, or, where they are many, in smaller groups.
+//!
+//! A pair may meet in several groups; it counts in the first one only, which its difference alone tells. So no pair has
+//! to be remembered (the rule is that of the joins in Arasu, Ganti and Kaushik, "Efficient exact set-similarity joins",
+//! VLDB 2006, where the first common signature counts).
+
+use super::cover::{Bits, varying};
+use super::emit::Emitter;
+use crate::cpu::{Cpu, Work, dispatch};
+use crate::design::{Permutation, Permuted};
+use crate::fingerprint::Fingerprint;
+
+/// Values that are always compared all with all.
+const FEW: usize = 1024;
+
+/// Values that one vector step compares with another.
+const STEP: usize = 16;
+
+/// Nanoseconds to sort one value of a group.
+const SORT_NS: f64 = 45.0;
+
+/// Values above which a group is sorted by all threads.
+const MANY: usize = 1 << 16;
+
+/// Which pairs count in a group.
+#[derive(Debug, Clone)]
+pub(super) struct Rule<F> {
+    pub(super) distance: u32,
+    /// Bits in which the values of a pair have to agree, as those of the group do or shall.
+    pub(super) agreed: F,
+    /// Masks that came before: a pair that agrees on one of them has been met.
+    pub(super) before: Vec<F>,
+    /// Groups up to this size are compared all with all.
+    few: usize,
+    /// Nanoseconds that sorting a value is held to take.
+    sort_ns: f64,
+}
+
+impl<F: Fingerprint> Rule<F> {
+    /// Every pair within a distance counts.
+    pub(super) fn new(distance: u32) -> Self {
+        Rule {
+            distance,
+            agreed: F::ZERO,
+            before: Vec::new(),
+            few: FEW,
+            sort_ns: SORT_NS,
+        }
+    }
+
+    /// Refines groups that are larger than this wherever that leaves less to compare.
+    #[cfg(test)]
+    pub(super) fn with_few(mut self, few: usize) -> Self {
+        self.few = few;
+        self.sort_ns = 0.0;
+        self
+    }
+
+    /// The rule of the groups that agree on mask number `number` of a cover.
+    pub(super) fn of_mask(&self, masks: &[F], number: usize) -> Self {
+        Rule {
+            distance: self.distance,
+            agreed: self.agreed | masks[number],
+            before: [&self.before, &masks[..number]].concat(),
+            few: self.few,
+            sort_ns: self.sort_ns,
+        }
+    }
+
+    /// Whether a pair of this difference, which is within the distance, counts here.
+    #[inline(always)]
+    fn counts(&self, difference: F) -> bool {
+        let mut counts = difference & self.agreed == F::ZERO;
+        for &mask in &self.before {
+            counts &= difference & mask != F::ZERO;
+        }
+        counts
+    }
+
+    /// Whether no pair of values that differ in some of these bits only can count.
+    pub(super) fn is_met(&self, varying: F) -> bool {
+        self.before.iter().any(|&mask| mask & varying == F::ZERO)
+    }
+}
+
+/// Finds the pairs of a group. Changes the order of the values, takes no memory in proportion to them and much less time
+/// than comparing all pairs where they are many, unless most of these are near each other.
+pub(super) fn search<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
+    if group.len() <= rule.few {
+        return compare_all(group, rule, out);
+    }
+    let varying = varying(group);
+    if rule.is_met(varying) {
+        return;
+    }
+    if varying & rule.agreed != F::ZERO {
+        return search_parts(group, rule.agreed, rule, out);
+    }
+    match Bits::of(group).cover(rule.distance, group.len() as u64, rule.sort_ns) {
+        None => compare_all(group, rule, out),
+        Some(masks) => {
+            for number in 0..masks.len() {
+                let rule = rule.of_mask(&masks, number);
+                search_parts(group, masks[number], &rule, out);
+            }
+        }
+    }
+}
+
+/// Finds the pairs of each part of a group that agrees on a mask.
+fn search_parts<F: Fingerprint>(
+    group: &mut [F],
+    mask: F,
+    rule: &Rule<F>,
+    out: &mut Emitter<'_, F>,
+) {
+    sort_by_mask(group, mask);
+    for part in group.chunk_by_mut(|&a, &b| (a ^ b) & mask == F::ZERO) {
+        if out.is_over() {
+            return;
+        }
+        search(part, rule, out);
+    }
+}
+
+/// Brings values together that agree on a mask.
+fn sort_by_mask<F: Fingerprint>(values: &mut [F], mask: F) {
+    let permutation = Permutation::new(mask);
+    let permute = |values: &mut [F], forward| {
+        let permutation = &permutation;
+        dispatch(Permute {
+            values,
+            permutation,
+            forward,
+        });
+    };
+    permute(values, true);
+    match values.len() {
+        0..MANY => values.sort_unstable(),
+        _ => F::sort(values),
+    }
+    permute(values, false);
+}
+
+struct Permute<'a, F> {
+    values: &'a mut [F],
+    permutation: &'a Permutation<F>,
+    forward: bool,
+}
+
+impl<F: Fingerprint> Work for Permute<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) {
+        for value in self.values {
+            *value = match self.forward {
+                true => self.permutation.apply_with(cpu, *value).0,
+                false => self.permutation.invert_with(cpu, Permuted(*value)),
+            };
+        }
+    }
+}
+
+fn compare_all<F: Fingerprint>(group: &[F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
+    dispatch(CompareAll { group, rule, out });
+}
+
+struct CompareAll<'a, 'b, F> {
+    group: &'a [F],
+    rule: &'a Rule<F>,
+    out: &'a mut Emitter<'b, F>,
+}
+
+impl<F: Fingerprint> Work for CompareAll<'_, '_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, _: C) {
+        compare_pairs(self.group, self.rule, self.out);
+    }
+}
+
+/// Compares all values of a group with each other.
+#[inline(always)]
+pub(super) fn compare_pairs<F: Fingerprint>(group: &[F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
+    let mut rest = group;
+    while let [value, others @ ..] = rest {
+        if others.len() >= STEP && out.is_over() {
+            return;
+        }
+        compare(*value, others, rule, out);
+        rest = others;
+    }
+}
+
+/// Compares a value with others, many in a step as long as none of them is near.
+#[inline(always)]
+fn compare<F: Fingerprint>(value: F, others: &[F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
+    let (steps, rest) = others.as_chunks::<STEP>();
+    for step in steps {
+        if least_distance(value, step) <= rule.distance {
+            compare_one_by_one(value, step, rule, out);
+        }
+    }
+    compare_one_by_one(value, rest, rule, out);
+}
+
+#[inline(always)]
+fn compare_one_by_one<F: Fingerprint>(
+    value: F,
+    others: &[F],
+    rule: &Rule<F>,
+    out: &mut Emitter<'_, F>,
+) {
+    for &other in others {
+        let difference = value ^ other;
+        if difference.count_ones() <= rule.distance && rule.counts(difference) {
+            out.push(value, other);
+        }
+    }
+}
+
+#[inline(always)]
+fn least_distance<F: Fingerprint>(value: F, others: &[F; STEP]) -> u32 {
+    let mut least = F::WIDTH;
+    for &other in others {
+        least = least.min((value ^ other).count_ones());
+    }
+    least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The pairs found by refining groups above a size, each smaller value first.
+    fn found(values: &[u32], distance: u32, few: usize) -> Vec<(u32, u32)> {
+        let mut pairs = Vec::new();
+        let mut take = |found: &mut Vec<(u32, u32)>| {
+            pairs.extend(found.iter().map(|&(x, y)| (x.min(y), x.max(y))));
+            Ok(())
+        };
+        let mut out = Emitter::new(&mut take);
+        let rule = Rule::new(distance).with_few(few);
+        search(&mut values.to_vec(), &rule, &mut out);
+        out.finish().unwrap();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    fn expected(values: &[u32], distance: u32) -> Vec<(u32, u32)> {
+        let mut pairs = Vec::new();
+        for (i, &x) in values.iter().enumerate() {
+            let near = values[i + 1..].iter().copied();
+            let near = near.filter(|y| (x ^ y).count_ones() <= distance);
+            pairs.extend(near.map(|y| (x.min(y), x.max(y))));
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    proptest! {
+        #[test]
+        fn refined_groups_have_the_pairs_of_the_whole(
+            mut values in prop::collection::hash_set(any::<u32>(), 0..200),
+            mask: u32, narrow: u32, distance in 0u32..6, few in 0usize..40,
+        ) {
+            // Some bits are equal in all values, so that groups are large.
+            let values: Vec<u32> = values.drain().map(|v| v & (mask & narrow)).collect();
+            let values: std::collections::BTreeSet<u32> = values.into_iter().collect();
+            let values: Vec<u32> = values.into_iter().collect();
+            prop_assert_eq!(found(&values, distance, few), expected(&values, distance));
+        }
+    }
+
+    #[test]
+    fn a_dense_run_is_refined_to_the_end() {
+        let values: Vec<u32> = (0..3000).collect();
+        for (distance, few) in [(0, 2), (1, 2), (2, 8), (3, 4), (5, 64), (20, 8)] {
+            let found = found(&values, distance, few);
+            assert!(found == expected(&values, distance), "{distance}, {few}");
+        }
+    }
+}

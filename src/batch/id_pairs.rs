@@ -1,0 +1,215 @@
+//! All pairs of records within a distance, by their ids.
+
+use std::collections::HashMap;
+
+use super::pair_lists::{NamePairs, NearPair, PairSorter, for_each_sorted, name_sorter};
+use super::pairs::{PairLimit, PairOptions, pairs};
+use crate::build::{MemoryLimit, Sorted};
+use crate::error::{BuildError, Result};
+use crate::fingerprint::Fingerprint;
+use crate::format::IdKind;
+use crate::index::{Id, Segments};
+
+/// Ids that are remembered from look-ups.
+const REMEMBERED: usize = 1 << 18;
+
+/// Two records near each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IdPair<'a> {
+    /// The smaller id: numbers by value, strings by their bytes.
+    pub smaller: Id<'a>,
+    /// The other one, the same if two records have the same id.
+    pub larger: Id<'a>,
+    /// Number of bits in which the fingerprints differ; 0 if the records share one.
+    pub distance: u32,
+}
+
+impl<'a> IdPair<'a> {
+    fn of(x: Id<'a>, y: Id<'a>, distance: u32) -> Self {
+        IdPair {
+            smaller: x.min(y),
+            larger: x.max(y),
+            distance,
+        }
+    }
+}
+
+/// Calls `visit` with every unordered pair of records of the segments whose fingerprints lie within a distance, each once:
+/// those that share a fingerprint, at distance 0, and those of two fingerprints near each other.
+///
+/// Costs what [`pairs`] does, two look-ups in table 0 for each pair of fingerprints whose ids have not been
+/// read lately, and one pass over all ids. Memory beside the limit of the options: the ids of one fingerprint.
+///
+/// # Errors
+/// As for [`pairs`], and segments without ids.
+pub fn id_pairs<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &Segments<F, D>,
+    options: &PairOptions,
+    mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
+) -> Result<()> {
+    match segments.id_kind() {
+        IdKind::None if !segments.is_empty() => {
+            let message = format!("{} has no ids; leave --by id out", segments.names()[0]);
+            Err(BuildError::Parameter(message).into())
+        }
+        _ if !options.sorted => find(segments, options, &mut visit),
+        IdKind::Number => sort_numbers(segments, options, &mut visit),
+        _ => sort_names(segments, options, &mut visit),
+    }
+}
+
+/// What takes pairs of records.
+type Visit<'v> = &'v mut dyn FnMut(IdPair<'_>) -> Result<()>;
+
+/// The pairs in the order in which they are found.
+fn find<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &Segments<F, D>,
+    options: &PairOptions,
+    visit: Visit<'_>,
+) -> Result<()> {
+    let mut limit = PairLimit::new(options);
+    let mut visit = |pair: IdPair<'_>| {
+        limit.admit(1).map_err(|(_, error)| error)?;
+        visit(pair)
+    };
+    let mut shared = segments.fingerprints(0)?;
+    let mut ids = Vec::new();
+    while let Some(value) = shared.next_permuted() {
+        value?;
+        ids.clear();
+        shared.for_each_id(|id| ids.push(id))?;
+        let mut rest = &ids[..];
+        while let [id, others @ ..] = rest {
+            let mut others_of_id = others.iter();
+            others_of_id.try_for_each(|other| visit(IdPair::of(*id, *other, 0)))?;
+            rest = others;
+        }
+    }
+    let mut look_up = LookUp {
+        segments,
+        known: HashMap::new(),
+        len: 0,
+    };
+    let mut options = options.clone();
+    (options.sorted, options.max_pairs) = (false, None);
+    pairs(segments, &options, |pair| {
+        look_up.ensure([pair.smaller, pair.larger])?;
+        for &x in look_up.ids(pair.smaller) {
+            for &y in look_up.ids(pair.larger) {
+                visit(IdPair::of(x, y, pair.distance))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The ids of fingerprints, some of them remembered.
+struct LookUp<'a, F, D> {
+    segments: &'a Segments<F, D>,
+    known: HashMap<F, Vec<Id<'a>>>,
+    /// Number of ids that are remembered.
+    len: usize,
+}
+
+impl<'a, F: Fingerprint, D: AsRef<[u8]>> LookUp<'a, F, D> {
+    /// Sees to it that the ids of two members are known.
+    fn ensure(&mut self, members: [F; 2]) -> Result<()> {
+        if self.len > REMEMBERED {
+            self.known.clear();
+            self.len = 0;
+        }
+        for member in members {
+            if self.known.contains_key(&member) {
+                continue;
+            }
+            let mut ids = Vec::new();
+            self.segments.for_each_id(member, |id| ids.push(id))?;
+            self.len += ids.len();
+            self.known.insert(member, ids);
+        }
+        Ok(())
+    }
+
+    fn ids(&self, member: F) -> &[Id<'a>] {
+        self.known.get(&member).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The part of the memory that pairs take while they are sorted, and the options for the rest.
+fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
+    let mut rest = options.clone();
+    let Some(memory) = options.memory else {
+        return Ok((usize::MAX, rest));
+    };
+    MemoryLimit::new(Some(memory))?;
+    let room = memory / 4;
+    rest.memory = Some((memory - room).max(crate::MIN_MEMORY));
+    Ok((usize::try_from(room).unwrap_or(usize::MAX), rest))
+}
+
+fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &Segments<F, D>,
+    options: &PairOptions,
+    visit: Visit<'_>,
+) -> Result<()> {
+    let (room, rest) = share(options)?;
+    let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
+    let mut sorter = PairSorter::<u64>::new(scratch, room);
+    find(segments, &rest, &mut |pair| {
+        let (Id::Number(smaller), Id::Number(larger)) = (pair.smaller, pair.larger) else {
+            return Ok(());
+        };
+        sorter.add(|pairs| {
+            pairs.push(NearPair {
+                smaller,
+                larger,
+                distance: pair.distance,
+            });
+        })
+    })?;
+    for_each_sorted(sorter, |pair| {
+        visit(IdPair {
+            smaller: Id::Number(pair.smaller),
+            larger: Id::Number(pair.larger),
+            distance: pair.distance,
+        })
+    })
+}
+
+fn sort_names<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &Segments<F, D>,
+    options: &PairOptions,
+    visit: Visit<'_>,
+) -> Result<()> {
+    let (room, rest) = share(options)?;
+    let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
+    let mut sorter = name_sorter(scratch, room);
+    find(segments, &rest, &mut |pair| {
+        let (Id::String(smaller), Id::String(larger)) = (pair.smaller, pair.larger) else {
+            return Ok(());
+        };
+        let distance = pair.distance as u8;
+        sorter.add(|pairs| pairs.push(smaller.as_bytes(), larger.as_bytes(), distance))
+    })?;
+    match sorter.finish()? {
+        Sorted::Memory(pairs) => visit_names(&pairs, visit),
+        Sorted::Runs(mut merge) => {
+            while let Some(round) = merge.next_round()? {
+                visit_names(round, visit)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn visit_names(pairs: &NamePairs, visit: Visit<'_>) -> Result<()> {
+    pairs.for_each(|smaller, larger, distance| {
+        // They were strings when they were given to the sorter.
+        let [smaller, larger] = [smaller, larger].map(String::from_utf8_lossy);
+        visit(IdPair {
+            smaller: Id::String(&smaller),
+            larger: Id::String(&larger),
+            distance,
+        })
+    })
+}

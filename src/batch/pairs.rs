@@ -1,0 +1,387 @@
+//! All pairs of distinct fingerprints within a distance: which way they are found, and in which order they come.
+
+use std::path::PathBuf;
+
+use super::cover::Bits;
+use super::emit::Emitter;
+use super::group::{Rule, search};
+use super::ordered::in_order;
+use super::pair_lists::{NearPair, PairSorter, for_each_sorted};
+use super::partition::{Buckets, Groups};
+use super::spill::{Take, search_values};
+use crate::build::{MemoryLimit, Reporter, Sorted, Sorter, ValueSpace, Values, add_all};
+use crate::error::{BuildError, Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::index::Segments;
+
+/// Values below which sorting them for each mask is as good as partitioning.
+const FEW: usize = 1 << 15;
+
+/// Nanoseconds to partition one value and look at its group.
+const PARTITION_NS: f64 = 12.0;
+
+/// How pairs are searched for. Start from [`PairOptions::default`] and set what differs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PairOptions {
+    /// The largest distance of a pair, in bits. Any is exact; time and the number of pairs grow with it. Default 3.
+    pub distance: u32,
+    /// Whether pairs come in order, by their smaller member, then the larger one. Otherwise they come in the order in
+    /// which they are found: always the same for the same fingerprints, distance and memory. Default `false`.
+    pub sorted: bool,
+    /// Most pairs that are wanted: one more is an error, after these many have been given, or before any where they are
+    /// sorted. By default there is no limit.
+    pub max_pairs: Option<u64>,
+    /// Bytes of memory that the search may use, at least [`MIN_MEMORY`](crate::MIN_MEMORY); what does not fit goes to
+    /// temporary files, also pairs that are to be sorted. By default there is no limit.
+    pub memory: Option<u64>,
+    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
+    pub temp_dir: Option<PathBuf>,
+}
+
+impl Default for PairOptions {
+    fn default() -> Self {
+        PairOptions {
+            distance: 3,
+            sorted: false,
+            max_pairs: None,
+            memory: None,
+            temp_dir: None,
+        }
+    }
+}
+
+/// Two distinct fingerprints near each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pair<F> {
+    /// The one with the smaller value.
+    pub smaller: F,
+    /// The other one.
+    pub larger: F,
+    /// Number of bits in which they differ, at least 1.
+    pub distance: u32,
+}
+
+impl<F: Fingerprint> Pair<F> {
+    fn of((x, y): (F, F)) -> Self {
+        Pair {
+            smaller: x.min(y),
+            larger: x.max(y),
+            distance: x.distance(y),
+        }
+    }
+}
+
+impl<F> From<Pair<F>> for NearPair<F> {
+    fn from(pair: Pair<F>) -> Self {
+        NearPair {
+            smaller: pair.smaller,
+            larger: pair.larger,
+            distance: pair.distance,
+        }
+    }
+}
+
+impl<F> From<NearPair<F>> for Pair<F> {
+    fn from(pair: NearPair<F>) -> Self {
+        Pair {
+            smaller: pair.smaller,
+            larger: pair.larger,
+            distance: pair.distance,
+        }
+    }
+}
+
+/// Calls `visit` with every unordered pair of distinct fingerprints of the segments within a distance, each once.
+///
+/// The search makes its own tables and drops them, one at a time: it reads table 0 of each segment once and then does as
+/// [`PairFinder`]. Ten million fingerprints take about two seconds on one thread.
+///
+/// # Errors
+/// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
+/// its own `visit` is not called again.
+pub fn pairs<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &Segments<F, D>,
+    options: &PairOptions,
+    visit: impl FnMut(Pair<F>) -> Result<()>,
+) -> Result<()> {
+    let mut finder = PairFinder::new(options)?;
+    for (number, segment) in segments.segments().iter().enumerate() {
+        finder.reserve(segment.fingerprint_count());
+        let mut values = segment.fingerprints(0)?;
+        while let Some(chunk) = values.next_chunk() {
+            for value in chunk.map_err(segments.blame(number))? {
+                finder.push(value.0)?;
+            }
+        }
+    }
+    finder.finish(visit)
+}
+
+/// Finds all pairs of distinct fingerprints within a distance, straight from the fingerprints.
+///
+/// For each mask of a cover, a set of masks such that two fingerprints within the distance agree on one of them, those are
+/// brought together that agree on it, and compared. Which cover is cheapest is told by the number of fingerprints and a
+/// sample of their bits; six masks of 21 bits at ten million for distance 3. Groups that come out large are searched in
+/// the same way. (Manku, Jain and Das Sarma, WWW 2007, section 3, with tables that live as long as they are used; covering
+/// designs as in [`Covering`](crate::Covering).)
+///
+/// Memory: about 2.1 times the fingerprints; above the limit of the options they are sorted outside for each mask.
+///
+/// ```
+/// use simidx::{PairFinder, PairOptions};
+///
+/// let mut finder = PairFinder::<u64>::new(&PairOptions::default())?;
+/// for fingerprint in [0xff00, 0xff01, 0xff03, 0x1234_5678_0000_0000, 0xff01] {
+///     finder.push(fingerprint)?;
+/// }
+/// let mut pairs = Vec::new();
+/// finder.finish(|pair| {
+///     pairs.push((pair.smaller, pair.larger, pair.distance));
+///     Ok(())
+/// })?;
+/// pairs.sort();
+/// assert_eq!(pairs, [(0xff00, 0xff01, 1), (0xff00, 0xff03, 2), (0xff01, 0xff03, 1)]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PairFinder<F> {
+    options: PairOptions,
+    space: ValueSpace,
+    /// Bytes of memory for pairs that are sorted.
+    pair_room: usize,
+    sorter: Sorter<Vec<F>>,
+    rule: Rule<F>,
+    /// Values from which on they are partitioned.
+    few: usize,
+}
+
+impl<F: Fingerprint> PairFinder<F> {
+    /// A search without fingerprints.
+    ///
+    /// # Errors
+    /// A memory limit that is too small to be kept.
+    pub fn new(options: &PairOptions) -> Result<Self> {
+        let room = MemoryLimit::new(options.memory)?.room();
+        Ok(Self::with_room(options, room))
+    }
+
+    fn with_room(options: &PairOptions, room: usize) -> Self {
+        let limit = MemoryLimit::unlimited();
+        let scratch = limit.scratch(options.temp_dir.clone());
+        let pair_room = if options.sorted { room / 4 } else { 0 };
+        let room = room - pair_room;
+        let space = ValueSpace {
+            scratch: scratch.clone(),
+            // All of the values, their copy in buckets, and at worst one bucket with all of them.
+            sort_room: room / 3,
+            value_room: room / 12,
+        };
+        PairFinder {
+            sorter: Sorter::new(scratch, space.sort_room),
+            options: options.clone(),
+            space,
+            pair_room,
+            rule: Rule::new(options.distance),
+            few: FEW,
+        }
+    }
+
+    /// Makes room for so many fingerprints, as far as the memory limit lets it.
+    pub(crate) fn reserve(&mut self, count: u64) {
+        let count = count.min((self.sorter.space() / F::BYTES) as u64) as usize;
+        self.sorter.reserve(|values| values.reserve(count));
+    }
+
+    /// Adds a fingerprint; one that is there already changes nothing.
+    ///
+    /// # Errors
+    /// What keeps fingerprints that exceed the memory limit from being written to a temporary file.
+    #[inline]
+    pub fn push(&mut self, fingerprint: F) -> Result<()> {
+        self.sorter.add(|values| values.push(fingerprint))
+    }
+
+    /// Adds fingerprints.
+    ///
+    /// # Errors
+    /// As for [`PairFinder::push`].
+    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+        add_all(&mut self.sorter, fingerprints)
+    }
+
+    /// Calls `visit` with every pair, each once. It works on all threads of the current pool and calls `visit` on this one.
+    ///
+    /// # Errors
+    /// What temporary files or `visit` report; then `visit` is not called again. With a memory limit, so many fingerprints
+    /// within the distance of each other that they fit it in no way. More pairs than are wanted.
+    pub fn finish(self, mut visit: impl FnMut(Pair<F>) -> Result<()>) -> Result<()> {
+        if !self.options.sorted {
+            return self.find(&mut |pairs| {
+                let mut pairs = pairs.drain(..);
+                pairs.try_for_each(|pair| visit(Pair::of(pair)))
+            });
+        }
+        let scratch = self.space.scratch.clone();
+        let mut sorter = PairSorter::new(scratch, self.pair_room);
+        self.find(&mut |pairs| {
+            let mut pairs = pairs.drain(..);
+            pairs.try_for_each(|pair| sorter.add(|batch| batch.push(Pair::of(pair).into())))
+        })?;
+        for_each_sorted(sorter, |pair| visit(pair.into()))
+    }
+
+    /// Number of pairs.
+    ///
+    /// # Errors
+    /// As for [`PairFinder::finish`].
+    pub fn count(self) -> Result<u64> {
+        let mut count = 0;
+        self.find(&mut |pairs| {
+            count += pairs.len() as u64;
+            pairs.clear();
+            Ok(())
+        })?;
+        Ok(count)
+    }
+
+    /// Hands every pair to `take`, in any order within the pair, up to the limit.
+    fn find(self, take: Take<'_, F>) -> Result<()> {
+        let mut limit = PairLimit::new(&self.options);
+        self.find_all(&mut |pairs| {
+            let room = limit.admit(pairs.len());
+            pairs.truncate(*room.as_ref().unwrap_or_else(|(room, _)| room));
+            take(pairs)?;
+            room.map(drop).map_err(|(_, error)| error)
+        })
+    }
+
+    fn find_all(self, take: Take<'_, F>) -> Result<()> {
+        if self.options.distance == 0 {
+            return Ok(());
+        }
+        match self.sorter.finish()? {
+            Sorted::Memory(values) => find_in_memory(values, &self.rule, self.few, take),
+            sorted => {
+                let mut ignore = |_| ();
+                let mut reporter = Reporter::new(&mut ignore);
+                let mut values = Values::of_sorted(sorted, &self.space, &mut reporter)?;
+                search_values(&mut values, &self.rule, &self.space, take)
+            }
+        }
+    }
+}
+
+/// Counts pairs up to a limit.
+#[derive(Debug)]
+pub(super) struct PairLimit {
+    limit: u64,
+    left: u64,
+}
+
+impl PairLimit {
+    pub(super) fn new(options: &PairOptions) -> Self {
+        let limit = options.max_pairs.unwrap_or(u64::MAX);
+        PairLimit { limit, left: limit }
+    }
+
+    /// Counts so many pairs, and says how many of them may be given: all, or else some of them before this error.
+    pub(super) fn admit(&mut self, count: usize) -> Result<usize, (usize, Error)> {
+        if count as u64 <= self.left {
+            self.left -= count as u64;
+            return Ok(count);
+        }
+        let message = format!("there are more than {} pairs", self.limit);
+        let left = std::mem::take(&mut self.left);
+        Err((left as usize, BuildError::Parameter(message).into()))
+    }
+}
+
+/// Finds the pairs of values in memory.
+fn find_in_memory<F: Fingerprint>(
+    mut values: Vec<F>,
+    rule: &Rule<F>,
+    few: usize,
+    take: Take<'_, F>,
+) -> Result<()> {
+    values.shrink_to_fit();
+    let bits = Bits::of(&values);
+    let cover = bits.cover(rule.distance, values.len() as u64, PARTITION_NS);
+    let masks = match cover {
+        Some(masks) if values.len() >= few && values.len() < u32::MAX as usize => masks,
+        _ => {
+            let mut out = Emitter::new(take);
+            search(&mut values, rule, &mut out);
+            return out.finish();
+        }
+    };
+    let mut buckets = Buckets::new(values.len());
+    for number in 0..masks.len() {
+        buckets.fill(&values, &bits, masks[number]);
+        let rule = rule.of_mask(&masks, number);
+        let work = |groups: &mut Groups<F>, bucket: usize, give: Take<'_, F>| {
+            let mut out = Emitter::new(give);
+            buckets.search(bucket, &rule, groups, &mut out);
+            out.finish()
+        };
+        in_order(buckets.count(), Groups::default, work, |pairs| take(pairs))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The sorted pairs that a search finds in so much room, partitioning and refining from these sizes on.
+    fn found(values: &[u64], options: &PairOptions, sizes: [usize; 3]) -> Vec<(u64, u64, u32)> {
+        let [room, few, group] = sizes;
+        let mut finder = PairFinder::with_room(options, room);
+        finder.few = few;
+        finder.rule = Rule::new(options.distance).with_few(group);
+        finder.extend(values).unwrap();
+        let mut pairs = Vec::new();
+        let visit = |pair: Pair<u64>| {
+            pairs.push((pair.smaller, pair.larger, pair.distance));
+            Ok(())
+        };
+        finder.finish(visit).unwrap();
+        if options.sorted {
+            assert!(pairs.is_sorted());
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    fn expected(values: &[u64], distance: u32) -> Vec<(u64, u64, u32)> {
+        let set: std::collections::BTreeSet<u64> = values.iter().copied().collect();
+        let mut pairs = Vec::new();
+        for &x in &set {
+            let larger = set.range(x + 1..).map(|&y| (x, y, x.distance(y)));
+            pairs.extend(larger.filter(|pair| pair.2 <= distance));
+        }
+        pairs
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn every_way_finds_the_pairs(
+            values in prop::collection::vec(0u64..1 << 40, 0..400), kept in any::<u64>(),
+            distance in 0u32..7, sorted: bool, group in 2usize..30, room in 400usize..6000,
+        ) {
+            let values: Vec<u64> = values.into_iter().map(|v| v & kept).collect();
+            let mut options = PairOptions::default();
+            (options.distance, options.sorted) = (distance, sorted);
+            let expected = expected(&values, distance);
+            for sizes in [[usize::MAX, usize::MAX, 1024], [usize::MAX, 0, group], [usize::MAX, usize::MAX, group]] {
+                prop_assert_eq!(&found(&values, &options, sizes), &expected);
+            }
+            // So many near each other that they fit no memory are refused.
+            if distance < 4 {
+                prop_assert_eq!(&found(&values, &options, [room * 4, 0, group]), &expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Each query looked up in the tables of the index: queries near each other one after the other, so that blocks which
+//! one of them has brought into the cache serve the next.
+
+use std::sync::Mutex;
+
+use super::Batch;
+use super::hits::{Hit, HitSorter};
+use crate::batch::ordered::{Give, in_order};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::{QueryStats, Searcher};
+
+/// Queries of one task.
+const TASK_LEN: usize = 1 << 12;
+
+/// Finds the matches of all queries.
+///
+/// # Errors
+/// A damaged segment, or what keeps matches from being written.
+pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+    batch: &Batch<'_, F, D>,
+    hits: &mut HitSorter<F>,
+) -> Result<QueryStats> {
+    let stats = Mutex::new(QueryStats::default());
+    let tasks: Vec<&[F]> = batch.queries.distinct().chunks(TASK_LEN).collect();
+    let searchers = || {
+        let segments = batch.segments.segments().iter();
+        segments.map(|segment| segment.searcher()).collect()
+    };
+    let work = |searchers: &mut Vec<Searcher<'_, F, D>>, task: usize, give: Give<'_, Hit<F>>| {
+        let (mut found, mut total) = (Vec::new(), QueryStats::default());
+        for (number, searcher) in searchers.iter_mut().enumerate() {
+            let asked = ask(batch, searcher, tasks[task], task * TASK_LEN, &mut found);
+            asked.map_err(batch.segments.blame(number))?;
+            total += searcher.stats();
+        }
+        if let Ok(mut stats) = stats.lock() {
+            *stats += total;
+        }
+        give(&mut found)
+    };
+    in_order(tasks.len(), searchers, work, |found| {
+        hits.add(found, batch.queries)
+    })?;
+    Ok(stats.into_inner().unwrap_or_default())
+}
+
+/// Adds the matches of some queries in one segment, the first query being number `first`.
+fn ask<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+    batch: &Batch<'_, F, D>,
+    searcher: &mut Searcher<'_, F, D>,
+    queries: &[F],
+    first: usize,
+    found: &mut Vec<Hit<F>>,
+) -> Result<()> {
+    let (low, high) = batch.shard.bounds::<F>();
+    searcher.query_many(queries, batch.distance, |number, matches| {
+        for m in matches {
+            if (low..=high).contains(&m.fingerprint) {
+                found.push(Hit {
+                    query: (first + number) as u32,
+                    distance: m.distance,
+                    fingerprint: m.fingerprint,
+                });
+            }
+        }
+    })
+}

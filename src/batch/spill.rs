@@ -1,0 +1,227 @@
+//! The pairs of values that do not fit memory: sorted outside for each mask of a cover, and gone through group by group.
+
+use super::cover::Bits;
+use super::emit::Emitter;
+use super::group::{Rule, search};
+use super::ordered::{Give, in_order};
+use crate::build::{Sorted, Sorter, ValueCollector, ValueSource, ValueSpace, Values, add_all};
+use crate::design::{Permutation, Permuted};
+use crate::error::{BuildError, Result};
+use crate::fingerprint::Fingerprint;
+
+/// Nanoseconds to bring a value to the others of its group by way of a file.
+const SPILL_NS: f64 = 60.0;
+
+/// Values of one task.
+const TASK_LEN: usize = 1 << 16;
+
+/// Values that the bits are judged by.
+const SAMPLE_LEN: u64 = 1024;
+
+/// What takes pairs, list after list.
+pub(super) type Take<'a, F> = Give<'a, (F, F)>;
+
+/// Finds the pairs of values in a file that count by a rule. A group that is too large for memory goes to a file of its
+/// own and is searched in the same way: its values agree in more bits.
+///
+/// # Errors
+/// What temporary files or `take` report, or so many values within the distance of each other that they fit no memory.
+pub(super) fn search_values<F: Fingerprint>(
+    values: &mut Values<F>,
+    rule: &Rule<F>,
+    space: &ValueSpace,
+    take: Take<'_, F>,
+) -> Result<()> {
+    let bits = look(values)?;
+    if rule.is_met(bits.varying) {
+        return Ok(());
+    }
+    let cover = bits.any_cover(rule.distance, values.len(), SPILL_NS);
+    let masks = cover.ok_or_else(|| too_many(values.len(), rule.distance))?;
+    for number in 0..masks.len() {
+        let groups = GroupStream {
+            permutation: Permutation::new(masks[number]),
+            rule: rule.of_mask(&masks, number),
+            space,
+            pending: Vec::new(),
+            spilled: None,
+        };
+        search_table(values, groups, take)?;
+    }
+    Ok(())
+}
+
+fn too_many(count: u64, distance: u32) -> crate::Error {
+    let message = format!(
+        "{count} fingerprints within distance {distance} of each other do not fit the memory limit"
+    );
+    BuildError::Parameter(message).into()
+}
+
+/// Goes through values for what varies.
+fn look<F: Fingerprint>(values: &mut Values<F>) -> Result<Bits<F>> {
+    let step = values.len().div_ceil(SAMPLE_LEN).max(1) as usize;
+    let (mut sample, mut varying, mut first) = (Vec::new(), F::ZERO, None);
+    values.for_each_piece(&mut |piece| {
+        sample.extend(piece.iter().step_by(step));
+        for &value in piece {
+            varying = varying | (value ^ *first.get_or_insert(value));
+        }
+        Ok(())
+    })?;
+    Ok(Bits::of_sample(varying, &sample))
+}
+
+/// Sorts values by a mask and searches the groups.
+fn search_table<F: Fingerprint>(
+    values: &mut Values<F>,
+    mut groups: GroupStream<'_, F>,
+    take: Take<'_, F>,
+) -> Result<()> {
+    let mut sorter = Sorter::<Vec<F>>::new(groups.space.scratch.clone(), groups.space.sort_room);
+    let identity = Permutation::new(F::MAX);
+    let mut permuted = Vec::new();
+    values.for_each_piece(&mut |piece| {
+        permuted.clear();
+        permuted.extend_from_slice(piece);
+        identity.rearrange_all(&groups.permutation, &mut permuted);
+        add_all(&mut sorter, &permuted)
+    })?;
+    drop(permuted);
+    match sorter.finish()? {
+        Sorted::Memory(values) => groups.push(&values, take)?,
+        Sorted::Runs(mut merge) => {
+            while let Some(round) = merge.next_round()? {
+                groups.push(round, take)?;
+            }
+        }
+    }
+    groups.finish(take)
+}
+
+/// Cuts ascending permuted values into groups of equal prefixes.
+struct GroupStream<'a, F> {
+    permutation: Permutation<F>,
+    /// The rule of the groups.
+    rule: Rule<F>,
+    space: &'a ValueSpace,
+    /// Permuted values whose groups have not been searched.
+    pending: Vec<F>,
+    /// The beginning of the group that `pending` goes on with.
+    spilled: Option<ValueCollector<'a, F>>,
+}
+
+impl<F: Fingerprint> GroupStream<'_, F> {
+    fn push(&mut self, values: &[F], take: Take<'_, F>) -> Result<()> {
+        for part in values.chunks(TASK_LEN) {
+            self.pending.extend_from_slice(part);
+            if size_of_val(self.pending.as_slice()) > self.space.value_room {
+                self.search_complete(take)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Searches all groups but the last, which is set aside if it is large.
+    fn search_complete(&mut self, take: Take<'_, F>) -> Result<()> {
+        self.end_spilled(false, take)?;
+        let last = self.pending.last().copied().unwrap_or_default();
+        let start = self.permutation.prefix_range(Permuted(last)).0.0;
+        let complete = self.pending.partition_point(|&value| value < start);
+        self.search_pending(complete, take)?;
+        if size_of_val(self.pending.as_slice()) > self.space.value_room / 2 {
+            let space = self.space;
+            self.spilled
+                .get_or_insert_with(|| ValueCollector::new(space));
+            self.spill(self.pending.len())?;
+        }
+        Ok(())
+    }
+
+    /// Moves values to the group that has been set aside, as fingerprints.
+    fn spill(&mut self, count: usize) -> Result<()> {
+        let mut values: Vec<F> = self.pending.drain(..count).collect();
+        let identity = Permutation::new(F::MAX);
+        self.permutation.rearrange_all(&identity, &mut values);
+        match &mut self.spilled {
+            Some(spilled) => spilled.push(&values),
+            None => Ok(()),
+        }
+    }
+
+    /// Completes the group that has been set aside, if there is one, and searches it once its end is here.
+    fn end_spilled(&mut self, is_end: bool, take: Take<'_, F>) -> Result<()> {
+        let Some(spilled) = &self.spilled else {
+            return Ok(());
+        };
+        let Some(&first) = self.pending.first() else {
+            return if is_end {
+                self.search_spilled(take)
+            } else {
+                Ok(())
+            };
+        };
+        let first = Permuted(first);
+        let difference = spilled.last().unwrap_or_default() ^ self.permutation.invert(first);
+        if difference & self.permutation.mask() != F::ZERO {
+            return self.search_spilled(take);
+        }
+        let end = self.permutation.prefix_range(first).1.0;
+        let count = self.pending.partition_point(|&value| value <= end);
+        self.spill(count)?;
+        match is_end || !self.pending.is_empty() {
+            true => self.search_spilled(take),
+            false => Ok(()),
+        }
+    }
+
+    fn search_spilled(&mut self, take: Take<'_, F>) -> Result<()> {
+        match self.spilled.take() {
+            Some(spilled) => search_values(&mut spilled.finish()?, &self.rule, self.space, take),
+            None => Ok(()),
+        }
+    }
+
+    /// Searches the groups of the first values that wait, on all threads.
+    fn search_pending(&mut self, count: usize, take: Take<'_, F>) -> Result<()> {
+        let identity = Permutation::new(F::MAX);
+        let values = &mut self.pending[..count];
+        self.permutation.rearrange_all(&identity, values);
+        let tasks = cut(values, self.permutation.mask());
+        let rule = &self.rule;
+        let work = |group: &mut Vec<F>, task: usize, give: Take<'_, F>| {
+            let mut out = Emitter::new(give);
+            for part in tasks[task].chunk_by(|&a, &b| (a ^ b) & rule.agreed == F::ZERO) {
+                group.clear();
+                group.extend_from_slice(part);
+                search(group, rule, &mut out);
+            }
+            out.finish()
+        };
+        in_order(tasks.len(), Vec::new, work, |pairs| take(pairs))?;
+        self.pending.drain(..count);
+        Ok(())
+    }
+
+    /// Searches what is left at the end.
+    fn finish(mut self, take: Take<'_, F>) -> Result<()> {
+        self.end_spilled(true, take)?;
+        self.search_pending(self.pending.len(), take)
+    }
+}
+
+/// Cuts values into parts such that those next to each other that agree on a mask stay together.
+fn cut<F: Fingerprint>(values: &[F], mask: F) -> Vec<&[F]> {
+    let mut parts = Vec::new();
+    let mut rest = values;
+    while !rest.is_empty() {
+        let mut end = rest.len().min(TASK_LEN);
+        while end < rest.len() && (rest[end - 1] ^ rest[end]) & mask == F::ZERO {
+            end += 1;
+        }
+        let (part, behind) = rest.split_at(end);
+        parts.push(part);
+        rest = behind;
+    }
+    parts
+}

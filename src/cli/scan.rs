@@ -1,0 +1,244 @@
+//! `simidx scan`: everything within a distance of many fingerprints, all of them asked in one go.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bytesize::ByteSize;
+use serde_json::{Value, json};
+use simidx::input::{self, Content, Format};
+use simidx::{
+    Fingerprint, IdKind, Match, ScanOptions, ScanStrategy, Segments, Shard, Storage, scan,
+};
+
+use super::Answer;
+use super::dump::id_to_json;
+use super::failure::Failure;
+use super::index_file::{IndexArgs, OpenArgs, with_segments};
+use super::memory;
+use super::output::{push_hex, say, stdout};
+use super::progress::ProgressMode;
+use super::records::{InputFormat, refused, start_threads, threads_from};
+
+/// Arguments of `simidx scan`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The index file, or several files that hold the records together; and at the end the file of the queries, `-` for
+    /// standard input
+    #[arg(value_name = "INDEX... QUERIES", required = true, num_args = 2..)]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    open: OpenArgs,
+    /// How queries are written: auto, hex, dec, le, tsv or jsonl
+    #[arg(long, value_name = "FORMAT", default_value = "hex")]
+    input: InputFormat,
+    /// Largest distance; the default is the one that the index was built for, of several the smallest
+    #[arg(short = 'k', long, value_name = "K")]
+    distance: Option<u32>,
+    /// Stream all fingerprints by the queries, or probe the tables of the index for each query; auto takes what it holds
+    /// to be faster
+    #[arg(long, value_name = "STRATEGY", default_value = "auto", value_parser = ["auto", "stream", "probe"])]
+    strategy: String,
+    /// Look only at the I-th of N ranges of fingerprints; the lines of all shards are together those of the whole
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Tell what the queries cost
+    #[arg(long)]
+    stats: bool,
+    /// Print a JSON object for each query
+    #[arg(long)]
+    json: bool,
+    /// Memory for matches, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the system]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
+    /// Threads to use; 0 for all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    threads: u16,
+}
+
+/// Runs the command.
+pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
+    start_threads(args.threads)?;
+    let mut paths = args.paths.clone();
+    let queries = paths.pop().unwrap_or_default();
+    let open = args.open.clone();
+    let index = IndexArgs { paths, open };
+    with_segments!(index.open()?, segments => scan_width(&segments, &queries, &args, mode))
+}
+
+fn scan_width<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    queries: &Path,
+    args: &Args,
+    mode: ProgressMode,
+) -> Answer {
+    let queries = read_queries::<F>(queries, args.input.0)?;
+    let bar = mode.spinner();
+    bar.set_message(format!("scanning for {} queries", queries.len()));
+    let mut printer = Printer {
+        segments,
+        queries: &queries,
+        json: args.json,
+        out: stdout(),
+        line: Vec::new(),
+        next: 0,
+        matches: Vec::new(),
+        found: false,
+    };
+    let options = args.options(segments.max_distance());
+    let mut failure = None;
+    let scanned = scan(segments, &queries, &options, |number, found| {
+        printer.take(number, found).map_err(|error| {
+            // The library's errors are poorer than those of the printer.
+            failure = Some(error);
+            std::io::Error::other("the output failed").into()
+        })
+    });
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let report = scanned?;
+    printer.finish()?;
+    bar.finish_and_clear();
+    if args.stats {
+        let stats = report.stats;
+        let strategy = match report.strategy {
+            ScanStrategy::Probe => "probe",
+            _ => "stream",
+        };
+        say(format_args!(
+            "{} queries by {strategy}: {} probes, {} blocks, {} candidates",
+            queries.len(),
+            stats.probes,
+            stats.blocks,
+            stats.candidates
+        ));
+    }
+    Ok(printer.found)
+}
+
+/// All queries of a file.
+fn read_queries<F: Fingerprint>(path: &Path, format: Option<Format>) -> Result<Vec<F>, Failure> {
+    let mut reader = input::open::<F>(path, format)?;
+    let mut queries = Vec::new();
+    while let Some(record) = reader.next_record() {
+        match record?.content {
+            Content::Fingerprint(fingerprint) => queries.push(fingerprint),
+            Content::Text(_) => {
+                let (source, place) = reader.place();
+                let message = "a document; simidx fingerprint makes fingerprints of documents";
+                return Err(refused(source, place, message));
+            }
+        }
+    }
+    Ok(queries)
+}
+
+impl Args {
+    fn options(&self, default_distance: u32) -> ScanOptions {
+        let mut options = ScanOptions::default();
+        options.distance = self.distance.unwrap_or(default_distance);
+        options.strategy = match self.strategy.as_str() {
+            "stream" => ScanStrategy::Stream,
+            "probe" => ScanStrategy::Probe,
+            _ => ScanStrategy::Auto,
+        };
+        options.shard = self.shard.unwrap_or_default();
+        let memory = self.memory.map(|size| size.as_u64());
+        options.memory = Some(memory.unwrap_or_else(memory::default_limit));
+        options.temp_dir = self.temp_dir.clone();
+        options
+    }
+}
+
+/// Prints matches as `simidx query` does.
+struct Printer<'a, F, W> {
+    segments: &'a Segments<F, Storage>,
+    queries: &'a [F],
+    json: bool,
+    out: W,
+    line: Vec<u8>,
+    /// The query whose object is printed next.
+    next: usize,
+    /// Its matches.
+    matches: Vec<Value>,
+    found: bool,
+}
+
+impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
+    fn take(&mut self, number: usize, found: Match<F>) -> Result<(), Failure> {
+        self.found = true;
+        if !self.json {
+            return self.print_lines(self.queries[number], found);
+        }
+        self.print_objects_before(number)?;
+        let mut ids: Vec<Value> = Vec::new();
+        let fingerprint = found.fingerprint;
+        self.segments
+            .for_each_id(fingerprint, |id| ids.push(id_to_json(id)))?;
+        self.check_ids(fingerprint, ids.len() as u64)?;
+        self.matches.push(json!({
+            "fingerprint": fingerprint.to_hex(),
+            "distance": found.distance,
+            "ids": ids,
+        }));
+        Ok(())
+    }
+
+    fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
+        self.line.clear();
+        push_hex(&mut self.line, query);
+        self.line.push(b'\t');
+        push_hex(&mut self.line, found.fingerprint);
+        write!(self.line, "\t{}", found.distance)?;
+        let (mut ids, mut result) = (0u64, Ok(()));
+        let (line, out) = (&self.line, &mut self.out);
+        self.segments.for_each_id(found.fingerprint, |id| {
+            ids += 1;
+            if result.is_ok() {
+                result = out.write_all(line).and_then(|()| writeln!(out, "\t{id}"));
+            }
+        })?;
+        result?;
+        self.check_ids(found.fingerprint, ids)?;
+        if ids == 0 {
+            self.line.push(b'\n');
+            self.out.write_all(&self.line)?;
+        }
+        Ok(())
+    }
+
+    /// A match without ids where all records have one is in no table 0.
+    fn check_ids(&self, member: F, ids: u64) -> Result<(), Failure> {
+        if ids > 0 || self.segments.id_kind() == IdKind::None {
+            return Ok(());
+        }
+        let names = self.segments.names().join(", ");
+        let message = format!(
+            "damaged index: no table 0 holds {}, which another table holds",
+            member.to_hex()
+        );
+        Err(Failure::new(message).about(names))
+    }
+
+    /// Prints the objects of the queries before one.
+    fn print_objects_before(&mut self, number: usize) -> Result<(), Failure> {
+        while self.next < number {
+            let query = self.queries[self.next].to_hex();
+            let matches = std::mem::take(&mut self.matches);
+            let object = json!({ "query": query, "matches": matches });
+            writeln!(self.out, "{object}")?;
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        if self.json {
+            self.print_objects_before(self.queries.len())?;
+        }
+        Ok(self.out.flush()?)
+    }
+}
