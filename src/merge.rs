@@ -13,7 +13,7 @@ use crate::design::Permutation;
 use crate::error::{BuildError, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT};
-use crate::index::{Fingerprints, Id, Index, Segments};
+use crate::index::{Fingerprints, Id, Index, Records, Segments};
 use crate::summary::Summary;
 
 /// Bytes of memory that a merge takes unless told otherwise.
@@ -22,11 +22,11 @@ const DEFAULT_MEMORY: u64 = 256 << 20;
 /// Which codec the tables of a merged file have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MergeCodec {
-    /// That of the segments, where they agree on it; otherwise chosen by the data.
-    #[default]
-    AsSegments,
     /// Chosen by the data, as in a build.
+    #[default]
     Chosen,
+    /// That of the segments, where they agree on it; otherwise chosen by the data.
+    AsSegments,
     /// This one.
     Given(Codec),
 }
@@ -58,7 +58,8 @@ impl<F> Default for MergeOptions<F> {
     }
 }
 
-/// Records that a merge leaves out: those of some fingerprints, and those with some ids. Held in memory.
+/// Records that a merge leaves out: those of some fingerprints, and those with some ids. They are held in memory beside its
+/// limit, some 20 to 100 bytes each, and so is each fingerprint that is left without a record.
 #[derive(Debug, Clone)]
 pub struct Exclusions<F> {
     fingerprints: HashSet<F>,
@@ -167,8 +168,8 @@ pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
 
 /// Whether all segments with records have the same parameters.
 fn check_parameters<F: Fingerprint, D: AsRef<[u8]>>(segments: &Segments<F, D>) -> Result<()> {
-    let mut with_records = segments.names().iter().zip(segments.segments());
-    let mut with_records = with_records.by_ref().filter(|(_, index)| !index.is_empty());
+    let named = segments.names().iter().zip(segments.segments());
+    let mut with_records = named.filter(|(_, index)| !index.is_empty());
     if let Some((first_name, first)) = with_records.next() {
         for (name, other) in with_records {
             if let Some(difference) = difference(first, other) {
@@ -263,12 +264,26 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
     }
 
     /// Streams through table `t` of each segment.
-    fn streams(&self, t: usize) -> Result<Vec<SegmentStream<'a, F, D>>> {
+    fn tables(&self, t: usize) -> Result<Vec<TableStream<'a, F, D>>> {
         let stream = |(number, segment): (usize, &'a Index<F, D>)| {
-            Ok(SegmentStream {
+            Ok(TableStream {
                 segments: self.segments,
                 number,
+                table: t,
                 fingerprints: segment.fingerprints(t)?,
+                left: segment.fingerprint_count(),
+            })
+        };
+        self.segments().map(stream).collect()
+    }
+
+    /// Streams through the records of each segment.
+    fn records(&self) -> Result<Vec<RecordStream<'a, F, D>>> {
+        let stream = |(number, segment): (usize, &'a Index<F, D>)| {
+            Ok(RecordStream {
+                segments: self.segments,
+                number,
+                records: segment.records()?,
             })
         };
         self.segments().map(stream).collect()
@@ -326,7 +341,8 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         F::sort(&mut dropped);
         Ok(MergedRecords {
             ids: None,
-            record_count: total - held,
+            // Segments whose counts are wrong are found out when their tables are read.
+            record_count: total.saturating_sub(held),
             dropped_record_count: held,
             dropped,
         })
@@ -339,9 +355,9 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
     ) -> Result<()>
     where
         B: Batch,
-        SegmentStream<'a, F, D>: Stream<B>,
+        RecordStream<'a, F, D>: Stream<B>,
     {
-        let mut merge = Merge::new(self.streams(0)?, self.room);
+        let mut merge = Merge::new(self.records()?, self.room);
         while let Some(round) = merge.next_round()? {
             take(round)?;
             reporter.advance(round.count() as u64);
@@ -356,7 +372,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         reporter: &mut Reporter<'_>,
     ) -> Result<()> {
         let counts = self.segments().map(|(_, index)| index.fingerprint_count());
-        let expected = counts.sum();
+        let most = counts.sum();
         let mut first_count = None;
         for (t, table) in self.model().summary().tables.iter().enumerate() {
             let permutation = Permutation::new(table.prefix_mask);
@@ -366,7 +382,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
                 dropped: dropped.iter().map(|&f| permutation.apply(f).0).collect(),
             };
             F::sort(&mut values.dropped);
-            let codec = self.codec(t);
+            let (codec, expected) = (self.codec(t), first_count.unwrap_or(most));
             let count =
                 file.write_table(table.prefix_mask, codec, &mut values, expected, reporter)?;
             if *first_count.get_or_insert(count) != count {
@@ -393,70 +409,83 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
 }
 
 /// A table of a segment, from its first value to its last.
-struct SegmentStream<'a, F, D> {
+struct TableStream<'a, F, D> {
     segments: &'a Segments<F, D>,
     number: usize,
+    table: usize,
     fingerprints: Fingerprints<'a, F, D>,
+    /// Values that must still come.
+    left: u64,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> SegmentStream<'_, F, D> {
-    /// Hands the ids of the next fingerprint to `push`; false at the end.
-    fn next_record(&mut self, mut push: impl FnMut(F, Id<'_>)) -> Result<bool> {
-        let blame = self.segments.blame(self.number);
-        let Some(fingerprint) = self.fingerprints.next() else {
-            return Ok(false);
-        };
-        let read = fingerprint.and_then(|fingerprint| {
-            let visit = |id: Id<'_>| push(fingerprint, id);
-            self.fingerprints.for_each_id(visit)
-        });
-        read.map_err(blame)?;
-        Ok(true)
+impl<F: Fingerprint, D: AsRef<[u8]>> TableStream<'_, F, D> {
+    /// Rule V35: what an index says of its size must be true before it counts in another.
+    fn check_count(&self, is_right: bool) -> Result<()> {
+        if is_right {
+            return Ok(());
+        }
+        let message = "the table does not hold as many values as there are fingerprints";
+        let error = FormatError::damaged(35, message).in_table(self.table);
+        Err(self.segments.blame(self.number)(error.into()))
     }
 }
 
-/// Permuted values.
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for SegmentStream<'_, F, D> {
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
     fn fill(&mut self, batch: &mut Vec<F>, room: usize) -> Result<bool> {
         while batch.memory_len() < room {
-            match self.fingerprints.next_chunk() {
-                None => return Ok(false),
+            let values = match self.fingerprints.next_chunk() {
+                None => {
+                    self.check_count(self.left == 0)?;
+                    return Ok(false);
+                }
                 Some(Err(error)) => return Err(self.segments.blame(self.number)(error)),
-                Some(Ok(values)) => batch.extend(values.iter().map(|value| value.0)),
-            }
+                Some(Ok(values)) => values,
+            };
+            let left = self.left.checked_sub(values.len() as u64);
+            batch.extend(values.iter().map(|value| value.0));
+            self.check_count(left.is_some())?;
+            self.left = left.unwrap_or(0);
         }
         Ok(true)
     }
 }
 
-/// Records of table 0 whose ids are numbers.
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for SegmentStream<'_, F, D> {
+/// The records of a segment in order.
+struct RecordStream<'a, F, D> {
+    segments: &'a Segments<F, D>,
+    number: usize,
+    records: Records<'a, F, D>,
+}
+
+impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
+    fn next(&mut self) -> Result<Option<(F, Id<'a>)>> {
+        let record = self.records.next().transpose();
+        record.map_err(self.segments.blame(self.number))
+    }
+}
+
+/// Records whose ids are numbers.
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'_, F, D> {
     fn fill(&mut self, batch: &mut Vec<Numbered<F>>, room: usize) -> Result<bool> {
         while batch.memory_len() < room {
-            let more = self.next_record(|fingerprint, id| {
-                if let Id::Number(id) = id {
-                    batch.push(Numbered { fingerprint, id });
-                }
-            })?;
-            if !more {
-                return Ok(false);
+            match self.next()? {
+                Some((fingerprint, Id::Number(id))) => batch.push(Numbered { fingerprint, id }),
+                Some((_, Id::String(_))) => {}
+                None => return Ok(false),
             }
         }
         Ok(true)
     }
 }
 
-/// Records of table 0 whose ids are strings.
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Named<F>> for SegmentStream<'_, F, D> {
+/// Records whose ids are strings.
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Named<F>> for RecordStream<'_, F, D> {
     fn fill(&mut self, batch: &mut Named<F>, room: usize) -> Result<bool> {
         while batch.memory_len() < room {
-            let more = self.next_record(|fingerprint, id| {
-                if let Id::String(id) = id {
-                    batch.push(fingerprint, id.as_bytes());
-                }
-            })?;
-            if !more {
-                return Ok(false);
+            match self.next()? {
+                Some((fingerprint, Id::String(id))) => batch.push(fingerprint, id.as_bytes()),
+                Some((_, Id::Number(_))) => {}
+                None => return Ok(false),
             }
         }
         Ok(true)
@@ -473,7 +502,7 @@ struct MergedTable<'m, 'a, F, D> {
 
 impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '_, F, D> {
     fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()> {
-        let streams = self.merger.streams(self.table)?;
+        let streams = self.merger.tables(self.table)?;
         let mut merge = Merge::<Vec<F>, _>::new(streams, self.merger.room);
         let mut dropped = self.dropped.as_slice();
         let mut last = None;

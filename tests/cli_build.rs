@@ -49,7 +49,7 @@ fn records_that_are_not_sorted_are_refused() {
             "a.hex",
             "a.hex: record 3 of all, from 0: 000000000000001e comes behind 000000000000001f; leave",
         ),
-        ("a.le", "a.le: record 1 of all, from 0: "),
+        ("a.le", "a.le: offset 8: "),
         (
             "named.tsv",
             "named.tsv:2: 0000000000000001 comes behind 0000000000000002; leave",
@@ -64,6 +64,7 @@ fn records_that_are_not_sorted_are_refused() {
         );
     }
     assert_eq!(sandbox.names(), ["a.hex", "a.le", "named.tsv"]);
+    // It is no record at fault, so that it could be skipped.
     let skip = [
         "build",
         "a.hex",
@@ -72,14 +73,8 @@ fn records_that_are_not_sorted_are_refused() {
         "--sorted",
         "--on-error",
         "skip",
-        "--json",
     ];
-    let ran = sandbox.run(&skip);
-    assert_eq!(
-        (ran.code, &ran.json()["record_count"]),
-        (Some(0), &4.into())
-    );
-    assert_eq!(ran.json()["skipped_count"], 1);
+    assert_eq!(sandbox.run(&skip).code, Some(2));
 }
 
 #[test]

@@ -137,6 +137,18 @@ fn bad_exclusions_and_inputs_are_errors_that_leave_nothing() {
             "bad:1: names an id, but the index has none",
         ),
         (
+            &["day0.simidx", "--exclude", "day0.tsv"],
+            "day0.tsv:1: has an id beside the fingerprint, all records of which would go",
+        ),
+        (
+            &["day0.simidx", "--exclude-by", "id"],
+            "the following required arguments were not provided: ",
+        ),
+        (
+            &["day0.simidx", "--temp-dir", "nowhere"],
+            "nowhere: No such file or directory",
+        ),
+        (
             &["day0.simidx", "four.simidx"],
             "day0.simidx and four.simidx differ in the number of their tables: 2 and 4",
         ),

@@ -149,13 +149,75 @@ fn the_codec_is_that_of_the_segments_where_they_agree() {
             .collect()
     };
     let gap = [0, 9000].map(|from| build(&part(from), options(2, Some(Codec::Gap), IdKind::None)));
-    let (file, _) = merged(&segments::<u64>(&gap), &MergeOptions::default());
+    let mut as_segments = MergeOptions::default();
+    as_segments.codec = MergeCodec::AsSegments;
+    let (file, _) = merged(&segments::<u64>(&gap), &as_segments);
     let all = [part(0), part(9000)].concat();
     assert!(file == build(&all, options(2, Some(Codec::Gap), IdKind::None)));
     let xor = build(&part(9000), options(2, Some(Codec::Xor), IdKind::None));
     let mixed = [gap[0].clone(), xor];
-    let (file, _) = merged(&segments::<u64>(&mixed), &MergeOptions::default());
+    let (file, _) = merged(&segments::<u64>(&mixed), &as_segments);
     assert!(file == build(&all, options(2, None, IdKind::None)));
+    // By default the data decides, as in a build: small segments and a large file may want different codecs.
+    let (file, _) = merged(&segments::<u64>(&gap), &MergeOptions::default());
+    assert!(file == build(&all, options(2, None, IdKind::None)));
+}
+
+#[test]
+fn large_segments_with_large_groups_are_merged_in_little_memory() {
+    let part = |seed: u64| -> Vec<Record<u64>> {
+        let value = |i: u64| match i % 3 {
+            0 => 7,
+            _ => (i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        };
+        (0..700_000).map(|i| (value(i), i % 900)).collect()
+    };
+    let parts = [part(1), part(2)];
+    for ids in [IdKind::None, IdKind::Number, IdKind::String] {
+        let files: Vec<Vec<u8>> = parts
+            .iter()
+            .map(|p| build(p, options(2, None, ids)))
+            .collect();
+        let mut little = MergeOptions::default();
+        little.memory = simidx::MIN_MEMORY;
+        little.codec = MergeCodec::Chosen;
+        let (file, _) = merged(&segments::<u64>(&files), &little);
+        assert!(
+            file == build(&parts.concat(), options(2, None, ids)),
+            "{ids:?}"
+        );
+    }
+}
+
+#[test]
+fn a_segment_that_tells_a_wrong_count_is_refused() {
+    let records: Vec<Record<u64>> = (0..500).map(|i| (i << 40 | i, i)).collect();
+    let good = build(&records, options(2, None, IdKind::None));
+    for (fingerprints, count) in [(499, 600), (501, 600)] {
+        let mut forged = good.clone();
+        set_counts(&mut forged, fingerprints, count);
+        let mut leave_some = MergeOptions::default();
+        records[..9]
+            .iter()
+            .for_each(|r| leave_some.exclusions.add_fingerprint(r.0));
+        for options in [MergeOptions::default(), leave_some] {
+            let message = refusal(&[good.clone(), forged.clone()], &options);
+            let expected = "segment 1: damaged index: the table does not hold as many values";
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+}
+
+/// Writes other counts into the directory and repairs the checksums (specification, section 10).
+fn set_counts(file: &mut [u8], fingerprints: u64, records: u64) {
+    let footer = file.len() - 32;
+    let directory = u64::from_le_bytes(file[footer..footer + 8].try_into().unwrap()) as usize;
+    file[directory..directory + 8].copy_from_slice(&fingerprints.to_le_bytes());
+    file[directory + 8..directory + 16].copy_from_slice(&records.to_le_bytes());
+    let checksum = crc32fast::hash(&file[directory..footer]);
+    file[footer + 12..footer + 16].copy_from_slice(&checksum.to_le_bytes());
+    let checksum = crc32fast::hash(&file[footer..footer + 24]);
+    file[footer + 24..footer + 28].copy_from_slice(&checksum.to_le_bytes());
 }
 
 #[test]
@@ -182,6 +244,7 @@ fn everything_may_be_left_out() {
         records
             .iter()
             .for_each(|r| options_.exclusions.add_fingerprint(r.0));
+        options_.codec = MergeCodec::AsSegments;
         let (file, report) = merged(&segments::<u64>(&[full]), &options_);
         assert_eq!(report.dropped_fingerprint_count, 500);
         assert!(
@@ -278,15 +341,17 @@ fn progress_counts_every_record_and_value() {
         None => stages.push(progress),
     };
     let two = segments::<u64>(&[file.clone(), file]);
-    merge(&two, &MergeOptions::default(), Vec::new(), note).unwrap();
+    let mut options = MergeOptions::default();
+    options.codec = MergeCodec::AsSegments;
+    merge(&two, &options, Vec::new(), note).unwrap();
     let done: Vec<(u64, u64)> = stages.iter().map(|p| (p.done, p.total)).collect();
-    // Each fingerprint is in both segments.
+    // Each fingerprint is in both segments, which shows when the first table is written.
     assert_eq!(
         done,
         [
             (10_000, 10_000),
             (5000, 10_000),
-            (5000, 10_000),
+            (5000, 5000),
             (10_000, 10_000)
         ]
     );

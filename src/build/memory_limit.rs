@@ -6,8 +6,15 @@ use super::scratch::Scratch;
 use super::values::ValueSpace;
 use crate::error::BuildError;
 
-/// The least limit of memory that a build can keep, in bytes: 64 MiB.
+/// The least limit of memory that a build can keep on up to eight threads, in bytes: 64 MiB. Each further thread takes
+/// 2 MiB.
 pub const MIN_MEMORY: u64 = 64 << 20;
+
+/// Threads whose memory is in [`MIN_MEMORY`].
+const FEW_THREADS: u64 = 8;
+
+/// Memory of each further thread: what a sort needs for itself, and what its allocator keeps.
+const THREAD_LEN: u64 = 2 << 20;
 
 /// What a build takes beside records and spools: buffers, stacks, the program itself.
 const RESERVED: u64 = 32 << 20;
@@ -36,9 +43,15 @@ impl MemoryLimit {
     /// # Errors
     /// A limit that is too small to be kept.
     pub(crate) fn new(bytes: Option<u64>) -> Result<Self, BuildError> {
+        let least = MIN_MEMORY + further_threads_len();
         match bytes {
-            Some(bytes) if bytes < MIN_MEMORY => Err(BuildError::Parameter(format!(
-                "a build takes at least {MIN_MEMORY} bytes of memory, not {bytes}"
+            Some(bytes) if bytes < least => Err(BuildError::Parameter(format!(
+                "a build takes at least {least} bytes of memory, not {bytes}{}",
+                if least > MIN_MEMORY {
+                    ", on so many threads"
+                } else {
+                    ""
+                }
             ))),
             _ => Ok(MemoryLimit { bytes }),
         }
@@ -77,10 +90,19 @@ impl MemoryLimit {
         let Some(bytes) = self.bytes else {
             return usize::MAX;
         };
-        let kept = RESERVED + bytes / ENCODING_SHARE + bytes / SPOOL_SHARE * SPOOLS;
+        let kept = RESERVED
+            + further_threads_len()
+            + bytes / ENCODING_SHARE
+            + bytes / SPOOL_SHARE * SPOOLS;
         let room = bytes.saturating_sub(kept).max(bytes / 4);
         usize::try_from(room).unwrap_or(usize::MAX)
     }
+}
+
+/// Bytes for threads beyond a few.
+fn further_threads_len() -> u64 {
+    let threads = rayon::current_num_threads() as u64;
+    threads.saturating_sub(FEW_THREADS) * THREAD_LEN
 }
 
 #[cfg(test)]
@@ -89,14 +111,16 @@ mod tests {
 
     #[test]
     fn the_shares_leave_room_and_do_not_pass_the_limit() {
-        for bytes in [MIN_MEMORY, 100 << 20, 1 << 30, 1 << 40] {
+        let least = MIN_MEMORY + further_threads_len();
+        for bytes in [least, least + 100_000_000, 1 << 40] {
             let limit = MemoryLimit::new(Some(bytes)).unwrap();
             for part_len in [1 << 20, 1 << 21, 1 << 22] {
                 let parts = limit.parts_at_a_time(part_len);
                 assert!(parts >= 1 && parts <= rayon::current_num_threads());
                 let encoding = (2 * parts * part_len) as u64;
                 let spools = bytes / SPOOL_SHARE * SPOOLS;
-                let all = RESERVED + encoding + spools + limit.room() as u64;
+                let all =
+                    RESERVED + further_threads_len() + encoding + spools + limit.room() as u64;
                 assert!(all <= bytes, "{all} of {bytes}");
             }
         }

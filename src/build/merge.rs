@@ -25,6 +25,8 @@ struct Source<B, S> {
 pub(crate) struct Merge<B, S> {
     sources: Vec<Source<B, S>>,
     round: B,
+    /// Records that came into the round, of which equal ones may have become one.
+    taken: u64,
     /// Bytes that the waiting records of one stream may take.
     share: usize,
 }
@@ -44,7 +46,13 @@ impl<B: Batch, S: Stream<B>> Merge<B, S> {
             share: room / 2 / sources.len().max(1),
             sources,
             round: B::default(),
+            taken: 0,
         }
+    }
+
+    /// Number of records that went into the last round.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// The records that come next, ordered; none at the end. Equal records may be spread over rounds.
@@ -69,6 +77,7 @@ impl<B: Batch, S: Stream<B>> Merge<B, S> {
         if self.round.count() == 0 {
             return Ok(None);
         }
+        self.taken = self.round.count() as u64;
         self.round.sort();
         Ok(Some(&mut self.round))
     }

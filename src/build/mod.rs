@@ -48,7 +48,8 @@ pub struct BuildOptions<F> {
     /// The distance that the tables are chosen for: 0 to 12, or more with a design of your own. Queries may ask for any.
     /// Default 3.
     pub max_distance: u32,
-    /// The tables; by default those that [`PlanRequest::choose`] chooses for the number of fingerprints. Its distance must be `max_distance`.
+    /// The tables; by default those that [`PlanRequest::choose`](crate::PlanRequest::choose) chooses for the number of
+    /// fingerprints. Its distance must be `max_distance`.
     pub design: Option<TableDesign<F>>,
     /// Bytes of a block, a power of two from 128 to 65,536. Default 512: the part of an Elias-Fano block that every
     /// probe reads then fits one cache line.

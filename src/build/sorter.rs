@@ -126,6 +126,14 @@ impl<B: Batch> Sorter<B> {
             let run = write_run(&self.scratch, &full)?;
             return self.keep(run);
         }
+        if rayon::current_thread_index().is_some() {
+            // Waiting for another thread here would keep this one from the pool that is to do the sorting.
+            full.sort();
+            let run = write_run(&self.scratch, &full)?;
+            full.clear();
+            self.batch = full;
+            return self.keep(run);
+        }
         let scratch = self.scratch.clone();
         self.spilling = Some(std::thread::spawn(move || {
             full.sort();
@@ -143,7 +151,8 @@ impl<B: Batch> Sorter<B> {
         };
         let joined = spilling.join();
         let (emptied, run) = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        if self.batch.count() == 0 {
+        // A merge of runs needs the memory for itself.
+        if self.batch.count() == 0 && !self.is_full(0) {
             self.batch = emptied;
         }
         self.keep(run)
@@ -157,13 +166,23 @@ impl<B: Batch> Sorter<B> {
                 self.runs.push(Vec::new());
             }
             self.runs[level].push(run);
-            if self.runs[level].len() < MAX_FAN_IN {
+            if self.runs[level].len() < self.most_runs() {
                 break;
             }
             let runs = std::mem::take(&mut self.runs[level]);
-            run = merge_runs::<B>(&self.scratch, runs, self.room / 2)?;
+            run = merge_runs::<B>(&self.scratch, runs, self.room / 4)?;
         }
         Ok(())
+    }
+
+    /// Whether one more run makes a level too many.
+    fn is_full(&self, level: usize) -> bool {
+        self.runs.get(level).map_or(0, Vec::len) + 1 >= self.most_runs()
+    }
+
+    /// Runs of a level that are kept apart.
+    fn most_runs(&self) -> usize {
+        fan_in(self.room)
     }
 }
 

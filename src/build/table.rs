@@ -48,11 +48,9 @@ pub(super) fn write<F: Fingerprint>(
     scratch: &Scratch,
     reporter: &mut Reporter<'_>,
 ) -> Result<WrittenTable> {
-    let code = choose_code(request, values, file.block_size(), reporter)?;
-    reporter.begin(
-        BuildStage::EncodeTable(request.number),
-        request.expected_count,
-    );
+    let (code, counted) = choose_code(request, values, file.block_size(), reporter)?;
+    let total = counted.unwrap_or(request.expected_count);
+    reporter.begin(BuildStage::EncodeTable(request.number), total);
     file.begin(Kind::Blocks, request.number)?;
     let mut blocks = Blocks {
         file: &mut *file,
@@ -86,20 +84,20 @@ pub(super) fn write<F: Fingerprint>(
     })
 }
 
-/// The code of a table. It depends on the steps between all neighbours and not on where blocks end.
+/// The code of a table, and how many values it has if they were counted for that. The code depends on the steps between all neighbours and not on where blocks end.
 fn choose_code<F: Fingerprint>(
     request: &TableRequest<F>,
     values: &mut dyn ValueSource<F>,
     block_size: usize,
     reporter: &mut Reporter<'_>,
-) -> Result<TableCode> {
+) -> Result<(TableCode, Option<u64>)> {
     if request.codec == Some(Codec::EliasFano) {
-        return Ok(TableCode::EliasFano);
+        return Ok((TableCode::EliasFano, None));
     }
     let stage = BuildStage::ChooseCode(request.number);
     reporter.begin(stage, request.expected_count);
     let mut statistics = TableStatistics::new(F::WIDTH);
-    let mut previous = None;
+    let (mut previous, mut count) = (None, 0);
     in_groups(values, request.parts_at_a_time, &mut |group| {
         let of_group = parts(group, previous)
             .map(|(before, part)| TableStatistics::of(before, part, block_size))
@@ -107,17 +105,17 @@ fn choose_code<F: Fingerprint>(
         statistics =
             std::mem::replace(&mut statistics, TableStatistics::new(F::WIDTH)).merge(of_group);
         previous = group.last().copied();
+        count += group.len() as u64;
         reporter.advance(group.len() as u64);
         Ok(())
     })?;
     let choices = statistics.choices(block_size);
-    Ok(
-        match request.codec.unwrap_or_else(|| best_codec(&choices)) {
-            Codec::Xor => TableCode::Xor(choices.xor),
-            Codec::Gap => TableCode::Gap(choices.gap),
-            Codec::EliasFano => TableCode::EliasFano,
-        },
-    )
+    let code = match request.codec.unwrap_or_else(|| best_codec(&choices)) {
+        Codec::Xor => TableCode::Xor(choices.xor),
+        Codec::Gap => TableCode::Gap(choices.gap),
+        Codec::EliasFano => TableCode::EliasFano,
+    };
+    Ok((code, Some(count)))
 }
 
 /// Elias-Fano, which is searched several times as fast, unless a Huffman code is much smaller.

@@ -75,7 +75,7 @@ impl<F: Fingerprint> Values<F> {
         let mut collector = ValueCollector::new(space);
         while let Some(round) = merge.next_round()? {
             collector.push(round)?;
-            reporter.advance(round.len() as u64);
+            reporter.advance(merge.taken());
         }
         collector.finish()
     }

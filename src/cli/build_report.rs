@@ -9,11 +9,47 @@ use serde::Serialize;
 use simidx::{BuildProgress, BuildStage};
 
 use super::memory;
+use super::progress::ProgressMode;
 use super::report::Report;
 
-/// Shows how far a build is.
-pub(super) fn show(bar: &ProgressBar, progress: &BuildProgress) {
-    let stage = match progress.stage {
+/// The bar of a build: a new one for each stage, so that rate and time left are those of the stage.
+pub(super) struct StageBar {
+    mode: ProgressMode,
+    stage: Option<BuildStage>,
+    bar: ProgressBar,
+}
+
+impl StageBar {
+    pub(super) fn new(mode: ProgressMode) -> Self {
+        StageBar {
+            mode,
+            stage: None,
+            bar: ProgressBar::hidden(),
+        }
+    }
+
+    /// Shows how far the build is.
+    pub(super) fn show(&mut self, progress: &BuildProgress) {
+        let written = ByteSize::b(progress.written).to_string();
+        if self.stage != Some(progress.stage) {
+            self.bar.finish_and_clear();
+            self.stage = Some(progress.stage);
+            self.bar = self
+                .mode
+                .stage(stage_name(progress.stage), progress.total, written);
+        } else {
+            self.bar.set_prefix(written);
+        }
+        self.bar.set_position(progress.done);
+    }
+
+    pub(super) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn stage_name(stage: BuildStage) -> String {
+    match stage {
         BuildStage::SortRecords => "sorting the records".to_owned(),
         BuildStage::MergeRecords => "merging the records".to_owned(),
         BuildStage::SortTable(table) => format!("sorting table {table}"),
@@ -21,15 +57,7 @@ pub(super) fn show(bar: &ProgressBar, progress: &BuildProgress) {
         BuildStage::ChooseCode(table) => format!("choosing the code of table {table}"),
         BuildStage::EncodeTable(table) => format!("encoding table {table}"),
         _ => "writing the ids".to_owned(),
-    };
-    if progress.done == 0 {
-        // Rate and time left are those of the stage.
-        bar.reset();
-        bar.set_length(progress.total);
     }
-    bar.set_prefix(ByteSize::b(progress.written).to_string());
-    bar.set_message(stage);
-    bar.set_position(progress.done);
 }
 
 /// Measures the stages of a build.

@@ -62,7 +62,7 @@ fn install() -> io::Result<()> {
 /// Removes the unfinished output and ends as the signal would have.
 #[cfg(unix)]
 fn remove_and_die(signal: i32) {
-    // The lock stays taken, so that nothing is renamed into place any more.
+    // The lock stays taken, so that no further output is begun. One that is being renamed just now is complete.
     let unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(path) = unfinished.as_ref() {
         // The process ends either way; a file that cannot be removed has a name that says what it is.

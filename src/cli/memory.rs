@@ -12,9 +12,21 @@ pub(super) fn default_limit() -> u64 {
 fn total() -> Option<u64> {
     let system = rustix::system::sysinfo();
     let machine = (system.totalram as u64).checked_mul(system.mem_unit.into())?;
-    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let group = group.and_then(|text| text.trim().parse().ok());
-    Some(machine.min(group.unwrap_or(u64::MAX)))
+    Some(machine.min(control_group().unwrap_or(u64::MAX)))
+}
+
+/// The least limit of the control group of this process and those above it (version 2), if there is one.
+#[cfg(target_os = "linux")]
+fn control_group() -> Option<u64> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let limits = std::path::Path::new(own).ancestors().filter_map(|group| {
+        let file = std::path::Path::new("/sys/fs/cgroup")
+            .join(group)
+            .join("memory.max");
+        std::fs::read_to_string(file).ok()?.trim().parse().ok()
+    });
+    limits.min()
 }
 
 #[cfg(not(target_os = "linux"))]

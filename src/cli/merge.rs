@@ -9,13 +9,17 @@ use simidx::input::{self, Content, Format};
 use simidx::{Codec, Exclusions, Fingerprint, IdKind, MergeCodec, MergeOptions, Segments, Storage};
 
 use super::Answer;
-use super::build_report::{BuildReport, Clock, show};
+use super::build::check_folder;
+use super::build_report::{BuildReport, Clock, StageBar};
 use super::failure::Failure;
 use super::index_file::{IndexArgs, with_segments};
-use super::output::{Output, folder, stdout, write_report};
+use super::output::{Output, folder};
 use super::progress::ProgressMode;
 use super::records::{refused, start_threads, threads_from};
 use super::report::Report;
+
+/// Records or values from one release of mapped pages to the next.
+const RELEASE_EVERY: u64 = 1 << 21;
 
 /// Arguments of `simidx merge`.
 #[derive(Debug, clap::Args)]
@@ -25,14 +29,14 @@ pub(super) struct Args {
     /// The index file to write, `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Leave out what this file names, one a line
+    /// Leave out what this file names, one a line; what it names is held in memory
     #[arg(long, value_name = "FILE")]
     exclude: Option<PathBuf>,
     /// What the file of --exclude names: fingerprints in hexadecimal, or ids
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExcludeBy::Fingerprint)]
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExcludeBy::Fingerprint, requires = "exclude")]
     exclude_by: ExcludeBy,
-    /// How tables are coded: same is as the inputs where they agree, auto is chosen as by `simidx build`
-    #[arg(long, value_name = "CODEC", default_value = "same", value_parser = ["same", "auto", "xor", "gap", "ef"])]
+    /// How tables are coded: auto is chosen by the data, as by `simidx build`, same is as the inputs where they agree
+    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "same", "xor", "gap", "ef"])]
     codec: String,
     /// Memory to use beside the mapped inputs, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
@@ -81,19 +85,26 @@ fn merge<F: Fingerprint>(
         Some(folder) => folder.clone(),
         None => folder(&args.output).to_owned(),
     });
+    let mut folders = options.temp_dir.iter();
+    folders.try_for_each(|folder| check_folder(folder))?;
     let mut clock = Clock::start();
-    let bar = mode.stage();
+    let mut released = 0;
+    let mut bar = StageBar::new(mode);
     let merged = output.write(|out| {
         let merged = simidx::merge(segments, &options, out, |progress| {
             clock.enter(progress.stage);
-            show(&bar, &progress);
-            release_pages(segments);
+            bar.show(&progress);
+            // Each release costs a fault for each page that is still wanted.
+            if progress.done.abs_diff(released) >= RELEASE_EVERY {
+                released = progress.done;
+                release_pages(segments);
+            }
         })?;
         clock.end_stage();
         Ok(merged)
     })?;
     clock.end_stage();
-    bar.finish_and_clear();
+    bar.finish();
 
     let index = Report::new(&merged.summary, segments.pipeline());
     let report = MergeReport {
@@ -102,12 +113,7 @@ fn merge<F: Fingerprint>(
         dropped_record_count: merged.dropped_record_count,
         dropped_fingerprint_count: merged.dropped_fingerprint_count,
     };
-    let print = |out: &mut dyn Write| report.print(out);
-    if output.is_stdout() {
-        write_report(io::stderr(), &report, args.json, print)?;
-    } else {
-        write_report(stdout(), &report, args.json, print)?;
-    }
+    output.report(&report, args.json, |out| report.print(out))?;
     Ok(true)
 }
 
@@ -147,7 +153,12 @@ fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>,
     };
     let mut reader = input::open::<F>(path, Some(format))?;
     while let Some(record) = reader.next_record() {
-        let problem = match record?.content {
+        let record = record?;
+        let problem = match record.content {
+            Content::Fingerprint(_) if record.id.is_some() => {
+                // Somebody may mean this record only.
+                Some("has an id beside the fingerprint, all records of which would go".into())
+            }
             Content::Fingerprint(fingerprint) => {
                 exclusions.add_fingerprint(fingerprint);
                 None
@@ -168,10 +179,10 @@ fn exclude_id<F: Fingerprint>(
     ids: IdKind,
     id: &str,
 ) -> Option<String> {
-    match (ids, id.parse()) {
+    match (ids, u64::parse_dec(id)) {
         (IdKind::String, _) => exclusions.add_string(id),
-        (IdKind::Number, Ok(id)) => exclusions.add_number(id),
-        (IdKind::Number, Err(_)) => {
+        (IdKind::Number, Some(id)) => exclusions.add_number(id),
+        (IdKind::Number, None) => {
             return Some(format!("the id {id:?} is not a number below 2^64"));
         }
         _ => return Some("names an id, but the index has none".into()),

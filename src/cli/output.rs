@@ -119,8 +119,20 @@ impl Output {
         })
     }
 
-    pub(super) fn is_stdout(&self) -> bool {
-        matches!(self, Output::Stdout)
+    /// Prints the report on what was written: to standard output, unless that holds the contents.
+    ///
+    /// # Errors
+    /// As for [`write_report`].
+    pub(super) fn report(
+        &self,
+        report: &impl Serialize,
+        json: bool,
+        human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        match self {
+            Output::Stdout => write_report(io::stderr(), report, json, human),
+            Output::File { .. } => write_report(stdout(), report, json, human),
+        }
     }
 
     /// Lets `write` write the contents. A file is written beside its target, flushed to disk and

@@ -35,11 +35,22 @@ impl ProgressMode {
         self.bar(style).with_prefix(what)
     }
 
-    /// A stage with a known number of records, and in its prefix the bytes written.
-    pub(super) fn stage(self) -> ProgressBar {
+    /// A stage with a known number of records, while so much has been written; it has its name and figures from the first
+    /// line on.
+    pub(super) fn stage(self, name: String, total: u64, written: String) -> ProgressBar {
         let style =
-            "{msg} {human_pos} of {human_len} ({per_sec}, {prefix} written, {elapsed}, {eta} left)";
-        self.bar(style)
+            "{msg} {human_pos} of {human_len} ({rate}/s, {prefix} written, {elapsed}, {eta} left)";
+        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
+        };
+        let bar = ProgressBar::hidden();
+        bar.set_style(template(style).with_key("rate", rate));
+        bar.set_message(name);
+        bar.set_prefix(written);
+        bar.set_length(total);
+        bar.set_draw_target(self.target());
+        self.start_ticking(&bar);
+        bar
     }
 
     /// The name of the stage that is under way.
@@ -64,10 +75,14 @@ impl ProgressMode {
     fn styled(self, style: ProgressStyle) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(None, self.target());
         bar.set_style(style);
+        self.start_ticking(&bar);
+        bar
+    }
+
+    fn start_ticking(self, bar: &ProgressBar) {
         if self != ProgressMode::Never {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        bar
     }
 }
 

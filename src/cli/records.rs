@@ -119,6 +119,8 @@ pub(super) struct Fingerprinted<F> {
 pub(super) enum Refusal {
     /// The record is at fault, for this reason; `--on-error` decides.
     Record(String),
+    /// The record shows that the input is not as it was said to be: an error in any case.
+    Input(String),
     /// The command cannot go on.
     Fatal(Error),
 }
@@ -348,17 +350,17 @@ impl Run {
             if reader.read_fingerprints(many) == 0 {
                 break;
             }
-            self.hand_on_many(many, reader.place().0, sink)?;
+            self.hand_on_many(many, reader.place(), sink)?;
             self.show(reader.bytes_read());
         }
         Ok(())
     }
 
-    /// Hands on fingerprints that came together, so that of each only its number is known.
+    /// Hands on fingerprints that came together, the last of them from `place`.
     fn hand_on_many<F: Fingerprint>(
         &mut self,
         mut many: &[F],
-        source: &str,
+        (source, place): (&str, Place),
         sink: &mut impl Sink<F>,
     ) -> Result<(), Failure> {
         while !many.is_empty() {
@@ -375,11 +377,19 @@ impl Run {
                 is_document: false,
             };
             let result = sink.record(record);
-            let (number, place) = (self.next_position, Place::File);
-            self.judge(result, |message| InputError {
-                source: source.to_owned(),
-                place,
-                message: format!("record {number} of all, from 0: {message}"),
+            let (number, behind) = (self.next_position, rest.len() as u64);
+            self.judge(result, |message| match place {
+                Place::Offset(last) => InputError {
+                    source: source.to_owned(),
+                    place: Place::Offset(last - behind * F::BYTES as u64),
+                    message,
+                },
+                // Lines without a record are not counted among those behind.
+                _ => InputError {
+                    source: source.to_owned(),
+                    place: Place::File,
+                    message: format!("record {number} of all, from 0: {message}"),
+                },
             })?;
             self.next_position += 1;
             many = rest;
@@ -397,6 +407,7 @@ impl Run {
             Ok(()) => self.counts.records += 1,
             Err(Refusal::Fatal(error)) => return Err(error.into()),
             Err(Refusal::Record(message)) => self.skip_or_fail(error(message))?,
+            Err(Refusal::Input(message)) => return Err(error(message).into()),
         }
         Ok(())
     }

@@ -105,6 +105,41 @@ impl Ids {
         Ok(())
     }
 
+    /// Whether an id is the first one of its fingerprint.
+    pub(super) fn is_first(&self, file: &[u8], index: u64) -> Result<bool, FormatError> {
+        let Some(groups) = &self.groups else {
+            return Ok(true);
+        };
+        let chunk = Chunk::read(groups, file, index / GROUP_CHUNK_BITS)?;
+        Ok(chunk.bit(index % GROUP_CHUNK_BITS))
+    }
+
+    /// An id by its place among all, for who reads them one after the other: `at` is where the strings go on, 0 at first.
+    pub(super) fn read_next<'a>(
+        &self,
+        file: &'a [u8],
+        index: u64,
+        at: &mut usize,
+    ) -> Result<Id<'a>, FormatError> {
+        match &self.values {
+            IdValues::Numbers { base, bits, packed } => {
+                let number = base.checked_add(packed.packed(file, index, *bits)?);
+                let number = number.ok_or_else(|| packed.damaged(30, "an id passes 2^64"))?;
+                Ok(Id::Number(number))
+            }
+            IdValues::Strings { bytes, .. } => {
+                let string;
+                (string, *at) = read_string(file, bytes, *at)?;
+                Ok(Id::String(string))
+            }
+        }
+    }
+
+    /// Number of ids.
+    pub(super) fn record_count(&self) -> u64 {
+        self.record_count
+    }
+
     /// The range of ids that belong to a rank: from set bit number `rank` to the next one.
     fn group(&self, groups: &Paged, file: &[u8], rank: Rank) -> Result<(u64, u64), FormatError> {
         let chunk_count = (groups.len() / GROUP_CHUNK_LEN) as u64;

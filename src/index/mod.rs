@@ -12,6 +12,7 @@ mod paged;
 mod plans;
 mod probe;
 mod query;
+mod records;
 mod segments;
 mod storage;
 mod table;
@@ -22,6 +23,7 @@ pub use any::AnyIndex;
 pub use ids::Id;
 pub use iter::Fingerprints;
 pub use query::{Searcher, Strategy};
+pub(crate) use records::Records;
 pub use segments::{AnySegments, SegmentFingerprints, SegmentSearcher, Segments};
 pub use storage::Storage;
 pub use verify::{VerifyReport, VerifyStage};
@@ -216,6 +218,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// The fingerprints of some blocks of table 0.
     pub(crate) fn fingerprints_of_blocks(&self, blocks: Range<usize>) -> Fingerprints<'_, F, D> {
         Fingerprints::of_blocks(self, 0, blocks)
+    }
+
+    /// All records in rank order; none if the index has no ids.
+    pub(crate) fn records(&self) -> Result<Records<'_, F, D>> {
+        Records::new(self)
     }
 
     fn bytes(&self) -> &[u8] {

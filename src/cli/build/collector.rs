@@ -148,7 +148,7 @@ impl<F: Fingerprint> Open<F> {
         let fingerprint = record.fingerprint;
         if let Some(least) = &mut self.least {
             if fingerprint < *least {
-                return Err(Refusal::record(out_of_order(fingerprint, *least)));
+                return Err(Refusal::Input(out_of_order(fingerprint, *least)));
             }
             *least = fingerprint;
         }

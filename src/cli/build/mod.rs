@@ -3,6 +3,8 @@
 mod collector;
 mod space;
 
+pub(super) use space::check_folder;
+
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -11,10 +13,10 @@ use serde::Serialize;
 use simidx::Fingerprint;
 
 use crate::cli::Answer;
-use crate::cli::build_report::{BuildReport, Clock, show};
+use crate::cli::build_report::{BuildReport, Clock, StageBar};
 use crate::cli::index_file::with_width;
 use crate::cli::memory;
-use crate::cli::output::{Output, folder, stdout, write_report};
+use crate::cli::output::{Output, folder};
 use crate::cli::progress::ProgressMode;
 use crate::cli::records::{self, InputArgs};
 use crate::cli::report::Report;
@@ -43,7 +45,7 @@ pub(super) struct Args {
     /// What ids to store: auto takes string ids for documents, the id column where there is one
     #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]
     ids: String,
-    /// The records come in the order of their fingerprints, which is checked; they then need no sorting
+    /// The records come in the order of their fingerprints, which is checked: an error if they do not
     #[arg(long)]
     sorted: bool,
     /// Memory to use, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
@@ -75,30 +77,24 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let counts = records::read(&args.input, bar, &mut collector)?;
     let (builder, pipeline) = collector.finish()?;
 
-    let bar = mode.stage();
+    let mut bar = StageBar::new(mode);
     let summary = output.write(|out| {
         let summary = builder.finish_with(out, |progress| {
             clock.enter(progress.stage);
-            show(&bar, &progress);
+            bar.show(&progress);
         })?;
         clock.end_stage();
         Ok(summary)
     })?;
     clock.end_stage();
-    bar.finish_and_clear();
+    bar.finish();
 
     let index = Report::new(&summary, pipeline.as_deref());
     let report = RecordReport {
         build: BuildReport::new(index, clock, args.memory_limit()),
         skipped_count: counts.skipped,
     };
-    let print = |out: &mut dyn Write| report.print(out);
-    // With the index on stdout the report must not mix with it.
-    if output.is_stdout() {
-        write_report(io::stderr(), &report, args.json, print)?;
-    } else {
-        write_report(stdout(), &report, args.json, print)?;
-    }
+    output.report(&report, args.json, |out| report.print(out))?;
     Ok(true)
 }
 

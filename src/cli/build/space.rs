@@ -15,8 +15,7 @@ use crate::cli::failure::Failure;
 /// No such folder, none that may be written to, or too little room in it.
 pub(super) fn check<F: Fingerprint>(args: &Args) -> Result<(), Failure> {
     let folder = args.scratch_folder();
-    let blame = |error: std::io::Error| Failure::from(error).about(folder.display());
-    tempfile::tempfile_in(&folder).map_err(blame)?;
+    check_folder(&folder)?;
     let needed = temporary_len::<F>(args)?;
     match free_len(&folder) {
         Some(free) if free < needed => {
@@ -28,16 +27,30 @@ pub(super) fn check<F: Fingerprint>(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// Checks that temporary files can be made in a folder.
+///
+/// # Errors
+/// No such folder, or none that may be written to.
+pub(in crate::cli) fn check_folder(folder: &Path) -> Result<(), Failure> {
+    match tempfile::tempfile_in(folder) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::from(error).about(folder.display())),
+    }
+}
+
 /// Bytes that temporary files will take at most, as far as it is known: records are written as runs and then merged.
 fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
     let records = input::expected_records::<F>(&paths, args.input.input.0).unwrap_or(0);
     let id_len = if args.ids == "number" { 8 } else { 0 };
     let bytes = records.saturating_mul(F::BYTES as u64 + id_len);
-    Ok(match bytes > args.memory_limit() {
-        true => bytes.saturating_mul(2),
-        false => 0,
-    })
+    // Records with ids get half of the room.
+    Ok(
+        match bytes > args.memory_limit() / if id_len == 0 { 1 } else { 2 } {
+            true => bytes.saturating_mul(2),
+            false => 0,
+        },
+    )
 }
 
 /// Bytes that are free in a folder, where the system tells.
