@@ -57,8 +57,9 @@
 //!
 //! [`IndexBuilder`] makes a file from records, [`TableDesign`] says which tables it holds. [`Index`]
 //! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
-//! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set, [`scan`] answers
-//! many queries in one go. The file format is specified in `format-spec.md`.
+//! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set,
+//! [`clusters`] and [`ClusterFinder`] its clusters, [`scan`] answers many queries in one go. The file format is
+//! specified in `format-spec.md`.
 //!
 //! # Processors
 //!
@@ -92,7 +93,8 @@ mod summary;
 pub mod text;
 
 pub use batch::{
-    IdPair, Pair, PairFinder, PairOptions, ScanOptions, ScanReport, ScanStrategy, Shard, id_pairs,
+    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, IdPair, Pair, PairFinder,
+    PairOptions, Representative, ScanOptions, ScanReport, ScanStrategy, Shard, clusters, id_pairs,
     pairs, scan,
 };
 pub use build::{BuildOptions, BuildProgress, BuildStage, IndexBuilder, MIN_MEMORY};

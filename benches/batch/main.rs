@@ -1,7 +1,8 @@
-//! Work on whole sets beside its peers: all pairs of a set, and many queries at once. Same data, one run.
+//! Work on whole sets beside its peers: all pairs of a set, its clusters, and many queries at once. Same data, one run.
 //!
 //! Contenders must agree on the number of pairs or matches and on a sum over them before their times are told.
 
+mod clusters;
 #[path = "../common/mod.rs"]
 mod common;
 mod pairs;
@@ -23,6 +24,7 @@ fn main() {
     pool.install(|| {
         for &count in &settings.counts {
             pairs::run(&settings, count);
+            clusters::run(&settings, count);
             scan::run(&settings, count);
         }
     });
@@ -86,8 +88,8 @@ impl Found {
 pub(crate) type Contender<'a> = (String, Box<dyn Fn() -> Found + 'a>);
 
 /// Runs the contenders in turn, round after round, and prints a line for each: seconds of all processors and by the
-/// clock, medians of the rounds, the most memory that was allocated meanwhile, and how many times as fast as the first it
-/// is in the same round, by the processors' time.
+/// clock, medians of the rounds, the most memory that was allocated meanwhile, and how many times as fast as the first
+/// it is in the same round, by the processors' time.
 pub(crate) fn compare(settings: &Settings, contenders: &[Contender<'_>]) {
     let mut times = vec![Vec::new(); contenders.len()];
     let mut seconds = times.clone();

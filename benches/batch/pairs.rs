@@ -14,11 +14,11 @@ pub(crate) fn run(settings: &Settings, count: usize) {
     let mut contenders: Vec<Contender<'_>> = vec![
         (
             "pairs/all-pairs-hamming/c1".into(),
-            Box::new(|| whole(&values, distance)),
+            Box::new(|| sum(&values, &similar_whole(&values, distance))),
         ),
         (
             "pairs/all-pairs-hamming/c2".into(),
-            Box::new(|| halves(&values, distance)),
+            Box::new(|| sum(&values, &similar_halves(&values, distance))),
         ),
         (
             "pairs/simidx".into(),
@@ -67,21 +67,21 @@ fn sum(values: &[u64], pairs: &[(usize, usize, f64)]) -> Found {
     found
 }
 
-/// One chunk of 64 bits.
-fn whole(values: &[u64], distance: u32) -> Found {
+/// The pairs of all-pairs-hamming by one chunk of 64 bits.
+pub(crate) fn similar_whole(values: &[u64], distance: u32) -> Vec<(usize, usize, f64)> {
     let mut joiner = ChunkedJoiner::new(1);
     for &value in values {
         joiner.add([value]).expect("one chunk is given");
     }
-    sum(values, &joiner.similar_pairs(radius(distance)))
+    joiner.similar_pairs(radius(distance))
 }
 
-/// Two chunks of 32 bits.
-fn halves(values: &[u64], distance: u32) -> Found {
+/// The same by two chunks of 32 bits.
+pub(crate) fn similar_halves(values: &[u64], distance: u32) -> Vec<(usize, usize, f64)> {
     let mut joiner = ChunkedJoiner::new(2);
     for &value in values {
         let halves = [value as u32, (value >> 32) as u32];
         joiner.add(halves).expect("two chunks are given");
     }
-    sum(values, &joiner.similar_pairs(radius(distance)))
+    joiner.similar_pairs(radius(distance))
 }

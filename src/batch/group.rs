@@ -6,6 +6,7 @@
 
 use super::cover::{Bits, varying};
 use super::emit::Emitter;
+use super::forest::span;
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::{Permutation, Permuted};
 use crate::fingerprint::Fingerprint;
@@ -14,7 +15,7 @@ use crate::fingerprint::Fingerprint;
 const FEW: usize = 1024;
 
 /// Values that one vector step compares with another.
-const STEP: usize = 16;
+pub(super) const STEP: usize = 16;
 
 /// Nanoseconds to sort one value of a group.
 const SORT_NS: f64 = 45.0;
@@ -30,6 +31,8 @@ pub(super) struct Rule<F> {
     pub(super) agreed: F,
     /// Masks that came before: a pair that agrees on one of them has been met.
     pub(super) before: Vec<F>,
+    /// Whether pairs are left out that link nothing which others of their group do not link.
+    spans: bool,
     /// Groups up to this size are compared all with all.
     few: usize,
     /// Nanoseconds that sorting a value is held to take.
@@ -43,8 +46,17 @@ impl<F: Fingerprint> Rule<F> {
             distance,
             agreed: F::ZERO,
             before: Vec::new(),
+            spans: false,
             few: FEW,
             sort_ns: SORT_NS,
+        }
+    }
+
+    /// Of the pairs within a distance as many count as link all values that the pairs link.
+    pub(super) fn spanning(distance: u32) -> Self {
+        Rule {
+            spans: true,
+            ..Self::new(distance)
         }
     }
 
@@ -62,15 +74,22 @@ impl<F: Fingerprint> Rule<F> {
             distance: self.distance,
             agreed: self.agreed | masks[number],
             before: [&self.before, &masks[..number]].concat(),
+            spans: self.spans,
             few: self.few,
             sort_ns: self.sort_ns,
         }
     }
 
+    /// Whether the values of a pair of this difference agree where they have to.
+    #[inline(always)]
+    pub(super) fn agrees(&self, difference: F) -> bool {
+        difference & self.agreed == F::ZERO
+    }
+
     /// Whether a pair of this difference, which is within the distance, counts here.
     #[inline(always)]
-    fn counts(&self, difference: F) -> bool {
-        let mut counts = difference & self.agreed == F::ZERO;
+    pub(super) fn counts(&self, difference: F) -> bool {
+        let mut counts = self.agrees(difference);
         for &mask in &self.before {
             counts &= difference & mask != F::ZERO;
         }
@@ -162,12 +181,12 @@ impl<F: Fingerprint> Work for Permute<'_, F> {
     }
 }
 
-fn compare_all<F: Fingerprint>(group: &[F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
+fn compare_all<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
     dispatch(CompareAll { group, rule, out });
 }
 
 struct CompareAll<'a, 'b, F> {
-    group: &'a [F],
+    group: &'a mut [F],
     rule: &'a Rule<F>,
     out: &'a mut Emitter<'b, F>,
 }
@@ -181,10 +200,17 @@ impl<F: Fingerprint> Work for CompareAll<'_, '_, F> {
     }
 }
 
-/// Compares all values of a group with each other.
+/// Compares all values of a group with each other, or as many as it takes to span it.
 #[inline(always)]
-pub(super) fn compare_pairs<F: Fingerprint>(group: &[F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
-    let mut rest = group;
+pub(super) fn compare_pairs<F: Fingerprint>(
+    group: &mut [F],
+    rule: &Rule<F>,
+    out: &mut Emitter<'_, F>,
+) {
+    if rule.spans {
+        return span(group, rule, out);
+    }
+    let mut rest = &*group;
     while let [value, others @ ..] = rest {
         if others.len() >= STEP && out.is_over() {
             return;
@@ -222,7 +248,7 @@ fn compare_one_by_one<F: Fingerprint>(
 }
 
 #[inline(always)]
-fn least_distance<F: Fingerprint>(value: F, others: &[F; STEP]) -> u32 {
+pub(super) fn least_distance<F: Fingerprint>(value: F, others: &[F; STEP]) -> u32 {
     let mut least = F::WIDTH;
     for &other in others {
         least = least.min((value ^ other).count_ones());

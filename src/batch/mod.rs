@@ -1,7 +1,11 @@
-//! Whole sets at once: all pairs of fingerprints near each other, and many queries in one go.
+//! Whole sets at once: all pairs of fingerprints near each other, the clusters that they make, and many queries in one
+//! go.
 
+mod clusters;
 mod cover;
+mod disjoint_sets;
 mod emit;
+mod forest;
 mod group;
 mod id_pairs;
 mod ordered;
@@ -11,6 +15,9 @@ mod partition;
 mod scan;
 mod spill;
 
+pub use clusters::{
+    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
+};
 pub use id_pairs::{IdPair, id_pairs};
 pub use pairs::{Pair, PairFinder, PairOptions, pairs};
 pub use scan::{ScanOptions, ScanReport, ScanStrategy, Shard, scan};

@@ -261,7 +261,10 @@ impl<F: Fingerprint> PairFinder<F> {
             return Ok(());
         }
         match self.sorter.finish()? {
-            Sorted::Memory(values) => find_in_memory(values, &self.rule, self.few, take),
+            Sorted::Memory(mut values) => {
+                values.shrink_to_fit();
+                find_in_memory(&values, &self.rule, self.few, take)
+            }
             sorted => {
                 let mut ignore = |_| ();
                 let mut reporter = Reporter::new(&mut ignore);
@@ -297,27 +300,42 @@ impl PairLimit {
     }
 }
 
+/// Hands pairs of distinct values near each other to `take`: enough of them to link all that pairs would link, and not
+/// many more. Takes as much memory as the values, and at worst twice that.
+///
+/// # Errors
+/// What `take` reports.
+pub(super) fn link_values<F: Fingerprint>(
+    values: &[F],
+    distance: u32,
+    take: Take<'_, F>,
+) -> Result<()> {
+    match distance {
+        0 => Ok(()),
+        _ => find_in_memory(values, &Rule::spanning(distance), FEW, take),
+    }
+}
+
 /// Finds the pairs of values in memory.
 fn find_in_memory<F: Fingerprint>(
-    mut values: Vec<F>,
+    values: &[F],
     rule: &Rule<F>,
     few: usize,
     take: Take<'_, F>,
 ) -> Result<()> {
-    values.shrink_to_fit();
-    let bits = Bits::of(&values);
+    let bits = Bits::of(values);
     let cover = bits.cover(rule.distance, values.len() as u64, PARTITION_NS);
     let masks = match cover {
         Some(masks) if values.len() >= few && values.len() < u32::MAX as usize => masks,
         _ => {
             let mut out = Emitter::new(take);
-            search(&mut values, rule, &mut out);
+            search(&mut values.to_vec(), rule, &mut out);
             return out.finish();
         }
     };
     let mut buckets = Buckets::new(values.len());
     for number in 0..masks.len() {
-        buckets.fill(&values, &bits, masks[number]);
+        buckets.fill(values, &bits, masks[number]);
         let rule = rule.of_mask(&masks, number);
         let work = |groups: &mut Groups<F>, bucket: usize, give: Take<'_, F>| {
             let mut out = Emitter::new(give);

@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod build_report;
+mod clusters;
 mod dump;
 mod failure;
 mod fingerprint;
@@ -16,9 +17,12 @@ mod pairs;
 mod plan;
 mod progress;
 mod query;
+mod query_file;
 mod records;
 mod report;
+mod resources;
 mod scan;
+mod transient;
 mod verify;
 
 use std::process::ExitCode;
@@ -66,6 +70,8 @@ enum Command {
     Scan(scan::Args),
     /// Print all pairs of fingerprints or records within a distance
     Pairs(pairs::Args),
+    /// Print the clusters that pairs within a distance make of fingerprints or records
+    Clusters(clusters::Args),
     /// Print the parameters and the compression of an index
     Info(info::Args),
     /// Check every byte of an index; exit code 0 if sound, 1 if damaged
@@ -107,6 +113,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Query(args) => query::run(args),
         Command::Scan(args) => scan::run(args, mode),
         Command::Pairs(args) => pairs::run(args, mode),
+        Command::Clusters(args) => clusters::run(args, mode),
         Command::Info(args) => info::run(args),
         Command::Verify(args) => verify::run(args, mode),
         Command::Dump(args) => dump::run(args),

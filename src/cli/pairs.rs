@@ -1,28 +1,22 @@
 //! `simidx pairs`: all pairs of fingerprints or records within a distance, of indexes or straight from fingerprints.
 
 use std::io::Write;
-use std::path::PathBuf;
 
-use bytesize::ByteSize;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
-use simidx::text::Features;
 use simidx::{
-    BuildOptions, Fingerprint, IdKind, IdPair, Index, IndexBuilder, Pair, PairFinder, PairOptions,
-    Segments, Storage, TableDesign, id_pairs,
+    Fingerprint, IdKind, IdPair, Index, Pair, PairFinder, PairOptions, Segments, Storage, id_pairs,
 };
 
 use super::Answer;
 use super::dump::id_to_json;
 use super::failure::Failure;
-use super::index_file::{IndexArgs, OpenArgs, with_segments, with_width};
-use super::memory;
+use super::index_file::{with_segments, with_width};
 use super::output::{push_hex, stdout};
 use super::progress::{ProgressMode, ReadingBar};
-use super::records::{
-    self, Each, Fingerprinted, InputArgs, InputFormat, OnError, Refusal, number_id, start_threads,
-    string_id, threads_from,
-};
+use super::records::{self, Each, Fingerprinted};
+use super::resources::ResourceArgs;
+use super::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder, id_kind};
 
 /// Pairs after which the progress bar is told.
 const TOLD_EVERY: u64 = 1 << 12;
@@ -30,27 +24,11 @@ const TOLD_EVERY: u64 = 1 << 12;
 /// Arguments of `simidx pairs`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The index file, or several files that hold the records together; with --input files of fingerprints or documents,
-    /// `-` for standard input
-    #[arg(value_name = "INDEX|INPUT", required = true)]
-    paths: Vec<PathBuf>,
     #[command(flatten)]
-    open: OpenArgs,
+    source: SourceArgs,
     /// Largest distance of a pair [default: of indexes the one they were built for, the smallest of several; else 3]
     #[arg(short = 'k', long, value_name = "K")]
     distance: Option<u32>,
-    /// The files are no indexes but records in this format: auto, hex, dec, le, tsv, jsonl, lines or files
-    #[arg(long, value_name = "FORMAT")]
-    input: Option<InputFormat>,
-    /// Bits of a fingerprint, with --input
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    width: String,
-    /// Features of a text, with --input: words, or chars:N for character N-grams
-    #[arg(long, value_name = "FEATURES", default_value = "words")]
-    features: Features,
-    /// What to do with a record of --input that cannot be used
-    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
-    on_error: OnError,
     /// Of what there are pairs
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint)]
     by: By,
@@ -70,15 +48,8 @@ pub(super) struct Args {
     /// Print a JSON object for each pair
     #[arg(long)]
     json: bool,
-    /// Memory to use, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<ByteSize>,
-    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the system]
-    #[arg(long, value_name = "DIR")]
-    temp_dir: Option<PathBuf>,
-    /// Threads to use; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
-    threads: u16,
+    #[command(flatten)]
+    resources: ResourceArgs,
 }
 
 /// Of what there are pairs.
@@ -92,14 +63,11 @@ enum By {
 
 /// Runs the command.
 pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
-    start_threads(args.threads)?;
-    if args.input.is_some() {
-        return with_width!(args.width.as_str(), F => of_records::<F>(&args, mode));
+    args.resources.start_threads()?;
+    if args.source.are_records() {
+        return with_width!(args.source.width.as_str(), F => of_records::<F>(&args, mode));
     }
-    let index = IndexArgs {
-        paths: args.paths.clone(),
-        open: args.open.clone(),
-    };
+    let index = args.source.indexes();
     with_segments!(index.open()?, segments => of_segments(&segments, &args, mode))
 }
 
@@ -120,13 +88,13 @@ fn of_segments<F: Fingerprint>(
 
 /// The pairs of records that are in no index.
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let input = args.input_args();
-    let options = args.options(3);
+    let options = args.options(DEFAULT_DISTANCE);
     let bar = mode.reading("records");
     if args.by == By::Id {
-        let index = transient_index::<F>(args, &input, bar)?;
+        let index = transient_index::<F>(args, bar)?;
         return of_segments(&Segments::new(vec![index])?, args, mode);
     }
+    let input = args.source.records(args.resources.threads);
     let mut finder = PairFinder::<F>::new(&options)?;
     let mut push = Each(|record: Fingerprinted<F>| Ok(finder.push(record.fingerprint)?));
     records::read::<F>(&input, bar, &mut push)?;
@@ -135,69 +103,28 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     printer.finish()
 }
 
-/// An index of the records in a file that has lost its name, or will when it is closed.
+/// An index of the records.
 fn transient_index<F: Fingerprint>(
     args: &Args,
-    input: &InputArgs,
     bar: ReadingBar,
 ) -> Result<Index<F, Storage>, Failure> {
-    let mut kind = match args.ids.as_str() {
-        "number" => Some(IdKind::Number),
-        "string" => Some(IdKind::String),
-        _ => None,
-    };
+    let distance = args.distance.unwrap_or(DEFAULT_DISTANCE);
+    let open = |kind| TransientBuilder::new(kind, distance, &args.resources);
     let mut builder = None;
     let mut each = Each(|record: Fingerprinted<F>| {
-        let kind = *kind.get_or_insert_with(|| id_kind(&record));
-        if builder.is_none() {
-            builder = Some(new_builder(args, kind)?);
-        }
-        match &mut builder {
-            Some(builder) => push(builder, kind, record),
-            None => Ok(()),
-        }
+        let builder = match &mut builder {
+            Some(builder) => builder,
+            none => none.insert(open(id_kind(&args.ids, &record, IdKind::Number))?),
+        };
+        builder.push(record)
     });
-    records::read::<F>(input, bar, &mut each)?;
+    let input = args.source.records(args.resources.threads);
+    records::read::<F>(&input, bar, &mut each)?;
     let builder = match builder {
         Some(builder) => builder,
-        None => new_builder(args, IdKind::Number)?,
+        None => open(IdKind::Number)?,
     };
-    let folder = args.temp_dir.clone().unwrap_or_else(std::env::temp_dir);
-    let blame = |error: std::io::Error| Failure::from(error).about(folder.display());
-    let file = tempfile::NamedTempFile::new_in(&folder).map_err(blame)?;
-    builder.finish(std::io::BufWriter::new(file.as_file()))?;
-    Ok(Index::open(file.path())?)
-}
-
-/// The ids of records the first of which is this one.
-fn id_kind<F>(first: &Fingerprinted<F>) -> IdKind {
-    match first.is_document || first.id.is_some() {
-        true => IdKind::String,
-        false => IdKind::Number,
-    }
-}
-
-fn new_builder<F: Fingerprint>(args: &Args, ids: IdKind) -> simidx::Result<IndexBuilder<F>> {
-    let mut options = BuildOptions::default();
-    options.max_distance = args.distance.unwrap_or(3).min(simidx::MAX_DISTANCE);
-    options.design = Some(TableDesign::partition(options.max_distance, 1)?);
-    options.ids = ids;
-    options.memory = Some(args.memory_limit());
-    options.temp_dir = args.temp_dir.clone();
-    IndexBuilder::new(options)
-}
-
-fn push<F: Fingerprint>(
-    builder: &mut IndexBuilder<F>,
-    kind: IdKind,
-    record: Fingerprinted<F>,
-) -> Result<(), Refusal> {
-    let fingerprint = record.fingerprint;
-    match kind {
-        IdKind::Number => builder.push_with_number(fingerprint, number_id(&record)?)?,
-        _ => builder.push_with_string(fingerprint, &string_id(record)?)?,
-    }
-    Ok(())
+    builder.finish(&args.resources)
 }
 
 impl Args {
@@ -206,25 +133,9 @@ impl Args {
         options.distance = self.distance.unwrap_or(default_distance);
         options.sorted = self.sorted && !self.count;
         options.max_pairs = self.max_pairs;
-        options.memory = Some(self.memory_limit());
-        options.temp_dir = self.temp_dir.clone();
+        options.memory = Some(self.resources.memory_limit());
+        options.temp_dir = self.resources.temp_dir.clone();
         options
-    }
-
-    fn memory_limit(&self) -> u64 {
-        self.memory
-            .map_or_else(memory::default_limit, |size| size.as_u64())
-    }
-
-    fn input_args(&self) -> InputArgs {
-        InputArgs {
-            inputs: self.paths.clone(),
-            input: self.input.unwrap_or(InputFormat(None)),
-            width: self.width.clone(),
-            features: self.features,
-            on_error: self.on_error,
-            threads: self.threads,
-        }
     }
 }
 

@@ -112,6 +112,8 @@ pub(super) struct Fingerprinted<F> {
     /// Number of the record among all of the inputs, from 0; those that are skipped count too.
     pub(super) position: u64,
     pub(super) is_document: bool,
+    /// Bytes of the text of a document.
+    pub(super) text_len: u64,
 }
 
 /// Why a command does not take a record.
@@ -375,6 +377,7 @@ impl Run {
                 id: None,
                 position: self.next_position,
                 is_document: false,
+                text_len: 0,
             };
             let result = sink.record(record);
             let (number, behind) = (self.next_position, rest.len() as u64);
@@ -445,9 +448,14 @@ impl Run {
     ) -> Result<(), Failure> {
         let fingerprints = batch.fingerprints(&self.pipeline);
         for (fingerprint, placed) in fingerprints.into_iter().zip(batch.records) {
+            let text_len = match &placed.record.content {
+                Content::Text(text) => Some(text.len() as u64),
+                Content::Fingerprint(_) => None,
+            };
             let result = sink.record(Fingerprinted {
                 fingerprint,
-                is_document: matches!(placed.record.content, Content::Text(_)),
+                is_document: text_len.is_some(),
+                text_len: text_len.unwrap_or_default(),
                 id: placed.record.id,
                 position: placed.position,
             });

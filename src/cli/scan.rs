@@ -3,9 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bytesize::ByteSize;
 use serde_json::{Value, json};
-use simidx::input::{self, Content, Format};
 use simidx::{
     Fingerprint, IdKind, Match, ScanOptions, ScanStrategy, Segments, Shard, Storage, scan,
 };
@@ -14,10 +12,11 @@ use super::Answer;
 use super::dump::id_to_json;
 use super::failure::Failure;
 use super::index_file::{IndexArgs, OpenArgs, with_segments};
-use super::memory;
 use super::output::{push_hex, say, stdout};
 use super::progress::ProgressMode;
-use super::records::{InputFormat, refused, start_threads, threads_from};
+use super::query_file;
+use super::records::InputFormat;
+use super::resources::ResourceArgs;
 
 /// Arguments of `simidx scan`.
 #[derive(Debug, clap::Args)]
@@ -47,20 +46,13 @@ pub(super) struct Args {
     /// Print a JSON object for each query
     #[arg(long)]
     json: bool,
-    /// Memory for matches, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<ByteSize>,
-    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the system]
-    #[arg(long, value_name = "DIR")]
-    temp_dir: Option<PathBuf>,
-    /// Threads to use; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
-    threads: u16,
+    #[command(flatten)]
+    resources: ResourceArgs,
 }
 
 /// Runs the command.
 pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
-    start_threads(args.threads)?;
+    args.resources.start_threads()?;
     let mut paths = args.paths.clone();
     let queries = paths.pop().unwrap_or_default();
     let open = args.open.clone();
@@ -74,7 +66,8 @@ fn scan_width<F: Fingerprint>(
     args: &Args,
     mode: ProgressMode,
 ) -> Answer {
-    let queries = read_queries::<F>(queries, args.input.0)?;
+    let refusal = "a document; simidx fingerprint makes fingerprints of documents";
+    let queries = query_file::read::<F>(queries, args.input.0, refusal)?;
     let bar = mode.spinner();
     bar.set_message(format!("scanning for {} queries", queries.len()));
     let mut printer = Printer {
@@ -119,23 +112,6 @@ fn scan_width<F: Fingerprint>(
     Ok(printer.found)
 }
 
-/// All queries of a file.
-fn read_queries<F: Fingerprint>(path: &Path, format: Option<Format>) -> Result<Vec<F>, Failure> {
-    let mut reader = input::open::<F>(path, format)?;
-    let mut queries = Vec::new();
-    while let Some(record) = reader.next_record() {
-        match record?.content {
-            Content::Fingerprint(fingerprint) => queries.push(fingerprint),
-            Content::Text(_) => {
-                let (source, place) = reader.place();
-                let message = "a document; simidx fingerprint makes fingerprints of documents";
-                return Err(refused(source, place, message));
-            }
-        }
-    }
-    Ok(queries)
-}
-
 impl Args {
     fn options(&self, default_distance: u32) -> ScanOptions {
         let mut options = ScanOptions::default();
@@ -146,9 +122,8 @@ impl Args {
             _ => ScanStrategy::Auto,
         };
         options.shard = self.shard.unwrap_or_default();
-        let memory = self.memory.map(|size| size.as_u64());
-        options.memory = Some(memory.unwrap_or_else(memory::default_limit));
-        options.temp_dir = self.temp_dir.clone();
+        options.memory = Some(self.resources.memory_limit());
+        options.temp_dir = self.resources.temp_dir.clone();
         options
     }
 }

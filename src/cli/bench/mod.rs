@@ -14,6 +14,7 @@ use crate::cli::failure::Failure;
 use crate::cli::index_file::{IndexArgs, with_segments};
 use crate::cli::output::{stdout, write_report};
 use crate::cli::progress::ProgressMode;
+use crate::cli::query_file;
 use crate::cli::records::{InputFormat, threads_from};
 use report::{BenchReport, Latency};
 
@@ -22,6 +23,9 @@ const WARM_UP: Duration = Duration::from_secs(3);
 
 /// Most queries that are sampled: they are held in memory.
 const MAX_QUERIES: usize = 100_000_000;
+
+/// What is wrong with a document among the queries.
+const NO_DOCUMENTS: &str = "a document; queries are fingerprints";
 
 /// Arguments of `simidx bench`.
 #[derive(Debug, clap::Args)]
@@ -93,7 +97,7 @@ fn measure<F: Fingerprint>(
     let bar = mode.spinner();
     bar.set_message("choosing queries");
     let queries = match &args.queries {
-        Some(path) => queries::read(path, args.input.0)?,
+        Some(path) => query_file::read(path, args.input.0, NO_DOCUMENTS)?,
         None => queries::sample(segments, args)?,
     };
     if queries.is_empty() {

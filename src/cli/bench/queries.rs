@@ -1,35 +1,15 @@
-//! The queries that `simidx bench` asks.
-
-use std::path::Path;
+//! The queries that `simidx bench` makes up.
 
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use simidx::input::{self, Content, Format};
 use simidx::{Fingerprint, Index, Segments, Storage};
 
 use super::Args;
 use crate::cli::failure::Failure;
-use crate::cli::records::refused;
 
 /// Most bits that are flipped in a member to make a query: some matches, some near misses.
 const MAX_FLIPS: usize = 5;
-
-pub(super) fn read<F: Fingerprint>(path: &Path, format: Option<Format>) -> Result<Vec<F>, Failure> {
-    let mut reader = input::open::<F>(path, format)?;
-    let mut queries = Vec::new();
-    while let Some(record) = reader.next_record() {
-        match record?.content {
-            Content::Fingerprint(fingerprint) => queries.push(fingerprint),
-            Content::Text(_) => {
-                let message = "a document; queries are fingerprints";
-                let (source, place) = reader.place();
-                return Err(refused(source, place, message));
-            }
-        }
-    }
-    Ok(queries)
-}
 
 /// Half members, each with 0 to 5 distinct bits flipped, half uniformly random, in turn. A fingerprint of several
 /// segments is as likely as its number of segments.

@@ -1,0 +1,207 @@
+//! Values that are linked, gathered: each group a range of one list of ranks.
+
+use rayon::prelude::*;
+
+use super::diameter::Diameter;
+use super::ranks::Ranks;
+use super::room::Room;
+use super::split::split;
+use crate::batch::disjoint_sets::DisjointSets;
+use crate::batch::pairs::link_values;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+
+/// No group.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Values that are linked, as ascending ranks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group {
+    start: u32,
+    end: u32,
+    pub(super) diameter: Diameter,
+    /// Records of all of its values.
+    pub(super) record_count: u64,
+    /// The rank of the value that stands for all, where records tell which one that is.
+    pub(super) representative: u32,
+}
+
+/// Groups of ranks of ascending distinct values.
+#[derive(Debug)]
+pub(super) struct Groups {
+    /// The ranks of each group, and some that have left their group.
+    ranks: Vec<u32>,
+    pub(super) groups: Vec<Group>,
+}
+
+impl Groups {
+    /// Links values within a distance, and gathers those that are linked to others.
+    ///
+    /// # Errors
+    /// More values than can be grouped, or than fit the room.
+    pub(super) fn of_linked<F: Fingerprint>(
+        values: &[F],
+        distance: u32,
+        room: &Room,
+    ) -> Result<Self> {
+        room.check(values.len(), 3 * F::BYTES + 12)?;
+        let mut sets = DisjointSets::new(values.len())?;
+        let ranks = Ranks::new(values);
+        let mut numbers = Vec::new();
+        link_values(values, distance, &mut |pairs| {
+            // All look-ups first: they do not wait for one another.
+            numbers.clear();
+            let pairs = pairs.drain(..);
+            numbers.extend(pairs.map(|(x, y)| (ranks.rank(x), ranks.rank(y))));
+            for &(x, y) in &numbers {
+                sets.join(x, y);
+            }
+            Ok(())
+        })?;
+        drop(ranks);
+        Self::gather(values.len() as u32, sets)
+    }
+
+    fn gather(count: u32, mut sets: DisjointSets) -> Result<Self> {
+        let mut of_root = vec![NONE; count as usize];
+        let (mut groups, mut total) = (Vec::new(), 0);
+        for rank in 0..count {
+            let size = sets.size(rank);
+            let group = &mut of_root[sets.root(rank) as usize];
+            if size > 1 && *group == NONE {
+                *group = groups.len() as u32;
+                groups.push(Group::of_range(total, total));
+                total += size;
+            }
+        }
+        let mut ranks = vec![0; total as usize];
+        for rank in 0..count {
+            let group = of_root[sets.root(rank) as usize];
+            if let Some(group) = groups.get_mut(group as usize) {
+                ranks[group.end as usize] = rank;
+                group.end += 1;
+                group.record_count += 1;
+            }
+        }
+        Ok(Groups { ranks, groups })
+    }
+
+    /// The ranks of a group.
+    pub(super) fn ranks(&self, group: &Group) -> &[u32] {
+        &self.ranks[group.start as usize..group.end as usize]
+    }
+
+    /// The values of a group, ascending.
+    pub(super) fn members<F: Fingerprint>(&self, group: &Group, values: &[F]) -> Vec<F> {
+        let ranks = self.ranks(group).iter();
+        ranks.map(|&rank| values[rank as usize]).collect()
+    }
+
+    /// Bytes for the groups themselves, without the values.
+    pub(super) fn len(&self) -> usize {
+        size_of_val(self.ranks.as_slice()) + size_of_val(self.groups.as_slice())
+    }
+
+    /// Measures all groups.
+    pub(super) fn measure<F: Fingerprint>(&mut self, values: &[F]) {
+        let ranks = &self.ranks;
+        self.groups.par_iter_mut().for_each(|group| {
+            let ranks = ranks[group.start as usize..group.end as usize].iter();
+            let mut members: Vec<F> = ranks.map(|&rank| values[rank as usize]).collect();
+            group.diameter = Diameter::of(&mut members);
+        });
+    }
+
+    /// Splits the groups that are wider than this, or may be so. A part of one value is no group any more.
+    ///
+    /// # Errors
+    /// There is no room to split the largest.
+    pub(super) fn split<F: Fingerprint>(
+        &mut self,
+        values: &[F],
+        widest: u32,
+        room: &Room,
+    ) -> Result<()> {
+        let is_wide = |group: &Group| group.diameter.may_exceed(widest);
+        let wide: Vec<Group> = self.groups.iter().copied().filter(is_wide).collect();
+        let largest = wide.iter().map(|group| group.end - group.start).max();
+        let beside = size_of_val(values) + self.len();
+        room.check_beside(
+            beside,
+            largest.unwrap_or_default() as usize,
+            6 * F::BYTES + 32,
+        )?;
+        self.groups.retain(|group| !is_wide(group));
+        // One at a time: each may take much memory.
+        for group in wide {
+            let parts = split(&self.members(&group, values), widest);
+            let ranks = self.ranks(&group);
+            let parts = parts.into_iter().map(|part| ranks_of(part, ranks));
+            self.replace(group.start, parts.collect(), values);
+        }
+        Ok(())
+    }
+
+    /// Puts the parts of a group where the group was.
+    fn replace<F: Fingerprint>(&mut self, mut start: u32, parts: Vec<Vec<u32>>, values: &[F]) {
+        for part in parts {
+            let end = start + part.len() as u32;
+            self.ranks[start as usize..end as usize].copy_from_slice(&part);
+            if part.len() > 1 {
+                let mut group = Group::of_range(start, end);
+                group.diameter = Diameter::of(&mut self.members(&group, values));
+                self.groups.push(group);
+            }
+            start = end;
+        }
+    }
+
+    /// The group of each of so many ranks.
+    pub(super) fn of_ranks(&self, count: usize) -> Vec<u32> {
+        let mut of_ranks = vec![NONE; count];
+        for (number, group) in (0..).zip(&self.groups) {
+            let ranks = self.ranks(group).iter();
+            ranks.for_each(|&rank| of_ranks[rank as usize] = number);
+        }
+        of_ranks
+    }
+
+    /// Adds a group of one value with so many records.
+    pub(super) fn push_single(&mut self, rank: u32, record_count: u64) {
+        let start = self.ranks.len() as u32;
+        self.ranks.push(rank);
+        let mut group = Group::of_range(start, start + 1);
+        group.record_count = record_count;
+        group.representative = rank;
+        self.groups.push(group);
+    }
+
+    /// Leaves out groups of fewer records, and orders the others: most records first, then by the smallest value.
+    pub(super) fn select(&mut self, min_size: u64) {
+        self.groups.retain(|group| group.record_count >= min_size);
+        let ranks = &self.ranks;
+        self.groups.par_sort_unstable_by_key(|group| {
+            let smallest = ranks[group.start as usize];
+            (std::cmp::Reverse(group.record_count), smallest)
+        });
+    }
+}
+
+/// The ascending ranks of a part that numbers members of a group.
+fn ranks_of(mut part: Vec<u32>, ranks: &[u32]) -> Vec<u32> {
+    part.iter_mut().for_each(|n| *n = ranks[*n as usize]);
+    part.sort_unstable();
+    part
+}
+
+impl Group {
+    fn of_range(start: u32, end: u32) -> Self {
+        Group {
+            start,
+            end,
+            diameter: Diameter::exact(0),
+            record_count: u64::from(end - start),
+            representative: NONE,
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Clusters: what pairs within a distance link, directly or by way of others.
+
+mod central;
+mod diameter;
+mod groups;
+mod ranks;
+mod records;
+mod room;
+mod split;
+
+pub use diameter::Diameter;
+
+use std::path::PathBuf;
+
+use crate::build::{MemoryLimit, Sorted, Sorter, add_all};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::format::IdKind;
+use crate::index::Segments;
+use groups::{Group, Groups, NONE};
+use records::Shared;
+use room::Room;
+
+/// How clusters are found. Start from [`ClusterOptions::default`] and set what differs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ClusterOptions {
+    /// The largest distance between two fingerprints that links them, in bits. Default 3.
+    pub distance: u32,
+    /// Which member stands for a cluster. Default [`Representative::First`].
+    pub representative: Representative,
+    /// The largest distance between any two members of a cluster: wider clusters are split into parts that are not.
+    /// Such a part is a cluster like the others, but its members need not be linked within it, and members of two parts
+    /// may be. By default none is split.
+    ///
+    /// Members of a wide cluster take turns in the order of the sum of their distances to all of it, then of their
+    /// value. One that is in no part yet starts one, with all members within half of this distance that are in none,
+    /// and then, nearest first, those within this distance of each that it has taken, until it has 1,024 of these. A
+    /// cluster of more than 16,384 fingerprints is split even if it only may be wider. Time: the parts times the
+    /// members, at about a nanosecond.
+    pub max_diameter: Option<u32>,
+    /// The least number of records of a cluster; 1 makes a cluster of each fingerprint that is near no other one, too.
+    /// Default 2.
+    pub min_size: u64,
+    /// Bytes of memory that may be used, at least [`MIN_MEMORY`](crate::MIN_MEMORY). By default there is no limit.
+    pub memory: Option<u64>,
+    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir): there are some only if
+    /// many fingerprints are given more than once.
+    pub temp_dir: Option<PathBuf>,
+}
+
+impl Default for ClusterOptions {
+    fn default() -> Self {
+        ClusterOptions {
+            distance: 3,
+            representative: Representative::First,
+            max_diameter: None,
+            min_size: 2,
+            memory: None,
+            temp_dir: None,
+        }
+    }
+}
+
+/// Which member stands for a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Representative {
+    /// That of the record with the smallest id; without ids the smallest fingerprint.
+    #[default]
+    First,
+    /// The one with the least sum of distances to the others, counted for each record; the smallest of several. Exact
+    /// for clusters of any size: it is found by counting bits.
+    Central,
+}
+
+/// Fingerprints that are linked by steps within a distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cluster<'a, F> {
+    /// Number of the cluster, from 0: those with most records first, then those with the smallest fingerprint.
+    pub number: u64,
+    /// Number of records; without ids that of fingerprints.
+    pub record_count: u64,
+    /// The members, distinct and ascending.
+    pub fingerprints: &'a [F],
+    /// The largest distance between two members.
+    pub diameter: Diameter,
+    /// The member that stands for the cluster.
+    pub representative: F,
+}
+
+/// What all clusters together come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ClusterReport {
+    /// Number of clusters.
+    pub cluster_count: u64,
+    /// Number of their records.
+    pub record_count: u64,
+    /// Number of their fingerprints.
+    pub fingerprint_count: u64,
+    /// Number of clusters with a diameter of more than twice the distance that links: chains, of which the ends are not
+    /// near-duplicates. [`ClusterOptions::max_diameter`] splits them.
+    pub chain_count: u64,
+    /// The largest diameter.
+    pub widest_diameter: u32,
+    /// The number of the first cluster that has it.
+    pub widest_cluster: u64,
+}
+
+/// Calls `visit` with each cluster of records of the segments, in order: a component of at least two records that are
+/// linked by steps of at most a distance, those that share a fingerprint by a step of 0. Without ids fingerprints
+/// count, not records.
+///
+/// Reads table 0 of each segment once, and with ids once again with these; takes no more time than
+/// [`pairs`](crate::pairs), whatever the number of pairs. Memory: see [`ClusterFinder`]; beside that the members of one
+/// cluster. [`Segments::for_each_id`] tells the ids of a member.
+///
+/// # Errors
+/// A damaged segment, 2^32 - 1 distinct fingerprints and more, a memory limit that they do not fit, and what temporary
+/// files or `visit` report; after an error of its own `visit` is not called again.
+pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &Segments<F, D>,
+    options: &ClusterOptions,
+    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+) -> Result<ClusterReport> {
+    let mut finder = ClusterFinder::new(options)?;
+    for (number, segment) in segments.segments().iter().enumerate() {
+        finder.reserve(segment.fingerprint_count());
+        let mut values = segment.fingerprints(0)?;
+        while let Some(chunk) = values.next_chunk() {
+            for value in chunk.map_err(segments.blame(number))? {
+                finder.push(value.0)?;
+            }
+        }
+    }
+    let (room, representative) = (finder.room, options.representative);
+    finder.find(visit, |values, groups| match segments.id_kind() {
+        IdKind::None => Ok(Shared::new()),
+        _ => records::count(segments, values, groups, representative, &room),
+    })
+}
+
+/// Finds clusters of distinct fingerprints, straight from the fingerprints.
+///
+/// A union-find over the fingerprints joins what a search like that of [`PairFinder`](crate::PairFinder) links. In a
+/// crowd where all are near each other it does not go through all pairs: of a group that agrees on a mask only as many
+/// pairs are looked at as link it, so that a hundred thousand copies take no longer than others.
+///
+/// Memory: about 36 bytes for each distinct fingerprint of 64 bits while they are linked (24 of 32 bits, 60 of 128
+/// bits), and about as much at most afterwards, by the number of clusters. What does not fit the limit of the options
+/// is refused.
+///
+/// ```
+/// use simidx::{ClusterFinder, ClusterOptions};
+///
+/// let mut finder = ClusterFinder::<u64>::new(&ClusterOptions::default())?;
+/// for fingerprint in [0xff00, 0xff07, 0xff3f, 0x1234_5678_0000_0000, 0xff00] {
+///     finder.push(fingerprint)?;
+/// }
+/// let mut clusters = Vec::new();
+/// let report = finder.finish(|cluster| {
+///     clusters.push((cluster.fingerprints.to_vec(), cluster.diameter.distance));
+///     Ok(())
+/// })?;
+/// assert_eq!(clusters, [(vec![0xff00, 0xff07, 0xff3f], 6)]);
+/// assert_eq!(report.chain_count, 0); // no diameter above twice the distance
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ClusterFinder<F> {
+    options: ClusterOptions,
+    room: Room,
+    sorter: Sorter<Vec<F>>,
+}
+
+impl<F: Fingerprint> ClusterFinder<F> {
+    /// A search without fingerprints.
+    ///
+    /// # Errors
+    /// A memory limit that is too small to be kept.
+    pub fn new(options: &ClusterOptions) -> Result<Self> {
+        let room = Room::new(options.memory)?;
+        let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
+        Ok(ClusterFinder {
+            options: options.clone(),
+            room,
+            sorter: Sorter::new(scratch, room.bytes() / 3),
+        })
+    }
+
+    /// Makes room for so many fingerprints, as far as the memory limit lets it.
+    fn reserve(&mut self, count: u64) {
+        let count = count.min((self.sorter.space() / F::BYTES) as u64) as usize;
+        self.sorter.reserve(|values| values.reserve(count));
+    }
+
+    /// Adds a fingerprint; one that is there already changes nothing.
+    ///
+    /// # Errors
+    /// What keeps fingerprints that exceed the memory limit from being written to a temporary file.
+    #[inline]
+    pub fn push(&mut self, fingerprint: F) -> Result<()> {
+        self.sorter.add(|values| values.push(fingerprint))
+    }
+
+    /// Adds fingerprints.
+    ///
+    /// # Errors
+    /// As for [`ClusterFinder::push`].
+    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+        add_all(&mut self.sorter, fingerprints)
+    }
+
+    /// Calls `visit` with each cluster in order. It works on all threads of the current pool and calls `visit` on this
+    /// one.
+    ///
+    /// # Errors
+    /// More fingerprints than fit the memory limit, or than 2^32 - 2; what temporary files or `visit` report, after
+    /// which `visit` is not called again.
+    pub fn finish(self, visit: impl FnMut(Cluster<'_, F>) -> Result<()>) -> Result<ClusterReport> {
+        self.find(visit, |_, _| Ok(Shared::new()))
+    }
+
+    /// [`ClusterFinder::finish`], where `count` counts the records of groups.
+    fn find(
+        self,
+        visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+        count: impl FnOnce(&[F], &mut Groups) -> Result<Shared>,
+    ) -> Result<ClusterReport> {
+        let (options, room) = (self.options, self.room);
+        let values = distinct(self.sorter, &room)?;
+        let mut groups = Groups::of_linked(&values, options.distance, &room)?;
+        groups.measure(&values);
+        if let Some(widest) = options.max_diameter {
+            groups.split(&values, widest, &room)?;
+        }
+        let shared = count(&values, &mut groups)?;
+        groups.select(options.min_size);
+        let found = Found {
+            values: &values,
+            groups: &groups,
+            shared: &shared,
+            options: &options,
+        };
+        found.give(visit)
+    }
+}
+
+/// The distinct fingerprints that were given, ascending.
+fn distinct<F: Fingerprint>(sorter: Sorter<Vec<F>>, room: &Room) -> Result<Vec<F>> {
+    let mut merge = match sorter.finish()? {
+        Sorted::Memory(mut values) => {
+            values.shrink_to_fit();
+            return Ok(values);
+        }
+        Sorted::Runs(merge) => merge,
+    };
+    let mut values: Vec<F> = Vec::new();
+    while let Some(round) = merge.next_round()? {
+        // Equal ones may be spread over rounds.
+        let repeated = !values.is_empty() && values.last() == round.first();
+        let round = &round[usize::from(repeated)..];
+        room.check(values.len() + round.len(), 3 * F::BYTES)?;
+        values.extend_from_slice(round);
+    }
+    Ok(values)
+}
+
+/// Clusters that are ready to be given.
+struct Found<'a, F> {
+    values: &'a [F],
+    groups: &'a Groups,
+    shared: &'a Shared,
+    options: &'a ClusterOptions,
+}
+
+impl<F: Fingerprint> Found<'_, F> {
+    fn give(&self, mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>) -> Result<ClusterReport> {
+        let mut report = ClusterReport::default();
+        for group in &self.groups.groups {
+            let members = self.groups.members(group, self.values);
+            let cluster = Cluster {
+                number: report.cluster_count,
+                record_count: group.record_count,
+                fingerprints: &members,
+                diameter: group.diameter,
+                representative: self.representative(group, &members),
+            };
+            report.add(&cluster, self.options.distance);
+            visit(cluster)?;
+        }
+        if self.options.min_size <= 1 {
+            self.give_singles(&mut report, &mut visit)?;
+        }
+        Ok(report)
+    }
+
+    /// The values that are in no group: each has one record.
+    fn give_singles(
+        &self,
+        report: &mut ClusterReport,
+        visit: &mut impl FnMut(Cluster<'_, F>) -> Result<()>,
+    ) -> Result<()> {
+        let of_ranks = self.groups.of_ranks(self.values.len());
+        let values = self.values.iter().zip(of_ranks);
+        for (&value, _) in values.filter(|(_, group)| *group == NONE) {
+            let cluster = Cluster {
+                number: report.cluster_count,
+                record_count: 1,
+                fingerprints: &[value],
+                diameter: Diameter::exact(0),
+                representative: value,
+            };
+            report.add(&cluster, self.options.distance);
+            visit(cluster)?;
+        }
+        Ok(())
+    }
+
+    fn representative(&self, group: &Group, members: &[F]) -> F {
+        let ranks = self.groups.ranks(group);
+        match self.options.representative {
+            Representative::First => {
+                let first = self.values.get(group.representative as usize);
+                first.copied().unwrap_or(members[0])
+            }
+            Representative::Central => {
+                let weights = ranks.iter().map(|&rank| self.record_count(rank));
+                central::central(members.iter().copied().zip(weights))
+            }
+        }
+    }
+
+    /// Number of records of a value in a cluster.
+    fn record_count(&self, rank: u32) -> u64 {
+        let found = self.shared.binary_search_by_key(&rank, |&(rank, _)| rank);
+        found.map_or(1, |at| self.shared[at].1)
+    }
+}
+
+impl ClusterReport {
+    fn add<F>(&mut self, cluster: &Cluster<'_, F>, distance: u32) {
+        let diameter = cluster.diameter.distance;
+        if diameter > self.widest_diameter {
+            (self.widest_diameter, self.widest_cluster) = (diameter, cluster.number);
+        }
+        self.cluster_count += 1;
+        self.record_count += cluster.record_count;
+        self.fingerprint_count += cluster.fingerprints.len() as u64;
+        self.chain_count += u64::from(diameter > distance.saturating_mul(2));
+    }
+}

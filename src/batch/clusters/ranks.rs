@@ -1,0 +1,113 @@
+//! From fingerprints to their numbers: a table over the top bits of a sorted list.
+
+use crate::fingerprint::Fingerprint;
+
+/// Values for each entry of the table, on average at least.
+const VALUES_PER_ENTRY: usize = 2;
+
+/// Values that are gone through one by one.
+const FEW: usize = 16;
+
+/// Ascending distinct fingerprints, each found by its value.
+#[derive(Debug)]
+pub(super) struct Ranks<'a, F> {
+    values: &'a [F],
+    /// Where the values of each entry start, and their end.
+    starts: Vec<u32>,
+    /// Bits below those that choose the entry.
+    shift: u32,
+}
+
+impl<'a, F: Fingerprint> Ranks<'a, F> {
+    /// A table for fewer than 2^32 ascending distinct values; at most four bytes for each.
+    pub(super) fn new(values: &'a [F]) -> Self {
+        let (Some(&first), Some(&last)) = (values.first(), values.last()) else {
+            return Ranks {
+                values,
+                starts: vec![0; 2],
+                shift: 0,
+            };
+        };
+        let entries = (values.len() / VALUES_PER_ENTRY).max(1);
+        // What all values share at the top tells nothing.
+        let varying = F::WIDTH - (first ^ last).leading_zeros();
+        let shift = varying.saturating_sub(entries.ilog2());
+        let mut ranks = Ranks {
+            values,
+            starts: Vec::new(),
+            shift,
+        };
+        let count = ranks.entry(last) + 1;
+        ranks.starts = vec![0; count + 1];
+        for &value in values {
+            let entry = ranks.entry(value);
+            ranks.starts[entry + 1] += 1;
+        }
+        for entry in 0..count {
+            ranks.starts[entry + 1] += ranks.starts[entry];
+        }
+        ranks
+    }
+
+    /// Number of the value, which must be one of them, from 0.
+    #[inline]
+    pub(super) fn rank(&self, value: F) -> u32 {
+        let entry = self.entry(value);
+        let (start, end) = (self.starts[entry], self.starts[entry + 1]);
+        let near = &self.values[start as usize..end as usize];
+        let before = match near.len() {
+            0..FEW => near.iter().filter(|&&other| other < value).count(),
+            _ => near.partition_point(|&other| other < value),
+        };
+        start + before as u32
+    }
+
+    #[inline]
+    fn entry(&self, value: F) -> usize {
+        // The width itself is no shift that there is.
+        match self.shift < F::WIDTH {
+            true => ((value >> self.shift).to_u128() - self.base()) as usize,
+            false => 0,
+        }
+    }
+
+    /// What the first value is numbered before anything is taken off.
+    #[inline]
+    fn base(&self) -> u128 {
+        (self.values[0] >> self.shift).to_u128()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check<F: Fingerprint>(values: &[F]) {
+        let ranks = Ranks::new(values);
+        assert!(ranks.starts.len() <= values.len() + 2);
+        for (number, &value) in values.iter().enumerate() {
+            assert_eq!(ranks.rank(value) as usize, number);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_has_its_place(
+            values in prop::collection::btree_set(any::<u64>(), 0..500), kept in any::<u64>(), start: u32, len in 0u32..300,
+        ) {
+            let kept: std::collections::BTreeSet<u64> = values.iter().map(|v| v & kept).collect();
+            check(&values.into_iter().collect::<Vec<_>>());
+            check(&kept.into_iter().collect::<Vec<_>>());
+            check(&(start..start.saturating_add(len)).collect::<Vec<u32>>());
+        }
+    }
+
+    #[test]
+    fn the_ends_of_all_widths_have_their_places() {
+        check(&[0u32, u32::MAX]);
+        check(&[0u64, 1, 2, u64::MAX]);
+        check(&[0u128, 1 << 64, u128::MAX]);
+        check(&[7u128]);
+    }
+}
