@@ -58,7 +58,8 @@
 //! [`IndexBuilder`] makes a file from records, [`TableDesign`] says which tables it holds. [`Index`]
 //! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
 //! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set,
-//! [`clusters`] and [`ClusterFinder`] its clusters, [`scan`] answers many queries in one go. The file format is
+//! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`scan`] answers
+//! many queries in one go. The file format is
 //! specified in `format-spec.md`.
 //!
 //! # Processors
@@ -93,9 +94,9 @@ mod summary;
 pub mod text;
 
 pub use batch::{
-    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, IdPair, Pair, PairFinder,
-    PairOptions, Representative, ScanOptions, ScanReport, ScanStrategy, Shard, clusters, id_pairs,
-    pairs, scan,
+    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Confirm, DedupCounts, DedupOptions,
+    Deduplicated, Deduplicator, Diameter, Fate, IdPair, Pair, PairFinder, PairOptions,
+    Representative, ScanOptions, ScanReport, ScanStrategy, Shard, clusters, id_pairs, pairs, scan,
 };
 pub use build::{BuildOptions, BuildProgress, BuildStage, IndexBuilder, MIN_MEMORY};
 pub use codec::Codec;

@@ -3,6 +3,7 @@
 
 mod clusters;
 mod cover;
+mod dedup;
 mod disjoint_sets;
 mod emit;
 mod forest;
@@ -18,6 +19,7 @@ mod spill;
 pub use clusters::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
 };
+pub use dedup::{Confirm, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Fate};
 pub use id_pairs::{IdPair, id_pairs};
 pub use pairs::{Pair, PairFinder, PairOptions, pairs};
 pub use scan::{ScanOptions, ScanReport, ScanStrategy, Shard, scan};

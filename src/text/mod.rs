@@ -12,10 +12,12 @@
 //!    have it set. A tie leaves the bit clear; a document without features has the fingerprint 0.
 
 mod describe;
+mod feature_set;
 mod features;
 mod normalise;
 mod simhash;
 
+pub use feature_set::FeatureSet;
 pub use features::{Features, GramLen};
 
 use crate::{Fingerprint, Result};

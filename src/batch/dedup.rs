@@ -1,0 +1,620 @@
+//! Near-duplicates left out of documents in order: one document of each cluster is kept.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use super::disjoint_sets::DisjointSets;
+use super::pairs::{Pair, PairFinder, PairOptions};
+use super::scan::{ScanOptions, scan};
+use crate::build::MIN_MEMORY;
+use crate::error::{BuildError, Result};
+use crate::fingerprint::Fingerprint;
+use crate::index::Segments;
+
+/// Stands for no document.
+const NONE: u32 = u32::MAX;
+
+/// Bytes that a document takes beside its fingerprint: eight in the disjoint sets, up to twelve in the table of
+/// fingerprints, four in a list of those that share one.
+const DOCUMENT_LEN: u64 = 24;
+
+/// Bytes that a query of a batch takes.
+const QUERY_LEN: u64 = 80;
+
+/// Queries that an index is asked at a time: the least, and as many as pay.
+const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
+
+/// How near-duplicates are found. Start from [`DedupOptions::default`] and set what differs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct DedupOptions {
+    /// The largest distance of near-duplicates, in bits; any is exact. Default 3.
+    pub distance: u32,
+    /// Bytes of memory for the documents and the search, see [`Deduplicator`]. By default there is no limit.
+    pub memory: Option<u64>,
+    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
+    pub temp_dir: Option<PathBuf>,
+}
+
+impl Default for DedupOptions {
+    fn default() -> Self {
+        DedupOptions {
+            distance: 3,
+            memory: None,
+            temp_dir: None,
+        }
+    }
+}
+
+/// Judges candidates: documents, by their numbers, whose fingerprints are near each other.
+pub trait Confirm {
+    /// A number that two documents of one fingerprint have in common only if they are duplicates without question.
+    ///
+    /// # Errors
+    /// What keeps the document from being looked at; it ends the search.
+    fn identity(&mut self, document: usize) -> Result<u64>;
+
+    /// Whether two documents are near-duplicates.
+    ///
+    /// # Errors
+    /// As for [`Confirm::identity`].
+    fn is_duplicate(&mut self, a: usize, b: usize) -> Result<bool>;
+}
+
+/// Takes the fingerprints of documents in order and finds out which of them to keep.
+///
+/// Two documents are in one cluster if a chain of near-duplicates leads from one to the other: clusters are the connected
+/// components of the near pairs. One document of each is kept. Results depend on nothing but the fingerprints and what a
+/// [`Confirm`] says.
+///
+/// Memory: the fingerprints and up to 24 bytes a document, and beside that what a [`PairFinder`] takes, to which the rest
+/// of the limit goes.
+///
+/// ```
+/// use simidx::{DedupOptions, Deduplicator, Fate};
+///
+/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+/// for fingerprint in [0xff00, 0x1234_5678_0000_0000, 0xff01, 0xff00] {
+///     documents.push(fingerprint)?;
+/// }
+/// let found = documents.finish(None)?;
+/// assert_eq!(found.fate(0), Fate::Kept);
+/// assert_eq!(found.fate(1), Fate::Kept);
+/// assert_eq!(found.fate(2), Fate::Duplicate { of: 0, distance: 1 });
+/// assert_eq!(found.fate(3), Fate::Duplicate { of: 0, distance: 0 });
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Deduplicator<F> {
+    options: DedupOptions,
+    fingerprints: Vec<F>,
+    /// Documents that the memory has room for.
+    most: usize,
+    heads: Option<Heads>,
+    /// Fingerprints that an index has something near to, with what that is, ascending.
+    known: Vec<(F, F)>,
+}
+
+impl<F: Fingerprint> Deduplicator<F> {
+    /// A search without documents.
+    pub fn new(options: &DedupOptions) -> Self {
+        let room = options
+            .memory
+            .map(|memory| memory.saturating_sub(MIN_MEMORY));
+        let most = room.map_or(u64::MAX, |room| room / Self::document_len());
+        Deduplicator {
+            options: options.clone(),
+            fingerprints: Vec::new(),
+            most: usize::try_from(most.min(u64::from(NONE))).unwrap_or(usize::MAX),
+            heads: None,
+            known: Vec::new(),
+        }
+    }
+
+    fn document_len() -> u64 {
+        F::BYTES as u64 + DOCUMENT_LEN
+    }
+
+    /// Number of documents so far.
+    pub fn document_count(&self) -> usize {
+        self.fingerprints.len()
+    }
+
+    /// Adds a document, which has the next number, from 0.
+    ///
+    /// # Errors
+    /// More documents than the memory limit has room for, or 2^32 - 1.
+    #[inline]
+    pub fn push(&mut self, fingerprint: F) -> Result<()> {
+        self.extend(&[fingerprint])
+    }
+
+    /// Adds documents.
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::push`].
+    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+        if fingerprints.len() > self.most - self.fingerprints.len() {
+            return Err(self.too_many());
+        }
+        self.heads = None;
+        self.fingerprints.extend_from_slice(fingerprints);
+        Ok(())
+    }
+
+    fn too_many(&self) -> crate::Error {
+        let message = match self.options.memory {
+            Some(memory) if self.most < NONE as usize => format!(
+                "{memory} bytes of memory have room for {} documents: each takes {} bytes, the search for pairs at least \
+                 {MIN_MEMORY}",
+                self.most,
+                Self::document_len(),
+            ),
+            _ => format!("more than {NONE} documents"),
+        };
+        BuildError::Parameter(message).into()
+    }
+
+    /// Drops all documents so far that are within the distance of a fingerprint of the segments: by their fingerprints
+    /// alone, as an index holds no texts. They are in no cluster.
+    ///
+    /// # Errors
+    /// As for [`scan`].
+    pub fn drop_known<D: AsRef<[u8]> + Sync>(&mut self, segments: &Segments<F, D>) -> Result<()> {
+        let mut options = ScanOptions::default();
+        options.distance = self.options.distance;
+        options.temp_dir = self.options.temp_dir.clone();
+        let mut batch_len = QUERIES.end;
+        if let Some(rest) = self.rest()? {
+            batch_len = (rest / 2 / QUERY_LEN).clamp(QUERIES.start, QUERIES.end);
+            options.memory = Some((rest / 2).max(MIN_MEMORY));
+        }
+        let heads = self.take_heads();
+        let mut known = std::mem::take(&mut self.known);
+        let mut distinct = heads
+            .iter(&self.fingerprints)
+            .map(|(_, fingerprint)| fingerprint);
+        loop {
+            let queries: Vec<F> = distinct.by_ref().take(batch_len as usize).collect();
+            if queries.is_empty() {
+                break;
+            }
+            let mut last = None;
+            scan(segments, &queries, &options, |number, found| {
+                // The first match of a query is the nearest.
+                if last.replace(number) != Some(number) {
+                    known.push((queries[number], found.fingerprint));
+                }
+                Ok(())
+            })?;
+        }
+        drop(distinct);
+        known.sort_unstable();
+        known.dedup_by_key(|&mut (fingerprint, _)| fingerprint);
+        self.known = known;
+        self.heads = Some(heads);
+        Ok(())
+    }
+
+    /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it.
+    /// That takes as long as [`Deduplicator::finish`], and a byte a document.
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::finish`].
+    pub fn candidates(&mut self) -> Result<Vec<bool>> {
+        let heads = self.take_heads();
+        let mut marks = vec![false; self.fingerprints.len()];
+        for (_, head) in heads.others(&self.fingerprints) {
+            marks[head] = true;
+        }
+        self.find(&heads, |x, y| {
+            (marks[x], marks[y]) = (true, true);
+            Ok(())
+        })?;
+        for (document, head) in heads.all(&self.fingerprints) {
+            let is_known = near(&self.known, self.fingerprints[head]).is_some();
+            marks[document] = marks[head] && !is_known;
+        }
+        self.heads = Some(heads);
+        Ok(marks)
+    }
+
+    /// Forms the clusters. With a `confirm` only those candidates are near-duplicates that it confirms: it is asked about
+    /// documents of one fingerprint and of two within the distance, not about those that are in one cluster already. It
+    /// may be asked about each pair of documents, no two of them identical, whose fingerprints are near.
+    ///
+    /// Works on all threads of the current pool, calls `confirm` on this one.
+    ///
+    /// # Errors
+    /// What [`PairFinder::finish`] or `confirm` report, a memory limit that is too small.
+    pub fn finish(mut self, confirm: Option<&mut dyn Confirm>) -> Result<Deduplicated<F>> {
+        let heads = self.take_heads();
+        let mut sets = DisjointSets::new(self.fingerprints.len())?;
+        match confirm {
+            Some(confirm) => self.join_confirmed(&heads, &mut sets, confirm)?,
+            None => {
+                for (document, head) in heads.others(&self.fingerprints) {
+                    sets.join(head as u32, document as u32);
+                }
+                self.find(&heads, |x, y| {
+                    sets.join(x as u32, y as u32);
+                    Ok(())
+                })?;
+            }
+        }
+        drop(heads);
+        Ok(Deduplicated::new(self.fingerprints, self.known, sets))
+    }
+
+    fn join_confirmed(
+        &self,
+        heads: &Heads,
+        sets: &mut DisjointSets,
+        confirm: &mut dyn Confirm,
+    ) -> Result<()> {
+        let mut lists = Lists::new(self.fingerprints.len());
+        for (document, head) in heads.others(&self.fingerprints) {
+            if near(&self.known, self.fingerprints[head]).is_none() {
+                lists.add(head as u32, document as u32);
+            }
+        }
+        for (head, _) in heads.iter(&self.fingerprints) {
+            let distinct = lists.join_identical(head as u32, sets, confirm)?;
+            for (i, &x) in distinct.iter().enumerate() {
+                join_if_confirmed(&[x], &distinct[i + 1..], sets, confirm)?;
+            }
+        }
+        let [mut xs, mut ys] = [Vec::new(), Vec::new()];
+        self.find(heads, |x, y| {
+            lists.get(x as u32, &mut xs);
+            lists.get(y as u32, &mut ys);
+            join_if_confirmed(&xs, &ys, sets, confirm)
+        })
+    }
+
+    /// Calls `visit` with the first documents of each two fingerprints that are near each other, and not known.
+    fn find(&self, heads: &Heads, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+        let mut options = PairOptions::default();
+        options.distance = self.options.distance;
+        options.memory = self.rest()?;
+        options.temp_dir = self.options.temp_dir.clone();
+        let mut finder = PairFinder::new(&options)?;
+        finder.reserve(heads.len() as u64);
+        for (_, fingerprint) in heads.iter(&self.fingerprints) {
+            if near(&self.known, fingerprint).is_none() {
+                finder.push(fingerprint)?;
+            }
+        }
+        finder.finish(
+            |Pair {
+                 smaller, larger, ..
+             }| {
+                let of = |fingerprint| heads.find(&self.fingerprints, fingerprint);
+                match (of(smaller), of(larger)) {
+                    (Some(x), Some(y)) => visit(x, y),
+                    _ => Ok(()),
+                }
+            },
+        )
+    }
+
+    /// The part of the memory limit that the documents leave over.
+    fn rest(&self) -> Result<Option<u64>> {
+        let Some(memory) = self.options.memory else {
+            return Ok(None);
+        };
+        let taken = self.fingerprints.len() as u64 * Self::document_len();
+        match memory.checked_sub(taken) {
+            Some(rest) => Ok(Some(rest)),
+            None => Err(self.too_many()),
+        }
+    }
+
+    fn take_heads(&mut self) -> Heads {
+        match self.heads.take() {
+            Some(heads) => heads,
+            None => Heads::new(&self.fingerprints),
+        }
+    }
+}
+
+/// Joins what is confirmed of all pairs of one of these and one of those.
+fn join_if_confirmed(
+    xs: &[u32],
+    ys: &[u32],
+    sets: &mut DisjointSets,
+    confirm: &mut dyn Confirm,
+) -> Result<()> {
+    for &x in xs {
+        for &y in ys {
+            if sets.root(x) != sets.root(y) && confirm.is_duplicate(x as usize, y as usize)? {
+                sets.join(x, y);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is known to be near a fingerprint.
+fn near<F: Fingerprint>(known: &[(F, F)], fingerprint: F) -> Option<F> {
+    let place = known.binary_search_by_key(&fingerprint, |&(fingerprint, _)| fingerprint);
+    place.ok().map(|place| known[place].1)
+}
+
+/// The first document of each fingerprint.
+#[derive(Debug)]
+struct Heads {
+    table: HashTable<u32>,
+    seed: u64,
+    /// A bit for each document: whether it is the first of its fingerprint.
+    bits: Vec<u64>,
+}
+
+impl Heads {
+    fn new<F: Fingerprint>(fingerprints: &[F]) -> Self {
+        // Random, so that no input can be made for which the table is slow. No result depends on it.
+        let seed = RandomState::new().hash_one(0);
+        let mut table = HashTable::new();
+        let mut bits = vec![0u64; fingerprints.len().div_ceil(64)];
+        for (document, &fingerprint) in fingerprints.iter().enumerate() {
+            let is_equal = |&other: &u32| fingerprints[other as usize] == fingerprint;
+            let hash_of = |&other: &u32| hash(fingerprints[other as usize], seed);
+            if let Entry::Vacant(entry) = table.entry(hash(fingerprint, seed), is_equal, hash_of) {
+                entry.insert(document as u32);
+                bits[document / 64] |= 1 << (document % 64);
+            }
+        }
+        Heads { table, seed, bits }
+    }
+
+    fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    fn is_head(&self, document: usize) -> bool {
+        self.bits[document / 64] >> (document % 64) & 1 == 1
+    }
+
+    fn find<F: Fingerprint>(&self, fingerprints: &[F], fingerprint: F) -> Option<usize> {
+        let is_equal = |&other: &u32| fingerprints[other as usize] == fingerprint;
+        let found = self.table.find(hash(fingerprint, self.seed), is_equal);
+        found.map(|&document| document as usize)
+    }
+
+    /// Each document with the first one of its fingerprint.
+    fn all<F: Fingerprint>(&self, fingerprints: &[F]) -> impl Iterator<Item = (usize, usize)> {
+        let documents = fingerprints.iter().enumerate();
+        documents.filter_map(|(document, &fingerprint)| {
+            let head = match self.is_head(document) {
+                true => document,
+                false => self.find(fingerprints, fingerprint)?,
+            };
+            Some((document, head))
+        })
+    }
+
+    /// The documents that are not the first of their fingerprints, with these.
+    fn others<F: Fingerprint>(&self, fingerprints: &[F]) -> impl Iterator<Item = (usize, usize)> {
+        self.all(fingerprints)
+            .filter(|(document, head)| document != head)
+    }
+
+    /// The documents that are the first of their fingerprints, in order.
+    fn iter<F: Fingerprint>(&self, fingerprints: &[F]) -> impl Iterator<Item = (usize, F)> {
+        let documents = fingerprints.iter().copied().enumerate();
+        documents.filter(|&(document, _)| self.is_head(document))
+    }
+}
+
+/// A hash of a fingerprint, quicker than those of the standard library: a product folded.
+fn hash<F: Fingerprint>(fingerprint: F, seed: u64) -> u64 {
+    let value = fingerprint.to_u128();
+    let fold = |value: u64| {
+        let product = u128::from(value ^ seed) * 0x9e37_79b9_7f4a_7c15;
+        (product >> 64) as u64 ^ product as u64
+    };
+    match F::WIDTH {
+        128 => fold(fold((value >> 64) as u64) ^ value as u64),
+        _ => fold(value as u64),
+    }
+}
+
+/// The documents of each fingerprint, chained from the first one on.
+struct Lists {
+    next: Vec<u32>,
+}
+
+impl Lists {
+    fn new(count: usize) -> Self {
+        Lists {
+            next: vec![NONE; count],
+        }
+    }
+
+    fn add(&mut self, head: u32, document: u32) {
+        self.next[document as usize] = self.next[head as usize];
+        self.next[head as usize] = document;
+    }
+
+    fn get(&self, head: u32, out: &mut Vec<u32>) {
+        out.clear();
+        let mut document = head;
+        while document != NONE {
+            out.push(document);
+            document = self.next[document as usize];
+        }
+    }
+
+    /// Joins the documents of a list that are identical, and leaves one of each in it; returns these.
+    fn join_identical(
+        &mut self,
+        head: u32,
+        sets: &mut DisjointSets,
+        confirm: &mut dyn Confirm,
+    ) -> Result<Vec<u32>> {
+        let mut documents = Vec::new();
+        self.get(head, &mut documents);
+        if documents.len() < 2 {
+            return Ok(documents);
+        }
+        let mut named = Vec::with_capacity(documents.len());
+        for document in documents {
+            named.push((confirm.identity(document as usize)?, document));
+        }
+        named.sort_unstable();
+        let mut distinct = Vec::new();
+        for identical in named.chunk_by(|a, b| a.0 == b.0) {
+            let first = identical[0].1;
+            distinct.push(first);
+            for &(_, document) in &identical[1..] {
+                sets.join(first, document);
+            }
+        }
+        // The head is the smallest number of all, so that it is the first of those that it is identical to.
+        distinct.sort_unstable();
+        self.next[head as usize] = NONE;
+        for &document in distinct[1..].iter().rev() {
+            self.add(head, document);
+        }
+        Ok(distinct)
+    }
+}
+
+/// What becomes of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate<F> {
+    /// It is kept.
+    Kept,
+    /// It is dropped for another one of its cluster.
+    Duplicate {
+        /// The number of the document that is kept.
+        of: usize,
+        /// Number of bits in which the two fingerprints differ: more than the distance of near-duplicates where a chain
+        /// of these leads from one to the other.
+        distance: u32,
+    },
+    /// It is dropped for something in an index, see [`Deduplicator::drop_known`].
+    Known {
+        /// The fingerprint that the index has, of several the nearest, of these the smallest.
+        fingerprint: F,
+        /// Number of bits in which it differs.
+        distance: u32,
+    },
+}
+
+/// How many documents are kept and dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct DedupCounts {
+    /// All documents.
+    pub documents: u64,
+    /// Documents that are kept.
+    pub kept: u64,
+    /// Documents that are dropped for something in an index.
+    pub known: u64,
+    /// Clusters of two and more documents.
+    pub clusters: u64,
+    /// Documents of the largest cluster.
+    pub largest: u64,
+}
+
+/// Which documents to keep. 4 bytes a document and their fingerprints.
+#[derive(Debug)]
+pub struct Deduplicated<F> {
+    fingerprints: Vec<F>,
+    /// For each document the one of its cluster that is kept; [`NONE`] if an index has it.
+    kept: Vec<u32>,
+    known: Vec<(F, F)>,
+    counts: DedupCounts,
+}
+
+impl<F: Fingerprint> Deduplicated<F> {
+    fn new(fingerprints: Vec<F>, known: Vec<(F, F)>, mut sets: DisjointSets) -> Self {
+        let mut counts = DedupCounts {
+            documents: fingerprints.len() as u64,
+            ..DedupCounts::default()
+        };
+        let mut firsts = vec![NONE; fingerprints.len()];
+        let mut kept = Vec::with_capacity(fingerprints.len());
+        for (&fingerprint, document) in fingerprints.iter().zip(0u32..) {
+            if near(&known, fingerprint).is_some() {
+                counts.known += 1;
+                kept.push(NONE);
+                continue;
+            }
+            let first = &mut firsts[sets.root(document) as usize];
+            if *first == NONE {
+                *first = document;
+                let size = u64::from(sets.size(document));
+                counts.kept += 1;
+                counts.clusters += u64::from(size > 1);
+                counts.largest = counts.largest.max(size);
+            }
+            kept.push(*first);
+        }
+        Deduplicated {
+            fingerprints,
+            kept,
+            known,
+            counts,
+        }
+    }
+
+    /// Keeps of each cluster the document of the greatest value, of several the first; before that, the first of all is
+    /// kept.
+    pub fn prefer(&mut self, value: impl Fn(usize) -> u64) {
+        let mut best: Vec<u32> = (0..self.kept.len() as u32).collect();
+        for (document, &first) in self.kept.iter().enumerate() {
+            if first == NONE {
+                continue;
+            }
+            let best = &mut best[first as usize];
+            if value(document) > value(*best as usize) {
+                *best = document as u32;
+            }
+        }
+        for kept in self.kept.iter_mut().filter(|kept| **kept != NONE) {
+            *kept = best[*kept as usize];
+        }
+    }
+
+    /// What becomes of a document.
+    ///
+    /// # Panics
+    /// If there is no document of that number.
+    pub fn fate(&self, document: usize) -> Fate<F> {
+        let own = self.fingerprints[document];
+        let of = self.kept[document];
+        if of == NONE {
+            let fingerprint = near(&self.known, own).unwrap_or(own);
+            let distance = own.distance(fingerprint);
+            return Fate::Known {
+                fingerprint,
+                distance,
+            };
+        }
+        let of = of as usize;
+        match of == document {
+            true => Fate::Kept,
+            false => Fate::Duplicate {
+                of,
+                distance: own.distance(self.fingerprints[of]),
+            },
+        }
+    }
+
+    /// Whether a document is kept; there need be none of that number.
+    pub fn is_kept(&self, document: usize) -> bool {
+        self.kept
+            .get(document)
+            .is_some_and(|&kept| kept as usize == document)
+    }
+
+    /// How many documents are kept and dropped.
+    pub fn counts(&self) -> DedupCounts {
+        self.counts
+    }
+}

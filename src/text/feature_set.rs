@@ -1,0 +1,164 @@
+//! The set of features of a text, and how much two of them have in common.
+
+use super::features::Features;
+use super::normalise::Normaliser;
+
+/// The distinct features of a text, as hashes of 64 bits. Eight bytes a feature.
+///
+/// Two features with the same hash count as one: of sets of a thousand features that touches one pair of sets in ten
+/// trillion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeatureSet {
+    /// Ascending, each once.
+    hashes: Vec<u64>,
+}
+
+impl FeatureSet {
+    /// The features that vote on the fingerprint of a text.
+    pub fn of_features(text: &str, features: Features) -> Self {
+        let mut hashes = Vec::new();
+        let mut normaliser = Normaliser::default();
+        features.each(normaliser.normalise(text), |feature| {
+            hashes.push(hash(feature))
+        });
+        Self::from_hashes(hashes)
+    }
+
+    /// All runs of `length` words, at least 1. The words of a text with fewer make one run.
+    ///
+    /// A word is a run of letters and digits, or one Han character (U+3400 to U+9FFF), after NFKC in lower case.
+    pub fn of_shingles(text: &str, length: usize) -> Self {
+        let mut normaliser = Normaliser::default();
+        let mut words = Vec::new();
+        let mut joined = String::new();
+        each_word(normaliser.normalise(text), |word| {
+            words.push(joined.len());
+            joined.push_str(word);
+            joined.push(' ');
+        });
+        // Where each run of words starts, and where the word behind it does.
+        let length = length.clamp(1, words.len().max(1));
+        let ends = words.iter().copied().skip(length);
+        let ends = ends.chain([joined.len()]);
+        let runs = words.iter().copied().zip(ends);
+        Self::from_hashes(runs.map(|(start, end)| hash(&joined[start..end])).collect())
+    }
+
+    /// The set of these hashes, in any order, repeated or not.
+    pub fn from_hashes(mut hashes: Vec<u64>) -> Self {
+        hashes.sort_unstable();
+        hashes.dedup();
+        FeatureSet { hashes }
+    }
+
+    /// The hashes, ascending.
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// The Jaccard similarity: the share that is in both sets of what is in either, 0 to 1. Two empty sets are equal, 1.
+    /// Linear in the lengths.
+    pub fn jaccard(&self, other: &FeatureSet) -> f64 {
+        let (a, b) = (&self.hashes, &other.hashes);
+        let (mut i, mut j, mut both) = (0, 0, 0);
+        while i < a.len() && j < b.len() {
+            let (x, y) = (a[i], b[j]);
+            both += usize::from(x == y);
+            i += usize::from(x <= y);
+            j += usize::from(y <= x);
+        }
+        match a.len() + b.len() - both {
+            0 => 1.0,
+            either => both as f64 / either as f64,
+        }
+    }
+}
+
+fn hash(feature: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(feature.as_bytes())
+}
+
+/// Calls `visit` with the words of a normalised text.
+fn each_word(text: &str, mut visit: impl FnMut(&str)) {
+    let mut rest = text;
+    while let Some(start) = rest.find(char::is_alphanumeric) {
+        rest = &rest[start..];
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        let end = match rest.starts_with(is_han) {
+            true => first,
+            false => rest
+                .find(|c| is_han(c) || !c.is_alphanumeric())
+                .unwrap_or(rest.len()),
+        };
+        visit(&rest[..end]);
+        rest = &rest[end..];
+    }
+}
+
+fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{9fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut normaliser = Normaliser::default();
+        each_word(normaliser.normalise(text), |word| {
+            words.push(word.to_owned())
+        });
+        words
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_and_digits_or_han_characters() {
+        let text = "\u{ff21}b_c1—x 2  汉字 a汉b, ÉTÉ カナ";
+        let expected = [
+            "ab", "c1", "x", "2", "汉", "字", "a", "汉", "b", "été", "カナ",
+        ];
+        assert_eq!(words(text), expected);
+        assert!(words(" \t…!").is_empty());
+    }
+
+    #[test]
+    fn shingles_are_runs_of_words() {
+        let set = |text| FeatureSet::of_shingles(text, 3);
+        assert_eq!(set("a b c d").hashes().len(), 2);
+        assert_eq!(set("A, b; c!"), set("a b c"));
+        assert_ne!(set("a b c"), set("ab c"));
+        assert_eq!(set("a b").hashes().len(), 1);
+        assert_ne!(set("a b"), set("b a"));
+        assert!(set("…").hashes().is_empty());
+        assert_eq!(set("a a a a a").hashes().len(), 1);
+        assert_eq!(FeatureSet::of_shingles("a b a", 1).hashes().len(), 2);
+    }
+
+    #[test]
+    fn features_are_those_of_the_pipeline() {
+        let set = |text| FeatureSet::of_features(text, Features::Words);
+        assert_eq!(set("The cat, the CAT"), set("cat the"));
+        assert_eq!(set("one two three").hashes().len(), 3);
+        let grams = FeatureSet::of_features("abcd", Features::chars(3).unwrap());
+        assert_eq!(grams.hashes().len(), 2);
+    }
+
+    #[test]
+    fn jaccard_is_what_sets_have_in_common() {
+        let numbers = |seed: u64| -> Vec<u64> { (0..60).map(|i| i * seed % 37).collect() };
+        for (a, b) in [(1, 1), (3, 7), (5, 1 << 40), (37, 2)] {
+            let (a, b) = (numbers(a), numbers(b));
+            let [x, y] = [&a, &b].map(|list| list.iter().copied().collect::<BTreeSet<u64>>());
+            let expected = x.intersection(&y).count() as f64 / x.union(&y).count() as f64;
+            let found = FeatureSet::from_hashes(a).jaccard(&FeatureSet::from_hashes(b));
+            assert_eq!(found, expected);
+        }
+        let empty = FeatureSet::default();
+        assert_eq!(empty.jaccard(&empty), 1.0);
+        assert_eq!(empty.jaccard(&FeatureSet::from_hashes(vec![1])), 0.0);
+        let [four, five] = [4, 5].map(|count| FeatureSet::from_hashes((0..count).collect()));
+        assert!(four.jaccard(&five) >= 0.8);
+    }
+}
