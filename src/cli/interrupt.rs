@@ -1,15 +1,15 @@
-//! Signals that end the program: the unfinished output goes with it.
+//! Signals that end the program: unfinished outputs go with it.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-/// The output that is being written, under its temporary name.
-static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// The outputs that are being written, under their temporary names.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// While this lives, a signal that ends the program removes the file first.
 #[derive(Debug)]
-pub(super) struct RemoveOnSignal(());
+pub(super) struct RemoveOnSignal(PathBuf);
 
 impl RemoveOnSignal {
     /// Takes charge of a file.
@@ -18,19 +18,19 @@ impl RemoveOnSignal {
     /// The signal handlers cannot be installed.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         install()?;
-        set(Some(path.to_owned()));
-        Ok(RemoveOnSignal(()))
+        unfinished().push(path.to_owned());
+        Ok(RemoveOnSignal(path.to_owned()))
     }
 }
 
 impl Drop for RemoveOnSignal {
     fn drop(&mut self) {
-        set(None);
+        unfinished().retain(|path| *path != self.0);
     }
 }
 
-fn set(path: Option<PathBuf>) {
-    *UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner) = path;
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts the thread that waits for SIGINT, SIGTERM and SIGHUP, once.
@@ -59,12 +59,12 @@ fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the unfinished output and ends as the signal would have.
+/// Removes the unfinished outputs and ends as the signal would have.
 #[cfg(unix)]
 fn remove_and_die(signal: i32) {
     // The lock stays taken, so that no further output is begun. One that is being renamed just now is complete.
-    let unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(path) = unfinished.as_ref() {
+    let unfinished = unfinished();
+    for path in unfinished.iter() {
         // The process ends either way; a file that cannot be removed has a name that says what it is.
         let _ = std::fs::remove_file(path);
     }

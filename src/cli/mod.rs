@@ -4,6 +4,7 @@ mod bench;
 mod build;
 mod build_report;
 mod clusters;
+mod dedup;
 mod dump;
 mod failure;
 mod fingerprint;
@@ -72,6 +73,8 @@ enum Command {
     Pairs(pairs::Args),
     /// Print the clusters that pairs within a distance make of fingerprints or records
     Clusters(clusters::Args),
+    /// Keep one of each cluster of near-duplicates among documents
+    Dedup(Box<dedup::Args>),
     /// Print the parameters and the compression of an index
     Info(info::Args),
     /// Check every byte of an index; exit code 0 if sound, 1 if damaged
@@ -114,6 +117,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Scan(args) => scan::run(args, mode),
         Command::Pairs(args) => pairs::run(args, mode),
         Command::Clusters(args) => clusters::run(args, mode),
+        Command::Dedup(args) => dedup::run(&args, mode),
         Command::Info(args) => info::run(args),
         Command::Verify(args) => verify::run(args, mode),
         Command::Dump(args) => dump::run(args),

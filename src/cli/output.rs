@@ -89,12 +89,20 @@ impl Output {
     /// A terminal, an existing file without `force`, something that is no regular file, or a folder
     /// that is not there.
     pub(super) fn new(path: &Path, force: bool) -> Result<Self, Failure> {
+        if path == Path::new("-") && io::stdout().is_terminal() {
+            return Err(Failure::new(
+                "an index is binary and stdout is a terminal; name a file with -o",
+            ));
+        }
+        Self::for_text(path, force)
+    }
+
+    /// The same for what a terminal may show.
+    ///
+    /// # Errors
+    /// As for [`Output::new`], but for a terminal.
+    pub(super) fn for_text(path: &Path, force: bool) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            if io::stdout().is_terminal() {
-                return Err(Failure::new(
-                    "an index is binary and stdout is a terminal; name a file with -o",
-                ));
-            }
             return Ok(Output::Stdout);
         }
         let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
@@ -151,36 +159,107 @@ impl Output {
                 out.flush()?;
                 Ok(result)
             }
-            Output::File { path, force } => write_beside(path, *force, write),
+            Output::File { path, force } => {
+                let mut file = Unfinished::create(path, *force)?;
+                let result = file.write(write)?;
+                file.sync()?;
+                file.appear()?;
+                Ok(result)
+            }
         }
+    }
+
+    /// Lets `write` write the contents of this output, and if that went well `write_second` those of another one. Both
+    /// appear or neither; what has gone to standard output stays there.
+    ///
+    /// # Errors
+    /// As for [`Output::write`].
+    pub(super) fn write_both(
+        &self,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
+        second: &Output,
+        write_second: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (
+            Output::File { path, force },
+            Output::File {
+                path: other,
+                force: other_force,
+            },
+        ) = (self, second)
+        else {
+            self.write(write)?;
+            return second.write(write_second);
+        };
+        let mut file = Unfinished::create(path, *force)?;
+        let mut other = Unfinished::create(other, *other_force)?;
+        file.write(write)?;
+        other.write(write_second)?;
+        file.sync()?;
+        other.sync()?;
+        file.appear()?;
+        other.appear().inspect_err(|_| {
+            let _ = fs::remove_file(path);
+        })
     }
 }
 
-fn write_beside<T>(
-    path: &Path,
+/// A file that is written beside its target.
+#[derive(Debug)]
+struct Unfinished<'a> {
+    file: tempfile::NamedTempFile,
+    path: &'a Path,
     force: bool,
-    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let blame = |error: io::Error| Failure::from(error).about(path.display());
-    let file = create_beside(path).map_err(blame)?;
-    let guard = RemoveOnSignal::new(file.path()).map_err(blame)?;
-    let result = {
-        let named = NamedFile::new(file.as_file(), path);
+    guard: RemoveOnSignal,
+}
+
+impl<'a> Unfinished<'a> {
+    fn create(path: &'a Path, force: bool) -> Result<Self, Failure> {
+        let blame = Self::blame(path);
+        let file = create_beside(path).map_err(&blame)?;
+        let guard = RemoveOnSignal::new(file.path()).map_err(&blame)?;
+        Ok(Unfinished {
+            file,
+            path,
+            force,
+            guard,
+        })
+    }
+
+    fn blame(path: &Path) -> impl Fn(io::Error) -> Failure {
+        move |error| Failure::from(error).about(path.display())
+    }
+
+    fn write<T>(
+        &mut self,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let named = NamedFile::new(self.file.as_file(), self.path);
         let mut out = BufWriter::with_capacity(BUFFER_LEN, named);
         let result = write(&mut out)?;
         out.flush()?;
-        result
-    };
-    file.as_file().sync_all().map_err(blame)?;
-    // Without force a file that has appeared meanwhile is somebody else's.
-    let persisted = match force {
-        true => file.persist(path),
-        false => file.persist_noclobber(path),
-    };
-    persisted.map_err(|error| blame(error.error))?;
-    drop(guard);
-    sync_folder(folder(path)).map_err(blame)?;
-    Ok(result)
+        Ok(result)
+    }
+
+    fn sync(&self) -> Result<(), Failure> {
+        self.file
+            .as_file()
+            .sync_all()
+            .map_err(Self::blame(self.path))
+    }
+
+    /// Gives the file its name.
+    fn appear(self) -> Result<(), Failure> {
+        let blame = Self::blame(self.path);
+        // Without force a file that has appeared meanwhile is somebody else's.
+        let persisted = match self.force {
+            true => self.file.persist(self.path),
+            false => self.file.persist_noclobber(self.path),
+        };
+        persisted.map_err(|error| blame(error.error))?;
+        drop(self.guard);
+        sync_folder(folder(self.path)).map_err(blame)
+    }
 }
 
 /// A temporary file in the folder of the output, with a name that says what it is.

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+/// Records after which a bar is told of them that counts them one by one.
+const SHOWN_EVERY: u64 = 1 << 10;
+
 /// When to draw progress bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ProgressMode {
@@ -63,6 +66,7 @@ impl ProgressMode {
         ReadingBar {
             mode: self,
             what,
+            doing: "reading",
             bar: ProgressBar::hidden(),
             records: Arc::default(),
         }
@@ -90,12 +94,20 @@ impl ProgressMode {
 pub(super) struct ReadingBar {
     mode: ProgressMode,
     what: &'static str,
+    /// What is done to the inputs.
+    doing: &'static str,
     /// Counts bytes, so that these tell the time left.
     bar: ProgressBar,
     records: Arc<AtomicU64>,
 }
 
 impl ReadingBar {
+    /// Says what is done to the inputs, if it is more than reading.
+    pub(super) fn doing(mut self, doing: &'static str) -> Self {
+        self.doing = doing;
+        self
+    }
+
     /// Begins to draw; with `total` bytes, if that is known, also the time left.
     pub(super) fn start(mut self, total: Option<u64>) -> Self {
         let style = match total {
@@ -124,7 +136,7 @@ impl ReadingBar {
         if let Some(total) = total {
             self.bar.set_length(total);
         }
-        self.bar.set_message("reading");
+        self.bar.set_message(self.doing);
         self
     }
 
@@ -132,6 +144,13 @@ impl ReadingBar {
     pub(super) fn show(&self, records: u64, bytes: u64) {
         self.records.store(records, Ordering::Relaxed);
         self.bar.set_position(bytes);
+    }
+
+    /// The same for each record, of which few are shown.
+    pub(super) fn show_sometimes(&self, records: u64, bytes: u64) {
+        if records.is_multiple_of(SHOWN_EVERY) {
+            self.show(records, bytes);
+        }
     }
 
     pub(super) fn finish(&self) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use rayon::prelude::*;
-use simidx::input::{self, Content, Format, Record, RecordId, RecordReader};
+use simidx::input::{self, Content, Format, Original, Record, RecordId, RecordReader};
 use simidx::text::{Features, Fingerprinter, Pipeline};
 use simidx::{Error, Fingerprint, InputError, Place};
 
@@ -211,17 +211,44 @@ pub(super) fn read<F: Fingerprint>(
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
     let paths = args.paths()?;
+    let bar = bar.start(total_len(&paths));
+    let readers = paths
+        .iter()
+        .map(|path| input::open::<F>(path, args.input.0));
+    read_all(args, readers, bar, sink)
+}
+
+/// Reads originals in the same way.
+///
+/// # Errors
+/// As for [`read`], and an original that has changed.
+pub(super) fn read_originals<F: Fingerprint>(
+    args: &InputArgs,
+    originals: &[Original],
+    bar: ReadingBar,
+    sink: &mut impl Sink<F>,
+) -> Result<ReadCounts, Failure> {
+    let bar = bar.start(originals.iter().map(Original::byte_count).sum());
+    read_all(args, originals.iter().map(Original::records), bar, sink)
+}
+
+/// Reads everything that these readers give, each opened when the one before has been read.
+fn read_all<F: Fingerprint>(
+    args: &InputArgs,
+    readers: impl Iterator<Item = simidx::Result<Box<dyn RecordReader<F> + Send>>>,
+    bar: ReadingBar,
+    sink: &mut impl Sink<F>,
+) -> Result<ReadCounts, Failure> {
     let mut run = Run {
         pipeline: Pipeline::new(args.features),
         on_error: args.on_error,
         counts: ReadCounts::default(),
         next_position: 0,
-        bar: bar.start(total_len(&paths)),
+        bar,
         bytes_before: 0,
     };
-    for path in paths {
-        let mut reader = input::open::<F>(&path, args.input.0)?;
-        run.read_input(reader.as_mut(), sink)?;
+    for reader in readers {
+        run.read_input(reader?.as_mut(), sink)?;
     }
     run.bar.finish();
     if run.counts.skipped > 0 {

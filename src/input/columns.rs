@@ -9,7 +9,7 @@ use super::{Record, RecordReader};
 use crate::{Fingerprint, Place, Result};
 
 /// The greatest length of a line in bytes: twice that of an id.
-const MAX_LINE: u64 = 128 << 10;
+pub(super) const MAX_LINE: u64 = 128 << 10;
 
 /// The digits of the fingerprint column.
 #[derive(Clone, Copy, Debug)]

@@ -87,6 +87,18 @@ impl FilesReader {
         }
     }
 
+    /// The path of the next document, as its id has it; nothing for one that has no id.
+    pub(super) fn next_path(&mut self) -> Option<Result<Option<String>>> {
+        match self.next_file()? {
+            Ok((_, id)) => Some(Ok(Some(id.to_string()))),
+            Err(Error::Input(_)) => Some(Ok(None)),
+            Err(error) => {
+                self.files = Files::None;
+                Some(Err(error))
+            }
+        }
+    }
+
     /// The document that a file holds.
     fn read(&self, source: &mut Source) -> Result<String> {
         let limit = self.limit;

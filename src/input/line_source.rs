@@ -12,6 +12,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(super) struct LineSource {
     ahead: ReadAhead,
     line: Vec<u8>,
+    /// What ended the line and is not in it.
+    end: &'static [u8],
     number: u64,
     /// Bytes that a line may have, its end not counted.
     limit: u64,
@@ -23,6 +25,7 @@ impl LineSource {
         LineSource {
             ahead: ReadAhead::new(source),
             line: Vec::new(),
+            end: b"",
             number: 0,
             limit,
             failed: false,
@@ -89,6 +92,11 @@ impl LineSource {
         std::str::from_utf8(&self.line).map_err(|_| self.error("not valid UTF-8"))
     }
 
+    /// The current line and its end, byte for byte.
+    pub(super) fn raw(&self) -> (&[u8], &'static [u8]) {
+        (&self.line, self.end)
+    }
+
     fn read_line(&mut self) -> io::Result<LineRead> {
         self.line.clear();
         let length = (&mut self.ahead)
@@ -98,8 +106,10 @@ impl LineSource {
             return Ok(LineRead::End);
         }
         self.number += 1;
+        self.end = b"";
         if self.line.ends_with(b"\n") {
             self.line.pop();
+            self.end = b"\n";
         } else if length as u64 > self.limit {
             self.line.clear();
             self.ahead.skip_until(b'\n')?;
@@ -107,6 +117,10 @@ impl LineSource {
         }
         if self.line.ends_with(b"\r") {
             self.line.pop();
+            self.end = match self.end {
+                b"" => b"\r",
+                _ => b"\r\n",
+            };
         }
         if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
             self.line.drain(..BYTE_ORDER_MARK.len());
@@ -154,6 +168,16 @@ mod tests {
             lines(b"a\r\nb\nc\r", 9),
             numbered(&[(1, "a"), (2, "b"), (3, "c")])
         );
+    }
+
+    #[test]
+    fn a_line_and_its_end_are_what_was_read() {
+        for bytes in ["a\r\n", "b\n", "c\r", "d", "e\r\r\n", " f \n"] {
+            let mut lines = LineSource::new(source(bytes.as_bytes()), 9);
+            assert!(lines.advance().unwrap());
+            let (line, end) = lines.raw();
+            assert_eq!([line, end].concat(), bytes.as_bytes());
+        }
     }
 
     #[test]

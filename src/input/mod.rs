@@ -21,6 +21,7 @@ mod line_source;
 mod lines;
 mod npy;
 mod npy_header;
+mod original;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod patterns;
@@ -31,6 +32,7 @@ mod words;
 
 pub use format::{Format, UnknownFormat};
 pub use id::RecordId;
+pub use original::{Choose, Original, copy_records};
 pub use patterns::expand;
 
 use std::path::{Path, PathBuf};

@@ -40,6 +40,12 @@ impl Source {
         Self::detect(name, file, len)
     }
 
+    /// What an open file holds from where it stands, decompressed if its first bytes say so.
+    pub(super) fn of_file(name: &str, file: File) -> Result<Self, Error> {
+        let len = regular_len(&file);
+        Self::detect(name.to_owned(), file, len)
+    }
+
     /// The same, decompressed if the name of the file says so, whatever its first bytes are.
     pub(super) fn open_by_name(path: &Path) -> Result<Self, Error> {
         if is_stdin(path) {

@@ -1,6 +1,7 @@
 //! Rows of Apache Parquet files: the format `parquet`.
 
 mod column;
+mod copy;
 mod schema;
 
 use std::cell::Cell as Flag;
@@ -18,6 +19,8 @@ use super::id::RecordId;
 use super::source::{Compression, input_error, io_error, is_stdin, open_file, printable};
 use super::{MAX_DOCUMENT, Record, RecordReader};
 use crate::{Error, Fingerprint, Place, Result};
+pub(super) use copy::copy_rows;
+
 use column::{Cell, Column};
 use schema::{Kind, Schema};
 
