@@ -1,8 +1,8 @@
 //! How many of the near-duplicates of real corpora `simidx dedup` drops, and how much of what it drops is one.
 //!
-//! A corpus is a file NAME.jsonl.gz of documents beside NAME.j80.tsv.gz, all pairs of them of which the Jaccard similarity
-//! of three-word shingles is 0.8 or more. Those of `data/` are always tested; further ones are looked for in the folder that
-//! the environment variable SIMIDX_CORPORA names.
+//! A corpus is a file NAME.jsonl.gz of documents beside NAME.j80.tsv.gz, all pairs of them of which the Jaccard
+//! similarity of three-word shingles is 0.8 or more. Those of `data/` are always tested; further ones are looked for
+//! in the folder that the environment variable SIMIDX_CORPORA names.
 #![cfg(feature = "cli")]
 
 mod cli_support;
@@ -111,8 +111,8 @@ impl Corpus {
 
     /// Prints and returns recall and precision of each setting.
     ///
-    /// A pair of documents is found if they are in one cluster. Precision counts a found pair as right if it is among the
-    /// pairs themselves; the figure in parentheses, if a chain of such pairs leads from one to the other.
+    /// A pair of documents is found if they are in one cluster. Precision counts a found pair as right if it is among
+    /// the pairs themselves; the figure in parentheses, if a chain of such pairs leads from one to the other.
     fn measure(&self) -> Vec<[f64; 2]> {
         let closed = all_pairs(&components(self.texts.len(), &self.pairs));
         let mut measured = Vec::new();

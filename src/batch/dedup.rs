@@ -66,12 +66,12 @@ pub trait Confirm {
 
 /// Takes the fingerprints of documents in order and finds out which of them to keep.
 ///
-/// Two documents are in one cluster if a chain of near-duplicates leads from one to the other: clusters are the connected
-/// components of the near pairs. One document of each is kept. Results depend on nothing but the fingerprints and what a
-/// [`Confirm`] says.
+/// Two documents are in one cluster if a chain of near-duplicates leads from one to the other: clusters are the
+/// connected components of the near pairs. One document of each is kept. Results depend on nothing but the
+/// fingerprints and what a [`Confirm`] says.
 ///
-/// Memory: the fingerprints and up to 24 bytes a document, and beside that what a [`PairFinder`] takes, to which the rest
-/// of the limit goes.
+/// Memory: the fingerprints and up to 24 bytes a document, and beside that what a [`PairFinder`] takes, to which the
+/// rest of the limit goes.
 ///
 /// ```
 /// use simidx::{DedupOptions, Deduplicator, Fate};
@@ -222,9 +222,9 @@ impl<F: Fingerprint> Deduplicator<F> {
         Ok(marks)
     }
 
-    /// Forms the clusters. With a `confirm` only those candidates are near-duplicates that it confirms: it is asked about
-    /// documents of one fingerprint and of two within the distance, not about those that are in one cluster already. It
-    /// may be asked about each pair of documents, no two of them identical, whose fingerprints are near.
+    /// Forms the clusters. With a `confirm` only those candidates are near-duplicates that it confirms: it is asked
+    /// about documents of one fingerprint and of two within the distance, not about those that are in one cluster
+    /// already. It may be asked about each pair of documents, no two of them identical, whose fingerprints are near.
     ///
     /// Works on all threads of the current pool, calls `confirm` on this one.
     ///

@@ -56,8 +56,8 @@ impl FeatureSet {
         &self.hashes
     }
 
-    /// The Jaccard similarity: the share that is in both sets of what is in either, 0 to 1. Two empty sets are equal, 1.
-    /// Linear in the lengths.
+    /// The Jaccard similarity: the share that is in both sets of what is in either, 0 to 1. Two empty sets
+    /// have 1. Linear in the lengths.
     pub fn jaccard(&self, other: &FeatureSet) -> f64 {
         let (a, b) = (&self.hashes, &other.hashes);
         let (mut i, mut j, mut both) = (0, 0, 0);

@@ -31,8 +31,8 @@ use verify::Similarity;
 pub(super) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// Where the records go that are kept, as they stand in the input and in its order; compressed if the name ends in .gz
-    /// or .zst, `-` for standard output
+    /// Where the records go that are kept, as they stand in the input and in its order; compressed if the name ends in
+    /// .gz or .zst, `-` for standard output
     #[arg(short, long, value_name = "KEPT")]
     output: PathBuf,
     /// Largest distance of near-duplicates
@@ -50,8 +50,8 @@ pub(super) struct Args {
     /// Which document of a cluster is kept
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First)]
     keep: Keep,
-    /// Where to tell of each document that is dropped for which one: dropped, kept, distance and `input` or `index`, with
-    /// TAB between; JSON lines if the name ends in .jsonl
+    /// Where to tell of each document that is dropped for which one: dropped, kept, distance and `input` or `index`,
+    /// with TAB between; JSON lines if the name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Replace existing files
