@@ -59,7 +59,7 @@
 //! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
 //! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set,
 //! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`scan`] answers
-//! many queries in one go. The file format is
+//! many queries in one go, [`lint`] tells why a set will search badly. The file format is
 //! specified in `format-spec.md`.
 //!
 //! # Processors
@@ -70,7 +70,8 @@
 //!
 //! # Features
 //!
-//! `mmap` maps files, `text` turns documents into fingerprints, `input` reads records from files, `parquet`
+//! `mmap` maps files, `text` turns documents into fingerprints, with `html` those of HTML and with `jieba` by Chinese words,
+//! `input` reads records from files, `parquet`
 //! adds Parquet files to those, `cli` is the command-line program and needs the first three. `cli` and
 //! `parquet` are on by default; a library user writes
 //! `cargo add simidx --no-default-features --features mmap`.
@@ -94,9 +95,11 @@ mod summary;
 pub mod text;
 
 pub use batch::{
-    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Confirm, DedupCounts, DedupOptions,
-    Deduplicated, Deduplicator, Diameter, Fate, IdPair, Pair, PairFinder, PairOptions,
-    Representative, ScanOptions, ScanReport, ScanStrategy, Shard, clusters, id_pairs, pairs, scan,
+    BitPair, BitReport, Cluster, ClusterFinder, ClusterOptions, ClusterReport, Confirm,
+    DedupCounts, DedupOptions, Deduplicated, Deduplicator, Diameter, DocumentLengths,
+    DuplicateGroup, Fate, IdPair, LintOptions, LintReport, LintWarning, LintWarningKind, Pair,
+    PairFinder, PairOptions, Representative, ScanOptions, ScanReport, ScanStrategy, Shard,
+    TableCrowding, clusters, id_pairs, lint, pairs, scan,
 };
 pub use build::{BuildOptions, BuildProgress, BuildStage, IndexBuilder, MIN_MEMORY};
 pub use codec::Codec;

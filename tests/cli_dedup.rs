@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cli_support::{Ran, Sandbox, gzip, hex, keys, sample};
 use serde_json::json;
 use simidx::Fingerprint;
-use simidx::text::{FeatureSet, Features, Pipeline};
+use simidx::text::{FeatureSet, Pipeline, Preset};
 
 /// Which items are kept, and for which one each is, where these are near each other: by brute force.
 fn clusters(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
@@ -74,11 +74,15 @@ fn jsonl(texts: &[String]) -> Vec<String> {
     lines.map(line).collect()
 }
 
+/// The pipeline that documents go through unless told otherwise.
+fn pipeline() -> Pipeline {
+    Pipeline::new(Preset::default().options()).unwrap()
+}
+
 fn prints(texts: &[String]) -> Vec<u64> {
-    texts
-        .iter()
-        .map(|text| Pipeline::default().fingerprint(text))
-        .collect()
+    let mut fingerprinter = pipeline().fingerprinter().unwrap();
+    let texts = texts.iter();
+    texts.map(|text| fingerprinter.fingerprint(text)).collect()
 }
 
 #[test]
@@ -89,6 +93,10 @@ fn fingerprints_keep_the_first_of_each_cluster() {
     let lines: Vec<String> = values.iter().map(|v| format!("{v:016x}\n")).collect();
     for k in [0, 1, 3, 6] {
         let first = clusters(values.len(), |a, b| values[a].distance(values[b]) <= k);
+        let ends = values.iter().zip(&first);
+        let chained = ends
+            .filter(|&(value, &f)| value.distance(values[f]) > k)
+            .count();
         let k = k.to_string();
         let args = [
             "dedup", "a.hex", "-o", "kept.hex", "-k", &k, "--force", "--json", "--report", "r.tsv",
@@ -116,7 +124,7 @@ fn fingerprints_keep_the_first_of_each_cluster() {
         let expected = json!({
             "documents": values.len(), "kept": sizes.len(), "dropped": values.len() - sizes.len(), "in_index": 0,
             "clusters": sizes.values().filter(|&&size| size > 1).count(),
-            "largest_cluster": sizes.values().max(), "skipped": 0,
+            "largest_cluster": sizes.values().max(), "skipped": 0, "chained": chained,
         });
         assert_eq!(ran.json(), expected);
     }
@@ -228,7 +236,7 @@ fn a_folder_gives_the_paths_that_are_kept() {
     ] {
         sandbox.write(name, text);
     }
-    sandbox.write("d/bad", b"\xff");
+    sandbox.write("d/bad", b"one\0two three");
     let args = [
         "dedup",
         "d",
@@ -238,12 +246,29 @@ fn a_folder_gives_the_paths_that_are_kept() {
         "r",
         "--on-error",
         "skip",
+        "--pipeline",
+        "short",
     ];
     let ran = sandbox.run(&args);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stderr.contains("skipped 1 record\n"), "{ran:?}");
     assert_eq!(sandbox.read("kept"), b"d/a\nd/b\n");
     assert_eq!(sandbox.read("r"), b"d/sub/c\td/a\t0\tinput\n");
+}
+
+#[test]
+fn texts_without_words_are_alike_only_if_they_are_the_same() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "🙂🙂\n👍 !!\n🙂🙂\n→ $$$\n");
+    let args = [
+        "dedup", "a.txt", "--input", "lines", "-o", "kept.txt", "--force",
+    ];
+    done(sandbox.run(&args));
+    assert_eq!(sandbox.read("kept.txt"), "🙂🙂\n".as_bytes());
+    for verify in ["jaccard:0.1", "jaccard:1:3"] {
+        done(sandbox.run(&[&args[..], &["--verify", verify]].concat()));
+        assert_eq!(sandbox.read("kept.txt"), "🙂🙂\n👍 !!\n→ $$$\n".as_bytes());
+    }
 }
 
 #[test]
@@ -258,15 +283,19 @@ fn texts_are_compared_before_they_are_dropped() {
         (64, 0.8, Some(3)),
         (64, 1.0, Some(2)),
     ] {
+        let mut fingerprinter = pipeline().fingerprinter::<u64>().unwrap();
         let sets: Vec<FeatureSet> = texts
             .iter()
             .map(|text| match words {
-                None => FeatureSet::of_features(text, Features::Words),
+                None => fingerprinter.feature_set(text),
                 Some(length) => FeatureSet::of_shingles(text, length),
             })
             .collect();
         let near = |a: usize, b: usize| {
-            prints[a].distance(prints[b]) <= k && sets[a].jaccard(&sets[b]) >= least
+            let are_empty = sets[a].hashes().is_empty() && sets[b].hashes().is_empty();
+            prints[a].distance(prints[b]) <= k
+                && sets[a].jaccard(&sets[b]) >= least
+                && (!are_empty || texts[a] == texts[b])
         };
         let first = clusters(texts.len(), near);
         let words = words.map_or(String::new(), |words: usize| format!(":{words}"));
@@ -488,8 +517,8 @@ fn errors_are_told_and_leave_nothing() {
             "a.jsonl",
             "-o",
             "t.simidx",
-            "--features",
-            "chars:3",
+            "--pipeline",
+            "web,segment=chars:3",
         ])
         .done();
     sandbox
@@ -520,6 +549,10 @@ fn errors_are_told_and_leave_nothing() {
         "out: is named twice, by -o and --report",
     );
     refused(
+        "a.hex -o out --report ./out --force",
+        "./out: is named twice, by -o and --report",
+    );
+    refused(
         "a.hex -o - --json",
         "--json needs standard output; name a file with -o",
     );
@@ -537,7 +570,7 @@ fn errors_are_told_and_leave_nothing() {
     );
     refused(
         "a.jsonl -o out --against t.simidx",
-        "a.jsonl:1: t.simidx was built with --features chars:3",
+        "a.jsonl:1: t.simidx was built with another pipeline, which simidx info tells",
     );
     let ran = sandbox.run(&["dedup", "a.hex", "-o", "out", "--verify", "jaccard:2"]);
     assert!(
@@ -574,7 +607,7 @@ fn many_texts_of_one_fingerprint_take_no_time() {
         "jaccard:1:3",
     ];
     let ran = sandbox.run(&args).done();
-    assert_eq!(keys(&ran.json()).len(), 7);
+    assert_eq!(keys(&ran.json()).len(), 8);
     // 40 orders, and the text.
     assert_eq!(ran.json()["kept"], 41);
 }

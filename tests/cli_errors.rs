@@ -381,7 +381,16 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
         &["build", "a.hex", "-o", "out", "--ids", "uuid"],
         &["build", "a.hex", "-o", "out", "--codec", "zip"],
         &["build", "a.hex", "-o", "out", "--on-error", "ignore"],
-        &["build", "a.hex", "-o", "out", "--features", "bytes"],
+        &[
+            "build",
+            "a.hex",
+            "-o",
+            "out",
+            "--pipeline",
+            "web,segment=bytes",
+        ],
+        &["build", "a.hex", "-o", "out", "--pipeline", "books"],
+        &["build", "a.hex", "-o", "out", "--html", "maybe"],
         &["build", "a.hex", "-o", "out", "-k", "-1"],
         &["build", "a.hex", "-o", "out", "--progress", "maybe"],
         // Never more than just beyond the limit: were it not kept, the machine would bear that.

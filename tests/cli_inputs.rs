@@ -193,6 +193,247 @@ fn reading_shows_bytes_and_the_time_left_if_it_can_be_known() {
     }
 }
 
+/// Texts of some sentences, in several languages.
+const TEXTS: [&str; 3] = [
+    "近年来，网络上重复的网页越来越多。搜索引擎必须找出内容几乎相同的文档，否则用户会看到许多一样的结果。",
+    "近年來，網路上重複的網頁越來越多。搜尋引擎必須找出內容幾乎相同的文件，否則使用者會看到許多一樣的結果。",
+    "Near-duplicates of documents are everywhere; whoever searches them wants to see one of each.",
+];
+
+/// What `fingerprint` prints of an input: a fingerprint and an id a line.
+#[track_caller]
+fn fingerprinted(sandbox: &Sandbox, args: &[&str]) -> Vec<(String, String)> {
+    let ran = sandbox.run(&[&["fingerprint"], args].concat()).done();
+    let columns = |line: &&str| {
+        let (fingerprint, id) = line.split_once('\t').unwrap();
+        (fingerprint.to_owned(), id.to_owned())
+    };
+    ran.lines().iter().map(columns).collect()
+}
+
+/// The fingerprints of the texts, each by the id that stands for its number.
+fn expected(sandbox: &Sandbox, ids: [&str; 3]) -> Vec<(String, String)> {
+    sandbox.write("texts", TEXTS.join("\n"));
+    let lines = fingerprinted(sandbox, &["--input", "lines", "texts"]);
+    let fingerprints = lines.into_iter().map(|(fingerprint, _)| fingerprint);
+    fingerprints.zip(ids.map(str::to_owned)).collect()
+}
+
+#[test]
+fn fields_may_have_any_names() {
+    let sandbox = Sandbox::new();
+    let objects = TEXTS.map(|text| {
+        let number = TEXTS.iter().position(|other| *other == text);
+        format!(
+            "{{\"text\":\"no\",\"page\":{{\"body\":{text:?}}},\"url\":\"u{}\"}}\n",
+            number.unwrap()
+        )
+    });
+    sandbox.write("a.jsonl.gz", gzip(objects.concat().as_bytes()));
+    let rows = TEXTS
+        .iter()
+        .enumerate()
+        .map(|(number, text)| format!("u{number}\tno\t{text}\n"));
+    let table = "url\tid\tpage.body\n".to_owned() + &rows.collect::<String>();
+    sandbox.write("a.tsv", &table);
+    let names = ["--text-field", "page.body", "--id-field", "url"];
+    let expected = expected(&sandbox, ["u0", "u1", "u2"]);
+    for file in ["a.jsonl.gz", "a.tsv"] {
+        assert_eq!(
+            fingerprinted(&sandbox, &[&[file], &names[..]].concat()),
+            expected,
+            "{file}"
+        );
+    }
+    let piped = sandbox.pipe(
+        &[&["fingerprint", "--input", "tsv"], &names[..]].concat(),
+        table.as_bytes(),
+    );
+    assert_eq!(piped.done().lines().len(), 3);
+    // The commands that take indexes or records know the fields too, and so do queries.
+    let pairs = [
+        "pairs",
+        "--input",
+        "auto",
+        "-k",
+        "0",
+        "--by",
+        "id",
+        "a.tsv",
+        "a.jsonl.gz",
+    ];
+    assert_eq!(
+        sandbox
+            .run(&[&pairs, &names[..]].concat())
+            .done()
+            .lines()
+            .len(),
+        3
+    );
+    sandbox
+        .run(&[&["build", "a.tsv", "-o", "index"], &names[..]].concat())
+        .done();
+    let query = ["query", "index", "-k", "0", "--documents", "a.jsonl.gz"];
+    assert_eq!(
+        sandbox
+            .run(&[&query, &names[..]].concat())
+            .done()
+            .lines()
+            .len(),
+        3
+    );
+    let refusal = "--text-field and --id-field are for --documents";
+    sandbox
+        .run(&[&["query", "index", "ff"], &names[..]].concat())
+        .refused(refusal);
+}
+
+#[test]
+fn records_without_their_fields_are_named_and_counted() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "a.jsonl",
+        "{\"text\":\"no\"}\n{\"body\":\"a text\"}\n{\"body\":7}\n",
+    );
+    let args = ["fingerprint", "a.jsonl", "--text-field", "body"];
+    sandbox.run(&args).refused("a.jsonl:1: no \"body\"");
+    let ran = sandbox.run(&[&args[..], &["--on-error", "skip"]].concat());
+    assert_eq!((ran.code, ran.lines().len()), (Some(0), 1));
+    for message in [
+        "a.jsonl:1: no \"body\"",
+        "a.jsonl:3: \"body\" is not a string",
+        "skipped 2 records",
+    ] {
+        assert!(ran.stderr.contains(message), "{ran:?}");
+    }
+    sandbox.write("a.tsv", "id\ttext\n1\ta text\n");
+    let ran = sandbox.run(&["fingerprint", "a.tsv", "--text-field", "body"]);
+    ran.refused("a.tsv:1: has no column \"body\"");
+    sandbox.write("texts", "a text\n");
+    let ran = sandbox.run(&[
+        "fingerprint",
+        "texts",
+        "--input",
+        "lines",
+        "--text-field",
+        "body",
+    ]);
+    ran.refused("texts: the format lines has no fields to name");
+}
+
+#[test]
+fn files_may_be_in_any_encoding() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("tree")).unwrap();
+    let (gbk, ..) = encoding_rs::GB18030.encode(TEXTS[0]);
+    let (big5, ..) = encoding_rs::BIG5.encode(TEXTS[1]);
+    let utf16: Vec<u8> = TEXTS[2].encode_utf16().flat_map(u16::to_le_bytes).collect();
+    sandbox.write("tree/a", gbk);
+    sandbox.write("tree/b.gz", gzip(&big5));
+    sandbox.write("tree/c", [b"\xff\xfe", &utf16[..]].concat());
+    let expected = expected(&sandbox, ["tree/a", "tree/b.gz", "tree/c"]);
+    assert_eq!(fingerprinted(&sandbox, &["tree"]), expected);
+    sandbox.write("tree/d", b"\x7fELF\x02\0\0");
+    sandbox
+        .run(&["fingerprint", "tree"])
+        .refused("tree/d: holds binary data");
+    let ran = sandbox.run(&["fingerprint", "tree", "--on-error", "skip"]);
+    assert_eq!((ran.code, ran.lines().len()), (Some(0), 3));
+}
+
+/// A record of a web archive that holds a response.
+fn response(uri: &str, header: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\n{header}\r\n");
+    let record = format!(
+        "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {uri}\r\n\
+         Content-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{head}",
+        head.len() + body.len()
+    );
+    [record.as_bytes(), body, b"\r\n\r\n"].concat()
+}
+
+#[test]
+fn pages_of_web_archives_are_documents() {
+    let sandbox = Sandbox::new();
+    let page = |text: &str| format!("<html><title>no</title><body><p>{text}</p></body></html>");
+    let (gbk, ..) = encoding_rs::GBK.encode(TEXTS[0]);
+    let records = [
+        response(
+            "http://a/",
+            "Content-Type: text/plain; charset=gb2312\r\n",
+            &gbk,
+        ),
+        response("http://i/", "Content-Type: image/png\r\n", b"\x89PNG\0"),
+        response(
+            "http://b/",
+            "Content-Type: text/plain\r\nContent-Encoding: gzip\r\n",
+            &gzip(TEXTS[1].as_bytes()),
+        ),
+        response(
+            "http://c/",
+            "Content-Type: text/plain\r\n",
+            TEXTS[2].as_bytes(),
+        ),
+    ];
+    sandbox.write("a.warc", records.concat());
+    let members = records.iter().flat_map(|record| gzip(record));
+    sandbox.write("a.warc.gz", members.collect::<Vec<u8>>());
+    sandbox.write("a", gzip(&records.concat()));
+    let expected = expected(&sandbox, ["http://a/", "http://b/", "http://c/"]);
+    for file in ["a.warc", "a.warc.gz", "a"] {
+        assert_eq!(fingerprinted(&sandbox, &[file]), expected, "{file}");
+    }
+    // HTML is for the pipeline.
+    let html = response(
+        "http://h/",
+        "Content-Type: text/html\r\n",
+        page(TEXTS[2]).as_bytes(),
+    );
+    sandbox.write("h.warc", html);
+    sandbox.write("h", page(TEXTS[2]));
+    let of_file = fingerprinted(&sandbox, &["h", "--input", "files", "--pipeline", "web"]);
+    let of_record = fingerprinted(&sandbox, &["h.warc", "--pipeline", "web"]);
+    assert_eq!(of_record, [(of_file[0].0.clone(), "http://h/".to_owned())]);
+    // What is kept of an archive is an archive.
+    let twice = [&records[..], &records[..]].concat().concat();
+    sandbox.write("b.warc", twice);
+    let ran = sandbox.run(&["dedup", "b.warc", "-o", "kept.warc"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let kept = [&records[0], &records[2], &records[3]].map(Vec::as_slice);
+    assert!(sandbox.read("kept.warc") == kept.concat());
+    let whole = sandbox.read("a.warc");
+    sandbox.write("cut.warc", &whole[..whole.len() - 10]);
+    let start = whole.len() - records[3].len();
+    let message = format!("cut.warc: offset {start}: the record is cut off");
+    sandbox
+        .run(&["fingerprint", "cut.warc", "--on-error", "skip"])
+        .refused(&message);
+}
+
+#[test]
+fn what_is_kept_of_a_table_has_its_header() {
+    let sandbox = Sandbox::new();
+    let rows = format!("1\t{}\r\n2\t{}\r\n3\t{0}\r\n", TEXTS[0], TEXTS[2]);
+    sandbox.write("a.tsv", format!("id\tbody\r\n{rows}"));
+    sandbox.write("b.tsv", format!("id\tbody\r\n{rows}"));
+    let dedup = [
+        "dedup",
+        "-o",
+        "kept.tsv",
+        "--force",
+        "--text-field",
+        "body",
+        "a.tsv",
+    ];
+    let ran = sandbox.run(&[&dedup[..], &["b.tsv"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let kept = format!("id\tbody\r\n1\t{}\r\n2\t{}\r\n", TEXTS[0], TEXTS[2]);
+    assert_eq!(String::from_utf8(sandbox.read("kept.tsv")).unwrap(), kept);
+    sandbox.write("c.tsv", "body\tid\nx\t1\n");
+    let ran = sandbox.run(&[&dedup[..], &["c.tsv"]].concat());
+    ran.refused("c.tsv: has other columns than the inputs before it");
+}
+
 #[cfg(feature = "parquet")]
 mod tables {
     use std::sync::Arc;

@@ -187,8 +187,14 @@ const DOCUMENTS: &str = r#"{"id": "fox", "text": "The quick brown fox jumps over
 
 #[test]
 fn texts_are_fingerprinted_as_the_documents_were() {
-    for features in ["words", "chars:3"] {
-        let args = ["--features", features];
+    for pipeline in [
+        "web",
+        "news-zh",
+        "code,normalise=nfkc+case",
+        "compat-mfonda,fingerprint=simhash",
+        "short",
+    ] {
+        let args = ["--pipeline", pipeline];
         let sandbox = Sandbox::with_index(("a.jsonl", DOCUMENTS.as_bytes()), &args);
         let text = "the QUICK  brown fox jumps over the lazy dog";
         let ran = sandbox.run(&["query", "x.simidx", "--text", text]).done();

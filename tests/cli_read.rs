@@ -88,7 +88,7 @@ fn info_for_people_has_a_line_for_each_table() {
 fn info_tells_the_pipeline_of_documents() {
     let sandbox = Sandbox::with_index(
         ("a.jsonl", b"{\"text\":\"a b\"}"),
-        &["--features", "chars:4"],
+        &["--pipeline", "web,segment=chars:4"],
     );
     let info = sandbox.run(&["info", "x.simidx", "--json"]).done().json();
     let pipeline: serde_json::Value =

@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use simidx::{
     BuildOptions, Confirm, DedupOptions, Deduplicated, Deduplicator, Error, Fate, Fingerprint,
     Index, IndexBuilder, MIN_MEMORY, Result, Segments,
@@ -177,6 +179,27 @@ fn the_result_does_not_depend_on_memory() {
         [options(2), tight].map(|options| documents(&values, &options).finish(None).unwrap());
     assert!(free.counts().kept < 60_000);
     assert!((0..values.len()).all(|document| free.fate(document) == tight.fate(document)));
+}
+
+#[test]
+fn a_crowd_is_linked_without_going_through_its_pairs() {
+    // Five billion pairs within eight bits, which would take minutes.
+    let mut rng = StdRng::seed_from_u64(5);
+    let crowd: Vec<u64> = (0..120_000)
+        .map(|_| (0..4).fold(77, |value, _| value ^ 1 << rng.random_range(0..64)))
+        .collect();
+    let found = documents(&crowd, &options(8)).finish(None).unwrap();
+    assert_eq!((found.counts().kept, found.counts().largest), (1, 120_000));
+    assert_eq!(found.chained_count(8), 0);
+    let candidates = documents(&crowd, &options(8)).candidates().unwrap();
+    assert!(candidates.iter().all(|&candidate| candidate));
+}
+
+#[test]
+fn documents_dropped_by_chains_are_counted() {
+    let chain: Vec<u64> = (0..10).map(|i| (1 << (2 * i)) - 1).collect();
+    let found = documents(&chain, &options(2)).finish(None).unwrap();
+    assert_eq!((found.counts().kept, found.chained_count(2)), (1, 8));
 }
 
 #[test]

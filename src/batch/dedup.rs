@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::disjoint_sets::DisjointSets;
-use super::pairs::{Pair, PairFinder, PairOptions};
+use super::pairs::{Pair, PairFinder, PairOptions, link_values};
 use super::scan::{ScanOptions, scan};
 use crate::build::MIN_MEMORY;
 use crate::error::{BuildError, Result};
@@ -159,7 +159,8 @@ impl<F: Fingerprint> Deduplicator<F> {
     }
 
     /// Drops all documents so far that are within the distance of a fingerprint of the segments: by their fingerprints
-    /// alone, as an index holds no texts. They are in no cluster.
+    /// alone, as an index holds no texts, so that further documents of the same fingerprints go too. They are in no
+    /// cluster.
     ///
     /// # Errors
     /// As for [`scan`].
@@ -173,7 +174,8 @@ impl<F: Fingerprint> Deduplicator<F> {
             options.memory = Some((rest / 2).max(MIN_MEMORY));
         }
         let heads = self.take_heads();
-        let mut known = std::mem::take(&mut self.known);
+        // Kept apart until all has gone well.
+        let mut found = Vec::new();
         let mut distinct = heads
             .iter(&self.fingerprints)
             .map(|(_, fingerprint)| fingerprint);
@@ -183,24 +185,26 @@ impl<F: Fingerprint> Deduplicator<F> {
                 break;
             }
             let mut last = None;
-            scan(segments, &queries, &options, |number, found| {
+            scan(segments, &queries, &options, |number, near| {
                 // The first match of a query is the nearest.
                 if last.replace(number) != Some(number) {
-                    known.push((queries[number], found.fingerprint));
+                    found.push((queries[number], near.fingerprint));
                 }
                 Ok(())
             })?;
         }
         drop(distinct);
-        known.sort_unstable();
-        known.dedup_by_key(|&mut (fingerprint, _)| fingerprint);
-        self.known = known;
+        self.known.append(&mut found);
+        let by_distance =
+            |&(fingerprint, near): &(F, F)| (fingerprint, fingerprint.distance(near), near);
+        self.known.sort_unstable_by_key(by_distance);
+        self.known.dedup_by_key(|&mut (fingerprint, _)| fingerprint);
         self.heads = Some(heads);
         Ok(())
     }
 
     /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it.
-    /// That takes as long as [`Deduplicator::finish`], and a byte a document.
+    /// That takes as long as [`Deduplicator::finish`] without a `confirm`, and a byte a document.
     ///
     /// # Errors
     /// As for [`Deduplicator::finish`].
@@ -210,10 +214,8 @@ impl<F: Fingerprint> Deduplicator<F> {
         for (_, head) in heads.others(&self.fingerprints) {
             marks[head] = true;
         }
-        self.find(&heads, |x, y| {
-            (marks[x], marks[y]) = (true, true);
-            Ok(())
-        })?;
+        // What is near anything is linked to something.
+        self.link(&heads, |x, y| (marks[x], marks[y]) = (true, true))?;
         for (document, head) in heads.all(&self.fingerprints) {
             let is_known = near(&self.known, self.fingerprints[head]).is_some();
             marks[document] = marks[head] && !is_known;
@@ -239,9 +241,8 @@ impl<F: Fingerprint> Deduplicator<F> {
                 for (document, head) in heads.others(&self.fingerprints) {
                     sets.join(head as u32, document as u32);
                 }
-                self.find(&heads, |x, y| {
+                self.link(&heads, |x, y| {
                     sets.join(x as u32, y as u32);
-                    Ok(())
                 })?;
             }
         }
@@ -272,6 +273,33 @@ impl<F: Fingerprint> Deduplicator<F> {
             lists.get(x as u32, &mut xs);
             lists.get(y as u32, &mut ys);
             join_if_confirmed(&xs, &ys, sets, confirm)
+        })
+    }
+
+    /// Calls `visit` with the first documents of fingerprints that are near each other and not known: of so many that
+    /// all clusters come together, which in a crowd are far fewer than there are pairs.
+    fn link(&self, heads: &Heads, mut visit: impl FnMut(usize, usize)) -> Result<()> {
+        // The values, their copy in buckets, at worst one bucket with all of them, and what is known of their links.
+        let needed = heads.len() as u64 * (3 * F::BYTES as u64 + 12) + MIN_MEMORY / 2;
+        if self.rest()?.is_some_and(|rest| rest < needed) {
+            return self.find(heads, |x, y| {
+                visit(x, y);
+                Ok(())
+            });
+        }
+        let values = heads.iter(&self.fingerprints).map(|(_, value)| value);
+        let mut values: Vec<F> = values
+            .filter(|&value| near(&self.known, value).is_none())
+            .collect();
+        F::sort(&mut values);
+        link_values(&values, self.options.distance, &mut |pairs| {
+            let of = |fingerprint| heads.find(&self.fingerprints, fingerprint);
+            for (x, y) in pairs.drain(..) {
+                if let (Some(x), Some(y)) = (of(x), of(y)) {
+                    visit(x, y);
+                }
+            }
+            Ok(())
         })
     }
 
@@ -604,6 +632,14 @@ impl<F: Fingerprint> Deduplicated<F> {
                 distance: own.distance(self.fingerprints[of]),
             },
         }
+    }
+
+    /// Number of documents dropped for one that is further from them than this distance: a chain of others links them.
+    pub fn chained_count(&self, distance: u32) -> u64 {
+        let fates = (0..self.fingerprints.len()).map(|document| self.fate(document));
+        let is_chained =
+            |fate: &Fate<F>| matches!(fate, Fate::Duplicate { distance: d, .. } if *d > distance);
+        fates.filter(is_chained).count() as u64
     }
 
     /// Whether a document is kept; there need be none of that number.

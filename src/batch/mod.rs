@@ -9,6 +9,7 @@ mod emit;
 mod forest;
 mod group;
 mod id_pairs;
+mod lint;
 mod ordered;
 mod pair_lists;
 mod pairs;
@@ -21,5 +22,9 @@ pub use clusters::{
 };
 pub use dedup::{Confirm, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Fate};
 pub use id_pairs::{IdPair, id_pairs};
+pub use lint::{
+    BitPair, BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
+    LintWarningKind, TableCrowding, lint,
+};
 pub use pairs::{Pair, PairFinder, PairOptions, pairs};
 pub use scan::{ScanOptions, ScanReport, ScanStrategy, Shard, scan};

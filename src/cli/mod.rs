@@ -4,17 +4,23 @@ mod bench;
 mod build;
 mod build_report;
 mod clusters;
+mod compare;
 mod dedup;
 mod dump;
+mod eval;
 mod failure;
 mod fingerprint;
+mod fingerprinters;
+mod idf;
 mod index_file;
 mod info;
 mod interrupt;
+mod lint;
 mod memory;
 mod merge;
 mod output;
 mod pairs;
+mod pipeline;
 mod plan;
 mod progress;
 mod query;
@@ -87,6 +93,14 @@ enum Command {
     Plan(plan::Args),
     /// Turn documents into fingerprints
     Fingerprint(fingerprint::Args),
+    /// Compare two documents: fingerprints, similarity, the features that differ; exit code 1 if no near-duplicates
+    Compare(Box<compare::Args>),
+    /// Count in how many documents features occur, and write the weights that follow for --idf
+    Idf(Box<idf::Args>),
+    /// Tell whether a set will search badly, and why; exit code 1 if so
+    Lint(Box<lint::Args>),
+    /// Measure how well pipelines find the near-duplicates of a labelled set
+    Eval(Box<eval::Args>),
 }
 
 /// Crate version and the format versions read and written.
@@ -124,6 +138,10 @@ pub(crate) fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args, mode),
         Command::Plan(args) => plan::run(args),
         Command::Fingerprint(args) => fingerprint::run(args, mode),
+        Command::Compare(args) => compare::run(&args),
+        Command::Idf(args) => idf::run(&args, mode),
+        Command::Lint(args) => lint::run(&args, mode),
+        Command::Eval(args) => eval::run(*args, mode),
     };
     match result {
         Ok(answer) => ExitCode::from(if answer { 0 } else { EXIT_NO }),

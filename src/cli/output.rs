@@ -188,8 +188,7 @@ impl Output {
             },
         ) = (self, second)
         else {
-            self.write(write)?;
-            return second.write(write_second);
+            return self.write_with_stdout(write, second, write_second);
         };
         let mut file = Unfinished::create(path, *force)?;
         let mut other = Unfinished::create(other, *other_force)?;
@@ -201,6 +200,38 @@ impl Output {
         other.appear().inspect_err(|_| {
             let _ = fs::remove_file(path);
         })
+    }
+}
+
+impl Output {
+    /// Writes two outputs of which at most one is a file, which appears after both have been written.
+    fn write_with_stdout(
+        &self,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
+        second: &Output,
+        write_second: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Output::File { path, force } = self else {
+            self.write(write)?;
+            return second.write(write_second);
+        };
+        let mut file = Unfinished::create(path, *force)?;
+        file.write(write)?;
+        second.write(write_second)?;
+        file.sync()?;
+        file.appear()
+    }
+
+    /// Whether both are the same file, by whatever path.
+    pub(super) fn is_same_file(&self, other: &Output) -> bool {
+        let place = |output: &Output| match output {
+            Output::Stdout => None,
+            Output::File { path, .. } => {
+                let name = path.file_name()?.to_owned();
+                Some((folder(path).canonicalize().ok()?, name))
+            }
+        };
+        place(self).is_some_and(|place_of_self| place(other) == Some(place_of_self))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use simidx::input::{self, Content, Format, RecordReader};
-use simidx::text::{Fingerprinter, Pipeline};
+use simidx::text::Fingerprinter;
 use simidx::{AnySegments, Fingerprint, Index, QueryStats, SegmentSearcher, Segments, Storage};
 
 use super::Answer;
@@ -14,7 +14,8 @@ use super::dump::id_to_json;
 use super::failure::Failure;
 use super::index_file::{OpenArgs, together, with_index, with_segments};
 use super::output::{say, stdout};
-use super::records::{InputFormat, refused};
+use super::pipeline::{PipelineFiles, recorded};
+use super::records::{FieldArgs, InputFormat, refused};
 
 /// Arguments of `simidx query`.
 #[derive(Debug, clap::Args)]
@@ -42,6 +43,10 @@ pub(super) struct Args {
     /// Look for documents like those of this file, fingerprinted as those of the index
     #[arg(long, value_name = "FILE")]
     documents: Option<PathBuf>,
+    #[command(flatten)]
+    fields: FieldArgs,
+    #[command(flatten)]
+    files: PipelineFiles,
     /// Tell what the queries cost: probes, blocks, candidates
     #[arg(long)]
     stats: bool,
@@ -142,6 +147,10 @@ impl Words {
             let message = "fingerprints cannot be used with --text or --documents; see --help";
             return Err(Failure::new(message));
         }
+        if args.fields.are_given() && args.documents.is_none() {
+            let message = "--text-field and --id-field are for --documents";
+            return Err(Failure::new(message));
+        }
         if self.stdin && !self.fingerprints.is_empty() {
             let message = "fingerprints are arguments or, with -, on standard input, not both";
             return Err(Failure::new(message));
@@ -204,11 +213,11 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
         found: false,
     };
     if let Some(text) = &args.text {
-        let mut fingerprinter = fingerprinter(segments)?;
+        let mut fingerprinter = recorded(segments, &args.files.read()?)?;
         run.query(fingerprinter.fingerprint(text))?;
     } else if let Some(path) = &args.documents {
-        let reader = input::open::<F>(path, args.document_format())?;
-        run.query_reader(reader, Some(fingerprinter(segments)?))?;
+        let reader = input::open_with::<F>(path, args.document_format(), &args.fields.fields())?;
+        run.query_reader(reader, Some(recorded(segments, &args.files.read()?)?))?;
     } else if words.fingerprints.is_empty() {
         let reader = input::open::<F>("-".as_ref(), args.fingerprint_format())?;
         run.query_reader(reader, None)?;
@@ -218,24 +227,6 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
         }
     }
     run.finish()
-}
-
-/// The text pipeline that the index records.
-fn fingerprinter<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
-) -> Result<Fingerprinter, Failure> {
-    let mut named = segments.segments().iter().zip(segments.names());
-    let recorder = named.find(|(index, _)| index.pipeline() == segments.pipeline());
-    let blame = |failure: Failure| match recorder {
-        Some((_, name)) => failure.about(name),
-        None => failure,
-    };
-    let description = segments.pipeline().ok_or_else(|| {
-        let message = "the index does not record how documents become fingerprints";
-        blame(Failure::new(message))
-    })?;
-    let pipeline = Pipeline::parse(description).map_err(|error| blame(error.into()))?;
-    Ok(pipeline.fingerprinter())
 }
 
 /// The state of a run over many queries.
@@ -253,7 +244,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
     fn query_reader(
         &mut self,
         mut reader: Box<dyn RecordReader<F> + Send>,
-        mut fingerprinter: Option<Fingerprinter>,
+        mut fingerprinter: Option<Fingerprinter<F>>,
     ) -> Result<(), Failure> {
         while let Some(record) = reader.next_record() {
             let fingerprint = match (record?.content, &mut fingerprinter) {

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use rayon::prelude::*;
-use simidx::input::{self, Content, Format, Original, Record, RecordId, RecordReader};
-use simidx::text::{Features, Fingerprinter, Pipeline};
+use simidx::input::{self, Content, Fields, Format, Original, Record, RecordId, RecordReader};
 use simidx::{Error, Fingerprint, InputError, Place};
 
 use super::failure::Failure;
+use super::fingerprinters::Fingerprinters;
 use super::output::say;
+use super::pipeline::PipelineArgs;
 use super::progress::ReadingBar;
 
 /// Records that are fingerprinted at a time, in parallel.
@@ -53,27 +54,55 @@ pub(super) enum OnError {
     Skip,
 }
 
+/// Where records have their texts and ids; shared by the commands that read records.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct FieldArgs {
+    /// The member of jsonl, or column of parquet, with the text of each document, text if not told; a.b is b within a.
+    /// A tsv then has a first line with the names of its columns
+    #[arg(long, value_name = "NAME")]
+    text_field: Option<String>,
+    /// The same of the id, id if not told; every record must have it
+    #[arg(long, value_name = "NAME")]
+    id_field: Option<String>,
+}
+
+impl FieldArgs {
+    /// Whether any field is named.
+    pub(super) fn are_given(&self) -> bool {
+        self.text_field.is_some() || self.id_field.is_some()
+    }
+
+    /// The fields as the readers take them.
+    pub(super) fn fields(&self) -> Fields {
+        let mut fields = Fields::default();
+        fields.text.clone_from(&self.text_field);
+        fields.id.clone_from(&self.id_field);
+        fields
+    }
+}
+
 /// Which inputs to read and how; shared by the commands that read records.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct InputArgs {
     /// Files to read, or patterns like 'crawl/*.tsv.gz', `-` for standard input (the default); .gz and .zst are read through
     #[arg(value_name = "INPUT")]
     pub(super) inputs: Vec<PathBuf>,
-    /// auto, hex, dec, le, tsv, jsonl, lines, files, npy or parquet
+    /// auto, hex, dec, le, tsv, jsonl, lines, files, npy, parquet or warc
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub(super) input: InputFormat,
+    #[command(flatten)]
+    pub(super) fields: FieldArgs,
     /// Bits of a fingerprint
     #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
     pub(super) width: String,
-    /// Features of a text: words, or chars:N for character N-grams
-    #[arg(long, value_name = "FEATURES", default_value = "words")]
-    pub(super) features: Features,
     /// What to do with a record that cannot be used
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
     pub(super) on_error: OnError,
     /// Threads to use; 0 for all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
     pub(super) threads: u16,
+    #[command(flatten)]
+    pub(super) pipeline: PipelineArgs,
 }
 
 impl InputArgs {
@@ -114,6 +143,8 @@ pub(super) struct Fingerprinted<F> {
     pub(super) is_document: bool,
     /// Bytes of the text of a document.
     pub(super) text_len: u64,
+    /// Distinct features that count in a document, for a sink that wants them.
+    pub(super) feature_count: Option<u32>,
 }
 
 /// Why a command does not take a record.
@@ -184,6 +215,11 @@ pub(super) trait Sink<F> {
         false
     }
 
+    /// Whether records shall come with the numbers of their features.
+    fn wants_feature_counts(&self) -> bool {
+        false
+    }
+
     /// Takes such fingerprints, the first of which has this position, up to the first one that there is something to be
     /// said against; returns how many. That one then comes by itself.
     fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
@@ -212,9 +248,10 @@ pub(super) fn read<F: Fingerprint>(
 ) -> Result<ReadCounts, Failure> {
     let paths = args.paths()?;
     let bar = bar.start(total_len(&paths));
+    let fields = args.fields.fields();
     let readers = paths
         .iter()
-        .map(|path| input::open::<F>(path, args.input.0));
+        .map(|path| input::open_with::<F>(path, args.input.0, &fields));
     read_all(args, readers, bar, sink)
 }
 
@@ -240,7 +277,7 @@ fn read_all<F: Fingerprint>(
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
     let mut run = Run {
-        pipeline: Pipeline::new(args.features),
+        fingerprinters: Fingerprinters::new(&args.pipeline.pipeline()?)?,
         on_error: args.on_error,
         counts: ReadCounts::default(),
         next_position: 0,
@@ -262,7 +299,7 @@ fn read_all<F: Fingerprint>(
 }
 
 /// Bytes of all inputs together, if each of them is a regular file.
-fn total_len(paths: &[PathBuf]) -> Option<u64> {
+pub(super) fn total_len(paths: &[PathBuf]) -> Option<u64> {
     let len = |path: &PathBuf| {
         let data = path.metadata().ok()?;
         data.is_file().then_some(data.len())
@@ -311,34 +348,30 @@ impl<F: Fingerprint> Batch<F> {
         });
     }
 
-    /// The fingerprint of each record, in order; texts are worked on in parallel.
-    fn fingerprints(&self, pipeline: &Pipeline) -> Vec<F> {
-        if self.text_len == 0 {
-            let records = self.records.iter();
-            let mut fingerprinter = pipeline.fingerprinter();
-            return records
-                .map(|placed| fingerprint(&mut fingerprinter, &placed.record))
-                .collect();
+    /// The fingerprint of each record, in order, of documents with the number of features if they are counted; texts are
+    /// worked on in parallel.
+    fn fingerprints(
+        &self,
+        fingerprinters: &Fingerprinters<F>,
+        counts_features: bool,
+    ) -> Vec<(F, Option<u32>)> {
+        let of = |placed: &Placed<F>| match &placed.record.content {
+            Content::Fingerprint(fingerprint) => (*fingerprint, None),
+            Content::Text(text) if counts_features => {
+                let (fingerprint, count) = fingerprinters.with(|f| f.fingerprint_with_count(text));
+                (fingerprint, Some(count))
+            }
+            Content::Text(text) => (fingerprinters.fingerprint(text), None),
+        };
+        match self.text_len {
+            0 => self.records.iter().map(of).collect(),
+            _ => self.records.par_iter().map(of).collect(),
         }
-        self.records
-            .par_iter()
-            .map_init(
-                || pipeline.fingerprinter(),
-                |f, placed| fingerprint(f, &placed.record),
-            )
-            .collect()
     }
 }
 
-fn fingerprint<F: Fingerprint>(fingerprinter: &mut Fingerprinter, record: &Record<F>) -> F {
-    match &record.content {
-        Content::Fingerprint(fingerprint) => *fingerprint,
-        Content::Text(text) => fingerprinter.fingerprint(text),
-    }
-}
-
-struct Run {
-    pipeline: Pipeline,
+struct Run<F> {
+    fingerprinters: Fingerprinters<F>,
     on_error: OnError,
     counts: ReadCounts,
     next_position: u64,
@@ -347,8 +380,8 @@ struct Run {
     bytes_before: u64,
 }
 
-impl Run {
-    fn read_input<F: Fingerprint>(
+impl<F: Fingerprint> Run<F> {
+    fn read_input(
         &mut self,
         reader: &mut dyn RecordReader<F>,
         sink: &mut impl Sink<F>,
@@ -368,7 +401,7 @@ impl Run {
     }
 
     /// Hands on records for as long as they come many at a time and may go on so.
-    fn read_many<F: Fingerprint>(
+    fn read_many(
         &mut self,
         reader: &mut dyn RecordReader<F>,
         many: &mut Vec<F>,
@@ -386,7 +419,7 @@ impl Run {
     }
 
     /// Hands on fingerprints that came together, the last of them from `place`.
-    fn hand_on_many<F: Fingerprint>(
+    fn hand_on_many(
         &mut self,
         mut many: &[F],
         (source, place): (&str, Place),
@@ -405,6 +438,7 @@ impl Run {
                 position: self.next_position,
                 is_document: false,
                 text_len: 0,
+                feature_count: None,
             };
             let result = sink.record(record);
             let (number, behind) = (self.next_position, rest.len() as u64);
@@ -447,10 +481,7 @@ impl Run {
     }
 
     /// The next records of a reader; none at its end.
-    fn read_batch<F: Fingerprint>(
-        &mut self,
-        reader: &mut dyn RecordReader<F>,
-    ) -> Result<Batch<F>, Failure> {
+    fn read_batch(&mut self, reader: &mut dyn RecordReader<F>) -> Result<Batch<F>, Failure> {
         let mut batch = Batch {
             sources: Vec::new(),
             records: Vec::with_capacity(BATCH_RECORDS),
@@ -468,13 +499,10 @@ impl Run {
         Ok(batch)
     }
 
-    fn hand_on<F: Fingerprint>(
-        &mut self,
-        batch: Batch<F>,
-        sink: &mut impl Sink<F>,
-    ) -> Result<(), Failure> {
-        let fingerprints = batch.fingerprints(&self.pipeline);
-        for (fingerprint, placed) in fingerprints.into_iter().zip(batch.records) {
+    fn hand_on(&mut self, batch: Batch<F>, sink: &mut impl Sink<F>) -> Result<(), Failure> {
+        let counts_features = sink.wants_feature_counts();
+        let fingerprints = batch.fingerprints(&self.fingerprinters, counts_features);
+        for ((fingerprint, feature_count), placed) in fingerprints.into_iter().zip(batch.records) {
             let text_len = match &placed.record.content {
                 Content::Text(text) => Some(text.len() as u64),
                 Content::Fingerprint(_) => None,
@@ -483,6 +511,7 @@ impl Run {
                 fingerprint,
                 is_document: text_len.is_some(),
                 text_len: text_len.unwrap_or_default(),
+                feature_count,
                 id: placed.record.id,
                 position: placed.position,
             });

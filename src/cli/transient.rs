@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use simidx::text::Features;
 use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder, Storage, TableDesign};
 
 use super::failure::Failure;
 use super::index_file::{IndexArgs, OpenArgs};
+use super::pipeline::PipelineArgs;
 use super::records::{
-    Fingerprinted, InputArgs, InputFormat, OnError, Refusal, number_id, string_id,
+    FieldArgs, Fingerprinted, InputArgs, InputFormat, OnError, Refusal, number_id, string_id,
 };
 use super::resources::ResourceArgs;
 
@@ -24,19 +24,20 @@ pub(super) struct SourceArgs {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
-    /// The files are no indexes but records in this format: auto, hex, dec, le, tsv, jsonl, lines, files, npy or
-    /// parquet
+    /// The files are no indexes but records in this format: auto, hex, dec, le, tsv, jsonl, lines, files, npy,
+    /// parquet or warc
     #[arg(long, value_name = "FORMAT")]
     input: Option<InputFormat>,
+    #[command(flatten)]
+    fields: FieldArgs,
     /// Bits of a fingerprint, with --input
     #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
     pub(super) width: String,
-    /// Features of a text, with --input: words, or chars:N for character N-grams
-    #[arg(long, value_name = "FEATURES", default_value = "words")]
-    features: Features,
     /// What to do with a record of --input that cannot be used
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
     on_error: OnError,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
 }
 
 impl SourceArgs {
@@ -58,8 +59,9 @@ impl SourceArgs {
         InputArgs {
             inputs: self.paths.clone(),
             input: self.input.unwrap_or(InputFormat(None)),
+            fields: self.fields.clone(),
             width: self.width.clone(),
-            features: self.features,
+            pipeline: self.pipeline.clone(),
             on_error: self.on_error,
             threads,
         }
@@ -94,9 +96,31 @@ impl<F: Fingerprint> TransientBuilder<F> {
         distance: u32,
         resources: &ResourceArgs,
     ) -> simidx::Result<Self> {
+        let design = TableDesign::partition(distance.min(simidx::MAX_DISTANCE), 1)?;
+        Self::with_design(ids, distance, Some(design), resources)
+    }
+
+    /// The same, with the tables that a build chooses.
+    ///
+    /// # Errors
+    /// A memory limit that cannot be kept.
+    pub(super) fn searched(
+        ids: IdKind,
+        distance: u32,
+        resources: &ResourceArgs,
+    ) -> simidx::Result<Self> {
+        Self::with_design(ids, distance, None, resources)
+    }
+
+    fn with_design(
+        ids: IdKind,
+        distance: u32,
+        design: Option<TableDesign<F>>,
+        resources: &ResourceArgs,
+    ) -> simidx::Result<Self> {
         let mut options = BuildOptions::default();
         options.max_distance = distance.min(simidx::MAX_DISTANCE);
-        options.design = Some(TableDesign::partition(options.max_distance, 1)?);
+        options.design = design;
         options.ids = ids;
         options.memory = Some(resources.memory_limit());
         options.temp_dir = resources.temp_dir.clone();

@@ -8,7 +8,7 @@
 use super::costs::{Costs, Offers};
 use super::escape::{self, Stop};
 use super::pigeonhole;
-use super::probes::{TableProbes, patterns, probes_and_addresses};
+use super::probes::TableProbes;
 use crate::fingerprint::Fingerprint;
 
 /// Steps of a few nanoseconds that one plan may take in searches: a bound on the time for hostile masks.
@@ -71,13 +71,8 @@ impl ProbePlan {
     /// several times; all of them for a scan.
     pub fn candidate_count(&self) -> f64 {
         let count = self.fingerprint_count as f64;
-        let share = |p: &TableProbes| {
-            let (_, addresses) =
-                probes_and_addresses(patterns, p.address_bits, p.joined_bits, p.flips);
-            addresses / 2f64.powi(p.address_bits as i32)
-        };
         match self.best() {
-            Some(probes) => probes.iter().map(|p| count * share(p)).sum(),
+            Some(probes) => probes.iter().map(|p| count * p.candidate_share()).sum(),
             None => count,
         }
     }

@@ -25,6 +25,13 @@ impl TableProbes {
             self.flips,
         )
     }
+
+    /// The share of uniform data that the probes find, 0 to 1: candidates for each fingerprint.
+    pub fn candidate_share(&self) -> f64 {
+        let (_, addresses) =
+            probes_and_addresses(patterns, self.address_bits, self.joined_bits, self.flips);
+        addresses / 2f64.powi(self.address_bits as i32)
+    }
 }
 
 /// Number of probes that try all patterns of at most `flips` flipped bits out of `address_bits`: the sum of

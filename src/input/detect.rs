@@ -14,6 +14,9 @@ const SNIFFED: u64 = 64 << 10;
 /// What a Parquet file starts with.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
 
+/// What a web archive starts with.
+const WARC_MAGIC: &[u8] = b"WARC/1.";
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The format that the path tells, if it tells any.
@@ -52,6 +55,7 @@ fn by_extension(extension: &str) -> Option<Format> {
         "jsonl" | "ndjson" => Some(Format::Jsonl),
         "npy" => Some(Format::Npy),
         "parquet" | "pq" => Some(Format::Parquet),
+        "warc" => Some(Format::Warc),
         _ => None,
     }
 }
@@ -73,6 +77,9 @@ fn guess<F: Fingerprint>(head: &[u8], whole: bool) -> Result<Format, (Place, Str
     }
     if head.starts_with(PARQUET_MAGIC) {
         return Ok(Format::Parquet);
+    }
+    if head.starts_with(WARC_MAGIC) {
+        return Ok(Format::Warc);
     }
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = (1..)
@@ -184,6 +191,7 @@ mod tests {
             ("x.npy.gz", Format::Npy),
             ("x.parquet", Format::Parquet),
             ("x.PQ", Format::Parquet),
+            ("x.warc.gz", Format::Warc),
         ] {
             assert_eq!(told(path), Some(format), "{path}");
         }
@@ -228,6 +236,7 @@ mod tests {
         let npy = guess::<u64>(b"\x93NUMPY\x01\0", true);
         assert!(matches!(npy, Ok(Format::Npy)));
         assert_eq!(guessed("PAR1"), Ok(Format::Parquet));
+        assert_eq!(guessed("WARC/1.0\r\n"), Ok(Format::Warc));
     }
 
     #[test]

@@ -6,12 +6,11 @@ use std::path::{MAIN_SEPARATOR, Path};
 
 use walkdir::WalkDir;
 
+use super::encoding;
 use super::id::RecordId;
 use super::source::{Source, input_error, io_error, is_stdin, printable};
 use super::{MAX_DOCUMENT, Record, RecordReader};
 use crate::{Error, Fingerprint, Place, Result};
-
-const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A reader of documents named by their paths.
 pub(super) struct FilesReader {
@@ -109,14 +108,7 @@ impl FilesReader {
             let message = format!("file is longer than {limit} bytes");
             return Err(source.input_error(Place::File, message));
         }
-        let mut text = String::from_utf8(bytes).map_err(|e| {
-            let offset = e.utf8_error().valid_up_to() as u64;
-            source.input_error(Place::Offset(offset), "not valid UTF-8")
-        })?;
-        if text.starts_with(BYTE_ORDER_MARK) {
-            text.remove(0);
-        }
-        Ok(text)
+        encoding::decode(bytes, None).map_err(|message| source.input_error(Place::File, message))
     }
 }
 
@@ -226,15 +218,30 @@ mod tests {
     }
 
     #[test]
-    fn other_encodings_are_refused_and_the_next_file_is_read() {
+    fn other_encodings_are_decoded() {
         let dir = tempfile::tempdir().unwrap();
-        write(dir.path().join("a"), b"abc\xff").unwrap();
+        let text = "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心。";
+        let (gbk, ..) = encoding_rs::GBK.encode(text);
+        write(dir.path().join("a"), &gbk).unwrap();
+        write(dir.path().join("b.gz"), gzip(&gbk)).unwrap();
+        let read = read(dir.path());
+        let [a, b] = ["a", "b.gz"].map(|name| dir.path().join(name));
+        assert_eq!(
+            read.records(),
+            [document(text, a.to_str()), document(text, b.to_str())]
+        );
+    }
+
+    #[test]
+    fn binary_files_are_refused_and_the_next_file_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path().join("a"), b"\x89PNG\0\xff").unwrap();
         write(dir.path().join("b"), "ok").unwrap();
         let read = read(dir.path());
         let bad = dir.path().join("a");
         assert_eq!(
             read.errors(),
-            [format!("{}: offset 3: not valid UTF-8", bad.display())]
+            [format!("{}: holds binary data", bad.display())]
         );
         assert_eq!(names(&read, dir.path()), ["b"]);
     }

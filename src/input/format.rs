@@ -10,9 +10,9 @@ use std::str::FromStr;
 ///
 /// Where no format is named, a directory is read as `files`; otherwise the extension decides, that
 /// before `.gz` or `.zst`: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`,
-/// `.jsonl`, `.ndjson`, `.npy`, `.parquet`, `.pq`. Failing that, the content must start as `npy`,
-/// `parquet`, `jsonl`, `hex` or `dec`. Of the last two, the first line that is not blank decides, or, where its number may be hexadecimal as well as decimal, the
-/// lines after it that can only be one of the two.
+/// `.jsonl`, `.ndjson`, `.npy`, `.parquet`, `.pq`, `.warc`. Failing that, the content must start as
+/// `npy`, `parquet`, `warc`, `jsonl`, `hex` or `dec`. Of the last two, the first line that is not blank decides, or, where
+/// its number may be hexadecimal as well as decimal, the lines after it that can only be one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// A line for each fingerprint in hexadecimal digits, which may be followed by a tab and an id.
@@ -22,15 +22,19 @@ pub enum Format {
     /// Fingerprints as little-endian words, without ids. Only a file whose name ends in `.gz` or
     /// `.zst` is taken for a compressed one, standard input never is.
     Le,
-    /// The same as `hex`.
+    /// The same as `hex`. Where [`Fields::text`](super::Fields) names a column, it is documents instead: a first line with the
+    /// names of the columns, and for each document a line with as many of them, between tabs, nothing quoted.
     Tsv,
     /// A JSON object on each line: `"text"`, or `"fingerprint"` as a string of hexadecimal digits
     /// or an unsigned integer below 2^64, and maybe `"id"`. Other members are passed over.
+    /// [`Fields`](super::Fields) may give other names.
     Jsonl,
     /// A document without id on each line.
     Lines,
     /// Each regular file is a document, its path the id. Directories are walked in the order of
-    /// file names, hidden files included; symbolic links are not followed.
+    /// file names, hidden files included; symbolic links are not followed. What is not UTF-8 is decoded:
+    /// by a byte order mark of UTF-16, by the encoding that HTML declares in its first 1024 bytes, or else by a guess
+    /// from the bytes; those that stand for nothing become U+FFFD. A file with a zero byte is no text.
     Files,
     /// A NumPy array without ids. Fingerprints of 32 and 64 bits are an array of one dimension of
     /// signed or unsigned integers of that size, the bits taken as they are, in either byte order.
@@ -44,12 +48,18 @@ pub enum Format {
     /// order is that of the numbers; or strings of hexadecimal digits. The column `text` holds
     /// documents in its stead. The column `id`, which need not be there, holds strings or integers.
     /// If there are no columns of these names, the only one of integers of the width is taken.
+    /// [`Fields`](super::Fields) may give other names.
     Parquet,
+    /// A web archive, whose documents are the payloads of its responses of status 200 and of its `resource` and
+    /// `conversion` records, where they are HTML or plain text; their ids are the addresses. All other records are
+    /// passed over. Transfer codings and the content encodings gzip and deflate are undone. Texts are decoded as those
+    /// of `files`, and by what the response says of them. HTML stays HTML.
+    Warc,
 }
 
 impl Format {
     /// All formats, in the order in which they are listed to users.
-    pub const ALL: [Format; 9] = [
+    pub const ALL: [Format; 10] = [
         Format::Hex,
         Format::Dec,
         Format::Le,
@@ -59,6 +69,7 @@ impl Format {
         Format::Files,
         Format::Npy,
         Format::Parquet,
+        Format::Warc,
     ];
 
     /// The name by which users choose the format, in lower case.
@@ -73,12 +84,13 @@ impl Format {
             Format::Files => "files",
             Format::Npy => "npy",
             Format::Parquet => "parquet",
+            Format::Warc => "warc",
         }
     }
 
     /// Whether every record is a document. Those of `jsonl` and `parquet` may be either.
     pub fn is_documents(self) -> bool {
-        matches!(self, Format::Lines | Format::Files)
+        matches!(self, Format::Lines | Format::Files | Format::Warc)
     }
 }
 
@@ -100,7 +112,7 @@ impl FromStr for Format {
 /// A name that no input format has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no input format, those are hex, dec, le, tsv, jsonl, lines, files, npy and parquet"
+    "{0:?} is no input format, those are hex, dec, le, tsv, jsonl, lines, files, npy, parquet and warc"
 )]
 pub struct UnknownFormat(String);
 
@@ -118,7 +130,7 @@ mod tests {
     #[test]
     fn other_names_are_refused() {
         let error = "Hex".parse::<Format>().unwrap_err().to_string();
-        let all = "hex, dec, le, tsv, jsonl, lines, files, npy and parquet";
+        let all = "hex, dec, le, tsv, jsonl, lines, files, npy, parquet and warc";
         assert_eq!(
             error,
             format!("\"Hex\" is no input format, those are {all}")
@@ -127,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn only_lines_and_files_are_documents() {
+    fn lines_files_and_archives_are_documents() {
         let documents = Format::ALL
             .into_iter()
             .filter(|format| format.is_documents());
         assert_eq!(
             documents.collect::<Vec<_>>(),
-            [Format::Lines, Format::Files]
+            [Format::Lines, Format::Files, Format::Warc]
         );
     }
 }

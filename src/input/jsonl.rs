@@ -2,28 +2,44 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::error::Category;
 
 use super::digits;
 use super::id::RecordId;
 use super::line_source::LineSource;
 use super::source::Source;
-use super::{MAX_DOCUMENT, Record, RecordReader};
+use super::{Fields, MAX_DOCUMENT, Record, RecordReader};
 use crate::{Fingerprint, Place, Result};
+
+/// The name of the member that holds a fingerprint.
+const FINGERPRINT: &str = "fingerprint";
 
 /// A reader of JSON objects that hold a document or a fingerprint, and maybe an id.
 pub(super) struct JsonlReader {
     lines: LineSource,
+    fields: Fields,
 }
 
 /// A member looked for, or any other.
 #[derive(Clone, Copy)]
-enum Member {
+enum Member<'a> {
     Text,
     Fingerprint,
     Id,
+    /// An object that may have members looked for.
+    Object(Wanted<'a>),
     Other,
+}
+
+/// The names of the members looked for in an object, or paths that lead to them.
+#[derive(Clone, Copy, Default)]
+struct Wanted<'a> {
+    text: Option<&'a str>,
+    fingerprint: Option<&'a str>,
+    id: Option<&'a str>,
 }
 
 /// The value of a member looked for, of which nothing is kept that cannot be used.
@@ -35,52 +51,73 @@ enum Scalar {
 
 /// The members found in one object.
 #[derive(Default)]
-struct Object {
+struct Object<'a> {
     text: Option<Scalar>,
     fingerprint: Option<Scalar>,
     id: Option<Scalar>,
     /// A member that stands there more than once.
-    repeated: Option<Member>,
+    repeated: Option<Member<'a>>,
 }
 
 impl JsonlReader {
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(source: Source, fields: &Fields) -> Self {
         JsonlReader {
             lines: LineSource::new(source, MAX_DOCUMENT),
+            fields: fields.clone(),
         }
     }
 }
 
 /// The record that a line holds, or what is wrong with it.
-fn record<F: Fingerprint>(line: &str) -> Result<Record<F>, String> {
-    let object = object(line)?;
+fn record<F: Fingerprint>(line: &str, fields: &Fields) -> Result<Record<F>, String> {
+    let wanted = Wanted {
+        text: Some(fields.text()),
+        fingerprint: fields.text.is_none().then_some(FINGERPRINT),
+        id: Some(fields.id()),
+    };
+    let object = object(line, wanted)?;
     if let Some(member) = object.repeated {
-        return Err(format!("\"{}\" stands there twice", member.name()));
+        return Err(format!("{:?} stands there twice", member.name(fields)));
     }
-    let id = object.id.map(id).transpose()?;
+    let id = match object.id {
+        None if fields.id.is_some() => return Err(format!("no {:?}", fields.id())),
+        id => id.map(|value| id_of(value, fields)).transpose()?,
+    };
     match (object.text, object.fingerprint) {
         (Some(Scalar::Text(text)), None) => Ok(Record::text(text, id)),
-        (Some(_), None) => Err("\"text\" is not a string".into()),
+        (Some(_), None) => Err(format!("{:?} is not a string", fields.text())),
         (None, Some(value)) => Ok(Record::fingerprint(fingerprint(value)?, id)),
         (Some(_), Some(_)) => Err("both \"text\" and \"fingerprint\"".into()),
+        (None, None) if fields.text.is_some() => Err(format!("no {:?}", fields.text())),
         (None, None) => Err("neither \"text\" nor \"fingerprint\"".into()),
     }
 }
 
 /// Parses a line, keeping the members looked for.
-fn object(line: &str) -> Result<Object, String> {
+fn object<'a>(line: &str, wanted: Wanted<'a>) -> Result<Object<'a>, String> {
     let mut json = serde_json::Deserializer::from_str(line);
-    let object = Object::deserialize(&mut json).and_then(|object| json.end().map(|()| object));
-    object.map_err(|e| not_an_object(&e))
+    let mut object = Object::default();
+    let visitor = ObjectVisitor {
+        wanted,
+        object: &mut object,
+    };
+    let read = json.deserialize_map(visitor).and_then(|()| json.end());
+    match read {
+        Ok(()) => Ok(object),
+        Err(e) => Err(not_an_object(&e)),
+    }
 }
 
 /// The id that a JSON value stands for, or what is wrong with it.
-fn id(value: Scalar) -> Result<RecordId, String> {
+fn id_of(value: Scalar, fields: &Fields) -> Result<RecordId, String> {
     match value {
         Scalar::Text(text) => RecordId::from_text(&text),
         Scalar::Number(number) => Ok(RecordId::Number(number)),
         Scalar::Other => {
-            Err("\"id\" is neither a string nor an unsigned integer below 2^64".into())
+            let name = fields.id();
+            Err(format!(
+                "{name:?} is neither a string nor an unsigned integer below 2^64"
+            ))
         }
     }
 }
@@ -120,75 +157,153 @@ fn not_an_object(error: &serde_json::Error) -> String {
     }
 }
 
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Object, D::Error> {
-        json.deserialize_map(ObjectVisitor)
-    }
+/// Takes the members looked for out of an object and those within it.
+struct ObjectVisitor<'a, 'o> {
+    wanted: Wanted<'a>,
+    object: &'o mut Object<'a>,
 }
 
-struct ObjectVisitor;
-
-impl<'de> Visitor<'de> for ObjectVisitor {
-    type Value = Object;
+impl<'de> Visitor<'de> for ObjectVisitor<'_, '_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Object, A::Error> {
-        let mut object = Object::default();
-        while let Some(member) = members.next_key()? {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(member) = members.next_key_seed(self.wanted)? {
             let slot = match member {
-                Member::Text => &mut object.text,
-                Member::Fingerprint => &mut object.fingerprint,
-                Member::Id => &mut object.id,
+                Member::Text => &mut self.object.text,
+                Member::Fingerprint => &mut self.object.fingerprint,
+                Member::Id => &mut self.object.id,
+                Member::Object(wanted) => {
+                    let object = &mut *self.object;
+                    members.next_value_seed(Within(ObjectVisitor { wanted, object }))?;
+                    continue;
+                }
                 Member::Other => {
                     members.next_value::<IgnoredAny>()?;
                     continue;
                 }
             };
             if slot.replace(members.next_value()?).is_some() {
-                object.repeated = Some(member);
+                self.object.repeated = Some(member);
             }
         }
-        Ok(object)
+        Ok(())
     }
 }
 
-impl Member {
-    fn name(self) -> &'static str {
+/// A value that may be an object with members looked for; any other has none.
+struct Within<'a, 'o>(ObjectVisitor<'a, 'o>);
+
+impl<'de> DeserializeSeed<'de> for Within<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Within<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<(), A::Error> {
+        self.0.visit_map(members)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
+        IgnoredAny.visit_seq(items).map(drop)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+impl Member<'_> {
+    fn name(self, fields: &Fields) -> &str {
         match self {
-            Member::Text => "text",
-            Member::Fingerprint => "fingerprint",
-            Member::Id => "id",
-            Member::Other => "",
+            Member::Text => fields.text(),
+            Member::Fingerprint => FINGERPRINT,
+            Member::Id => fields.id(),
+            Member::Object(_) | Member::Other => "",
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Member {
-    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Member, D::Error> {
-        json.deserialize_str(MemberVisitor)
+impl<'a> Wanted<'a> {
+    /// What a member of this name is.
+    fn find(self, name: &str) -> Member<'a> {
+        let is = |wanted: Option<&str>| wanted == Some(name);
+        if is(self.text) {
+            return Member::Text;
+        }
+        if is(self.fingerprint) {
+            return Member::Fingerprint;
+        }
+        if is(self.id) {
+            return Member::Id;
+        }
+        let rest = |path: Option<&'a str>| path?.strip_prefix(name)?.strip_prefix('.');
+        let within = Wanted {
+            text: rest(self.text),
+            fingerprint: None,
+            id: rest(self.id),
+        };
+        match within {
+            Wanted {
+                text: None,
+                id: None,
+                ..
+            } => Member::Other,
+            within => Member::Object(within),
+        }
+    }
+}
+
+impl<'de, 'a> DeserializeSeed<'de> for Wanted<'a> {
+    type Value = Member<'a>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Member<'a>, D::Error> {
+        json.deserialize_str(self)
     }
 }
 
 /// Tells a member by its name, which need not be kept.
-struct MemberVisitor;
-
-impl Visitor<'_> for MemberVisitor {
-    type Value = Member;
+impl<'a> Visitor<'_> for Wanted<'a> {
+    type Value = Member<'a>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a member")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Member, E> {
-        Ok(match name {
-            "text" => Member::Text,
-            "fingerprint" => Member::Fingerprint,
-            "id" => Member::Id,
-            _ => Member::Other,
-        })
+    fn visit_str<E>(self, name: &str) -> Result<Member<'a>, E> {
+        Ok(self.find(name))
     }
 }
 
@@ -248,7 +363,9 @@ impl<F: Fingerprint> RecordReader<F> for JsonlReader {
             Err(e) => return Some(Err(e)),
         }
         let line = self.lines.text();
-        Some(line.and_then(|line| record(line).map_err(|message| self.lines.error(message))))
+        Some(line.and_then(|line| {
+            record(line, &self.fields).map_err(|message| self.lines.error(message))
+        }))
     }
 
     fn bytes_read(&self) -> u64 {
@@ -262,7 +379,7 @@ impl<F: Fingerprint> RecordReader<F> for JsonlReader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Read, document, fingerprint, read_all};
+    use super::super::tests::{Read, document, fields, fingerprint, read_all, read_with};
     use super::*;
     use crate::input::Format;
 
@@ -399,5 +516,63 @@ mod tests {
         assert_eq!(read.errors(), [message]);
         let read = jsonl(&format!("{{\"text\":{open}{}}}", "]".repeat(100_000)));
         assert_eq!(read.errors(), ["in:1: \"text\" is not a string"]);
+    }
+
+    #[test]
+    fn fields_may_have_other_names() {
+        let text = r#"{"text":1,"fingerprint":"x","body":"one","url":"u"}
+            {"body":"two","meta":{"id":7,"url":9},"url":8}"#;
+        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &fields("body", ""));
+        assert_eq!(
+            read.records(),
+            [document("one", None), document("two", None)]
+        );
+        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &fields("body", "url"));
+        let ids: Vec<_> = read.records().into_iter().map(|record| record.id).collect();
+        let text = RecordId::Text("u".into());
+        assert_eq!(ids, [Some(text), Some(RecordId::Number(8))]);
+    }
+
+    #[test]
+    fn an_absent_field_is_named() {
+        let text = r#"{"text":"one","id":1}
+            {"body":"two"}
+            {"body":3,"url":1}
+            {"body":"","url":null}
+            {"body":"","url":1,"body":""}"#;
+        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &fields("body", "url"));
+        let errors = [
+            "in:1: no \"url\"",
+            "in:2: no \"url\"",
+            "in:3: \"body\" is not a string",
+            "in:4: \"url\" is neither a string nor an unsigned integer below 2^64",
+            "in:5: \"body\" stands there twice",
+        ];
+        assert_eq!(read.errors(), errors);
+        let read: Read<u64> = read_with(b"{\"text\":\"\"}", Format::Jsonl, &fields("a.b", ""));
+        assert_eq!(read.errors(), ["in:1: no \"a.b\""]);
+    }
+
+    #[test]
+    fn paths_lead_into_objects() {
+        let text = r#"{"id":1,"doc":{"body":{"zh":"one","en":"1"},"url":"u1"}}
+            {"doc":{"body":[{"zh":"no"}],"url":"u2"}}
+            {"doc.url":"u3","doc":{"body":{"zh":"three","zh":"4"}}}
+            {"doc.url":"u4","doc":{"body.zh":"four"}}
+            {"doc":"x"}
+            {"doc":null}"#;
+        let names = fields("doc.body.zh", "doc.url");
+        let read: Read<u64> = read_with(text.as_bytes(), Format::Jsonl, &names);
+        assert_eq!(
+            read.records(),
+            [document("one", Some("u1")), document("four", Some("u4"))]
+        );
+        let errors = [
+            "in:2: no \"doc.body.zh\"",
+            "in:3: \"doc.body.zh\" stands there twice",
+            "in:5: no \"doc.url\"",
+            "in:6: no \"doc.url\"",
+        ];
+        assert_eq!(read.errors(), errors);
     }
 }

@@ -1,6 +1,7 @@
-//! Record readers: fingerprints or documents, streamed out of files in any of nine formats.
+//! Record readers: fingerprints or documents, streamed out of files in any of ten formats.
 //!
-//! [`open`] gives a [`RecordReader`] for a path. Files compressed with gzip or Zstandard are read
+//! [`open`] gives a [`RecordReader`] for a path, and [`open_with`] one that finds texts and ids in
+//! other fields than `text` and `id`. Files compressed with gzip or Zstandard are read
 //! through. It knows them by their first bytes, except those of [`Format::Le`], which may hold any
 //! bytes: there the suffix `.gz` or `.zst` tells. Memory stays bounded by the
 //! longest record, and for [`Format::Parquet`] by the longest page.
@@ -12,6 +13,8 @@
 mod columns;
 mod detect;
 mod digits;
+mod encoding;
+mod fields;
 mod files;
 mod format;
 mod id;
@@ -28,8 +31,11 @@ mod patterns;
 mod plain_lines;
 mod read_ahead;
 mod source;
+mod table;
+mod warc;
 mod words;
 
+pub use fields::Fields;
 pub use format::{Format, UnknownFormat};
 pub use id::RecordId;
 pub use original::{Choose, Original, copy_records};
@@ -126,13 +132,30 @@ pub fn open<F: Fingerprint>(
     path: &Path,
     format: Option<Format>,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
+    open_with(path, format, &Fields::default())
+}
+
+/// The same with texts and ids in fields of these names.
+///
+/// # Errors
+///
+/// As for [`open`]. [`Error::Input`](crate::Error::Input) if the format has no fields to name, or if the file says which
+/// columns it has and these are not among them.
+pub fn open_with<F: Fingerprint>(
+    path: &Path,
+    format: Option<Format>,
+    fields: &Fields,
+) -> Result<Box<dyn RecordReader<F> + Send>> {
     let format = match format {
         Some(format) => Some(format),
         None => detect::by_path::<F>(path)?,
     };
     match format {
-        Some(Format::Files) => return Ok(Box::new(files::FilesReader::open(path)?)),
-        Some(Format::Parquet) => return open_parquet(path),
+        Some(Format::Files) => {
+            fields.check(&source::printable(path), Format::Files)?;
+            return Ok(Box::new(files::FilesReader::open(path)?));
+        }
+        Some(Format::Parquet) => return open_parquet(path, fields),
         _ => {}
     }
     let mut source = match format {
@@ -144,8 +167,8 @@ pub fn open<F: Fingerprint>(
         None => detect::by_content::<F>(&mut source)?,
     };
     match format {
-        Format::Parquet => open_parquet(path),
-        _ => reader(source, format),
+        Format::Parquet => open_parquet(path, fields),
+        _ => reader(source, format, fields),
     }
 }
 
@@ -154,24 +177,42 @@ pub fn open<F: Fingerprint>(
 ///
 /// An input that cannot be opened tells nothing; [`open`] says why.
 pub fn expected_records<F: Fingerprint>(paths: &[PathBuf], format: Option<Format>) -> Option<u64> {
+    expected_records_with::<F>(paths, format, &Fields::default())
+}
+
+/// The same for [`open_with`].
+pub fn expected_records_with<F: Fingerprint>(
+    paths: &[PathBuf],
+    format: Option<Format>,
+    fields: &Fields,
+) -> Option<u64> {
     let expected = |path: &PathBuf| {
         // Opening a pipe would take something of it away.
         if !path.metadata().is_ok_and(|data| data.is_file()) {
             return None;
         }
-        open::<F>(path, format).ok()?.expected_records()
+        open_with::<F>(path, format, fields)
+            .ok()?
+            .expected_records()
     };
     let counts = paths.iter().map(expected);
     counts.reduce(|sum, count| sum?.checked_add(count?))?
 }
 
 #[cfg(feature = "parquet")]
-fn open_parquet<F: Fingerprint>(path: &Path) -> Result<Box<dyn RecordReader<F> + Send>> {
-    Ok(Box::new(parquet::ParquetReader::open::<F>(path)?))
+fn open_parquet<F: Fingerprint>(
+    path: &Path,
+    fields: &Fields,
+) -> Result<Box<dyn RecordReader<F> + Send>> {
+    fields.check(&source::printable(path), Format::Parquet)?;
+    Ok(Box::new(parquet::ParquetReader::open::<F>(path, fields)?))
 }
 
 #[cfg(not(feature = "parquet"))]
-fn open_parquet<F: Fingerprint>(path: &Path) -> Result<Box<dyn RecordReader<F> + Send>> {
+fn open_parquet<F: Fingerprint>(
+    path: &Path,
+    _: &Fields,
+) -> Result<Box<dyn RecordReader<F> + Send>> {
     let message = "Parquet files need a simidx built with its feature `parquet`";
     let name = source::printable(path);
     Err(source::input_error(&name, Place::File, message))
@@ -181,16 +222,20 @@ fn open_parquet<F: Fingerprint>(path: &Path) -> Result<Box<dyn RecordReader<F> +
 fn reader<F: Fingerprint>(
     source: Source,
     format: Format,
+    fields: &Fields,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
+    fields.check(source.name(), format)?;
     use columns::{ColumnsReader, Radix};
     Ok(match format {
+        Format::Tsv if fields.text.is_some() => Box::new(table::TableReader::open(source, fields)?),
         Format::Hex | Format::Tsv => Box::new(ColumnsReader::new(source, Radix::Hex)),
         Format::Dec => Box::new(ColumnsReader::new(source, Radix::Dec)),
         Format::Le => Box::new(le::LeReader::new(source)),
-        Format::Jsonl => Box::new(jsonl::JsonlReader::new(source)),
+        Format::Jsonl => Box::new(jsonl::JsonlReader::new(source, fields)),
         Format::Lines => Box::new(lines::LinesReader::new(source)),
         Format::Files => Box::new(files::FilesReader::single(source)),
         Format::Npy => Box::new(npy::NpyReader::new::<F>(source)?),
+        Format::Warc => Box::new(warc::WarcReader::new(source)),
         Format::Parquet => {
             let message = "a Parquet file cannot be read as a stream";
             return Err(source.input_error(Place::File, message));

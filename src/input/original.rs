@@ -8,7 +8,9 @@ use std::time::SystemTime;
 use super::files::FilesReader;
 use super::line_source::LineSource;
 use super::source::{Source, input_error, io_error, is_stdin, open_file, printable};
-use super::{Format, MAX_DOCUMENT, RecordReader, columns, detect, open_parquet, reader};
+use super::table::TableReader;
+use super::warc::WarcReader;
+use super::{Fields, Format, MAX_DOCUMENT, RecordReader, columns, detect, open_parquet, reader};
 use crate::{Error, Fingerprint, Place, Result};
 
 /// A file, a directory or standard input, whose records are to be read several times and copied.
@@ -21,6 +23,9 @@ pub struct Original {
     path: PathBuf,
     name: String,
     format: Format,
+    fields: Fields,
+    /// The names of the columns, as they stand in a line, if there is such a line.
+    header: Vec<u8>,
     /// A copy of what can be read once only.
     copy: Option<File>,
     stamp: Option<Stamp>,
@@ -46,6 +51,20 @@ impl Original {
         format: Option<Format>,
         temp_dir: Option<&Path>,
     ) -> Result<Self> {
+        Self::open_with::<F>(path, format, &Fields::default(), temp_dir)
+    }
+
+    /// The same for [`open_with`](super::open_with).
+    ///
+    /// # Errors
+    ///
+    /// Those of both.
+    pub fn open_with<F: Fingerprint>(
+        path: &Path,
+        format: Option<Format>,
+        fields: &Fields,
+        temp_dir: Option<&Path>,
+    ) -> Result<Self> {
         let format = match format {
             Some(format) => Some(format),
             None => detect::by_path::<F>(path)?,
@@ -54,6 +73,8 @@ impl Original {
             path: path.to_owned(),
             name: printable(path),
             format: format.unwrap_or(Format::Lines),
+            fields: fields.clone(),
+            header: Vec::new(),
             copy: None,
             stamp: None,
         };
@@ -64,7 +85,12 @@ impl Original {
         if format.is_none() {
             original.format = detect::by_content::<F>(&mut original.source()?)?;
         }
+        fields.check(&original.name, original.format)?;
         match original.format {
+            Format::Tsv if fields.text.is_some() => {
+                original.header = TableReader::open(original.source()?, fields)?.into_header();
+                Ok(original)
+            }
             Format::Le | Format::Npy => {
                 let message = format!(
                     "records of the format {} cannot be copied one by one",
@@ -109,7 +135,7 @@ impl Original {
             Format::Tsv => Format::Hex,
             other => other,
         };
-        kind(self.format) == kind(other.format)
+        kind(self.format) == kind(other.format) && self.header == other.header
     }
 
     /// Reads the records, from the first one.
@@ -121,8 +147,8 @@ impl Original {
         self.check_unchanged()?;
         match self.format {
             Format::Files => Ok(Box::new(FilesReader::open(&self.path)?)),
-            Format::Parquet => open_parquet(&self.path),
-            format => reader(self.source()?, format),
+            Format::Parquet => open_parquet(&self.path, &self.fields),
+            format => reader(self.source()?, format, &self.fields),
         }
     }
 
@@ -130,7 +156,7 @@ impl Original {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`](crate::Error::Io) if it has changed or cannot be looked at.
+    /// [`Error::Io`] if it has changed or cannot be looked at.
     pub fn check_unchanged(&self) -> Result<()> {
         match self.stamp_now()? == self.stamp {
             true => Ok(()),
@@ -195,8 +221,10 @@ pub type Choose<'a> = &'a mut dyn FnMut(u64) -> bool;
 /// Copies those records of inputs that `choose` chooses, byte for byte and in order.
 ///
 /// A record of the formats that are made of lines is its line, the end included; a last line that
-/// has none is given one if another record follows. Lines without a record are left out, and what
-/// is compressed is written as it is not. A record of `files` is written as its path on a line. Of
+/// has none is given one if another record follows. Of `tsv` with a header the first one is copied
+/// as well. Lines without a record are left out, and what
+/// is compressed is written as it is not. A record of `files` is written as its path on a line. A record of
+/// `warc` is written with its header, and nothing of the records that are no documents. Of
 /// Parquet files all columns of the rows are written with the schema, the metadata and the
 /// compression of the first file; the others must have its schema.
 ///
@@ -213,7 +241,10 @@ pub fn copy_records<F: Fingerprint>(
         .first()
         .is_some_and(|input| input.format == Format::Parquet)
     {
-        let paths: Vec<&Path> = inputs.iter().map(|input| input.path.as_path()).collect();
+        let paths = inputs
+            .iter()
+            .map(|input| (input.path.as_path(), &input.fields));
+        let paths: Vec<_> = paths.collect();
         inputs.iter().try_for_each(Original::check_unchanged)?;
         copy_parquet::<F>(&paths, out, choose)?;
         return inputs.iter().try_for_each(Original::check_unchanged);
@@ -221,13 +252,19 @@ pub fn copy_records<F: Fingerprint>(
     let mut copier = Copier {
         out: &mut out,
         open_line: false,
+        has_header: false,
         bytes_before: 0,
     };
     for input in inputs {
         input.check_unchanged()?;
         match input.format {
             Format::Files => copier.copy_paths(FilesReader::open(&input.path)?, choose)?,
-            format => copier.copy_lines(lines(input.source()?, format), choose)?,
+            Format::Warc => copier.copy_archived(WarcReader::new(input.source()?), choose)?,
+            format => {
+                let mut lines = lines(input.source()?, format, &input.fields);
+                copier.copy_header(&mut lines, &input.header)?;
+                copier.copy_lines(lines, choose)?;
+            }
         }
         input.check_unchanged()?;
     }
@@ -236,28 +273,29 @@ pub fn copy_records<F: Fingerprint>(
 
 #[cfg(feature = "parquet")]
 fn copy_parquet<F: Fingerprint>(
-    paths: &[&Path],
+    inputs: &[(&Path, &Fields)],
     out: &mut (dyn Write + Send),
     choose: Choose<'_>,
 ) -> Result<()> {
-    super::parquet::copy_rows::<F>(paths, out, choose)
+    super::parquet::copy_rows::<F>(inputs, out, choose)
 }
 
 #[cfg(not(feature = "parquet"))]
 fn copy_parquet<F: Fingerprint>(
-    paths: &[&Path],
+    inputs: &[(&Path, &Fields)],
     _: &mut (dyn Write + Send),
     _: Choose<'_>,
 ) -> Result<()> {
-    paths
+    inputs
         .iter()
-        .try_for_each(|path| open_parquet::<F>(path).map(drop))
+        .try_for_each(|(path, fields)| open_parquet::<F>(path, fields).map(drop))
 }
 
 /// The lines of a source, bounded as its reader bounds them.
-fn lines(source: Source, format: Format) -> LineSource {
+fn lines(source: Source, format: Format, fields: &Fields) -> LineSource {
     let limit = match format {
-        Format::Hex | Format::Dec | Format::Tsv => columns::MAX_LINE,
+        Format::Hex | Format::Dec => columns::MAX_LINE,
+        Format::Tsv if fields.text.is_none() => columns::MAX_LINE,
         _ => MAX_DOCUMENT,
     };
     LineSource::new(source, limit)
@@ -268,6 +306,8 @@ struct Copier<'a> {
     out: &'a mut dyn Write,
     /// Whether the line written last has no end.
     open_line: bool,
+    /// Whether the names of the columns have been written.
+    has_header: bool,
     bytes_before: u64,
 }
 
@@ -287,6 +327,35 @@ impl Copier<'_> {
             }
         }
         self.bytes_before += lines.bytes_read();
+        Ok(())
+    }
+
+    /// Passes over the line with the names of the columns, if there is one, and copies the first one.
+    fn copy_header(&mut self, lines: &mut LineSource, header: &[u8]) -> Result<()> {
+        if header.is_empty() {
+            return Ok(());
+        }
+        lines.advance()?;
+        if !std::mem::replace(&mut self.has_header, true) {
+            let (line, end) = lines.raw();
+            self.write(line, end)?;
+        }
+        Ok(())
+    }
+
+    fn copy_archived(&mut self, mut records: WarcReader, choose: Choose<'_>) -> Result<()> {
+        while let Some(record) = records.next_document() {
+            let is_record = match record {
+                Err(error @ Error::Io(_)) => return Err(error),
+                record => record.is_ok(),
+            };
+            if choose(self.bytes_before + records.bytes_read()) && is_record {
+                for part in records.raw() {
+                    self.out.write_all(part)?;
+                }
+            }
+        }
+        self.bytes_before += records.bytes_read();
         Ok(())
     }
 

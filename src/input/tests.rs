@@ -75,7 +75,29 @@ fn drain_with_places<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> (Read<
 
 /// All records of bytes in a format, from a source named `in`.
 pub(super) fn read_all<F: Fingerprint>(bytes: &[u8], format: Format) -> Read<F> {
-    drain(&mut *reader(source(bytes), format).unwrap())
+    read_with(bytes, format, &Fields::default())
+}
+
+/// The same with fields of these names.
+pub(super) fn read_with<F: Fingerprint>(bytes: &[u8], format: Format, names: &Fields) -> Read<F> {
+    drain(&mut *super::reader(source(bytes), format, names).unwrap())
+}
+
+/// The reader of a source with the fields that it has by default.
+fn reader<F: Fingerprint>(
+    source: Source,
+    format: Format,
+) -> Result<Box<dyn RecordReader<F> + Send>> {
+    super::reader(source, format, &Fields::default())
+}
+
+/// Fields of these names; an empty one is the default.
+pub(super) fn fields(text: &str, id: &str) -> Fields {
+    let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+    Fields {
+        text: name(text),
+        id: name(id),
+    }
 }
 
 pub(super) fn fingerprint<F>(fingerprint: F, id: Option<&str>) -> Record<F> {
@@ -252,6 +274,24 @@ fn the_number_of_records_is_told_where_it_is_known() {
     );
 }
 
+#[test]
+fn formats_without_fields_have_none_to_name() {
+    for format in [
+        Format::Hex,
+        Format::Npy,
+        Format::Lines,
+        Format::Files,
+        Format::Warc,
+    ] {
+        let error = super::reader::<u64>(source(b""), format, &fields("x", ""));
+        let message = format!("in: the format {format} has no fields to name");
+        assert_eq!(error.err().unwrap().to_string(), message);
+    }
+    let error = super::reader::<u64>(source(b""), Format::Tsv, &fields("", "x"));
+    let message = "in: tsv without a text field holds fingerprints, whose id has no name";
+    assert_eq!(error.err().unwrap().to_string(), message);
+}
+
 /// Reads bytes in every format to the end, where every reader must stay.
 fn exercise<F: Fingerprint>(bytes: &[u8]) -> Result<(), TestCaseError> {
     for format in Format::ALL {
@@ -337,7 +377,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_a_reader_panic(
-        head in prop::sample::select(vec![&b""[..], b"{\"id\":", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"\x93NUMPY\x01\0\x09\0"]),
+        head in prop::sample::select(vec![&b""[..], b"{\"id\":", b"\x1f\x8b\x08\0", b"\x28\xb5\x2f\xfd", b"\x93NUMPY\x01\0\x09\0", b"WARC/1.0\r\nContent-Length: 9\r\n"]),
         tail in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let bytes = [head, &tail].concat();

@@ -1,35 +1,54 @@
-//! The description of a pipeline: one line of JSON that is kept in the index file.
+//! The description of a pipeline: one line of JSON that is kept in the index file. Format specification, section 11.
 
 use serde::{Deserialize, Serialize};
 
-use super::Features;
+use super::options::{Idf, PipelineOptions};
+use super::resources::{FileId, IdfTable, Resources, StopWords, UserDictionary, named};
+use super::segment::GramLen;
 use crate::{Error, Result};
 
 /// The version of the description's own form.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The description, its members in the order in which they are written.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Description {
     version: u64,
+    html: String,
     normalise: String,
-    features: String,
+    segment: String,
+    user_dictionary: Option<FileId>,
+    stop_words: Option<FileId>,
+    shingle: u8,
     weights: String,
+    idf: Option<IdfId>,
+    parts: Option<String>,
+    select: String,
     feature_hash: String,
     seed: u64,
     fingerprint: String,
     ties: String,
-    unicode: UnicodeVersions,
+    tables: Versions,
 }
 
-/// The Unicode versions of the tables that each stage uses; they inform and decide nothing.
+/// Which inverse document frequencies.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum IdfId {
+    /// A table that comes with the program, by its name.
+    BuiltIn(String),
+    Table(FileId),
+}
+
+/// The versions of the tables that each stage uses; they inform and decide nothing.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct UnicodeVersions {
+struct Versions {
     nfkc: String,
-    lowercase: String,
+    case: String,
     words: String,
+    jieba: Option<String>,
 }
 
 /// The only member looked at before the version is known to be ours.
@@ -38,87 +57,125 @@ struct Versioned {
     version: u64,
 }
 
+/// The name of jieba's table of inverse document frequencies.
+const JIEBA: &str = "jieba";
+
+/// The dictionary that this build has.
+const JIEBA_VERSION: &str = "jieba-rs 0.11";
+
 impl Description {
-    fn new(features: Features) -> Self {
+    fn new(options: &PipelineOptions) -> Self {
+        let needs_jieba = options.segment.needs_jieba() || options.idf == Idf::Jieba;
         Description {
             version: VERSION,
-            normalise: "nfkc+lowercase".into(),
-            features: features.to_string(),
-            weights: "count".into(),
-            feature_hash: "xxh3-128".into(),
-            seed: 0,
-            fingerprint: "simhash".into(),
-            ties: "clear".into(),
-            unicode: UnicodeVersions::of_this_build(),
+            html: options.html.to_string(),
+            normalise: options.normalise.to_string(),
+            segment: options.segment.to_string(),
+            user_dictionary: options
+                .user_dictionary
+                .as_ref()
+                .map(|file| file.id().clone()),
+            stop_words: options.stop_words.as_ref().map(|file| file.id().clone()),
+            shingle: options.shingle.get(),
+            weights: options.weights.to_string(),
+            idf: match &options.idf {
+                Idf::None => None,
+                Idf::Jieba => Some(IdfId::BuiltIn(JIEBA.into())),
+                Idf::Table(table) => Some(IdfId::Table(table.id().clone())),
+            },
+            parts: options.parts.as_ref().map(|parts| parts.to_string()),
+            select: options.select.to_string(),
+            feature_hash: options.feature_hash.to_string(),
+            seed: options.seed,
+            fingerprint: options.method.to_string(),
+            ties: options.ties.to_string(),
+            tables: Versions::of_this_build(needs_jieba),
         }
     }
 
-    /// The members that have one value only, with their names.
-    fn fixed(&self) -> [(&'static str, &str); 5] {
-        [
-            ("normalise", &self.normalise),
-            ("weights", &self.weights),
-            ("feature_hash", &self.feature_hash),
-            ("fingerprint", &self.fingerprint),
-            ("ties", &self.ties),
-        ]
+    fn options(self, resources: &Resources) -> Result<PipelineOptions> {
+        let shingle = GramLen::new(self.shingle).ok_or_else(|| {
+            let clause = format!("a shingle of {} tokens, known are 1 to 16", self.shingle);
+            Error::Pipeline(clause)
+        })?;
+        let dictionary = resources.user_dictionary.as_ref();
+        let stop_words = resources.stop_words.as_ref();
+        Ok(PipelineOptions {
+            html: self.html.parse()?,
+            normalise: self.normalise.parse()?,
+            segment: self.segment.parse()?,
+            user_dictionary: named(
+                "user dictionary",
+                self.user_dictionary.as_ref(),
+                dictionary,
+                UserDictionary::id,
+            )?,
+            stop_words: named(
+                "stop words",
+                self.stop_words.as_ref(),
+                stop_words,
+                StopWords::id,
+            )?,
+            shingle,
+            weights: self.weights.parse()?,
+            idf: idf(self.idf, resources.idf.as_ref())?,
+            parts: self.parts.map(|parts| parts.parse()).transpose()?,
+            select: self.select.parse()?,
+            feature_hash: self.feature_hash.parse()?,
+            seed: self.seed,
+            method: self.fingerprint.parse()?,
+            ties: self.ties.parse()?,
+        })
     }
 }
 
-impl UnicodeVersions {
-    fn of_this_build() -> Self {
+fn idf(wanted: Option<IdfId>, given: Option<&IdfTable>) -> Result<Idf> {
+    match wanted {
+        None => Ok(Idf::None),
+        Some(IdfId::BuiltIn(name)) if name == JIEBA => Ok(Idf::Jieba),
+        Some(IdfId::BuiltIn(name)) => Err(Error::Pipeline(format!(
+            "unknown idf {name:?}, {JIEBA:?} is known"
+        ))),
+        Some(IdfId::Table(id)) => {
+            let table = named(
+                "inverse document frequencies",
+                Some(&id),
+                given,
+                IdfTable::id,
+            )?;
+            Ok(table.map_or(Idf::None, Idf::Table))
+        }
+    }
+}
+
+impl Versions {
+    fn of_this_build(needs_jieba: bool) -> Self {
+        let text = |(major, minor, patch): (u64, u64, u64)| format!("{major}.{minor}.{patch}");
         let nfkc = unicode_normalization::UNICODE_VERSION;
-        let lowercase = char::UNICODE_VERSION;
-        let words = unicode_segmentation::UNICODE_VERSION;
-        UnicodeVersions {
-            nfkc: format!("{}.{}.{}", nfkc.0, nfkc.1, nfkc.2),
-            lowercase: format!("{}.{}.{}", lowercase.0, lowercase.1, lowercase.2),
-            words: format!("{}.{}.{}", words.0, words.1, words.2),
+        let case = char::UNICODE_VERSION;
+        Versions {
+            nfkc: text((nfkc.0.into(), nfkc.1.into(), nfkc.2.into())),
+            case: text((case.0.into(), case.1.into(), case.2.into())),
+            words: text(unicode_segmentation::UNICODE_VERSION),
+            jieba: needs_jieba.then(|| JIEBA_VERSION.into()),
         }
-    }
-
-    fn check(&self) -> Result<()> {
-        for version in [&self.nfkc, &self.lowercase, &self.words] {
-            let mut parts = version.split('.');
-            let numbers = parts.clone().count() == 3;
-            if !numbers || !parts.all(|part| part.parse::<u32>().is_ok()) {
-                return Err(Error::Pipeline(format!(
-                    "{version:?} is not a unicode version"
-                )));
-            }
-        }
-        Ok(())
     }
 }
 
-/// The description of the pipeline with these features.
-pub(super) fn write(features: Features) -> String {
-    serde_json::to_string(&Description::new(features))
+/// The description of the pipeline of these stages.
+pub(super) fn write(options: &PipelineOptions) -> String {
+    serde_json::to_string(&Description::new(options))
         .expect("a struct of strings and integers has a JSON form")
 }
 
-/// The features of the pipeline described; everything else must be as in this version.
-pub(super) fn read(description: &str) -> Result<Features> {
+/// The stages of the pipeline described.
+pub(super) fn read(description: &str, resources: &Resources) -> Result<PipelineOptions> {
     let Versioned { version } = from_json(description)?;
     if version != VERSION {
         let clause = format!("unknown version {version}, version {VERSION} is known");
         return Err(Error::Pipeline(clause));
     }
-    let found: Description = from_json(description)?;
-    let features = found.features.parse()?;
-    let known = Description::new(features);
-    for ((member, value), (_, only)) in found.fixed().into_iter().zip(known.fixed()) {
-        if value != only {
-            let clause = format!("unknown {member} {value:?}, {only:?} is known");
-            return Err(Error::Pipeline(clause));
-        }
-    }
-    if found.seed != known.seed {
-        let clause = format!("unknown seed {}, {} is known", found.seed, known.seed);
-        return Err(Error::Pipeline(clause));
-    }
-    found.unicode.check()?;
-    Ok(features)
+    from_json::<Description>(description)?.options(resources)
 }
 
 fn from_json<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
@@ -129,90 +186,109 @@ fn from_json<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
 mod tests {
     use super::*;
 
-    const WORDS: &str = r#"{"version":1,"normalise":"nfkc+lowercase","features":"words","weights":"count","feature_hash":"xxh3-128","seed":0,"fingerprint":"simhash","ties":"clear","unicode":{"nfkc":"15.1.0","lowercase":"16.0.0","words":"17.0.0"}}"#;
+    const WORDS: &str = r#"{"version":2,"html":"no","normalise":"controls+nfkc+case+space","segment":"words","user_dictionary":null,"stop_words":null,"shingle":1,"weights":"count","idf":null,"parts":null,"select":"all","feature_hash":"xxh3-128","seed":0,"fingerprint":"simhash","ties":"clear","tables":{"nfkc":"15.1.0","case":"16.0.0","words":"17.0.0","jieba":null}}"#;
+
+    fn read_plain(description: &str) -> Result<PipelineOptions> {
+        read(description, &Resources::default())
+    }
 
     fn error(description: &str) -> String {
-        read(description).unwrap_err().to_string()
+        read_plain(description).unwrap_err().to_string()
     }
 
     #[test]
     fn the_description_is_frozen() {
-        let written = write(Features::Words);
-        let (fixed, _) = WORDS.split_once(r#""nfkc""#).unwrap();
-        let (ours, unicode) = written.split_once(r#""nfkc""#).unwrap();
+        let written = write(&PipelineOptions::default());
+        let (fixed, _) = WORDS.split_once(r#""tables""#).unwrap();
+        let (ours, tables) = written.split_once(r#""tables""#).unwrap();
         assert_eq!(ours, fixed);
-        let versions = UnicodeVersions::of_this_build();
+        let versions = Versions::of_this_build(false);
         let expected = format!(
-            r#":"{}","lowercase":"{}","words":"{}"}}}}"#,
-            versions.nfkc, versions.lowercase, versions.words
+            r#":{{"nfkc":"{}","case":"{}","words":"{}","jieba":null}}}}"#,
+            versions.nfkc, versions.case, versions.words
         );
-        assert_eq!(unicode, expected);
+        assert_eq!(tables, expected);
     }
 
     #[test]
     fn what_is_written_is_read_back() {
-        for features in [Features::Words, Features::chars(4).unwrap()] {
-            assert_eq!(read(&write(features)).unwrap(), features);
-        }
+        let options = PipelineOptions {
+            normalise: "nfkc+space".parse().unwrap(),
+            segment: "jieba".parse().unwrap(),
+            stop_words: Some(StopWords::from_bytes("s.txt", b"a").unwrap()),
+            user_dictionary: Some(UserDictionary::from_bytes("d.txt", b"a 1 n").unwrap()),
+            weights: "capped:4".parse().unwrap(),
+            idf: Idf::Table(IdfTable::from_bytes("i.txt", b"a 1").unwrap()),
+            parts: Some("n:2/*:1".parse().unwrap()),
+            select: "top:20".parse().unwrap(),
+            seed: u64::MAX,
+            ..PipelineOptions::default()
+        };
+        let Idf::Table(idf) = options.idf.clone() else {
+            unreachable!("it is one");
+        };
+        let mut resources = Resources {
+            stop_words: options.stop_words.clone(),
+            user_dictionary: options.user_dictionary.clone(),
+            idf: Some(idf),
+        };
+        let description = write(&options);
+        assert_eq!(read(&description, &resources).unwrap(), options);
+        resources.stop_words = Some(StopWords::from_bytes("t.txt", b"b").unwrap());
+        let error = read(&description, &resources).unwrap_err().to_string();
+        let start = "text pipeline: needs the stop words s.txt of XXH3-128 a96faf705af16834e6c632b61e964e1f, not t.txt of XXH3-128 ";
+        assert!(error.starts_with(start), "{error}");
+        resources.stop_words = None;
+        let error = read(&description, &resources).unwrap_err().to_string();
+        assert!(error.ends_with("61e964e1f"), "{error}");
     }
 
     #[test]
-    fn other_unicode_versions_are_accepted() {
-        assert_eq!(read(WORDS).unwrap(), Features::Words);
-        assert_eq!(
-            read(&WORDS.replace("15.1.0", "99.0.0")).unwrap(),
-            Features::Words
-        );
-    }
-
-    #[test]
-    fn malformed_unicode_versions_are_refused() {
-        for bad in ["", "15", "15.1", "15.1.x", "15.1.0.0"] {
-            let clause = format!("text pipeline: {bad:?} is not a unicode version");
-            assert_eq!(error(&WORDS.replace("15.1.0", bad)), clause);
-        }
+    fn other_versions_of_tables_are_accepted() {
+        let options = PipelineOptions::default();
+        assert_eq!(read_plain(WORDS).unwrap(), options);
+        assert_eq!(read_plain(&WORDS.replace("15.1.0", "99")).unwrap(), options);
     }
 
     #[test]
     fn each_unknown_value_is_named() {
         for (from, to, clause) in [
             (
-                "nfkc+lowercase",
-                "nfc",
-                r#"unknown normalise "nfc", "nfkc+lowercase" is known"#,
+                "+nfkc",
+                "+nfc",
+                r#"unknown normalise "controls+nfc+case+space""#,
+            ),
+            ("count", "tf-idf", r#"unknown weights "tf-idf""#),
+            ("xxh3-128", "fnv", r#"unknown feature_hash "fnv""#),
+            ("simhash", "bloom", r#"unknown fingerprint "bloom""#),
+            (r#""clear""#, r#""toss""#, r#"unknown ties "toss""#),
+            (
+                r#""version":2"#,
+                r#""version":3,"new":0"#,
+                "unknown version 3, version 2 is known",
+            ),
+            (r#""words","#, r#""lines","#, r#"unknown segment "lines""#),
+            (
+                r#""shingle":1"#,
+                r#""shingle":17"#,
+                "a shingle of 17 tokens",
             ),
             (
-                "count",
-                "tf-idf",
-                r#"unknown weights "tf-idf", "count" is known"#,
+                r#""idf":null"#,
+                r#""idf":"mine""#,
+                r#"unknown idf "mine", "jieba" is known"#,
             ),
             (
-                "xxh3-128",
-                "fnv",
-                r#"unknown feature_hash "fnv", "xxh3-128" is known"#,
+                r#""parts":null"#,
+                r#""parts":"n""#,
+                r#""n" is not TAG:FACTOR"#,
             ),
-            (
-                "simhash",
-                "minhash",
-                r#"unknown fingerprint "minhash", "simhash" is known"#,
-            ),
-            ("clear", "set", r#"unknown ties "set", "clear" is known"#),
-            (r#""seed":0"#, r#""seed":7"#, "unknown seed 7, 0 is known"),
-            (
-                r#""version":1"#,
-                r#""version":2,"new":0"#,
-                "unknown version 2, version 1 is known",
-            ),
-            (
-                r#""words","#,
-                r#""lines","#,
-                r#"unknown features "lines", words and chars:1 to chars:16 are known"#,
-            ),
+            (r#""all""#, r#""some""#, r#"unknown select "some""#),
+            (r#""no""#, r#""maybe""#, r#"unknown html "maybe""#),
         ] {
-            assert_eq!(
-                error(&WORDS.replacen(from, to, 1)),
-                format!("text pipeline: {clause}")
-            );
+            let start = format!("text pipeline: {clause}");
+            let error = error(&WORDS.replacen(from, to, 1));
+            assert!(error.starts_with(&start), "{error}");
         }
     }
 
@@ -229,7 +305,7 @@ mod tests {
                 "duplicate field `seed`",
             ),
             (
-                WORDS.replace(r#""version":1,"#, ""),
+                WORDS.replace(r#""version":2,"#, ""),
                 "missing field `version`",
             ),
             ("words".to_owned(), "expected value"),

@@ -1,6 +1,5 @@
 //! The set of features of a text, and how much two of them have in common.
 
-use super::features::Features;
 use super::normalise::Normaliser;
 
 /// The distinct features of a text, as hashes of 64 bits. Eight bytes a feature.
@@ -14,16 +13,6 @@ pub struct FeatureSet {
 }
 
 impl FeatureSet {
-    /// The features that vote on the fingerprint of a text.
-    pub fn of_features(text: &str, features: Features) -> Self {
-        let mut hashes = Vec::new();
-        let mut normaliser = Normaliser::default();
-        features.each(normaliser.normalise(text), |feature| {
-            hashes.push(hash(feature))
-        });
-        Self::from_hashes(hashes)
-    }
-
     /// All runs of `length` words, at least 1. The words of a text with fewer make one run.
     ///
     /// A word is a run of letters and digits, or one Han character (U+3400 to U+9FFF), after NFKC in lower case.
@@ -134,15 +123,6 @@ mod tests {
         assert!(set("…").hashes().is_empty());
         assert_eq!(set("a a a a a").hashes().len(), 1);
         assert_eq!(FeatureSet::of_shingles("a b a", 1).hashes().len(), 2);
-    }
-
-    #[test]
-    fn features_are_those_of_the_pipeline() {
-        let set = |text| FeatureSet::of_features(text, Features::Words);
-        assert_eq!(set("The cat, the CAT"), set("cat the"));
-        assert_eq!(set("one two three").hashes().len(), 3);
-        let grams = FeatureSet::of_features("abcd", Features::chars(3).unwrap());
-        assert_eq!(grams.hashes().len(), 2);
     }
 
     #[test]

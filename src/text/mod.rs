@@ -1,120 +1,199 @@
-//! Documents to fingerprints: normalise, take weighted features, combine them by simhash.
+//! Documents to fingerprints: clean, normalise, segment, weigh features, combine their hashes.
 //!
 //! Every stage is fixed by the [`Pipeline`], whose [description](Pipeline::describe) an index file
 //! carries, so that a query text goes through the very stages that the indexed documents went
 //! through.
 //!
-//! 1. **Normalise**: Unicode NFKC, then the full lower-case mapping, then every white-space run
-//!    becomes one space, with none left at either end.
-//! 2. **Features**: see [`Features`]. Each counts as often as it occurs in the document.
-//! 3. **Feature hash**: the low bits of XXH3-128 with seed 0 over the UTF-8 bytes of the feature.
-//! 4. **Simhash** (Charikar): each bit is a vote of all features, set if more than half of them
-//!    have it set. A tie leaves the bit clear; a document without features has the fingerprint 0.
+//! 1. **Clean**: the text of HTML, see [`Html`].
+//! 2. **Normalise**: see [`Normalise`].
+//! 3. **Segment**: the text is cut into tokens, see [`Segment`]; stop words go.
+//! 4. **Features**: tokens, or shingles of several. Each has a weight: of its occurrences ([`Weights`]), times its
+//!    inverse document frequency ([`Idf`]), times the factor of its part of speech ([`PartWeights`]); [`Select`] says
+//!    which count.
+//! 5. **Fingerprint**: the features are hashed ([`FeatureHash`]), and the hashes combined by [`Method`].
+//!
+//! [`Preset`]s are pipelines made for a purpose.
 
+mod clean;
+mod compare;
 mod describe;
+mod document_frequency;
 mod feature_set;
-mod features;
+mod fingerprinter;
+mod hash;
+#[cfg(feature = "html")]
+mod html;
+mod minhash;
 mod normalise;
+mod options;
+mod presets;
+mod resources;
+mod scripts;
+mod segment;
+mod shingles;
 mod simhash;
+mod tally;
+mod weights;
 
+pub use clean::Html;
+pub use compare::{ComparedDocument, ComparedFeature, Comparison};
+pub use document_frequency::{DocumentFrequencies, FrequencyCounter};
 pub use feature_set::FeatureSet;
-pub use features::{Features, GramLen};
+pub use fingerprinter::{Feature, Fingerprinter};
+pub use hash::FeatureHash;
+pub use minhash::jaccard_estimate;
+pub use normalise::Normalise;
+pub use options::{Idf, Method, PipelineOptions};
+pub use presets::Preset;
+pub use resources::{IdfTable, Resources, StopWords, UserDictionary};
+pub use segment::{GramLen, Segment};
+pub use simhash::{Ties, simhash};
+pub use weights::{PartWeights, Select, Weights};
 
-use crate::{Fingerprint, Result};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::{Error, Fingerprint, Result};
 use normalise::Normaliser;
-use simhash::Votes;
+use segment::Segmenter;
 
-/// How documents become fingerprints.
+/// How documents become fingerprints. Cheap to clone.
 ///
 /// ```
 /// use simidx::Fingerprint;
 /// use simidx::text::Pipeline;
 ///
 /// let pipeline = Pipeline::default();
-/// let a: u64 = pipeline.fingerprint("The quick brown fox jumps over the lazy dog");
-/// let b: u64 = pipeline.fingerprint("the QUICK brown fox, jumps over the lazy dog!");
+/// let a: u64 = pipeline.fingerprint("The quick brown fox jumps over the lazy dog")?;
+/// let b: u64 = pipeline.fingerprint("the QUICK brown fox, jumps over the lazy dog!")?;
 /// assert_eq!(a.distance(b), 0);
+/// # Ok::<(), simidx::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Pipeline {
-    features: Features,
+    options: Arc<PipelineOptions>,
+    /// The stop words, normalised.
+    stop_words: Arc<HashSet<String>>,
+    #[cfg(feature = "jieba")]
+    dictionary: segment::Dictionary,
+}
+
+impl Default for Pipeline {
+    /// The pipeline of [`PipelineOptions::default`]: words, each as often as it occurs, by simhash.
+    fn default() -> Self {
+        Pipeline {
+            options: Arc::default(),
+            stop_words: Arc::default(),
+            #[cfg(feature = "jieba")]
+            dictionary: segment::Dictionary::default(),
+        }
+    }
+}
+
+impl PartialEq for Pipeline {
+    fn eq(&self, other: &Self) -> bool {
+        self.options == other.options
+    }
 }
 
 impl Pipeline {
-    /// The pipeline with these features; its other stages have one form only.
-    pub fn new(features: Features) -> Self {
-        Pipeline { features }
+    /// The pipeline of these stages.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Pipeline`] for stages that do not fit together.
+    pub fn new(options: PipelineOptions) -> Result<Self> {
+        options.check()?;
+        let mut normaliser = Normaliser::new(options.normalise);
+        let stop_words = options.stop_words.iter().flat_map(StopWords::words);
+        let stop_words = stop_words.map(|word| normaliser.normalise(word).to_owned());
+        let stop_words: Arc<HashSet<String>> = Arc::new(stop_words.collect());
+        Ok(Pipeline {
+            #[cfg(feature = "jieba")]
+            dictionary: match &options.user_dictionary {
+                Some(words) => segment::Dictionary::with(words, &mut normaliser),
+                None => segment::Dictionary::default(),
+            },
+            stop_words,
+            options: Arc::new(options),
+        })
     }
 
-    /// The features that the pipeline takes from a document.
-    pub fn features(&self) -> Features {
-        self.features
+    /// The stages of the pipeline.
+    pub fn options(&self) -> &PipelineOptions {
+        &self.options
     }
 
     /// The complete description of the pipeline: one line of JSON, its keys in fixed order.
     ///
-    /// Its `unicode` member names the Unicode version of the tables behind each stage of this
+    /// Its `tables` member names the versions of the tables behind each stage of this
     /// build. The other members depend on the pipeline alone.
     pub fn describe(&self) -> String {
-        describe::write(self.features)
+        describe::write(&self.options)
     }
 
-    /// Reads a description back.
+    /// Reads a description back; the files that it names must be among the resources.
     ///
-    /// Any Unicode versions are accepted, and are not kept: two pipelines that differ in them only
-    /// are equal. Texts that hold characters assigned, or given other word-break properties,
+    /// Any versions of tables are accepted, and are not kept: two pipelines that differ in them only
+    /// are equal. Texts that hold characters assigned, or given other properties,
     /// between those versions and [ours](Self::describe) may then get other features; all other
     /// texts get the same.
     ///
     /// # Errors
     ///
-    /// [`Error::Pipeline`](crate::Error::Pipeline) if a member is missing, twice there, unknown or
-    /// has a value that this version of the crate does not carry out.
-    pub fn parse(description: &str) -> Result<Pipeline> {
-        describe::read(description).map(Pipeline::new)
+    /// [`Error::Pipeline`] if a member is missing, twice there, unknown or
+    /// has a value that this version of the crate does not carry out, or if a file is missing.
+    pub fn parse(description: &str, resources: &Resources) -> Result<Pipeline> {
+        Pipeline::new(describe::read(description, resources)?)
     }
 
     /// The fingerprint of one document, in time linear in its length.
     ///
     /// For many documents a [`Fingerprinter`] saves allocating for each.
-    pub fn fingerprint<F: Fingerprint>(&self, text: &str) -> F {
-        self.fingerprinter().fingerprint(text)
+    ///
+    /// # Errors
+    ///
+    /// As for [`Pipeline::fingerprinter`].
+    pub fn fingerprint<F: Fingerprint>(&self, document: &str) -> Result<F> {
+        Ok(self.fingerprinter()?.fingerprint(document))
     }
 
     /// The pipeline with memory of its own, to be used for many documents in turn.
-    pub fn fingerprinter(&self) -> Fingerprinter {
-        Fingerprinter {
-            features: self.features,
-            normaliser: Normaliser::default(),
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Pipeline`] if the feature hash has fewer bits than the fingerprint.
+    pub fn fingerprinter<F: Fingerprint>(&self) -> Result<Fingerprinter<F>> {
+        let hash = self.options.feature_hash;
+        if F::WIDTH > hash.width() {
+            let (width, bits) = (F::WIDTH, hash.width());
+            let clause = format!("{hash} has {bits} bits, too few for fingerprints of {width}");
+            return Err(Error::Pipeline(clause));
         }
+        Ok(Fingerprinter::new(self))
     }
-}
 
-/// A [`Pipeline`] that keeps its working memory from one document to the next.
-///
-/// It holds on to about twice the bytes of the longest document seen.
-#[derive(Clone, Debug)]
-pub struct Fingerprinter {
-    features: Features,
-    normaliser: Normaliser,
-}
-
-impl Fingerprinter {
-    /// The fingerprint of one document, the same as [`Pipeline::fingerprint`] gives.
-    pub fn fingerprint<F: Fingerprint>(&mut self, text: &str) -> F {
-        let normalised = self.normaliser.normalise(text);
-        let mut votes = Votes::<F>::new();
-        self.features.each(normalised, |feature| {
-            votes.add(F::from_u128(feature_hash(feature)));
-        });
-        votes.fingerprint()
+    #[cfg(feature = "jieba")]
+    fn segmenter(&self) -> Box<dyn Segmenter> {
+        let options = &self.options;
+        let (parts, fold_space) = (options.parts.is_some(), options.normalise.space);
+        options
+            .segment
+            .segmenter(&self.dictionary, parts, fold_space)
     }
-}
 
-/// The hash of a feature, of which a fingerprint uses the low bits. It must never change.
-#[inline]
-fn feature_hash(feature: &str) -> u128 {
-    xxhash_rust::xxh3::xxh3_128(feature.as_bytes())
+    #[cfg(not(feature = "jieba"))]
+    fn segmenter(&self) -> Box<dyn Segmenter> {
+        self.options
+            .segment
+            .plain_segmenter(self.options.normalise.space)
+    }
+
+    /// Whether all features count, whatever they are.
+    fn counts_all(&self) -> bool {
+        let options = &*self.options;
+        options.select == Select::All && options.idf == Idf::None && options.parts.is_none()
+    }
 }
 
 #[cfg(test)]

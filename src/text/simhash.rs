@@ -1,6 +1,95 @@
 //! Simhash: one fingerprint out of many feature hashes, by a vote on each bit.
 
-use crate::Fingerprint;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Fingerprint, Result};
+
+/// What becomes of a bit on which the votes balance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ties {
+    /// It is clear, as in most implementations. A document without features has the fingerprint 0.
+    #[default]
+    Clear,
+    /// It is set. A document without features has all bits set.
+    Set,
+}
+
+impl fmt::Display for Ties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Ties::Clear => "clear",
+            Ties::Set => "set",
+        })
+    }
+}
+
+impl FromStr for Ties {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "clear" => Ok(Ties::Clear),
+            "set" => Ok(Ties::Set),
+            _ => Err(Error::Pipeline(format!(
+                "unknown ties {name:?}, known are clear and set"
+            ))),
+        }
+    }
+}
+
+/// The simhash of feature hashes with weights (Charikar, STOC 2002): bit i is set if the hashes that have it set
+/// weigh more than those that have not. The weights together must stay below 2^63.
+///
+/// ```
+/// use simidx::text::{Ties, simhash};
+/// assert_eq!(simhash([(0xabcd_u64, 1), (0xbcde, 1), (0xcdef, 1)], Ties::Clear), 0xadcf);
+/// ```
+pub fn simhash<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, ties: Ties) -> F {
+    let mut votes = WeightedVotes::new();
+    for (hash, weight) in hashes {
+        votes.add(hash, weight);
+    }
+    votes.fingerprint(ties)
+}
+
+/// The votes of features with weights.
+#[derive(Clone, Debug)]
+pub(super) struct WeightedVotes<F> {
+    /// For each bit, the weight of the hashes that have it set.
+    weights: [u64; 128],
+    total: u64,
+    width: std::marker::PhantomData<F>,
+}
+
+impl<F: Fingerprint> WeightedVotes<F> {
+    pub(super) fn new() -> Self {
+        WeightedVotes {
+            weights: [0; 128],
+            total: 0,
+            width: std::marker::PhantomData,
+        }
+    }
+
+    /// Counts the vote of a feature.
+    pub(super) fn add(&mut self, hash: F, weight: u64) {
+        let bits = hash.to_u128();
+        for (i, sum) in self.weights[..F::WIDTH as usize].iter_mut().enumerate() {
+            let is_set = (bits >> i) as u64 & 1;
+            *sum += weight & is_set.wrapping_neg();
+        }
+        self.total += weight;
+    }
+
+    pub(super) fn fingerprint(&self, ties: Ties) -> F {
+        let weights = self.weights[..F::WIDTH as usize].iter().enumerate();
+        F::from_u128(weights.fold(0, |bits, (i, &set)| {
+            let clear = self.total - set;
+            let bit = set > clear || (set == clear && ties == Ties::Set);
+            bits | u128::from(bit) << i
+        }))
+    }
+}
 
 /// Levels of the counter: enough for any number of features that a `u64` can count.
 const LEVELS: usize = 64;
@@ -44,10 +133,14 @@ impl<F: Fingerprint> Votes<F> {
         self.count += 1;
     }
 
-    /// The bits that more than half of the hashes have set.
-    pub(super) fn fingerprint(&self) -> F {
+    /// The bits that more than half of the hashes have set, or half of them if ties set a bit.
+    pub(super) fn fingerprint(&self, ties: Ties) -> F {
+        let half = match ties {
+            Ties::Clear => self.count / 2,
+            Ties::Set if self.count == 0 => return F::MAX,
+            Ties::Set => (self.count - 1) / 2,
+        };
         let digits = self.digits();
-        let half = self.count / 2;
         // Compares all counts with `half` at once, from the highest digit down.
         let (mut above, mut equal) = (F::ZERO, F::MAX);
         for (level, &digit) in digits.iter().enumerate().rev() {
@@ -111,7 +204,33 @@ mod tests {
     fn simhash<F: Fingerprint>(hashes: &[F]) -> F {
         let mut votes = Votes::new();
         hashes.iter().for_each(|&hash| votes.add(hash));
-        votes.fingerprint()
+        let fingerprint = votes.fingerprint(Ties::Clear);
+        let ones = || hashes.iter().map(|&hash| (hash, 1));
+        assert_eq!(super::simhash(ones(), Ties::Clear), fingerprint);
+        assert_eq!(
+            super::simhash(ones(), Ties::Set),
+            votes.fingerprint(Ties::Set)
+        );
+        fingerprint
+    }
+
+    #[test]
+    fn a_weight_counts_so_many_times() {
+        let weighted = [(0b0110u32, 3), (0b0011, 2), (0b1000, 1)];
+        let repeated = weighted
+            .iter()
+            .flat_map(|&(hash, weight)| vec![hash; weight]);
+        let weighted = weighted.map(|(hash, weight)| (hash, weight as u64));
+        let simple = simhash(&repeated.collect::<Vec<_>>());
+        assert_eq!(super::simhash(weighted, Ties::Clear), simple);
+        assert_eq!(super::simhash(weighted, Ties::Set), 0b0110);
+    }
+
+    #[test]
+    fn a_tie_may_set_the_bit() {
+        let tie = [(0b0110u32, 1), (0b0011, 1)];
+        assert_eq!(super::simhash(tie, Ties::Set), 0b0111);
+        assert_eq!(super::simhash::<u32>([], Ties::Set), u32::MAX);
     }
 
     #[test]

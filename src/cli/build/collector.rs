@@ -11,6 +11,7 @@ use crate::cli::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
 pub(super) struct Collector<'a, F> {
     args: &'a Args,
     design: Option<TableDesign<F>>,
+    pipeline: Pipeline,
     open: Option<Open<F>>,
 }
 
@@ -38,6 +39,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         let collector = Collector {
             args,
             design,
+            pipeline: args.input.pipeline.pipeline()?,
             open: None,
         };
         collector.open(IdKind::None, false)?;
@@ -55,7 +57,10 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         options.ids = ids;
         options.memory = Some(self.args.memory_limit());
         options.temp_dir = Some(self.args.scratch_folder());
-        options.pipeline = documents.then(|| Pipeline::new(self.args.input.features).describe());
+        options.pipeline = match documents {
+            true => Some(self.pipeline.describe()),
+            false => None,
+        };
         Ok(Open {
             builder: IndexBuilder::new(options)?,
             ids,
@@ -90,8 +95,8 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
             Some(open) => open,
             None => self.open(self.id_kind(false), false)?,
         };
-        let pipeline = Pipeline::new(self.args.input.features).describe();
-        Ok((open.builder, open.documents.then_some(pipeline)))
+        let pipeline = open.documents.then(|| self.pipeline.describe());
+        Ok((open.builder, pipeline))
     }
 }
 

@@ -60,6 +60,7 @@ mod tests {
             position,
             is_document: true,
             text_len,
+            feature_count: None,
         }
     }
 

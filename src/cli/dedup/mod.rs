@@ -106,7 +106,10 @@ fn of_width<F: Fingerprint>(
         text: args.needs_text(),
         lengths: args.keep == Keep::Longest,
         ids: args.report.is_some(),
-        pipeline: against.and_then(|segments| args.foreign_pipeline(segments)),
+        pipeline: match against {
+            Some(segments) => args.foreign_pipeline(segments)?,
+            None => None,
+        },
     };
     let mut documents = Documents::<F>::new(&args.options(), needs, args.temp_dir.as_deref());
     let bar = mode.reading("documents");
@@ -126,7 +129,11 @@ fn of_width<F: Fingerprint>(
             bar.set_message("finding candidates");
             let candidates = deduplicator.candidates()?;
             bar.finish_and_clear();
-            let texts = Texts::new(similarity, args.input.features, args.temp_dir.as_deref());
+            let texts = Texts::new(
+                similarity,
+                &args.input.pipeline.pipeline()?,
+                args.temp_dir.as_deref(),
+            );
             Some(texts?.read::<F>(&originals, &candidates, &documents.positions, mode)?)
         }
     };
@@ -154,7 +161,8 @@ fn of_width<F: Fingerprint>(
         |out| copy(args, &originals, &found, &documents.positions, mode, out),
         |out| write_duplicates(&found, &labels, texts.as_mut(), args.reports_json(), out),
     )?;
-    Summary::new(&found.counts(), skipped).tell(args.json)?;
+    let chained = found.chained_count(args.distance);
+    Summary::new(&found.counts(), chained, skipped).tell(args.json)?;
     Ok(true)
 }
 
@@ -207,14 +215,19 @@ impl Args {
     /// The inputs, all of one kind.
     fn originals<F: Fingerprint>(&self) -> Result<Vec<Original>, Failure> {
         let mut originals: Vec<Original> = Vec::new();
+        let fields = self.input.fields.fields();
         for path in self.input.paths()? {
             let format = self.input.input.0;
-            let original = Original::open::<F>(&path, format, self.temp_dir.as_deref())?;
+            let temp_dir = self.temp_dir.as_deref();
+            let original = Original::open_with::<F>(&path, format, &fields, temp_dir)?;
             if let Some(first) = originals.first().filter(|first| !original.goes_with(first)) {
                 let (format, other) = (original.format().name(), first.format().name());
-                let message = format!(
-                    "is read as {format} and cannot go into one output with inputs read as {other}"
-                );
+                let message = match format == other {
+                    true => "has other columns than the inputs before it".to_owned(),
+                    false => format!(
+                        "is read as {format} and cannot go into one output with inputs read as {other}"
+                    ),
+                };
                 return Err(Failure::new(message).about(path.display()));
             }
             originals.push(original);
@@ -232,18 +245,21 @@ impl Args {
     }
 
     /// What is wrong with documents if the index was made of documents in another way.
-    fn foreign_pipeline<F: Fingerprint>(&self, segments: &Segments<F, Storage>) -> Option<String> {
-        let described = segments.pipeline()?;
-        let own = Pipeline::new(self.input.features);
-        match Pipeline::parse(described) {
-            Ok(pipeline) if pipeline == own => None,
-            Ok(pipeline) => Some(format!(
-                "{} was built with --features {}",
-                segments.names()[0],
-                pipeline.features()
-            )),
-            Err(error) => Some(format!("{}: {error}", segments.names()[0])),
-        }
+    fn foreign_pipeline<F: Fingerprint>(
+        &self,
+        segments: &Segments<F, Storage>,
+    ) -> Result<Option<String>, Failure> {
+        let Some(described) = segments.pipeline() else {
+            return Ok(None);
+        };
+        let own = self.input.pipeline.pipeline()?;
+        let name = &segments.names()[0];
+        let clause = match Pipeline::parse(described, &self.input.pipeline.files()?) {
+            Ok(pipeline) if pipeline == own => return Ok(None),
+            Ok(_) => format!("{name} was built with another pipeline, which simidx info tells"),
+            Err(error) => format!("{name}: {error}"),
+        };
+        Ok(Some(clause))
     }
 
     fn reports_json(&self) -> bool {
@@ -268,13 +284,14 @@ impl Outputs {
         }
         let report = match &args.report {
             None => None,
-            Some(path) if *path == args.output => {
-                return Err(
-                    Failure::new("is named twice, by -o and --report").about(path.display())
-                );
-            }
             Some(path) => Some(Output::for_text(path, args.force)?),
         };
+        if let (Some(report), Some(path)) = (&report, &args.report)
+            && (kept.is_same_file(report) || *path == args.output)
+        {
+            let failure = Failure::new("is named twice, by -o and --report");
+            return Err(failure.about(path.display()));
+        }
         if args.json && matches!(report, Some(Output::Stdout)) {
             return Err(Failure::new(
                 "--json needs standard output; name a file with --report",

@@ -181,18 +181,21 @@ pub(super) struct Summary {
     dropped: u64,
     /// Of those, what the index has.
     in_index: u64,
+    /// And what is beyond the distance from the document that is kept for it.
+    chained: u64,
     clusters: u64,
     largest_cluster: u64,
     skipped: u64,
 }
 
 impl Summary {
-    pub(super) fn new(counts: &DedupCounts, skipped: u64) -> Self {
+    pub(super) fn new(counts: &DedupCounts, chained: u64, skipped: u64) -> Self {
         Summary {
             documents: counts.documents,
             kept: counts.kept,
             dropped: counts.documents - counts.kept,
             in_index: counts.known,
+            chained,
             clusters: counts.clusters,
             largest_cluster: counts.largest,
             skipped,
@@ -222,6 +225,9 @@ impl Summary {
                 "dropped",
                 &format_args!("{}, {known} of them in the index", self.dropped),
             )?,
+        }
+        if self.chained > 0 {
+            row("dropped by chains only", &self.chained)?;
         }
         row("clusters", &self.clusters)?;
         row("largest cluster", &self.largest_cluster)

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use simidx::input::{Content, Original};
-use simidx::text::{FeatureSet, Features};
+use simidx::text::{FeatureSet, Pipeline};
 use simidx::{Confirm, Deduplicated, Deduplicator, Error, Fingerprint};
 
 use super::documents::{Positions, Walk};
 use super::verify::Similarity;
 use crate::cli::failure::Failure;
+use crate::cli::fingerprinters::Fingerprinters;
 use crate::cli::progress::{ProgressMode, ReadingBar};
 
 /// Texts that are taken apart at a time, and bytes of them.
@@ -25,7 +26,7 @@ const TOLD_EVERY: u64 = 1 << 10;
 /// The feature sets of candidates. Memory: 20 bytes a candidate.
 pub(super) struct Texts {
     similarity: Similarity,
-    features: Features,
+    fingerprinters: Fingerprinters<u64>,
     folder: PathBuf,
     file: BufWriter<File>,
     /// The documents, ascending.
@@ -42,7 +43,7 @@ pub(super) struct Texts {
 impl Texts {
     pub(super) fn new(
         similarity: Similarity,
-        features: Features,
+        pipeline: &Pipeline,
         temp_dir: Option<&Path>,
     ) -> Result<Self, Failure> {
         let folder = temp_dir.map_or_else(std::env::temp_dir, Path::to_owned);
@@ -50,7 +51,7 @@ impl Texts {
         let file = file.map_err(|error| Failure::from(error).about(folder.display()))?;
         Ok(Texts {
             similarity,
-            features,
+            fingerprinters: Fingerprinters::new(pipeline)?,
             folder,
             file: BufWriter::with_capacity(1 << 20, file),
             documents: Vec::new(),
@@ -118,10 +119,10 @@ impl Texts {
     }
 
     fn add(&mut self, batch: &mut Vec<(usize, String)>) -> Result<(), Failure> {
-        let (similarity, features) = (self.similarity, self.features);
+        let (similarity, fingerprinters) = (self.similarity, &self.fingerprinters);
         let sets: Vec<FeatureSet> = batch
             .par_iter()
-            .map(|(_, text)| similarity.set(text, features))
+            .map(|(_, text)| similarity.set(text, fingerprinters))
             .collect();
         for ((document, _), set) in batch.drain(..).zip(sets) {
             let bytes: Vec<u8> = set

@@ -2,7 +2,10 @@
 
 use std::str::FromStr;
 
-use simidx::text::{FeatureSet, Features};
+use simidx::text::FeatureSet;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::cli::fingerprinters::Fingerprinters;
 
 /// The greatest number of words in a run.
 const MAX_WORDS: usize = 64;
@@ -42,11 +45,20 @@ impl FromStr for Similarity {
 
 impl Similarity {
     /// What is compared of a text.
-    pub(super) fn set(&self, text: &str, features: Features) -> FeatureSet {
-        match self.words {
-            None => FeatureSet::of_features(text, features),
-            Some(length) => FeatureSet::of_shingles(text, length),
-        }
+    pub(super) fn set(&self, document: &str, fingerprinters: &Fingerprinters<u64>) -> FeatureSet {
+        fingerprinters.with(|fingerprinter| {
+            let set = match self.words {
+                None => fingerprinter.feature_set(document),
+                Some(length) => FeatureSet::of_shingles(fingerprinter.text(document), length),
+            };
+            match set.hashes().is_empty() {
+                // Texts without a word are alike only if they are the same.
+                true => {
+                    FeatureSet::from_hashes(vec![xxh3_64(fingerprinter.text(document).as_bytes())])
+                }
+                false => set,
+            }
+        })
     }
 
     /// Whether two texts are similar enough.

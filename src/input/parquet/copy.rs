@@ -15,8 +15,8 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::{ParquetReader, guarded, unreadable};
-use crate::input::Choose;
 use crate::input::source::{input_error, printable};
+use crate::input::{Choose, Fields};
 use crate::{Error, Fingerprint, Place, Result};
 
 /// Rows of a column that are decoded at a time.
@@ -24,11 +24,12 @@ const ROWS: usize = 1024;
 
 /// Copies the rows that `choose` chooses. See [`copy_records`](crate::input::copy_records).
 pub(in crate::input) fn copy_rows<F: Fingerprint>(
-    paths: &[&Path],
+    inputs: &[(&Path, &Fields)],
     out: &mut (dyn Write + Send),
     choose: Choose<'_>,
 ) -> Result<()> {
-    let readers = paths.iter().map(|path| ParquetReader::open::<F>(path));
+    let open = |&(path, fields): &(&Path, &Fields)| ParquetReader::open::<F>(path, fields);
+    let readers = inputs.iter().map(open);
     let readers = readers.collect::<Result<Vec<_>>>()?;
     let Some(first) = readers.first() else {
         return Ok(());
@@ -45,7 +46,7 @@ pub(in crate::input) fn copy_rows<F: Fingerprint>(
         return Err(input_error(&other.name, Place::File, message));
     }
     let mut out = Watched { out, failure: None };
-    let copied = copy_all(paths, &readers, &mut out, choose);
+    let copied = copy_all(inputs, &readers, &mut out, choose);
     match (copied, out.failure) {
         (Err(_), Some(failure)) => Err(failure.into()),
         (copied, _) => copied,
@@ -53,7 +54,7 @@ pub(in crate::input) fn copy_rows<F: Fingerprint>(
 }
 
 fn copy_all(
-    paths: &[&Path],
+    inputs: &[(&Path, &Fields)],
     readers: &[ParquetReader],
     out: &mut Watched<'_>,
     choose: Choose<'_>,
@@ -66,7 +67,7 @@ fn copy_all(
     let writer = guarded(|| SerializedFileWriter::new(out, schema, properties));
     let mut writer = writer.map_err(blame)?;
     let mut bytes_before = 0;
-    for (reader, path) in readers.iter().zip(paths) {
+    for (reader, (path, _)) in readers.iter().zip(inputs) {
         copy_file(reader, path, &mut writer, &mut |row| {
             let share = u128::from(reader.file_len) * u128::from(row);
             choose(bytes_before + (share / u128::from(reader.rows.max(1))) as u64)

@@ -17,12 +17,12 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use super::digits;
 use super::id::RecordId;
 use super::source::{Compression, input_error, io_error, is_stdin, open_file, printable};
-use super::{MAX_DOCUMENT, Record, RecordReader};
+use super::{Fields, MAX_DOCUMENT, Record, RecordReader};
 use crate::{Error, Fingerprint, Place, Result};
 pub(super) use copy::copy_rows;
 
 use column::{Cell, Column};
-use schema::{Kind, Schema};
+use schema::{Chosen, Kind, Schema};
 
 /// What a file starts and ends with.
 const MAGIC: [u8; 4] = *b"PAR1";
@@ -65,7 +65,7 @@ struct Columns {
 
 impl ParquetReader {
     /// Opens a file and finds the columns with fingerprints of this width, or with documents.
-    pub(super) fn open<F: Fingerprint>(path: &Path) -> Result<Self> {
+    pub(super) fn open<F: Fingerprint>(path: &Path, fields: &Fields) -> Result<Self> {
         let name = printable(path);
         let refuse = |message: &str| input_error(&name, Place::File, message);
         if is_stdin(path) {
@@ -93,7 +93,7 @@ impl ParquetReader {
         let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
         let rows = rows.fold(0, u64::saturating_add);
         let schema = parquet.metadata().file_metadata().schema_descr();
-        let schema = Schema::find::<F>(schema).map_err(|message| refuse(&message))?;
+        let schema = Schema::find::<F>(schema, fields).map_err(|message| refuse(&message))?;
         Ok(ParquetReader {
             name,
             file,
@@ -177,15 +177,16 @@ impl Columns {
         let id = self.id.as_mut().map(Column::next);
         let null = |name: &str| format!("{} is null", digits::quote(name));
         let id = match (id, &schema.id) {
-            (Some(Some(cell)), Some(column)) => Some(id_of(cell, column.kind)?),
-            (Some(None), _) => return Err(null("id")),
+            (Some(Some(cell)), Some(column)) => Some(id_of(cell, column)?),
+            (Some(None), Some(column)) => return Err(null(&column.name)),
             _ => None,
         };
         let content = content.ok_or_else(|| null(&schema.content.name))?;
         match (schema.content.kind, content) {
-            (Kind::Text, Cell::Bytes(text)) if text.len() as u64 > MAX_DOCUMENT => {
-                Err(format!("\"text\" is longer than {MAX_DOCUMENT} bytes"))
-            }
+            (Kind::Text, Cell::Bytes(text)) if text.len() as u64 > MAX_DOCUMENT => Err(format!(
+                "{:?} is longer than {MAX_DOCUMENT} bytes",
+                schema.content.name
+            )),
             (Kind::Text, Cell::Bytes(text)) => Ok(Record::text(utf8(text)?.to_owned(), id)),
             (Kind::Digits, Cell::Bytes(text)) => {
                 Ok(Record::fingerprint(digits::hex(utf8(text)?)?, id))
@@ -196,24 +197,24 @@ impl Columns {
 }
 
 /// The id that a cell holds, or what is wrong with it.
-fn id_of(cell: Cell<'_>, kind: Kind) -> Result<RecordId, String> {
+fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<RecordId, String> {
     match cell {
         Cell::Bytes(text) => RecordId::from_text(utf8(text)?),
-        Cell::Small(number) => match kind {
-            Kind::Integer { signed: true, .. } => number_id(number.into()),
+        Cell::Small(number) => match column.kind {
+            Kind::Integer { signed: true, .. } => number_id(number.into(), &column.name),
             _ => Ok(RecordId::Number(u64::from(number.cast_unsigned()))),
         },
-        Cell::Large(number) => match kind {
-            Kind::Integer { signed: true, .. } => number_id(number),
+        Cell::Large(number) => match column.kind {
+            Kind::Integer { signed: true, .. } => number_id(number, &column.name),
             _ => Ok(RecordId::Number(number.cast_unsigned())),
         },
     }
 }
 
-fn number_id(number: i64) -> Result<RecordId, String> {
+fn number_id(number: i64, name: &str) -> Result<RecordId, String> {
     let id = u64::try_from(number);
     id.map(RecordId::Number)
-        .map_err(|_| format!("\"id\" is {number}, which is below 0"))
+        .map_err(|_| format!("{name:?} is {number}, which is below 0"))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, String> {

@@ -4,6 +4,7 @@ use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use crate::Fingerprint;
+use crate::input::Fields;
 
 /// The columns of the records.
 #[derive(Debug)]
@@ -97,35 +98,58 @@ fn integer(bits: u32, logical: Option<&LogicalType>, converted: ConvertedType) -
 
 impl Schema {
     /// The columns of records with fingerprints of this width, or why there are none.
-    pub(super) fn find<F: Fingerprint>(schema: &SchemaDescriptor) -> Result<Self, String> {
-        let named = |name: &str| {
-            let is = |column: &ColumnDescriptor| column.path().parts() == [name];
-            (0..schema.num_columns()).find(|&i| is(&schema.column(i)))
-        };
-        let column = |index: usize, kind| Chosen {
+    pub(super) fn find<F: Fingerprint>(
+        schema: &SchemaDescriptor,
+        fields: &Fields,
+    ) -> Result<Self, String> {
+        let named = |name: &str| named(schema, name);
+        let chosen = |index: usize, kind| Chosen {
             index,
-            name: schema.column(index).name().to_owned(),
+            name: schema.column(index).path().string(),
             kind,
         };
-        let content = match (named("fingerprint"), named("text")) {
+        let text = |index: usize| Ok::<_, String>(chosen(index, texts(&schema.column(index))?));
+        let fingerprint = |index: usize| {
+            Ok::<_, String>(chosen(index, fingerprints::<F>(&schema.column(index))?))
+        };
+        let id = match named(fields.id()) {
+            Some(index) => Some(chosen(index, ids(&schema.column(index))?)),
+            None if fields.id.is_some() => return Err(missing(fields.id())),
+            None => None,
+        };
+        let content = match (named("fingerprint"), named(fields.text())) {
+            (_, Some(index)) if fields.text.is_some() => text(index)?,
+            (_, None) if fields.text.is_some() => return Err(missing(fields.text())),
             (Some(_), Some(_)) => {
                 return Err("has a column \"fingerprint\" and a column \"text\"".into());
             }
-            (Some(index), None) => column(index, fingerprints::<F>(&schema.column(index))?),
-            (None, Some(index)) => column(index, texts(&schema.column(index))?),
-            (None, None) if named("id").is_some() => {
+            (Some(index), None) => fingerprint(index)?,
+            (None, Some(index)) => text(index)?,
+            (None, None) if id.is_some() => {
                 return Err("has neither a column \"fingerprint\" nor a column \"text\"".into());
             }
-            (None, None) => {
-                let index = only_fitting::<F>(schema)?;
-                column(index, fingerprints::<F>(&schema.column(index))?)
-            }
+            (None, None) => fingerprint(only_fitting::<F>(schema)?)?,
         };
-        let id =
-            named("id").map(|index| Ok::<_, String>(column(index, ids(&schema.column(index))?)));
-        let id = id.transpose()?;
         Ok(Schema { content, id })
     }
+}
+
+/// The column of a name, or of a path whose parts are written with points between them.
+fn named(schema: &SchemaDescriptor, name: &str) -> Option<usize> {
+    let columns = 0..schema.num_columns();
+    let exact = columns
+        .clone()
+        .find(|&i| schema.column(i).path().parts() == [name]);
+    let nested = || {
+        columns
+            .clone()
+            .find(|&i| schema.column(i).path().string() == name)
+    };
+    exact.or_else(nested)
+}
+
+fn missing(name: &str) -> String {
+    format!("has no column {name:?}")
 }
 
 /// The only column of integers of the width.
@@ -167,7 +191,8 @@ fn texts(column: &ColumnDescriptor) -> Result<Kind, String> {
     match Kind::of(column) {
         Some(Kind::Text) => Ok(Kind::Text),
         other => Err(format!(
-            "column \"text\" holds {}, not strings",
+            "column {:?} holds {}, not strings",
+            column.path().string(),
             Kind::words(other)
         )),
     }
@@ -177,7 +202,8 @@ fn ids(column: &ColumnDescriptor) -> Result<Kind, String> {
     match Kind::of(column) {
         Some(kind @ (Kind::Text | Kind::Integer { .. })) => Ok(kind),
         other => Err(format!(
-            "column \"id\" holds {}, neither strings nor integers",
+            "column {:?} holds {}, neither strings nor integers",
+            column.path().string(),
             Kind::words(other)
         )),
     }

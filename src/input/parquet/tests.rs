@@ -9,9 +9,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::super::tests::{Read, document, drain, drain_in_bulk, fingerprint};
+use super::super::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
 use super::*;
-use crate::input::open;
+use crate::input::{open, open_with};
 
 /// The values of a column in one row group; a null for each `None`.
 enum Values {
@@ -335,5 +335,66 @@ fn damaged_files_are_errors() {
             // Some bits mean nothing; whatever is read, nothing panics.
             let _ = read::<u64>(&bytes);
         }
+    }
+}
+
+/// The same with fields of these names.
+fn read_named(bytes: &[u8], text: &str, id: &str) -> Result<Read<u64>, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let local = |message: String| message.replace(&format!("{}/", dir.path().display()), "");
+    let reader = open_with::<u64>(&path, None, &fields(text, id));
+    let mut reader = reader.map_err(|e| local(e.to_string()))?;
+    Ok(drain(&mut *reader).map_errors(local))
+}
+
+#[test]
+fn columns_may_have_other_names() {
+    let file = plain(
+        "required int64 fingerprint; required binary text; optional binary body (UTF8); required int64 url;",
+        &[vec![
+            large(&[1, 2]),
+            strings(&["x", "y"]),
+            Values::Bytes(vec![Some(b"one".to_vec()), None]),
+            large(&[7, u64::MAX]),
+        ]],
+    );
+    let one = |id| Record::text("one".into(), id);
+    let read = read_named(&file, "body", "").unwrap();
+    assert_eq!(read.records(), [one(None)]);
+    assert_eq!(read.errors(), ["x.parquet: row 2: \"body\" is null"]);
+    let read = read_named(&file, "body", "url").unwrap();
+    assert_eq!(read.records(), [one(Some(RecordId::Number(7)))]);
+    assert_eq!(
+        read.errors(),
+        ["x.parquet: row 2: \"url\" is -1, which is below 0"]
+    );
+    for (text, id, message) in [
+        ("page", "", "has no column \"page\""),
+        ("body", "page", "has no column \"page\""),
+        (
+            "url",
+            "",
+            "column \"url\" holds 64-bit numbers, not strings",
+        ),
+        (
+            "body",
+            "body",
+            "the text and the id cannot both be \"body\"",
+        ),
+    ] {
+        let error = read_named(&file, text, id).err().unwrap();
+        assert_eq!(error, format!("x.parquet: {message}"));
+    }
+}
+
+#[test]
+fn columns_may_lie_within_others() {
+    let columns = "required group page { optional binary body (UTF8); } required binary body;";
+    let file = plain(columns, &[vec![strings(&["one"]), strings(&["two"])]]);
+    for (name, text) in [("page.body", "one"), ("body", "two")] {
+        let read = read_named(&file, name, "").unwrap();
+        assert_eq!(read.records(), [document(text, None)], "{name}");
     }
 }

@@ -1,0 +1,140 @@
+//! Documents to fingerprints beside the bare libraries that do the heavy part, in bytes a second of one thread.
+#![allow(missing_docs, reason = "criterion's macros make public items")]
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
+use simidx::input::{self, Content};
+use simidx::text::{Pipeline, PipelineOptions};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The documents of one of the project's own sets.
+fn documents(name: &str) -> Vec<String> {
+    let path = format!("{}/data/{name}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
+    let mut reader = input::open::<u64>(path.as_ref(), None).expect("the set is there");
+    let records = std::iter::from_fn(|| reader.next_record());
+    let texts = records.map(|record| match record.expect("the set is sound").content {
+        Content::Text(text) => text,
+        Content::Fingerprint(_) => panic!("the set holds documents"),
+    });
+    texts.collect()
+}
+
+/// A page around a text, of which about half is markup.
+fn page(text: &str) -> String {
+    let paragraphs = text.split('\n').map(|line| {
+        let line = line.replace('&', "&amp;").replace('<', "&lt;");
+        let words = line.replace(
+            " the ",
+            " <a href=\"/the?x=1&amp;y=2\" class='link'>the</a> ",
+        );
+        format!("<p class=\"text wide\" id=\"p\">{words}</p>\n")
+    });
+    let body: String = paragraphs.collect();
+    format!(
+        "<!doctype html><html lang=en><head><title>Page</title><style>p {{ margin: 0 }}</style>\
+         <script>var x = '</p>'; function f(a) {{ return a < 1 }}</script></head><body>\
+         <nav><ul><li><a href=/>Home</a><li><a href=/all>All</a></ul></nav>\
+         <!-- the text --><div role=main>{body}</div></body></html>"
+    )
+}
+
+fn pipeline(spec: &str) -> Pipeline {
+    let options: PipelineOptions = spec.parse().expect("a pipeline");
+    Pipeline::new(options).expect("stages that fit together")
+}
+
+/// Fingerprints all documents by pipelines, beside what `bare` does with each.
+fn compare(
+    criterion: &mut Criterion,
+    group: &str,
+    documents: &[String],
+    pipelines: &[&str],
+    (name, bare): (&str, &dyn Fn(&str) -> usize),
+) {
+    let mut group = criterion.benchmark_group(group);
+    let bytes: usize = documents.iter().map(String::len).sum();
+    group.throughput(Throughput::Bytes(bytes as u64));
+    group.bench_function(format!("bare/{name}"), |bencher| {
+        bencher.iter(|| documents.iter().map(|text| bare(text)).sum::<usize>());
+    });
+    for spec in pipelines {
+        let mut fingerprinter = pipeline(spec).fingerprinter::<u64>().expect("64 bits");
+        group.bench_function(*spec, |bencher| {
+            bencher.iter(|| {
+                for text in documents {
+                    black_box(fingerprinter.fingerprint(text));
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
+fn english(criterion: &mut Criterion) {
+    let pipelines = [
+        "web",
+        "short",
+        "short,fingerprint=simhash",
+        "short,fingerprint=simhash,segment=chars:4",
+    ];
+    let bare: &dyn Fn(&str) -> usize = &|text| text.unicode_words().map(str::len).sum();
+    let documents = documents("en");
+    compare(
+        criterion,
+        "text/en",
+        &documents,
+        &pipelines,
+        ("unicode_words", bare),
+    );
+}
+
+fn chinese(criterion: &mut Criterion) {
+    let jieba = jieba_rs::Jieba::new();
+    let bare = |text: &str| jieba.cut(text, true).len();
+    let pipelines = [
+        "news-zh,segment=auto",
+        "news-zh,segment=auto,fingerprint=simhash",
+        "news-zh,segment=jieba,fingerprint=simhash",
+        "news-zh",
+    ];
+    let documents = documents("zh");
+    compare(
+        criterion,
+        "text/zh",
+        &documents,
+        &pipelines,
+        ("jieba", &bare),
+    );
+}
+
+fn html(criterion: &mut Criterion) {
+    let documents: Vec<String> = documents("en").iter().map(|text| page(text)).collect();
+    let bare: &dyn Fn(&str) -> usize = &|page| {
+        let mut count = 0;
+        let count_text =
+            |event: CallbackEvent<'_>, _: Span<()>| -> Option<std::convert::Infallible> {
+                if let CallbackEvent::String { value } = event {
+                    count += value.len();
+                }
+                None
+            };
+        let mut emitter = CallbackEmitter::new(count_text);
+        emitter.naively_switch_states(true);
+        let Ok(()) = Tokenizer::new_with_emitter(page, emitter).finish();
+        count
+    };
+    let pipelines = ["web", "news-zh", "news-zh,fingerprint=simhash"];
+    compare(
+        criterion,
+        "text/html",
+        &documents,
+        &pipelines,
+        ("html5gum", bare),
+    );
+}
+
+criterion_group!(benches, english, chinese, html);
+criterion_main!(benches);

@@ -1,0 +1,136 @@
+//! How crowded the prefixes are by which tables are searched, beside what uniform data would have.
+
+use crate::design::{Permuted, TableProbes};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::Index;
+
+/// How crowded the prefixes of one table are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TableCrowding<F> {
+    /// Number of the index among the segments.
+    pub segment: usize,
+    /// Number of the table in it.
+    pub table: usize,
+    /// Leading bits that a probe must match; of one that flips some, those too.
+    pub address_bits: u32,
+    /// Fingerprints in the table.
+    pub fingerprint_count: u64,
+    /// Distinct prefixes.
+    pub prefix_count: u64,
+    /// Fingerprints with the most common prefix.
+    pub largest: u64,
+    /// The first fingerprint with that prefix.
+    pub largest_example: Option<F>,
+    /// Fingerprints that share the prefix of a member, itself included, on average over all members: what one probe
+    /// finds when near-duplicates of members are looked for.
+    pub sharing: f64,
+    /// The same of as many uniform fingerprints.
+    pub uniform_sharing: f64,
+    /// Candidates that all probes of the table find for a query on uniform data.
+    pub uniform_candidates: f64,
+}
+
+impl<F: Fingerprint> TableCrowding<F> {
+    /// Candidates that all probes of the table find for a query like the members: an estimate that takes the prefixes
+    /// reached by flips for as crowded as its own.
+    pub fn candidates(&self) -> f64 {
+        let most = self.fingerprint_count as f64;
+        (self.uniform_candidates * self.sharing / self.uniform_sharing)
+            .max(self.sharing)
+            .min(most)
+    }
+}
+
+/// How crowded each table is that queries within a distance probe, of the segment of this number.
+///
+/// # Errors
+/// A damaged block.
+pub(super) fn crowding<F: Fingerprint, D: AsRef<[u8]>>(
+    segment: usize,
+    index: &Index<F, D>,
+    distance: u32,
+) -> Result<Vec<TableCrowding<F>>> {
+    let probes = index.plan(distance).probes();
+    let tables = probes.iter().map(|probes| of_table(segment, index, probes));
+    tables.collect()
+}
+
+fn of_table<F: Fingerprint, D: AsRef<[u8]>>(
+    segment: usize,
+    index: &Index<F, D>,
+    probes: &TableProbes,
+) -> Result<TableCrowding<F>> {
+    let mut values = index.fingerprints(probes.table)?;
+    let mut runs = Runs::new(probes.address_bits);
+    while let Some(chunk) = values.next_chunk() {
+        chunk?.iter().for_each(|value| runs.push(value.0));
+    }
+    runs.end_run();
+    let count = index.fingerprint_count() as f64;
+    let spread = 2f64.powi(probes.address_bits as i32);
+    let example = runs.largest_first.map(Permuted);
+    Ok(TableCrowding {
+        segment,
+        table: probes.table,
+        address_bits: probes.address_bits,
+        fingerprint_count: index.fingerprint_count(),
+        prefix_count: runs.count,
+        largest: runs.largest,
+        largest_example: example.map(|value| values.invert(value)),
+        sharing: runs.squares / count.max(1.0),
+        uniform_sharing: 1.0 + (count - 1.0).max(0.0) / spread,
+        uniform_candidates: count * probes.candidate_share(),
+    })
+}
+
+/// Runs of values that share their leading bits.
+struct Runs<F> {
+    /// Bits below the prefix.
+    low_bits: u32,
+    first: Option<F>,
+    len: u64,
+    count: u64,
+    largest: u64,
+    largest_first: Option<F>,
+    /// The sum of the squares of the lengths.
+    squares: f64,
+}
+
+impl<F: Fingerprint> Runs<F> {
+    fn new(address_bits: u32) -> Self {
+        Runs {
+            low_bits: F::WIDTH - address_bits.min(F::WIDTH),
+            first: None,
+            len: 0,
+            count: 0,
+            largest: 0,
+            largest_first: None,
+            squares: 0.0,
+        }
+    }
+
+    fn push(&mut self, value: F) {
+        // Without a prefix all share it; a shift by the whole width would overflow.
+        let shares =
+            |first: F| self.low_bits == F::WIDTH || (first ^ value) >> self.low_bits == F::ZERO;
+        if !self.first.is_some_and(shares) {
+            self.end_run();
+            self.first = Some(value);
+        }
+        self.len += 1;
+    }
+
+    fn end_run(&mut self) {
+        if self.len > 0 {
+            self.count += 1;
+            self.squares += self.len as f64 * self.len as f64;
+        }
+        if self.len > self.largest {
+            self.largest = self.len;
+            self.largest_first = self.first;
+        }
+        self.len = 0;
+    }
+}

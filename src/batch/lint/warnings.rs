@@ -1,0 +1,286 @@
+//! What makes a set search badly: the thresholds, and the words for the user.
+
+use std::fmt;
+
+use super::bits::BitPair;
+use super::{DocumentLengths, LintReport};
+use crate::fingerprint::Fingerprint;
+
+/// The share of duplicates from which there is a warning.
+const MANY_DUPLICATES: f64 = 0.2;
+
+/// The share of the records that one group may have, and the records that it may have in any case.
+const LARGE_GROUP: (f64, u64) = (0.01, 32);
+
+/// Shares are not judged of fewer records.
+const MIN_RECORDS: u64 = 64;
+
+/// Candidates that a query may have in any case, and how many times those on uniform data.
+const MANY_CANDIDATES: f64 = 1000.0;
+const MANY_TIMES: f64 = 8.0;
+
+/// One bit in so many may be lopsided, and as many pairs correlated, unless one of these nearly repeats a bit.
+const FEW_BITS: usize = 8;
+const NEARLY_MIRRORED: f64 = 0.7;
+
+/// The share of the width that the bits have to be worth.
+const LEAST_WORTH: f64 = 0.9;
+
+/// The shares of empty and of short documents from which there is a warning.
+const MANY_EMPTY: f64 = 0.01;
+const MANY_SHORT: f64 = 0.1;
+
+/// What a [`LintWarning`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LintWarningKind {
+    /// `dead-bits`: bits that are always set or never.
+    DeadBits,
+    /// `mirrored-bits`: bits that repeat others, or their opposites.
+    MirroredBits,
+    /// `correlated-bits`: pairs of bits that depend on each other, more than an eighth of the width or one nearly mirrored.
+    CorrelatedBits,
+    /// `lopsided-bits`: more than an eighth of the bits are set, or clear, in more than three quarters.
+    LopsidedBits,
+    /// `few-effective-bits`: many weak dependences, together worth a warning.
+    FewEffectiveBits,
+    /// `duplicates`: many records share a fingerprint with another one.
+    Duplicates,
+    /// `large-group`: very many records share one fingerprint.
+    LargeGroup,
+    /// `crowded-prefixes`: probes find many more candidates than on uniform data.
+    CrowdedPrefixes,
+    /// `empty-documents`: documents without features all have one fingerprint.
+    EmptyDocuments,
+    /// `short-documents`: documents with few features.
+    ShortDocuments,
+}
+
+impl fmt::Display for LintWarningKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            LintWarningKind::DeadBits => "dead-bits",
+            LintWarningKind::MirroredBits => "mirrored-bits",
+            LintWarningKind::CorrelatedBits => "correlated-bits",
+            LintWarningKind::LopsidedBits => "lopsided-bits",
+            LintWarningKind::FewEffectiveBits => "few-effective-bits",
+            LintWarningKind::Duplicates => "duplicates",
+            LintWarningKind::LargeGroup => "large-group",
+            LintWarningKind::CrowdedPrefixes => "crowded-prefixes",
+            LintWarningKind::EmptyDocuments => "empty-documents",
+            LintWarningKind::ShortDocuments => "short-documents",
+        })
+    }
+}
+
+/// Something that makes a set search badly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LintWarning {
+    /// What it is about.
+    pub kind: LintWarningKind,
+    /// What was found, and what follows, in one clause.
+    pub reason: String,
+    /// What may help.
+    pub remedy: &'static str,
+}
+
+impl fmt::Display for LintWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.kind, self.reason, self.remedy)
+    }
+}
+
+/// All warnings that a report gives rise to.
+pub(super) fn of<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
+    let mut warnings = of_bits(report);
+    warnings.extend(of_records(report));
+    warnings.extend(crowded(report));
+    warnings.extend(report.documents.iter().flat_map(of_documents));
+    warnings
+}
+
+fn of_bits<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
+    use LintWarningKind::*;
+    let bits = &report.bits;
+    let mut warnings = Vec::new();
+    let mut warn = |kind, reason, remedy| {
+        warnings.push(LintWarning {
+            kind,
+            reason,
+            remedy,
+        });
+    };
+    if !bits.dead.is_empty() {
+        let reason = format!("{} the same in every fingerprint", are(&bits.dead));
+        let remedy = "check that the fingerprints are as wide as said, and how they were made";
+        warn(DeadBits, reason, remedy);
+    }
+    if !bits.mirrored.is_empty() {
+        let repeating: Vec<u32> = bits.mirrored.iter().map(|pair| pair.b).collect();
+        let verb = if repeating.len() == 1 {
+            "repeats"
+        } else {
+            "repeat"
+        };
+        let first = pair(&bits.mirrored[0]);
+        let reason = format!(
+            "{} {verb} lower ones or their opposites ({first})",
+            list(&repeating)
+        );
+        let remedy = "a near-duplicate differs in all copies of a bit: make the fingerprints with a hash of their full width";
+        warn(MirroredBits, reason, remedy);
+    }
+    let most = F::WIDTH as usize / FEW_BITS;
+    let is_much =
+        |pair: &&BitPair| bits.correlated.len() > most || pair.phi.abs() > NEARLY_MIRRORED;
+    if let Some(strongest) = bits.correlated.first().filter(is_much) {
+        let count = bits.correlated.len();
+        let reason = format!(
+            "{count} pairs of bits depend on each other, most of all {}",
+            pair(strongest)
+        );
+        let remedy =
+            "check the feature hash; where near-duplicates are most of the set, `simidx dedup` it";
+        warn(CorrelatedBits, reason, remedy);
+    }
+    if bits.lopsided.len() > most {
+        let reason = format!(
+            "{} set, or clear, in more than three quarters of the fingerprints",
+            are(&bits.lopsided)
+        );
+        let remedy = "features that most documents have decide them: drop these with --stop-words, take shingle=2, or for simhash weigh them with --idf";
+        warn(LopsidedBits, reason, remedy);
+    }
+    let is_known = bits.effective_bits > 0.0;
+    let worth = bits.effective_bits / f64::from(F::WIDTH);
+    if warnings.is_empty() && is_known && worth < LEAST_WORTH {
+        warnings.push(LintWarning {
+            kind: FewEffectiveBits,
+            reason: format!(
+                "the {} bits tell no more than {:.1} fair ones",
+                F::WIDTH,
+                bits.effective_bits
+            ),
+            remedy: "fingerprints of unlike documents come near each other: use more features, or --idf",
+        });
+    }
+    warnings
+}
+
+fn of_records<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
+    let mut warnings = Vec::new();
+    let share = report.duplicate_share();
+    if report.record_count >= MIN_RECORDS && share > MANY_DUPLICATES {
+        warnings.push(LintWarning {
+            kind: LintWarningKind::Duplicates,
+            reason: format!(
+                "{:.1} % of the records have the fingerprint of another one, so that matches come in crowds",
+                share * 100.0
+            ),
+            remedy: "`simidx dedup` keeps one of each",
+        });
+    }
+    let most = (report.record_count as f64 * LARGE_GROUP.0).max(LARGE_GROUP.1 as f64);
+    let largest = report.groups.first();
+    if let Some(group) = largest.filter(|group| group.record_count as f64 > most) {
+        warnings.push(LintWarning {
+            kind: LintWarningKind::LargeGroup,
+            reason: format!(
+                "{} records share the fingerprint {}, {} among them",
+                group.record_count,
+                group.fingerprint.to_hex(),
+                group.id
+            ),
+            remedy: "look at what they have in common: empty or broken documents, a template",
+        });
+    }
+    warnings
+}
+
+/// The table that is most crowded beyond reason.
+fn crowded<F: Fingerprint>(report: &LintReport<F>) -> Option<LintWarning> {
+    let excess = |candidates: f64, uniform: f64| {
+        candidates > MANY_CANDIDATES && candidates > MANY_TIMES * uniform
+    };
+    let is_probed = |segment: usize| report.probed.get(segment).copied().unwrap_or(false);
+    let crowded = report.tables.iter().filter(|table| {
+        is_probed(table.segment) && excess(table.candidates(), table.uniform_candidates)
+    });
+    let worst = crowded.max_by(|a, b| a.candidates().total_cmp(&b.candidates()))?;
+    Some(LintWarning {
+        kind: LintWarningKind::CrowdedPrefixes,
+        reason: format!(
+            "a query like the members compares about {:.0} candidates in table {}, on uniform data {:.0}: {} fingerprints share their {} leading bits",
+            worst.candidates(),
+            worst.table,
+            worst.uniform_candidates,
+            worst.largest,
+            worst.address_bits
+        ),
+        remedy: "queries stay exact and get slow: build with more --tables, or mend what the other warnings name",
+    })
+}
+
+fn of_documents(documents: &DocumentLengths) -> Vec<LintWarning> {
+    let mut warnings = Vec::new();
+    if documents.document_count < MIN_RECORDS {
+        return warnings;
+    }
+    let share = |count: u64| count as f64 / documents.document_count as f64;
+    let (empty, short) = (documents.empty_count, documents.short_count);
+    if share(empty) > MANY_EMPTY {
+        warnings.push(LintWarning {
+            kind: LintWarningKind::EmptyDocuments,
+            reason: format!(
+                "{:.1} % of the documents ({empty}) have no feature and so the same fingerprint",
+                share(empty) * 100.0
+            ),
+            remedy: "leave them out",
+        });
+    }
+    if share(short) > MANY_SHORT {
+        warnings.push(LintWarning {
+            kind: LintWarningKind::ShortDocuments,
+            reason: format!(
+                "{:.1} % of the documents ({short}) have fewer than {} distinct features, of which each decides several bits",
+                share(short) * 100.0,
+                DocumentLengths::SHORT
+            ),
+            remedy: "take --pipeline short, or leave them out",
+        });
+    }
+    warnings
+}
+
+/// A pair of bits and how they depend on each other.
+fn pair(pair: &BitPair) -> String {
+    format!(
+        "bits {} and {}, correlation {:.2}",
+        pair.a, pair.b, pair.phi
+    )
+}
+
+/// Bits as the subject of a sentence, in runs.
+fn list(bits: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &bit in bits {
+        match runs.last_mut() {
+            Some((_, end)) if *end + 1 == bit => *end = bit,
+            _ => runs.push((bit, bit)),
+        }
+    }
+    let run = |&(first, last): &(u32, u32)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first} to {last}"),
+    };
+    let runs: Vec<String> = runs.iter().map(run).collect();
+    let noun = if bits.len() == 1 { "bit" } else { "bits" };
+    format!("{noun} {}", runs.join(", "))
+}
+
+/// Bits as a subject with its verb.
+fn are(bits: &[u32]) -> String {
+    let verb = if bits.len() == 1 { "is" } else { "are" };
+    format!("{} {verb}", list(bits))
+}

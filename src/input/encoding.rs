@@ -1,0 +1,286 @@
+//! Text out of bytes in any encoding, which they may declare or leave to be guessed.
+
+use std::borrow::Cow;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8};
+
+/// Bytes at the start of a document that may declare its encoding.
+const DECLARED_WITHIN: usize = 1024;
+
+/// Bytes that a guess goes by, from the first one that is not ASCII.
+const GUESSED_FROM: usize = 64 << 10;
+
+/// Valid characters outside ASCII for each invalid sequence of bytes, from which on bytes are UTF-8 with faults.
+const VALID_PER_FAULT: usize = 8;
+
+/// The text that bytes are, or what is wrong with them.
+///
+/// `declared` is the name of an encoding that came with the bytes. A byte order mark has the last word, after it valid
+/// UTF-8. Bytes that stand for nothing in their encoding become U+FFFD.
+pub(super) fn decode(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<String, String> {
+    let marked = Encoding::for_bom(&bytes);
+    if let Some((encoding, mark)) = marked.filter(|(encoding, _)| *encoding != UTF_8) {
+        let text = encoding.decode_without_bom_handling(&bytes[mark..]).0;
+        return check(text.into_owned());
+    }
+    let bytes = match String::from_utf8(bytes) {
+        Ok(mut text) => {
+            if text.starts_with('\u{feff}') {
+                text.remove(0);
+            }
+            return check(text);
+        }
+        Err(error) => error.into_bytes(),
+    };
+    // No guess is worth the time: none of the encodings that it knows has zero bytes.
+    if bytes.contains(&0) {
+        return Err(BINARY.into());
+    }
+    let encoding = match marked.is_some() || is_nearly_utf8(&bytes) {
+        true => UTF_8,
+        false => self::declared(&bytes, declared).unwrap_or_else(|| guess(&bytes)),
+    };
+    let (text, _) = encoding.decode_with_bom_removal(&bytes);
+    check(match text {
+        Cow::Owned(text) => text,
+        Cow::Borrowed(text) => text.to_owned(),
+    })
+}
+
+/// What is wrong with bytes that are no text.
+const BINARY: &str = "holds binary data";
+
+fn check(text: String) -> Result<String, String> {
+    match text.contains('\0') {
+        true => Err(BINARY.into()),
+        false => Ok(text),
+    }
+}
+
+/// Whether a few faults are all that keeps the bytes from being UTF-8: characters of other encodings are hardly ever
+/// valid in it.
+fn is_nearly_utf8(bytes: &[u8]) -> bool {
+    let (mut valid, mut faults) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        faults += usize::from(!chunk.invalid().is_empty());
+    }
+    valid >= faults * VALID_PER_FAULT
+}
+
+/// The encoding that came with the bytes, or that they declare themselves, if it is known. It is none that they have been
+/// found not to be in.
+fn declared(bytes: &[u8], declared: Option<&[u8]>) -> Option<&'static Encoding> {
+    let head = &bytes[..bytes.len().min(DECLARED_WITHIN)];
+    let labels = [declared, xml_label(head), meta_label(head)];
+    let mut known = labels.into_iter().flatten().filter_map(Encoding::for_label);
+    // Bytes without zeros are no UTF-16 either.
+    known.find(|encoding| *encoding != UTF_8 && encoding.is_ascii_compatible())
+}
+
+/// What `<?xml encoding="…"?>` at the start names.
+fn xml_label(head: &[u8]) -> Option<&[u8]> {
+    let head = head.strip_prefix(b"<?xml")?;
+    let end = find(head, b"?>")?;
+    value_of(&head[..end], b"encoding")
+}
+
+/// What the first `<meta>` with a `charset` names.
+fn meta_label(mut head: &[u8]) -> Option<&[u8]> {
+    while let Some(start) = find(head, b"<meta") {
+        head = &head[start + b"<meta".len()..];
+        let end = find(head, b">").unwrap_or(head.len());
+        if let Some(label) = value_of(&head[..end], b"charset") {
+            return Some(label);
+        }
+    }
+    None
+}
+
+/// What follows a name and `=`, with or without quotation marks.
+pub(super) fn value_of<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let rest = text[find(text, name)? + name.len()..].trim_ascii_start();
+    let rest = rest.strip_prefix(b"=")?.trim_ascii_start();
+    let rest = match rest.split_first() {
+        Some((b'"' | b'\'', rest)) => rest,
+        _ => rest,
+    };
+    let ends = |b: &u8| b.is_ascii_whitespace() || b"\"';,/>".contains(b);
+    let value = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
+    (!value.is_empty()).then_some(value)
+}
+
+/// Where `word`, in lower case, begins for the first time.
+fn find(text: &[u8], word: &[u8]) -> Option<usize> {
+    text.windows(word.len())
+        .position(|window| window.eq_ignore_ascii_case(word))
+}
+
+/// The encoding that the bytes look most like.
+fn guess(bytes: &[u8]) -> &'static Encoding {
+    let start = bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0);
+    let looked_at = &bytes[start..bytes.len().min(start + GUESSED_FROM)];
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(looked_at, start + looked_at.len() == bytes.len());
+    detector.guess(None, Utf8Detection::Deny)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoding_rs::{BIG5, EUC_KR, GB18030, GBK, SHIFT_JIS, WINDOWS_1251, WINDOWS_1252};
+    use proptest::prelude::*;
+
+    const SIMPLIFIED: &str = "近年来，网络上重复的网页越来越多。搜索引擎必须找出内容几乎相同的文档，\
+                              否则用户会看到许多一样的结果。我们用指纹来比较这些文档，速度快而且准确。";
+    const TRADITIONAL: &str = "近年來，網路上重複的網頁越來越多。搜尋引擎必須找出內容幾乎相同的文件，\
+                               否則使用者會看到許多一樣的結果。我們用指紋來比較這些文件，速度快而且準確。";
+    const JAPANESE: &str = "近年、ウェブ上には同じような文書がたくさんあります。検索エンジンは、\
+                            ほとんど同じ内容の文書を見つけなければなりません。指紋を使って比べます。";
+    const KOREAN: &str =
+        "요즘 인터넷에는 거의 같은 문서가 많이 있습니다. 검색 엔진은 그런 문서를 찾아야 합니다.";
+    const RUSSIAN: &str =
+        "В сети много почти одинаковых документов. Поисковая система должна их находить.";
+    const FRENCH: &str =
+        "Le réseau contient beaucoup de documents presque identiques, créés à partir d’un modèle.";
+
+    fn encode(encoding: &'static Encoding, text: &str) -> Vec<u8> {
+        let (bytes, _, lossy) = encoding.encode(text);
+        assert!(!lossy);
+        bytes.into_owned()
+    }
+
+    #[test]
+    fn encodings_are_guessed() {
+        for (encoding, text) in [
+            (GBK, SIMPLIFIED),
+            (GB18030, SIMPLIFIED),
+            (BIG5, TRADITIONAL),
+            (SHIFT_JIS, JAPANESE),
+            (EUC_KR, KOREAN),
+            (WINDOWS_1251, RUSSIAN),
+            (WINDOWS_1252, FRENCH),
+            (UTF_8, TRADITIONAL),
+        ] {
+            let bytes = encode(encoding, text);
+            assert_eq!(
+                decode(bytes.clone(), None).unwrap(),
+                text,
+                "{}",
+                encoding.name()
+            );
+            // What is ASCII alone tells nothing, however long it is.
+            let late = [&b"<html> ".repeat(20_000)[..], &bytes].concat();
+            assert!(
+                decode(late, None).unwrap().ends_with(text),
+                "{}",
+                encoding.name()
+            );
+        }
+    }
+
+    #[test]
+    fn characters_of_four_bytes_are_decoded() {
+        // Of GB18030 alone: a rare Chinese character, a letter and a symbol.
+        let text = format!("{SIMPLIFIED}𠮷ñ😀{SIMPLIFIED}");
+        let bytes = encode(GB18030, &text);
+        assert!(
+            bytes
+                .windows(4)
+                .any(|four| four == [0x95, 0x34, 0xb7, 0xfb] || four[1].is_ascii_digit())
+        );
+        assert_eq!(decode(bytes, None).unwrap(), text);
+    }
+
+    #[test]
+    fn byte_order_marks_have_the_last_word() {
+        for text in [SIMPLIFIED, "a", ""] {
+            let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+            for bytes in [
+                [b"\xff\xfe", &little[..]].concat(),
+                [b"\xfe\xff", &big[..]].concat(),
+                [b"\xef\xbb\xbf", text.as_bytes()].concat(),
+            ] {
+                assert_eq!(decode(bytes, Some(b"big5")).unwrap(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_declared_is_believed_unless_it_is_utf8() {
+        // Too short for a guess.
+        let word = encode(GBK, "中文");
+        for head in [
+            "<meta charset=gb2312>",
+            "<META name=x><Meta CharSet = 'GBK' />",
+            "<meta http-equiv=\"Content-Type\" content=\"text/html; charset=gb18030\">",
+            "<?xml version=\"1.0\" encoding=\"GB2312\"?>",
+            "<meta charset=\"utf-16\"><?xml encoding=\"utf-8\"?><meta charset=unknown><meta charset=gbk>",
+        ] {
+            let bytes = [head.as_bytes(), &word].concat();
+            let text = decode(bytes, None).unwrap();
+            let is_first = head.matches("charset").count() < 2;
+            assert!(!is_first || text == format!("{head}中文"), "{text}");
+        }
+        let bytes = [b"<meta charset=big5>", &word[..]].concat();
+        assert!(decode(bytes, Some(b"gbk")).unwrap().ends_with("中文"));
+        let bytes = format!("<meta charset=gbk>{TRADITIONAL}").into_bytes();
+        assert!(decode(bytes, Some(b"big5")).unwrap().ends_with(TRADITIONAL));
+        let far = [
+            &b" ".repeat(DECLARED_WITHIN)[..],
+            b"<meta charset=big5>",
+            &encode(GBK, SIMPLIFIED),
+        ]
+        .concat();
+        assert!(decode(far, None).unwrap().ends_with(SIMPLIFIED));
+    }
+
+    #[test]
+    fn faults_are_replaced() {
+        let mut bytes = SIMPLIFIED.as_bytes().to_vec();
+        bytes.pop();
+        bytes.insert(0, 0xff);
+        let text = decode(bytes, Some(b"gbk")).unwrap();
+        assert!(
+            text.starts_with("\u{fffd}近年来") && text.ends_with("准确\u{fffd}"),
+            "{text}"
+        );
+        let bytes = [&encode(GBK, SIMPLIFIED)[..], b"\xff"].concat();
+        let text = decode(bytes, Some(b"gbk")).unwrap();
+        assert_eq!(text, format!("{SIMPLIFIED}\u{fffd}"));
+    }
+
+    #[test]
+    fn zero_bytes_are_no_text() {
+        for bytes in [
+            &b"a\0b"[..],
+            b"\xff\0\x80",
+            b"\xff\xfea\0\0\0",
+            b"\x7fELF\x02\x01\x01\0\xff",
+        ] {
+            assert_eq!(
+                decode(bytes.to_vec(), None),
+                Err(BINARY.into()),
+                "{bytes:?}"
+            );
+        }
+        assert_eq!(decode(Vec::new(), None), Ok(String::new()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(
+            head in "(<meta |<\\?xml |charset|encoding|=|\"|gbk|>|\\?>){0,8}",
+            tail in prop::collection::vec(any::<u8>(), 0..100),
+            declared in prop::option::of("[a-z0-9-]{0,8}"),
+        ) {
+            let bytes = [head.as_bytes(), &tail].concat();
+            let text = decode(bytes.clone(), declared.as_ref().map(|name| name.as_bytes()));
+            if let (Ok(valid), Ok(text)) = (std::str::from_utf8(&bytes), text) {
+                prop_assert_eq!(valid.strip_prefix('\u{feff}').unwrap_or(valid), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Presets: pipelines by the name of what they are for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::clean::Html;
+use super::hash::FeatureHash;
+use super::normalise::Normalise;
+use super::options::{Idf, Method, PipelineOptions};
+use super::segment::{GramLen, Segment};
+use super::simhash::Ties;
+use super::weights::Select;
+use crate::{Error, Result};
+
+/// A pipeline by the name of what it is for; [`Preset::options`] gives its stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// `web`: pages and documents of any language: pairs of words by MinHash.
+    #[default]
+    Web,
+    /// `news-zh`: Chinese documents: single words, which are pairs of characters, by MinHash.
+    NewsZh,
+    /// `code`: source text: as `web`, but case counts and nothing is taken for HTML.
+    Code,
+    /// `short`: titles, messages, search queries: single words by MinHash, nothing is taken for HTML.
+    Short,
+    /// `compat-1e0ng`: the Python package simhash by Liang Sun, with its default features.
+    Compat1e0ng,
+    /// `compat-mfonda`: the Go packages simhash by mfonda and go-dedup, with their word features.
+    CompatMfonda,
+    /// `compat-simhashcjk`: simhashCJK of the Go package by go-dedup.
+    CompatSimhashCjk,
+    /// `compat-yanyiwu`: the C++ library simhash by Yanyi Wu with its five best keywords. The segmentation is that of
+    /// jieba, whose dictionary cppjieba shares, but not its every decision: fingerprints of most texts are the same,
+    /// not of all.
+    CompatYanyiwu,
+}
+
+impl Preset {
+    /// All of them, in the order in which they are listed to users.
+    pub const ALL: [Preset; 8] = [
+        Preset::Web,
+        Preset::NewsZh,
+        Preset::Code,
+        Preset::Short,
+        Preset::Compat1e0ng,
+        Preset::CompatMfonda,
+        Preset::CompatSimhashCjk,
+        Preset::CompatYanyiwu,
+    ];
+
+    /// The name by which users choose it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Web => "web",
+            Preset::NewsZh => "news-zh",
+            Preset::Code => "code",
+            Preset::Short => "short",
+            Preset::Compat1e0ng => "compat-1e0ng",
+            Preset::CompatMfonda => "compat-mfonda",
+            Preset::CompatSimhashCjk => "compat-simhashcjk",
+            Preset::CompatYanyiwu => "compat-yanyiwu",
+        }
+    }
+
+    /// The stages of the preset.
+    pub fn options(self) -> PipelineOptions {
+        match self {
+            Preset::Web => web(),
+            Preset::NewsZh => news_zh(),
+            Preset::Code => code(),
+            Preset::Short => short(),
+            Preset::Compat1e0ng => compat_1e0ng(),
+            Preset::CompatMfonda => compat_mfonda(),
+            Preset::CompatSimhashCjk => compat_simhash_cjk(),
+            Preset::CompatYanyiwu => compat_yanyiwu(),
+        }
+    }
+}
+
+fn web() -> PipelineOptions {
+    PipelineOptions {
+        html: Html::Auto,
+        shingle: length(2),
+        method: Method::MinHash,
+        ..PipelineOptions::default()
+    }
+}
+
+/// Pairs of characters, which is what words are in Chinese without a dictionary, tell more than runs of them.
+fn news_zh() -> PipelineOptions {
+    PipelineOptions {
+        shingle: GramLen::ONE,
+        ..web()
+    }
+}
+
+/// Source text is neither HTML, even where it holds some, nor blind to case.
+fn code() -> PipelineOptions {
+    PipelineOptions {
+        html: Html::No,
+        normalise: Normalise {
+            case: false,
+            ..Normalise::default()
+        },
+        ..web()
+    }
+}
+
+fn short() -> PipelineOptions {
+    PipelineOptions {
+        html: Html::No,
+        ..news_zh()
+    }
+}
+
+fn compat_1e0ng() -> PipelineOptions {
+    PipelineOptions {
+        normalise: LOWER,
+        segment: Segment::JoinedChars(length(4)),
+        feature_hash: FeatureHash::Md5,
+        ..PipelineOptions::default()
+    }
+}
+
+fn compat_mfonda() -> PipelineOptions {
+    PipelineOptions {
+        normalise: LOWER,
+        segment: Segment::AsciiWords,
+        feature_hash: FeatureHash::Fnv1,
+        ties: Ties::Set,
+        ..PipelineOptions::default()
+    }
+}
+
+fn compat_simhash_cjk() -> PipelineOptions {
+    PipelineOptions {
+        normalise: Normalise::NONE,
+        segment: Segment::Chars(GramLen::ONE),
+        feature_hash: FeatureHash::Fnv1,
+        ties: Ties::Set,
+        ..PipelineOptions::default()
+    }
+}
+
+fn compat_yanyiwu() -> PipelineOptions {
+    PipelineOptions {
+        normalise: Normalise::NONE,
+        segment: Segment::Jieba,
+        idf: Idf::Jieba,
+        select: Select::Top(std::num::NonZeroU32::MIN.saturating_add(4)),
+        feature_hash: FeatureHash::Jenkins,
+        ..PipelineOptions::default()
+    }
+}
+
+/// The one step that the packages in other languages take.
+const LOWER: Normalise = Normalise {
+    case: true,
+    ..Normalise::NONE
+};
+
+fn length(length: u8) -> GramLen {
+    GramLen::new(length).unwrap_or_default()
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Preset {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|preset| preset.name() == name);
+        found.ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            Error::Pipeline(format!("unknown pipeline {name:?}, known are {known}"))
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! Scripts that are written without spaces between words, told by ranges of characters.
+//!
+//! The ranges are written out, not taken from a Unicode table, lest a new table change the features of an old index.
+
+/// How a stretch of text is cut into words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Script {
+    /// Han characters alone.
+    Han,
+    /// Han characters and kana, or kana alone: Japanese.
+    Kana,
+    /// Thai, Lao, Khmer or Burmese.
+    SouthEastAsian,
+    /// All others, which put spaces between words or need none.
+    Spaced,
+}
+
+/// Cuts a text into stretches of one script each, as long as can be, and calls `visit` with each in order.
+///
+/// A variation selector belongs to the character before it. All of a run of Han characters and kana is one stretch.
+pub(super) fn each_stretch<'t>(text: &'t str, mut visit: impl FnMut(&'t str, Script)) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let start = unspaced_start(rest);
+        if start > 0 {
+            visit(&rest[..start], Script::Spaced);
+            rest = &rest[start..];
+            continue;
+        }
+        let (end, script) = unspaced_run(rest);
+        visit(&rest[..end], script);
+        rest = &rest[end..];
+    }
+}
+
+/// Where the first character of a script without spaces stands; the length if there is none.
+fn unspaced_start(text: &str) -> usize {
+    // None of these characters is shorter than three bytes, of which the first is at least E0.
+    let Some(at) = text.bytes().position(|b| b >= 0xe0) else {
+        return text.len();
+    };
+    let is_unspaced = |c| is_cjk(c) || is_south_east_asian(c);
+    text[at..].find(is_unspaced).map_or(text.len(), |n| at + n)
+}
+
+/// The length of the run at the start of a text that begins with a character of such a script, and which it is.
+fn unspaced_run(text: &str) -> (usize, Script) {
+    let is_first_cjk = text.starts_with(is_cjk);
+    let belongs = match is_first_cjk {
+        true => is_cjk,
+        false => is_south_east_asian,
+    };
+    let end = text.find(|c| !belongs(c) && !is_variation_selector(c));
+    let end = end.unwrap_or(text.len());
+    let script = match is_first_cjk {
+        false => Script::SouthEastAsian,
+        true if text[..end].contains(is_kana) => Script::Kana,
+        true => Script::Han,
+    };
+    (end, script)
+}
+
+/// The Han characters of everyday use, which are all of three bytes and are changed by no normalisation.
+pub(super) fn is_plain_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}')
+}
+
+/// Han, Hiragana and Katakana with their iteration and sound marks.
+pub(super) fn is_cjk(c: char) -> bool {
+    is_plain_han(c)
+        || is_kana(c)
+        || matches!(c,
+            '\u{2e80}'..='\u{2fdf}' // radicals
+            | '\u{3005}'..='\u{3007}'
+            | '\u{3021}'..='\u{3029}'
+            | '\u{3038}'..='\u{303c}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3ffff}' // extensions B and later
+        )
+}
+
+fn is_kana(c: char) -> bool {
+    matches!(c,
+        '\u{3031}'..='\u{3035}'
+        | '\u{3041}'..='\u{309f}' // Hiragana
+        | '\u{30a1}'..='\u{30fa}' // Katakana
+        | '\u{30fc}'..='\u{30ff}'
+        | '\u{31f0}'..='\u{31ff}'
+        | '\u{1aff0}'..='\u{1b16f}' // supplements
+    )
+}
+
+fn is_south_east_asian(c: char) -> bool {
+    matches!(c,
+        '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' // Thai, but for its signs and digits
+        | '\u{e81}'..='\u{ece}' // Lao
+        | '\u{edc}'..='\u{edf}'
+        | '\u{1000}'..='\u{103f}' // Burmese
+        | '\u{1050}'..='\u{108f}'
+        | '\u{109a}'..='\u{109f}'
+        | '\u{1780}'..='\u{17d3}' // Khmer
+        | '\u{a9e0}'..='\u{a9ef}'
+        | '\u{aa60}'..='\u{aa7f}'
+    )
+}
+
+/// Marks that choose among the shapes of the character before them.
+pub(super) fn is_variation_selector(c: char) -> bool {
+    matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stretches(text: &str) -> Vec<(&str, Script)> {
+        let mut all = Vec::new();
+        each_stretch(text, |stretch, script| all.push((stretch, script)));
+        all
+    }
+
+    #[test]
+    fn scripts_are_told_apart() {
+        assert_eq!(
+            stretches("rust语言 検索エンジン ภาษาไทย, 葛\u{e0100}城é"),
+            [
+                ("rust", Script::Spaced),
+                ("语言", Script::Han),
+                (" ", Script::Spaced),
+                ("検索エンジン", Script::Kana),
+                (" ", Script::Spaced),
+                ("ภาษาไทย", Script::SouthEastAsian),
+                (", ", Script::Spaced),
+                ("葛\u{e0100}城", Script::Han),
+                ("é", Script::Spaced),
+            ]
+        );
+        assert_eq!(stretches(""), []);
+    }
+
+    proptest! {
+        #[test]
+        fn stretches_make_up_the_text(text in "[aé 中文かなไท\u{fe00}𠀀,]{0,20}") {
+            let all = stretches(&text);
+            let joined: String = all.iter().map(|(stretch, _)| *stretch).collect();
+            prop_assert_eq!(&joined, &text);
+            prop_assert!(all.iter().all(|(stretch, _)| !stretch.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The tokens of other implementations, to the letter.
+
+use unicode_normalization::char::is_combining_mark;
+
+use super::grams::Grams;
+use super::{Emit, GramLen, Segmenter, untagged};
+
+/// Matches of `[\w']+(?:\://[\w\./]+){0,1}` with the `\w` of ASCII.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AsciiWords;
+
+impl Segmenter for AsciiWords {
+    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+        let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        let run = |at: usize, more: &[u8]| {
+            let bytes = text.as_bytes()[at..].iter();
+            bytes
+                .take_while(|&&b| is_word(b) || more.contains(&b))
+                .count()
+        };
+        let mut at = 0;
+        while at < text.len() {
+            let word = run(at, b"'");
+            if word == 0 {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            at += word;
+            if text[at..].starts_with("://") && run(at + 3, b"./") > 0 {
+                at += 3 + run(at + 3, b"./");
+            }
+            emit(untagged(&text[start..at]));
+        }
+    }
+}
+
+/// Character n-grams of what is left when all but letters, digits and `_` are dropped.
+#[derive(Clone, Debug)]
+pub(super) struct JoinedChars {
+    length: GramLen,
+    joined: String,
+}
+
+impl JoinedChars {
+    pub(super) fn new(length: GramLen) -> Self {
+        JoinedChars {
+            length,
+            joined: String::new(),
+        }
+    }
+}
+
+impl Segmenter for JoinedChars {
+    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+        self.joined.clear();
+        self.joined
+            .extend(text.chars().filter(|&c| is_python_word(c)));
+        if self.joined.is_empty() {
+            return emit(untagged(""));
+        }
+        Grams(self.length).segment(&self.joined, emit);
+    }
+}
+
+/// What the regular expressions of Python take for a word character: of general category L or N, or `_`.
+fn is_python_word(c: char) -> bool {
+    // Letters in circles and the like are alphabetic, but symbols.
+    let is_circled = matches!(c,
+        '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f149}' | '\u{1f150}'..='\u{1f169}' | '\u{1f170}'..='\u{1f189}');
+    let is_letter = c.is_alphabetic() && !is_combining_mark(c) && !is_circled;
+    c == '_' || is_letter || c.is_numeric()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::tokens;
+
+    #[test]
+    fn ascii_words_keep_addresses_and_apostrophes() {
+        let text = "it's http://a.b/c?d_1 é x:// y:///z";
+        assert_eq!(
+            tokens("ascii-words", text),
+            ["it's", "http://a.b/c", "d_1", "x", "y:///z"]
+        );
+    }
+
+    #[test]
+    fn joined_grams_cross_what_is_dropped() {
+        assert_eq!(tokens("joined-chars:3", "a-b c!d"), ["abc", "bcd"]);
+        assert_eq!(tokens("joined-chars:4", "é\u{301}Ⓐ²_"), ["é²_"]);
+        assert_eq!(tokens("joined-chars:4", "..."), [""]);
+    }
+}

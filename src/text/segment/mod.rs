@@ -1,0 +1,244 @@
+//! Segmentation: a normalised text cut into tokens.
+
+mod ascii_words;
+mod compat;
+mod grams;
+#[cfg(feature = "jieba")]
+mod jieba;
+mod sentences;
+mod words;
+
+use std::fmt;
+use std::str::FromStr;
+
+#[cfg(feature = "jieba")]
+use jieba::Jieba;
+#[cfg(feature = "jieba")]
+pub(super) use jieba::{Dictionary, inverse_document_frequency};
+
+use crate::{Error, Result};
+
+/// A piece of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'t> {
+    pub(super) text: &'t str,
+    /// Its part of speech by the tags of jieba; empty where nobody looked.
+    pub(super) part: &'t str,
+}
+
+/// Takes tokens, in the order of the text.
+pub(super) type Emit<'e> = &'e mut dyn FnMut(Token<'_>);
+
+/// Cuts normalised texts into tokens.
+pub(super) trait Segmenter: fmt::Debug + Send {
+    /// Calls `emit` with each token of the text, in order.
+    fn segment(&mut self, text: &str, emit: Emit<'_>);
+}
+
+/// How a text is cut into tokens.
+///
+/// As text the name that each variant's description begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Segment {
+    /// `words`: those segments of UAX 29 that hold a letter or a digit.
+    ///
+    /// A maximal run of Han characters and Japanese kana, which UAX 29 splits for the most part into single
+    /// characters, gives its overlapping pairs of characters instead, and one of Thai, Lao, Khmer or Burmese
+    /// its overlapping triples; a run that is no longer gives itself. A variation selector belongs to the character
+    /// before it. Punctuation, symbols and emoji are no words.
+    #[default]
+    Words,
+    /// `auto`: as `words`, but runs of Han characters without kana are cut by the dictionary of jieba (precise mode,
+    /// with its model for unknown words).
+    Auto,
+    /// `jieba`: the whole text cut by jieba, of which the tokens that hold a letter or a digit are taken.
+    Jieba,
+    /// `chars:N`: all runs of so many characters, spaces included. A shorter text is one token.
+    Chars(GramLen),
+    /// `sentences`: what stands between full stops, question and exclamation marks, semicolons (those of Chinese too)
+    /// and ends of lines, without the white space around it, if it holds a letter or a digit. A point ends a sentence where white space or another follows.
+    Sentences,
+    /// `ascii-words`: words of ASCII letters, digits, `_` and `'`, a URL's `://` and what follows joined to its
+    /// scheme; as the Go packages named simhash cut texts.
+    AsciiWords,
+    /// `joined-chars:N`: all runs of so many letters, digits and `_`, after everything else is dropped; a shorter
+    /// text, even an empty one, is one token. As the Python package simhash cuts texts.
+    JoinedChars(GramLen),
+}
+
+impl Segment {
+    /// `Segment::Chars` of `length` characters.
+    ///
+    /// # Errors
+    /// [`Error::Pipeline`] unless `length` is 1 to [`GramLen::MAX`].
+    pub fn chars(length: u8) -> Result<Self> {
+        format!("chars:{length}").parse()
+    }
+
+    /// Whether tokens depend on the dictionary of jieba.
+    pub fn needs_jieba(self) -> bool {
+        matches!(self, Segment::Auto | Segment::Jieba)
+    }
+
+    /// The segmenter for these tokens, with their parts of speech if asked.
+    #[cfg(feature = "jieba")]
+    pub(super) fn segmenter(
+        self,
+        dictionary: &Dictionary,
+        parts: bool,
+        fold_space: bool,
+    ) -> Box<dyn Segmenter> {
+        match self {
+            Segment::Auto => Box::new(words::Words::new(Some(Jieba::new(dictionary, parts)))),
+            Segment::Jieba => Box::new(Jieba::new(dictionary, parts)),
+            _ => self.plain_segmenter(fold_space),
+        }
+    }
+
+    /// Whether the segmenter must see the white space of the text, and fold it itself.
+    pub(super) fn needs_space(self) -> bool {
+        self == Segment::Sentences
+    }
+
+    /// The segmenter for tokens that need no dictionary. Of those that need to see white space it folds it if asked.
+    pub(super) fn plain_segmenter(self, fold_space: bool) -> Box<dyn Segmenter> {
+        match self {
+            Segment::Words | Segment::Auto | Segment::Jieba => Box::new(words::Words::plain()),
+            Segment::Chars(length) => Box::new(grams::Grams(length)),
+            Segment::Sentences => Box::new(sentences::Sentences::new(fold_space)),
+            Segment::AsciiWords => Box::new(compat::AsciiWords),
+            Segment::JoinedChars(length) => Box::new(compat::JoinedChars::new(length)),
+        }
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Segment::Words => f.pad("words"),
+            Segment::Auto => f.pad("auto"),
+            Segment::Jieba => f.pad("jieba"),
+            Segment::Chars(length) => write!(f, "chars:{}", length.get()),
+            Segment::Sentences => f.pad("sentences"),
+            Segment::AsciiWords => f.pad("ascii-words"),
+            Segment::JoinedChars(length) => write!(f, "joined-chars:{}", length.get()),
+        }
+    }
+}
+
+impl FromStr for Segment {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, length) = match text.split_once(':') {
+            Some((name, length)) => (name, Some(length)),
+            None => (text, None),
+        };
+        let segment = match (name, length) {
+            ("words", None) => Some(Segment::Words),
+            ("auto", None) => Some(Segment::Auto),
+            ("jieba", None) => Some(Segment::Jieba),
+            ("sentences", None) => Some(Segment::Sentences),
+            ("ascii-words", None) => Some(Segment::AsciiWords),
+            ("chars", Some(length)) => GramLen::parse(length).map(Segment::Chars),
+            ("joined-chars", Some(length)) => GramLen::parse(length).map(Segment::JoinedChars),
+            _ => None,
+        };
+        segment.ok_or_else(|| {
+            let known = "words, auto, jieba, chars:N, sentences, ascii-words and joined-chars:N";
+            let clause = format!("unknown segment {text:?}, known are {known} with N from 1 to 16");
+            Error::Pipeline(clause)
+        })
+    }
+}
+
+/// The length of an n-gram, 1 to 16 characters or tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GramLen(u8);
+
+impl GramLen {
+    /// The least length, 1.
+    pub const ONE: GramLen = GramLen(1);
+    /// The greatest length, 16.
+    pub const MAX: u8 = 16;
+
+    /// A length; `None` unless it is 1 to [`Self::MAX`].
+    pub fn new(length: u8) -> Option<Self> {
+        (1..=Self::MAX).contains(&length).then_some(GramLen(length))
+    }
+
+    /// The length.
+    pub fn get(self) -> u8 {
+        self.0
+    }
+
+    fn parse(digits: &str) -> Option<Self> {
+        let is_plain = !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
+        digits.parse().ok().filter(|_| is_plain).and_then(Self::new)
+    }
+}
+
+impl Default for GramLen {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl FromStr for GramLen {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let clause = || format!("{text:?} is no length from 1 to {}", Self::MAX);
+        Self::parse(text).ok_or_else(|| Error::Pipeline(clause()))
+    }
+}
+
+/// A token of which nobody asked for the part of speech.
+fn untagged(text: &str) -> Token<'_> {
+    Token { text, part: "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tokens that a segmenter without dictionary makes.
+    pub(super) fn tokens(segment: &str, text: &str) -> Vec<String> {
+        let segment: Segment = segment.parse().unwrap();
+        let mut tokens = Vec::new();
+        let mut emit = |token: Token<'_>| tokens.push(token.text.to_owned());
+        segment.plain_segmenter(true).segment(text, &mut emit);
+        tokens
+    }
+
+    #[test]
+    fn names_are_read_and_written() {
+        for name in [
+            "words",
+            "auto",
+            "jieba",
+            "chars:1",
+            "chars:16",
+            "sentences",
+            "ascii-words",
+            "joined-chars:4",
+        ] {
+            assert_eq!(name.parse::<Segment>().unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        let bad = ["", "word", "Words", "words:2", "chars", "chars:", "chars:0"];
+        for name in bad
+            .into_iter()
+            .chain(["chars:17", "chars:+3", "chars:03", "chars:999"])
+        {
+            let error = name.parse::<Segment>().unwrap_err().to_string();
+            let start = format!("text pipeline: unknown segment {name:?}, known are ");
+            assert!(error.starts_with(&start), "{error}");
+        }
+        assert!(Segment::chars(0).is_err());
+        assert_eq!(Segment::chars(3).unwrap(), Segment::Chars(GramLen(3)));
+    }
+}

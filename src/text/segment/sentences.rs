@@ -1,0 +1,92 @@
+//! Sentences, told by their punctuation.
+
+use super::{Emit, Segmenter, untagged};
+
+/// What stands between ends of sentences and of lines.
+#[derive(Clone, Debug)]
+pub(super) struct Sentences {
+    /// Whether each run of white space within a sentence becomes one space.
+    fold: bool,
+    folded: String,
+}
+
+impl Sentences {
+    pub(super) fn new(fold: bool) -> Self {
+        let folded = String::new();
+        Sentences { fold, folded }
+    }
+
+    fn give(&mut self, sentence: &str, emit: Emit<'_>) {
+        let sentence = sentence.trim();
+        if !sentence.contains(char::is_alphanumeric) {
+            return;
+        }
+        if !self.fold {
+            return emit(untagged(sentence));
+        }
+        self.folded.clear();
+        for word in sentence.split_whitespace() {
+            if !self.folded.is_empty() {
+                self.folded.push(' ');
+            }
+            self.folded.push_str(word);
+        }
+        emit(untagged(&self.folded));
+    }
+}
+
+impl Segmenter for Sentences {
+    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+        let (mut start, mut before) = (0, None);
+        let mut chars = text.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            let next = chars.peek().map(|&(_, next)| next);
+            if ends_sentence(before, c, next) {
+                self.give(&text[start..at], emit);
+                start = at + c.len_utf8();
+            }
+            before = Some(c);
+        }
+        self.give(&text[start..], emit);
+    }
+}
+
+/// Whether a sentence ends at a character between these.
+fn ends_sentence(before: Option<char>, c: char, next: Option<char>) -> bool {
+    match c {
+        // Three of them are what NFKC makes of an ellipsis.
+        '.' if before == Some('.') || next == Some('.') => true,
+        // Else it may stand in a number, a name or an address.
+        '.' => next.is_none_or(char::is_whitespace),
+        '!' | '?' | ';' | '\n' | '\r' => true,
+        '。' | '！' | '？' | '；' | '…' | '｡' | '\u{2028}' | '\u{2029}' => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::tokens;
+
+    #[test]
+    fn sentences_end_at_their_punctuation() {
+        assert_eq!(
+            tokens(
+                "sentences",
+                "Pi is 3.14. Really? Yes!\nA line; more… 你好。世界！"
+            ),
+            [
+                "Pi is 3.14",
+                "Really",
+                "Yes",
+                "A line",
+                "more",
+                "你好",
+                "世界"
+            ]
+        );
+        assert!(tokens("sentences", " ... !? \n").is_empty());
+        assert_eq!(tokens("sentences", "好...世界 v1.2"), ["好", "世界 v1.2"]);
+        assert_eq!(tokens("sentences", "a \t b"), ["a b"]);
+    }
+}

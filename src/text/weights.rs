@@ -1,0 +1,218 @@
+//! Weights: how much a feature that occurs so often counts, and which features count at all.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// The greatest factor that a table or a list may give.
+const MAX_WEIGHT: f64 = (1 << 20) as f64;
+
+/// What the occurrences of a feature in a document count together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Weights {
+    /// `count`: each counts once, the term frequency.
+    #[default]
+    Count,
+    /// `uniform`: 1 for each distinct feature.
+    Uniform,
+    /// `capped:N`: the term frequency, but no more than N.
+    Capped(NonZeroU32),
+    /// `log2`: 1 and the integer part of the binary logarithm of the term frequency.
+    Log2,
+}
+
+impl Weights {
+    /// The weight of so many occurrences.
+    pub(super) fn of(self, count: u32) -> u32 {
+        match self {
+            Weights::Count => count,
+            Weights::Uniform => count.min(1),
+            Weights::Capped(most) => count.min(most.get()),
+            Weights::Log2 => u32::BITS - count.leading_zeros(),
+        }
+    }
+}
+
+impl fmt::Display for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Weights::Count => f.pad("count"),
+            Weights::Uniform => f.pad("uniform"),
+            Weights::Capped(most) => write!(f, "capped:{most}"),
+            Weights::Log2 => f.pad("log2"),
+        }
+    }
+}
+
+impl FromStr for Weights {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = match text {
+            "count" => Some(Weights::Count),
+            "uniform" => Some(Weights::Uniform),
+            "log2" => Some(Weights::Log2),
+            _ => text
+                .strip_prefix("capped:")
+                .and_then(number)
+                .map(Weights::Capped),
+        };
+        let known = "known are count, uniform, capped:N and log2";
+        found.ok_or_else(|| Error::Pipeline(format!("unknown weights {text:?}, {known}")))
+    }
+}
+
+/// Which features of a document count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Select {
+    /// `all` of them.
+    #[default]
+    All,
+    /// `top:N`: those of greatest weight, of equal ones those that occur first.
+    Top(NonZeroU32),
+    /// `longest:N`: those of most characters, of equal ones those that occur first. With sentences as tokens, the
+    /// signature that search engines of Chinese are said to take.
+    Longest(NonZeroU32),
+}
+
+impl fmt::Display for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Select::All => f.pad("all"),
+            Select::Top(count) => write!(f, "top:{count}"),
+            Select::Longest(count) => write!(f, "longest:{count}"),
+        }
+    }
+}
+
+impl FromStr for Select {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = match text.split_once(':') {
+            None if text == "all" => Some(Select::All),
+            Some(("top", count)) => number(count).map(Select::Top),
+            Some(("longest", count)) => number(count).map(Select::Longest),
+            _ => None,
+        };
+        let known = "known are all, top:N and longest:N";
+        found.ok_or_else(|| Error::Pipeline(format!("unknown select {text:?}, {known}")))
+    }
+}
+
+/// A number of at least 1, without sign or leading zero.
+fn number(digits: &str) -> Option<NonZeroU32> {
+    let is_plain = !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_plain)
+}
+
+/// A decimal number from 0 to 2^20.
+pub(super) fn parse_weight(text: &str) -> Option<f64> {
+    let value = text.parse::<f64>().ok()?;
+    (0.0..=MAX_WEIGHT).contains(&value).then_some(value)
+}
+
+/// Factors for the parts of speech that jieba tells: `n:3/v:2/*:1`.
+///
+/// Each tag gets the factor of the longest entry that it starts with; `*` is for all others, which get 0 without it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartWeights {
+    text: String,
+    /// Tags and factors, the longest tags first.
+    factors: Vec<(String, f64)>,
+    others: f64,
+}
+
+impl PartWeights {
+    /// The factor of a part of speech.
+    pub(super) fn get(&self, part: &str) -> f64 {
+        let found = self.factors.iter().find(|(tag, _)| part.starts_with(tag));
+        found.map_or(self.others, |&(_, factor)| factor)
+    }
+}
+
+impl fmt::Display for PartWeights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl FromStr for PartWeights {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (mut factors, mut others) = (Vec::new(), None);
+        for entry in text.split('/') {
+            let parsed = entry.split_once(':').and_then(|(tag, factor)| {
+                let is_tag = tag == "*" || tag.bytes().all(|b| b.is_ascii_alphanumeric());
+                let factor = parse_weight(factor)?;
+                (is_tag && !tag.is_empty()).then_some((tag, factor))
+            });
+            let clause = || format!("{entry:?} is not TAG:FACTOR with a factor from 0 to 2^20");
+            let (tag, factor) = parsed.ok_or_else(|| Error::Pipeline(clause()))?;
+            let is_repeated = factors.iter().any(|(known, _)| known == tag);
+            if is_repeated || (tag == "*" && others.is_some()) {
+                return Err(Error::Pipeline(format!("two factors for {tag}")));
+            }
+            match tag {
+                "*" => others = Some(factor),
+                _ => factors.push((tag.to_owned(), factor)),
+            }
+        }
+        factors.sort_by_key(|(tag, _)| std::cmp::Reverse(tag.len()));
+        Ok(PartWeights {
+            text: text.to_owned(),
+            factors,
+            others: others.unwrap_or(0.0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn occurrences_are_weighed() {
+        for (name, weights) in [
+            ("count", [1, 2, 7, 8]),
+            ("uniform", [1, 1, 1, 1]),
+            ("capped:3", [1, 2, 3, 3]),
+            ("log2", [1, 2, 3, 4]),
+        ] {
+            let parsed: Weights = name.parse().unwrap();
+            assert_eq!(parsed.to_string(), name);
+            assert_eq!([1, 2, 7, 8].map(|count| parsed.of(count)), weights);
+        }
+        for bad in ["", "capped", "capped:0", "capped:03", "capped:-1", "tf"] {
+            assert!(bad.parse::<Weights>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn selections_are_read_back() {
+        for name in ["all", "top:20", "longest:3"] {
+            assert_eq!(name.parse::<Select>().unwrap().to_string(), name);
+        }
+        for bad in ["", "all:1", "top", "top:0", "first:2"] {
+            assert!(bad.parse::<Select>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_longest_tag_decides() {
+        let parts: PartWeights = "n:3/nr:5.5/v:0".parse().unwrap();
+        let factors = ["n", "ns", "nr", "nrt", "v", "a", ""].map(|part| parts.get(part));
+        assert_eq!(factors, [3.0, 3.0, 5.5, 5.5, 0.0, 0.0, 0.0]);
+        let all: PartWeights = "v:2/*:1".parse().unwrap();
+        assert_eq!((all.get("vn"), all.get("")), (2.0, 1.0));
+        assert_eq!(all.to_string(), "v:2/*:1");
+        for bad in [
+            "", "n", "n:", "n:x", "n:-1", ":1", "n:1/n:2", "*:1/*:2", "n:nan",
+        ] {
+            assert!(bad.parse::<PartWeights>().is_err(), "{bad}");
+        }
+    }
+}
