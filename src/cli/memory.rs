@@ -34,6 +34,24 @@ fn total() -> Option<u64> {
     None
 }
 
+/// Bytes from which on an allocation is a mapping of its own.
+const MAPPED_LEN: i32 = 1 << 20;
+
+/// Makes large buffers go back to the system when they are dropped. Left alone, the allocator of the GNU library takes the
+/// first ones that are freed for a sign that more will come, and keeps what is between them: twice what is in use.
+pub(super) fn return_large_buffers() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        #[expect(unsafe_code, reason = "the standard library has no setting of its allocator")]
+        // SAFETY: the call changes a number inside the allocator and takes no pointer.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_LEN);
+        }
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    let _ = MAPPED_LEN;
+}
+
 /// The most memory that this process has had resident so far, in bytes, where the system tells.
 pub(super) fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

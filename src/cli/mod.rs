@@ -114,6 +114,7 @@ fn version() -> &'static str {
 
 /// Parses the arguments and runs the command.
 pub(crate) fn main() -> ExitCode {
+    memory::return_large_buffers();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && error.kind() != NO_COMMAND => {
