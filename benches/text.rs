@@ -41,6 +41,22 @@ fn page(text: &str) -> String {
     )
 }
 
+/// The same page in the frame of a site: menus with data for scripts, so that about a fifth of it is text.
+fn framed_page(text: &str) -> String {
+    let page = page(text);
+    let item = |i: usize| {
+        format!(
+            "<li class=\"menu__item menu__item--level-{0}\" data-track='{{\"id\":{i},\"kind\":\"nav\"}}'>\
+             <a class=\"menu__link\" href=\"/section/{i}?from=menu&amp;pos={0}\" title=\"Section {i}\">S{i}</a></li>",
+            i % 3
+        )
+    };
+    let items = text.len() * 3 / item(10).len();
+    let menu: String = (0..items).map(item).collect();
+    let (head, body) = page.split_once("<body>").expect("a page has one");
+    format!("{head}<body><header><nav><ul>{menu}</ul></nav></header>{body}")
+}
+
 fn pipeline(spec: &str) -> Pipeline {
     let options: PipelineOptions = spec.parse().expect("a pipeline");
     Pipeline::new(options).expect("stages that fit together")
@@ -111,7 +127,9 @@ fn chinese(criterion: &mut Criterion) {
 }
 
 fn html(criterion: &mut Criterion) {
-    let documents: Vec<String> = documents("en").iter().map(|text| page(text)).collect();
+    let texts = documents("en");
+    let framed: Vec<String> = texts.iter().map(|text| framed_page(text)).collect();
+    let plain: Vec<String> = texts.iter().map(|text| page(text)).collect();
     let bare: &dyn Fn(&str) -> usize = &|page| {
         let mut count = 0;
         let count_text =
@@ -127,13 +145,9 @@ fn html(criterion: &mut Criterion) {
         count
     };
     let pipelines = ["web", "news-zh", "news-zh,fingerprint=simhash"];
-    compare(
-        criterion,
-        "text/html",
-        &documents,
-        &pipelines,
-        ("html5gum", bare),
-    );
+    for (group, documents) in [("text/html", &framed), ("text/html-half-text", &plain)] {
+        compare(criterion, group, documents, &pipelines, ("html5gum", bare));
+    }
 }
 
 criterion_group!(benches, english, chinese, html);

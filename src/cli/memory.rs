@@ -42,7 +42,10 @@ const MAPPED_LEN: i32 = 1 << 20;
 pub(super) fn return_large_buffers() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        #[expect(unsafe_code, reason = "the standard library has no setting of its allocator")]
+        #[expect(
+            unsafe_code,
+            reason = "the standard library has no setting of its allocator"
+        )]
         // SAFETY: the call changes a number inside the allocator and takes no pointer.
         unsafe {
             libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_LEN);
