@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
-use super::scripts::is_plain_han;
 use crate::{Error, Result};
 
 /// Which steps of normalisation are taken, in this order. As text the names of those taken, joined by `+`, or `none`.
@@ -98,67 +97,202 @@ impl FromStr for Normalise {
 }
 
 /// The normalising stage with the buffers that it uses again for each document.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Normaliser {
     steps: Normalise,
-    texts: [String; 2],
+    out: Folded,
+    piece: Piece,
 }
 
 impl Normaliser {
     pub(super) fn new(steps: Normalise) -> Self {
         Normaliser {
             steps,
-            texts: Default::default(),
+            out: Folded::new(steps.space),
+            piece: Piece::default(),
         }
     }
 
     /// The text after all steps, in time linear in its length.
     pub(super) fn normalise(&mut self, text: &str) -> &str {
-        let steps = self.steps;
-        let [a, b] = &mut self.texts;
-        a.clear();
-        b.clear();
-        if text.is_ascii() {
-            // NFKC changes no ASCII text.
-            ascii(text, steps, a);
-            return a;
-        }
-        // Each step reads one buffer and fills the other.
-        a.push_str(text);
-        let mut step = |taken: bool, work: &dyn Fn(&str, &mut String)| {
-            if taken {
-                b.clear();
-                work(a, b);
-                std::mem::swap(a, b);
-            }
+        self.out.clear();
+        let all_characters = Normalise {
+            space: self.steps.space,
+            ..Normalise::default()
         };
-        step(steps.controls, &drop_controls);
-        step(steps.nfkc, &compose);
-        step(steps.case, &fold_case);
-        step(steps.nfkc && steps.case, &compose);
-        step(steps.space, &fold_space);
-        a
+        if self.steps == all_characters {
+            self.in_one_go(text);
+        } else {
+            self.piece.start(text);
+            self.piece.normalise(self.steps);
+            self.out.push_any(&self.piece.text);
+        }
+        &self.out.text
+    }
+
+    /// All steps, with or without that on white space: what is plain is copied, and only what stands between goes
+    /// through the tables, step by step.
+    ///
+    /// A text may be cut beside every character that no step changes and that combines with nothing, and in front of an
+    /// ASCII character, which combines with nothing before it.
+    fn in_one_go(&mut self, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (plain, after) = rest.split_at(plain_end(rest.as_bytes()));
+            self.out.push_plain(plain);
+            let Some(next) = after.chars().next() else {
+                return;
+            };
+            let after_next = &after[next.len_utf8()..];
+            rest = match simple(next) {
+                // What it becomes may combine with what follows unless that is plain.
+                Some(simple) if next.is_ascii() || starts_plain(after_next) => {
+                    self.out.push(simple);
+                    after_next
+                }
+                _ => {
+                    let end = after_next.find(is_boundary);
+                    let end = next.len_utf8() + end.unwrap_or(after_next.len());
+                    self.by_the_tables(&after[..end]);
+                    &after[end..]
+                }
+            };
+        }
+    }
+
+    /// Takes in what needs the tables, with the ASCII character before it, which it may combine with.
+    fn by_the_tables(&mut self, text: &str) {
+        self.piece.start("");
+        self.piece.text.extend(self.out.pop_ascii());
+        self.piece.text.push_str(text);
+        self.piece.normalise(self.steps);
+        self.out.push_any(&self.piece.text);
     }
 }
 
-/// All steps on a text of ASCII characters, in one go.
-fn ascii(text: &str, steps: Normalise, out: &mut String) {
-    out.reserve(text.len());
-    if !steps.space {
-        let kept = text.chars().filter(|&c| !(steps.controls && is_control(c)));
-        out.extend(kept);
-    } else if steps.controls
-        && text
-            .bytes()
-            .any(|b| b < b' ' && is_control(b.into()) || b == 0x7f)
-    {
-        let visible: String = text.chars().filter(|&c| !is_control(c)).collect();
-        fold_ascii_space(&visible, out);
-    } else {
-        fold_ascii_space(text, out);
+impl Default for Normaliser {
+    fn default() -> Self {
+        Self::new(Normalise::default())
     }
-    if steps.case {
-        out.make_ascii_lowercase();
+}
+
+/// The normalised text, in which white space is folded as it comes.
+#[derive(Clone, Debug)]
+struct Folded {
+    text: String,
+    /// Whether white space is folded.
+    fold: bool,
+    /// White space that is due if more text comes.
+    has_space: bool,
+}
+
+impl Folded {
+    fn new(fold: bool) -> Self {
+        Folded {
+            text: String::new(),
+            fold,
+            has_space: false,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.has_space = false;
+    }
+
+    /// Appends a text without white space at its start, in which ASCII letters are still to become lower case and
+    /// white space is single but for the end, where it may be the first of several.
+    fn push_plain(&mut self, text: &str) {
+        let kept = match text.strip_suffix(' ') {
+            Some(kept) if self.fold => kept,
+            _ => text,
+        };
+        if !kept.is_empty() {
+            self.push_due_space();
+            let start = self.text.len();
+            self.text.push_str(kept);
+            self.text[start..].make_ascii_lowercase();
+        }
+        self.has_space |= kept.len() < text.len();
+    }
+
+    fn push(&mut self, c: char) {
+        if self.fold && c.is_whitespace() {
+            self.has_space = true;
+            return;
+        }
+        self.push_due_space();
+        self.text.push(c);
+    }
+
+    /// Appends a text that needs no more but the folding.
+    fn push_any(&mut self, text: &str) {
+        if !self.fold {
+            return self.text.push_str(text);
+        }
+        self.has_space |= text.starts_with(char::is_whitespace);
+        for word in text.split_whitespace() {
+            self.push_due_space();
+            self.text.push_str(word);
+            self.has_space = true;
+        }
+        self.has_space &= text.is_empty() || text.ends_with(char::is_whitespace);
+    }
+
+    fn push_due_space(&mut self) {
+        if self.has_space && !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.has_space = false;
+    }
+
+    /// Takes the last character back if it is ASCII.
+    fn pop_ascii(&mut self) -> Option<char> {
+        let is_ascii = !self.has_space && self.text.as_bytes().last()?.is_ascii();
+        is_ascii.then(|| self.text.pop()).flatten()
+    }
+}
+
+/// A text that goes through the steps one by one, with a second buffer to fill from the first.
+#[derive(Clone, Debug, Default)]
+struct Piece {
+    text: String,
+    other: String,
+}
+
+impl Piece {
+    fn start(&mut self, text: &str) {
+        self.text.clear();
+        self.text.push_str(text);
+    }
+
+    /// Takes the steps that concern characters; the one on white space comes when the text is put together.
+    fn normalise(&mut self, steps: Normalise) {
+        if steps.controls {
+            self.text.retain(|c| !is_control(c));
+        }
+        if steps.nfkc {
+            self.compose();
+        }
+        if steps.case {
+            self.step(fold_case);
+            if steps.nfkc {
+                self.compose();
+            }
+        }
+    }
+
+    fn step(&mut self, work: fn(&str, &mut String)) {
+        self.other.clear();
+        work(&self.text, &mut self.other);
+        std::mem::swap(&mut self.text, &mut self.other);
+    }
+
+    /// To normalisation form KC, if it is not known to be in it.
+    fn compose(&mut self) {
+        if is_nfkc_quick(self.text.chars()) != IsNormalized::Yes {
+            self.step(|text, out| out.extend(text.nfkc()));
+        }
     }
 }
 
@@ -172,57 +306,91 @@ fn is_control(c: char) -> bool {
     }
 }
 
-fn drop_controls(text: &str, out: &mut String) {
-    let mut rest = text;
-    while let Some(at) = rest.find(is_control) {
-        out.push_str(&rest[..at]);
-        rest = rest[at..].trim_start_matches(is_control);
-    }
-    out.push_str(rest);
+/// What a character is by its first byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    /// ASCII to be copied, or to become lower case.
+    Kept,
+    Space,
+    /// The first of three bytes of a plain Han character, whatever the others are.
+    Han,
+    /// The first of two or three bytes, the others of which tell.
+    Mixed,
+    Other,
 }
 
-/// Appends the NFKC form of `text` to `out`.
-fn compose(text: &str, out: &mut String) {
-    let mut rest = text;
-    // A text may be cut on both sides of a common Han character or ideographic stop, which combines with nothing, and
-    // in front of an ASCII character, which combines with nothing before it. What lies between needs the tables, with
-    // the ASCII character before it.
-    loop {
-        let at = end_of_inert(rest);
-        let (inert, after) = rest.split_at(at);
-        let end = after.find(|c: char| c.is_ascii() || is_inert(c));
-        let (piece, after) = after.split_at(end.unwrap_or(after.len()));
-        if piece.is_empty() {
-            out.push_str(inert);
-            return;
-        }
-        let starts_with_ascii = inert.as_bytes().last().is_some_and(u8::is_ascii);
-        let start = inert.len() - usize::from(starts_with_ascii);
-        out.push_str(&inert[..start]);
-        out.extend(rest[start..at + piece.len()].nfkc());
-        rest = after;
+const LEADS: [Lead; 256] = leads();
+
+const fn leads() -> [Lead; 256] {
+    let mut leads = [Lead::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        leads[byte] = match byte as u8 {
+            b'!'..=b'~' => Lead::Kept,
+            b' ' => Lead::Space,
+            0xe5..=0xe9 => Lead::Han,
+            0xc2 | 0xe2..=0xe4 => Lead::Mixed,
+            _ => Lead::Other,
+        };
+        byte += 1;
     }
+    leads
 }
 
-/// Bytes of ASCII and of inert characters at the start of a text.
-fn end_of_inert(text: &str) -> usize {
-    let bytes = text.as_bytes();
+/// Bytes at the start of a text, in UTF-8, that stay as they are but for the case of ASCII letters: printable ASCII,
+/// inert characters, and single spaces between; a space may be the last of them, never the first.
+fn plain_end(bytes: &[u8]) -> usize {
+    let lead = |at: usize| bytes.get(at).map_or(Lead::Other, |&b| LEADS[b as usize]);
     let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at].is_ascii() {
-            at += 1;
-        } else if (0xe3..=0xe9).contains(&bytes[at]) && text[at..].starts_with(is_inert) {
-            at += 3;
-        } else {
-            break;
+    loop {
+        match lead(at) {
+            Lead::Kept => at += 1,
+            Lead::Han => at += 3,
+            Lead::Space if at > 0 && bytes[at - 1] != b' ' => at += 1,
+            Lead::Mixed => match inert_length(&bytes[at..]) {
+                0 => return at,
+                length => at += length,
+            },
+            _ => return at,
         }
     }
-    at
 }
 
-/// Three-byte characters that NFKC leaves alone whatever stands beside them.
-fn is_inert(c: char) -> bool {
-    is_plain_han(c) || matches!(c, '\u{3001}' | '\u{3002}')
+/// Bytes of the first character of a text if it is inert, else 0.
+fn inert_length(bytes: &[u8]) -> usize {
+    match *bytes {
+        [0xc2, 0xb7, ..] => 2,                                          // U+00B7
+        [0xe2, 0x80, 0x93 | 0x94 | 0x98 | 0x99 | 0x9c | 0x9d, ..] => 3, // U+2013 to U+201D
+        [0xe3, 0x80, 0x81 | 0x82 | 0x88..=0x91 | 0x94..=0x9b, ..] => 3, // U+3001 to U+301B
+        [0xe3, 0x90..=0xbf, ..] => 3,                                   // U+3400 to U+3FFF
+        [0xe4, 0xb7, ..] => 0,  // U+4DC0 to U+4DFF, the hexagrams
+        [0xe4..=0xe9, ..] => 3, // U+4000 to U+9FFF
+        _ => 0,
+    }
+}
+
+/// Whether the first character of a text is inert or printable ASCII, or there is none.
+fn starts_plain(text: &str) -> bool {
+    text.is_empty() || plain_end(text.as_bytes()) > 0
+}
+
+/// Whether a text may be cut in front of a character.
+fn is_boundary(c: char) -> bool {
+    c.is_ascii() && !is_control(c) || inert_length(c.encode_utf8(&mut [0; 4]).as_bytes()) > 0
+}
+
+/// What all steps on characters make of one that becomes a single ASCII character or white space.
+fn simple(c: char) -> Option<char> {
+    match c {
+        '\u{3000}' => Some(' '),
+        // The full-width forms of ASCII.
+        '\u{ff01}'..='\u{ff5e}' => {
+            let ascii = u8::try_from(u32::from(c) - 0xff01 + 0x21).ok()?;
+            Some(ascii.to_ascii_lowercase().into())
+        }
+        '\t'..='\r' | ' ' => Some(c),
+        _ => None,
+    }
 }
 
 /// Appends the lower case of the upper case of the lower case of each character to `out`.
@@ -240,47 +408,11 @@ fn fold_case(text: &str, out: &mut String) {
     }
 }
 
-/// The same as [`fold_space`] for a text of ASCII characters.
-fn fold_ascii_space(text: &str, out: &mut String) {
-    // White space of Unicode, which is one more than the method of `u8` knows.
-    let is_space = |b: &u8| matches!(b, b'\t'..=b'\r' | b' ');
-    let bytes = text.as_bytes();
-    let mut at = 0;
-    while let Some(skipped) = bytes[at..].iter().position(|b| !is_space(b)) {
-        let start = at + skipped;
-        // Single spaces are copied along with the words around them.
-        let mut end = start;
-        while end < bytes.len() {
-            if is_space(&bytes[end]) {
-                let next = bytes.get(end + 1);
-                if bytes[end] != b' ' || next.is_none_or(is_space) {
-                    break;
-                }
-            }
-            end += 1;
-        }
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(&text[start..end]);
-        at = end;
-    }
-}
-
-/// Appends `text` to `out` with single spaces for white space inside and none at the ends.
-fn fold_space(text: &str, out: &mut String) {
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use unicode_normalization::char::canonical_combining_class;
 
     fn normalise(text: &str) -> String {
         Normaliser::default().normalise(text).to_owned()
@@ -384,6 +516,58 @@ mod tests {
         }
     }
 
+    /// Where texts are cut, each way: in front of characters and behind them, whatever stands on the other side.
+    #[test]
+    fn inert_characters_combine_with_nothing() {
+        let is_inert = |c: &char| inert_length(c.encode_utf8(&mut [0; 4]).as_bytes()) > 0;
+        let inert: Vec<char> = ('\0'..=char::MAX).filter(is_inert).collect();
+        // Han without the hexagrams, and 27 marks of punctuation.
+        assert_eq!(inert.len(), 0x6c00 - 64 + 1 + 6 + 20);
+        for &c in &inert {
+            assert_eq!(oracle(&c.to_string(), Normalise::default()), c.to_string());
+        }
+        let restless =
+            ('\0'..=char::MAX).filter(|&c| is_nfkc_quick([c].into_iter()) != IsNormalized::Yes);
+        let marks = ('\0'..=char::MAX).filter(|&c| canonical_combining_class(c) != 0);
+        let others: Vec<char> = restless.chain(marks).collect();
+        assert!(others.len() > 5_000);
+        let some_inert = inert
+            .iter()
+            .filter(|&&c| u32::from(c) < 0x3400 || u32::from(c) % 4096 == 0);
+        for &c in some_inert {
+            for &other in &others {
+                for text in [format!("{c}{other}"), format!("{other}{c}")] {
+                    assert_eq!(
+                        normalise(&text),
+                        oracle(&text, Normalise::default()),
+                        "{text:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// An ASCII character, its full-width form and what may combine with it.
+    #[test]
+    fn ascii_combines_with_what_follows() {
+        let marks: Vec<char> = ('\u{80}'..=char::MAX)
+            .filter(|&c| is_nfkc_quick([c].into_iter()) != IsNormalized::Yes)
+            .collect();
+        for ascii in (0..0x80_u8).map(char::from) {
+            let wide = char::from_u32(u32::from(ascii) + 0xfee0).filter(|_| ascii > ' ');
+            for first in [Some(ascii), wide].into_iter().flatten() {
+                for &mark in &marks {
+                    let text = format!("x{first}{mark}y");
+                    assert_eq!(
+                        normalise(&text),
+                        oracle(&text, Normalise::default()),
+                        "{text:?}"
+                    );
+                }
+            }
+        }
+    }
+
     prop_compose! {
         fn any_steps()(controls: bool, nfkc: bool, case: bool, space: bool) -> Normalise {
             Normalise { controls, nfkc, case, space }
@@ -405,7 +589,7 @@ mod tests {
 
         #[test]
         fn short_cuts_change_nothing_among_marks(
-            text in "[aE Σσ\u{301}\u{323}\u{345}\u{1100}-\u{1105}\u{1161}-\u{1165}ﾊﾞ゛\u{3099}か中、，\u{338}<\0]{0,12}"
+            text in "[aE  Σσ\u{301}\u{323}\u{345}\u{1100}-\u{1105}\u{1161}-\u{1165}ﾊﾞ゛\u{3099}か中、，Ａ…“\u{3000}\u{a0}\u{ad}\n\u{338}<\0]{0,12}"
         ) {
             prop_assert_eq!(normalise(&text), oracle(&text, Normalise::default()));
         }

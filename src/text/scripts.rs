@@ -45,19 +45,30 @@ fn unspaced_start(text: &str) -> usize {
 
 /// The length of the run at the start of a text that begins with a character of such a script, and which it is.
 fn unspaced_run(text: &str) -> (usize, Script) {
-    let is_first_cjk = text.starts_with(is_cjk);
-    let belongs = match is_first_cjk {
-        true => is_cjk,
-        false => is_south_east_asian,
-    };
-    let end = text.find(|c| !belongs(c) && !is_variation_selector(c));
-    let end = end.unwrap_or(text.len());
-    let script = match is_first_cjk {
-        false => Script::SouthEastAsian,
-        true if text[..end].contains(is_kana) => Script::Kana,
-        true => Script::Han,
-    };
-    (end, script)
+    if !text.starts_with(is_cjk) {
+        let belongs = |c| is_south_east_asian(c) || is_variation_selector(c);
+        let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
+        return (end, Script::SouthEastAsian);
+    }
+    let (mut end, mut script) = (0, Script::Han);
+    loop {
+        end += plain_han_length(&text.as_bytes()[end..]);
+        let Some(next) = text[end..].chars().next() else {
+            return (end, script);
+        };
+        match next {
+            _ if is_kana(next) => script = Script::Kana,
+            _ if is_cjk(next) || is_variation_selector(next) => {}
+            _ => return (end, script),
+        }
+        end += next.len_utf8();
+    }
+}
+
+/// Bytes at the start of a text, in UTF-8, that are characters from U+5000 to U+9FFF, told by their first bytes.
+fn plain_han_length(bytes: &[u8]) -> usize {
+    let is_han = |character: &&[u8]| (0xe5..=0xe9).contains(&character[0]);
+    3 * bytes.chunks_exact(3).take_while(is_han).count()
 }
 
 /// The Han characters of everyday use, which are all of three bytes and are changed by no normalisation.

@@ -8,6 +8,7 @@ use jieba_rs::{Jieba as Cutter, KeywordExtract, KeywordExtractConfig, TfIdf};
 use super::{Emit, Segmenter, Token, untagged};
 use crate::text::normalise::Normaliser;
 use crate::text::resources::UserDictionary;
+use crate::text::scripts::is_plain_han;
 
 static BUILT_IN: LazyLock<Arc<Cutter>> = LazyLock::new(|| Arc::new(Cutter::new()));
 
@@ -102,7 +103,8 @@ impl Segmenter for Jieba {
 }
 
 fn is_word(token: &str) -> bool {
-    token.chars().any(char::is_alphanumeric)
+    // Most tokens begin with a letter that can be told without the tables.
+    token.starts_with(is_plain_han) || token.chars().any(char::is_alphanumeric)
 }
 
 /// The inverse document frequency of a word in the built-in table; the median of the table for other words. It takes
