@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::scripts::plain_han_length;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::{Error, Result};
@@ -312,7 +313,7 @@ enum Lead {
     /// ASCII to be copied, or to become lower case.
     Kept,
     Space,
-    /// The first of three bytes of a plain Han character, whatever the others are.
+    /// The first of three bytes that nearly all Han characters have, see [`plain_han_length`].
     Han,
     /// The first of two or three bytes, the others of which tell.
     Mixed,
@@ -328,8 +329,8 @@ const fn leads() -> [Lead; 256] {
         leads[byte] = match byte as u8 {
             b'!'..=b'~' => Lead::Kept,
             b' ' => Lead::Space,
-            0xe5..=0xe9 => Lead::Han,
-            0xc2 | 0xe2..=0xe4 => Lead::Mixed,
+            0xe4..=0xe9 => Lead::Han,
+            0xc2 | 0xe2 | 0xe3 => Lead::Mixed,
             _ => Lead::Other,
         };
         byte += 1;
@@ -345,8 +346,11 @@ fn plain_end(bytes: &[u8]) -> usize {
     loop {
         match lead(at) {
             Lead::Kept => at += 1,
-            Lead::Han => at += 3,
             Lead::Space if at > 0 && bytes[at - 1] != b' ' => at += 1,
+            Lead::Han => match plain_han_length(&bytes[at..]) {
+                0 => return at,
+                length => at += length,
+            },
             Lead::Mixed => match inert_length(&bytes[at..]) {
                 0 => return at,
                 length => at += length,

@@ -65,10 +65,11 @@ fn unspaced_run(text: &str) -> (usize, Script) {
     }
 }
 
-/// Bytes at the start of a text, in UTF-8, that are characters from U+5000 to U+9FFF, told by their first bytes.
-fn plain_han_length(bytes: &[u8]) -> usize {
-    let is_han = |character: &&[u8]| (0xe5..=0xe9).contains(&character[0]);
-    3 * bytes.chunks_exact(3).take_while(is_han).count()
+/// Bytes at the start of a text, in UTF-8, that are characters from U+4000 to U+9FFF without the hexagrams: nearly all
+/// Han characters there are, told by their first two bytes.
+pub(super) fn plain_han_length(text: &[u8]) -> usize {
+    let is_han = |c: &&[u8]| (0xe4..=0xe9).contains(&c[0]) && (c[0], c[1]) != (0xe4, 0xb7);
+    3 * text.chunks_exact(3).take_while(is_han).count()
 }
 
 /// The Han characters of everyday use, which are all of three bytes and are changed by no normalisation.
@@ -148,6 +149,18 @@ mod tests {
             ]
         );
         assert_eq!(stretches(""), []);
+    }
+
+    #[test]
+    fn plain_han_is_told_by_bytes() {
+        for c in '\0'..=char::MAX {
+            let text = format!("{c}中");
+            let expected = match c {
+                '\u{4000}'.. if is_plain_han(c) => 6,
+                _ => 0,
+            };
+            assert_eq!(plain_han_length(text.as_bytes()), expected, "{c:?}");
+        }
     }
 
     proptest! {

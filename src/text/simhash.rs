@@ -143,7 +143,7 @@ impl<F: Fingerprint> Votes<F> {
         let digits = self.digits();
         // Compares all counts with `half` at once, from the highest digit down.
         let (mut above, mut equal) = (F::ZERO, F::MAX);
-        for (level, &digit) in digits.iter().enumerate().rev() {
+        for (level, &digit) in digits[..self.levels()].iter().enumerate().rev() {
             if (half >> level) & 1 == 1 {
                 equal = equal & digit;
             } else {
@@ -154,11 +154,16 @@ impl<F: Fingerprint> Votes<F> {
         above
     }
 
+    /// Levels that are in use: no count has more digits than that of all hashes.
+    fn levels(&self) -> usize {
+        (u64::BITS - self.count.leading_zeros()) as usize
+    }
+
     /// The binary digits of the counts, what still waits included.
     fn digits(&self) -> [F; LEVELS] {
         let mut carry = F::ZERO;
         let mut digits = self.sums;
-        for (level, digit) in digits.iter_mut().enumerate() {
+        for (level, digit) in digits[..self.levels()].iter_mut().enumerate() {
             let waiting = match (self.count >> level) & 1 {
                 1 => self.waiting[level],
                 _ => F::ZERO,

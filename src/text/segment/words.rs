@@ -54,6 +54,10 @@ fn each_overlap(text: &str, length: usize, emit: Emit<'_>) {
 
 /// The words of a text, ASCII ones without Unicode's tables.
 fn each_spaced_word(text: &str, emit: Emit<'_>) {
+    // Between Han characters there is seldom more.
+    if text.chars().all(is_punctuation) {
+        return;
+    }
     let mut rest = text;
     while !rest.is_empty() {
         // White space is a boundary whatever stands beside it.
@@ -73,6 +77,16 @@ fn each_spaced_word(text: &str, emit: Emit<'_>) {
             .unicode_words()
             .for_each(|word| emit(untagged(word)));
         rest = &rest[end..];
+    }
+}
+
+/// Whether a character is among those that surround words, of ASCII or of Chinese, and make none.
+fn is_punctuation(c: char) -> bool {
+    match c {
+        '\0'..='\x7f' => !c.is_ascii_alphanumeric(),
+        _ => {
+            matches!(c, '\u{2010}'..='\u{2027}' | '\u{3000}'..='\u{3003}' | '\u{3008}'..='\u{301f}')
+        }
     }
 }
 
@@ -142,6 +156,16 @@ mod tests {
     fn symbols_alone_give_no_word() {
         assert!(tokens("words", "👍🏽 ... !?").is_empty());
         assert!(tokens("words", "").is_empty());
+    }
+
+    #[test]
+    fn punctuation_makes_no_word() {
+        let marks: String = ('\0'..=char::MAX).filter(|&c| is_punctuation(c)).collect();
+        assert_eq!(marks.chars().count(), 128 - 62 + 24 + 4 + 24);
+        assert_eq!(marks.unicode_words().count(), 0);
+        for c in marks.chars() {
+            assert_eq!(c.to_string().unicode_words().count(), 0, "{c:?}");
+        }
     }
 
     proptest! {
