@@ -1,0 +1,164 @@
+//! The packages that come with a build: their licences, versions and sources by `deny.toml`, and a reason for each that
+//! is asked for directly.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A file of the project.
+fn project_file(name: &str) -> String {
+    let path = format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn policy() -> toml::Table {
+    project_file("deny.toml").parse().unwrap()
+}
+
+/// The packages of a build for this platform, with all features and what tests need.
+fn packages() -> Vec<Value> {
+    let host = host();
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    command.args(["--all-features", "--filter-platform", &host]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
+    let used: BTreeSet<&str> = nodes
+        .iter()
+        .filter_map(|node| node["id"].as_str())
+        .collect();
+    let all = metadata["packages"].as_array().unwrap().iter();
+    let used = all
+        .filter(|package| used.contains(text(package, "id")))
+        .cloned();
+    used.collect()
+}
+
+/// The platform that the compiler works on.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let about = String::from_utf8(output.stdout).unwrap();
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    host.unwrap().to_owned()
+}
+
+fn text<'v>(package: &'v Value, field: &str) -> &'v str {
+    package[field].as_str().unwrap_or_default()
+}
+
+/// The strings of a list in the policy.
+fn list(policy: &toml::Table, section: &str, name: &str) -> Vec<toml::Value> {
+    policy[section][name].as_array().unwrap().clone()
+}
+
+/// Whether a licence is among those allowed, some of which may be all that it asks for.
+fn is_allowed(licence: &str, allowed: &[spdx::LicenseId]) -> bool {
+    let mode = spdx::ParseMode::LAX;
+    let expression = spdx::Expression::parse_mode(licence, mode);
+    expression.is_ok_and(|expression| {
+        expression.evaluate(|wanted| wanted.license.id().is_some_and(|id| allowed.contains(&id)))
+    })
+}
+
+fn allowed_licences(policy: &toml::Table) -> Vec<spdx::LicenseId> {
+    let names = list(policy, "licenses", "allow");
+    let names = names.iter().map(|name| name.as_str().unwrap());
+    names.map(|name| spdx::license_id(name).unwrap()).collect()
+}
+
+#[test]
+fn every_licence_is_allowed() {
+    let allowed = allowed_licences(&policy());
+    let packages = packages();
+    assert!(packages.len() > 100, "{} packages", packages.len());
+    for package in &packages {
+        let licence = text(package, "license");
+        assert!(
+            is_allowed(licence, &allowed),
+            "{}: {licence:?}",
+            text(package, "name")
+        );
+    }
+    for other in ["", "GPL-3.0-only", "MIT AND GPL-3.0-only", "LicenseRef-own"] {
+        assert!(!is_allowed(other, &allowed), "{other}");
+    }
+}
+
+#[test]
+fn no_package_comes_twice_but_those_known() {
+    let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in packages() {
+        let entry = versions
+            .entry(text(&package, "name").to_owned())
+            .or_default();
+        entry.push(text(&package, "version").to_owned());
+    }
+    let skipped = list(&policy(), "bans", "skip");
+    let is_skipped = |name: &str, version: &str| {
+        skipped.iter().any(|skip| {
+            let prefix = format!("{}.", skip["version"].as_str().unwrap());
+            skip["name"].as_str() == Some(name) && version.starts_with(&prefix)
+        })
+    };
+    for (name, mut found) in versions {
+        found.retain(|version| !is_skipped(&name, version));
+        assert!(found.len() <= 1, "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn every_package_comes_from_the_registry() {
+    for package in packages() {
+        let source = package["source"].as_str();
+        let is_own = text(&package, "name") == "simidx" && source.is_none();
+        let is_published = source.is_some_and(|source| source.starts_with("registry+"));
+        assert!(
+            is_own || is_published,
+            "{}: {source:?}",
+            text(&package, "name")
+        );
+    }
+}
+
+#[test]
+fn every_dependency_has_a_reason() {
+    let manifest: toml::Table = project_file("Cargo.toml").parse().unwrap();
+    let mut wanted = BTreeSet::new();
+    let mut take = |section: &toml::Value| {
+        for (name, value) in section.as_table().unwrap() {
+            let version = value.get("version").unwrap_or(value);
+            assert!(
+                version.as_str().is_some_and(|v| !v.contains('*')),
+                "{name}: {version:?}"
+            );
+            wanted.insert(name.clone());
+        }
+    };
+    take(&manifest["dependencies"]);
+    take(&manifest["dev-dependencies"]);
+    for target in manifest["target"].as_table().unwrap().values() {
+        take(&target["dependencies"]);
+    }
+    let guide = project_file("CONTRIBUTING.md");
+    let (_, table) = guide.split_once("\n## Dependencies\n").unwrap();
+    let rows = table.lines().take_while(|line| !line.starts_with("## "));
+    let rows = rows.filter(|row| row.starts_with("| ") && !row.starts_with("| crate |"));
+    let mut explained = BTreeSet::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert!(
+            cells.len() == 3 && cells.iter().all(|cell| !cell.is_empty()),
+            "{row}"
+        );
+        explained.extend(cells[0].split(", ").map(str::to_owned));
+    }
+    assert_eq!(explained, wanted);
+}
