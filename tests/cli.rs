@@ -153,6 +153,7 @@ fn the_json_report_has_the_keys_of_info_and_those_of_the_run() {
         [
             "memory_limit_bytes",
             "peak_memory_bytes",
+            "replaced_count",
             "seconds",
             "skipped_count",
             "stage_seconds"

@@ -5,7 +5,7 @@ mod cli_support;
 
 use std::collections::BTreeSet;
 
-use cli_support::{Sandbox, keys};
+use cli_support::{Sandbox, gzip, keys};
 
 const A: &str = "The quick brown fox jumps over the lazy dog and runs into the dark wood at night";
 const B: &str = "the quick brown fox jumps over the lazy cat and walks into the dark wood at noon";
@@ -194,20 +194,58 @@ fn an_index_lends_its_pipeline_width_and_distance() {
 }
 
 #[test]
+fn encodings_are_told_of_files_and_of_standard_input() {
+    let sandbox = Sandbox::new();
+    let text = "近年来，网络上重复的网页越来越多。搜索引擎必须找出内容几乎相同的文档。";
+    let (gbk, ..) = encoding_rs::GBK.encode(text);
+    let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    sandbox.write("utf8", text);
+    for bytes in [&gbk[..], &[b"\xff\xfe", &utf16[..]].concat(), &gzip(&gbk)] {
+        sandbox.write("other", bytes);
+        for args in [
+            ["compare", "--json", "utf8", "other"],
+            ["compare", "--json", "utf8", "-"],
+        ] {
+            let ran = sandbox.pipe(&args, bytes).done();
+            assert_eq!(ran.json()["jaccard"], 1.0);
+        }
+    }
+    let (big5, ..) = encoding_rs::BIG5.encode("中文");
+    sandbox.write("utf8", "中文");
+    let named = ["compare", "--json", "--encoding", "big5"];
+    sandbox.write("other", &big5);
+    let ran = sandbox
+        .pipe(&[&named[..], &["-", "other"]].concat(), &big5)
+        .done();
+    assert_eq!(ran.json()["distance"], 0);
+    let ran = sandbox.pipe(
+        &["compare", "utf8", "-"],
+        "中文 中文 中文 \u{e9}\u{e9}\u{e9}".as_bytes(),
+    );
+    assert_eq!(ran.stderr, "");
+    let ran = sandbox.pipe(
+        &[&named[..], &["-", "other"]].concat(),
+        &[&big5[..], b"\xff"].concat(),
+    );
+    let told = "simidx: replaced: -: bytes that stand for nothing in its encoding became U+FFFD\n";
+    assert_eq!(ran.stderr, told);
+}
+
+#[test]
 fn what_is_no_pair_of_documents_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("a.txt", A);
     sandbox.write("b.bin", b"ab\0");
     let refused = |args: &[&str], message: &str| {
         let args = [&["compare"], args].concat();
-        sandbox.pipe(&args, b"ab\xff").refused(message);
+        sandbox.pipe(&args, b"ab\0").refused(message);
     };
     refused(
         &["a.txt"],
         "1 documents named, two are compared; see --help",
     );
     refused(&["-", "-"], "standard input is one document, not both");
-    refused(&["a.txt", "-"], "-: offset 2: not valid UTF-8");
+    refused(&["a.txt", "-"], "-: holds binary data");
     refused(&["a.txt", "b.bin"], "b.bin: holds binary data");
     refused(&["a.txt", "."], ".: is a directory; name a file");
     let gone = sandbox.run(&["compare", "a.txt", "gone.txt"]);

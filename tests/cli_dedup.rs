@@ -124,7 +124,7 @@ fn fingerprints_keep_the_first_of_each_cluster() {
         let expected = json!({
             "documents": values.len(), "kept": sizes.len(), "dropped": values.len() - sizes.len(), "in_index": 0,
             "clusters": sizes.values().filter(|&&size| size > 1).count(),
-            "largest_cluster": sizes.values().max(), "skipped": 0, "chained": chained,
+            "largest_cluster": sizes.values().max(), "skipped": 0, "replaced": 0, "chained": chained,
         });
         assert_eq!(ran.json(), expected);
     }

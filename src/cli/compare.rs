@@ -1,24 +1,23 @@
 //! `simidx compare`: two documents side by side, to understand a verdict.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use simidx::Fingerprint;
-use simidx::input::{self, Content, Format};
+use simidx::input::{self, Decoded, TextEncoding};
 use simidx::text::{
     ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Method, Pipeline, Preset,
 };
+use simidx::{Fingerprint, Place};
 
 use super::Answer;
+use super::complaints::Complaints;
 use super::failure::Failure;
 use super::index_file::{OpenArgs, together, with_segments, with_width};
 use super::output::stdout;
 use super::pipeline::{PipelineArgs, recorded};
+use super::records::OnError;
 use super::transient::DEFAULT_DISTANCE;
-
-/// The longest document that is taken from standard input, in bytes.
-const MAX_STDIN: u64 = 256 << 20;
 
 /// Arguments of `simidx compare`.
 #[derive(Debug, clap::Args)]
@@ -26,6 +25,14 @@ pub(super) struct Args {
     /// The documents: two files, `-` for standard input; or one, with one --text
     #[arg(value_name = "FILE", num_args = 0..=2)]
     files: Vec<PathBuf>,
+    /// The encoding of the files, such as GBK [default: that which they declare, or a guess]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "auto",
+        hide_default_value = true
+    )]
+    encoding: TextEncoding,
     /// A document as text; twice for two
     #[arg(long = "text", value_name = "TEXT")]
     texts: Vec<String>,
@@ -83,7 +90,7 @@ impl Args {
             let message = format!("{count} documents named, two are compared; see --help");
             return Err(Failure::new(message));
         }
-        let files = self.files.iter().map(|path| read(path));
+        let files = self.files.iter().map(|path| read(path, self.encoding));
         let texts = self.texts.iter().map(|text| {
             Ok(Document {
                 name: "--text".into(),
@@ -100,38 +107,16 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 /// The document that a file or standard input holds.
-fn read(path: &Path) -> Result<Document, Failure> {
+fn read(path: &Path, encoding: TextEncoding) -> Result<Document, Failure> {
     let name = path.display().to_string();
-    if is_stdin(path) {
-        let text = read_stdin().map_err(|failure| failure.about("-"))?;
-        return Ok(Document { name, text });
-    }
     if path.is_dir() {
         return Err(Failure::new("is a directory; name a file").about(name));
     }
-    // The width matters to fingerprints only.
-    let mut reader = input::open::<u64>(path, Some(Format::Files))?;
-    match reader.next_record().transpose()?.map(|r| r.content) {
-        Some(Content::Text(text)) => Ok(Document { name, text }),
-        _ => Err(Failure::new("holds no document").about(name)),
+    let Decoded { text, has_faults } = input::read_document(path, encoding)?;
+    if has_faults {
+        Complaints::new(OnError::Stop).note_faults((&name, Place::File));
     }
-}
-
-fn read_stdin() -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let mut stdin = std::io::stdin().lock().take(MAX_STDIN + 1);
-    stdin.read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_STDIN {
-        return Err(Failure::new(format!("is longer than {MAX_STDIN} bytes")));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        Failure::new(format!("offset {offset}: not valid UTF-8"))
-    })?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
+    Ok(Document { name, text })
 }
 
 /// Compares the documents and prints what there is to say.

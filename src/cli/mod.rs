@@ -5,6 +5,7 @@ mod build;
 mod build_report;
 mod clusters;
 mod compare;
+mod complaints;
 mod dedup;
 mod dump;
 mod eval;

@@ -10,12 +10,13 @@ use simidx::text::Fingerprinter;
 use simidx::{AnySegments, Fingerprint, Index, QueryStats, SegmentSearcher, Segments, Storage};
 
 use super::Answer;
+use super::complaints::Complaints;
 use super::dump::id_to_json;
 use super::failure::Failure;
 use super::index_file::{OpenArgs, together, with_index, with_segments};
 use super::output::{say, stdout};
 use super::pipeline::{PipelineFiles, recorded};
-use super::records::{FieldArgs, InputFormat, refused};
+use super::records::{FieldArgs, InputFormat, OnError, refused};
 
 /// Arguments of `simidx query`.
 #[derive(Debug, clap::Args)]
@@ -148,7 +149,7 @@ impl Words {
             return Err(Failure::new(message));
         }
         if args.fields.are_given() && args.documents.is_none() {
-            let message = "--text-field and --id-field are for --documents";
+            let message = "--text-field, --id-field and --encoding are for --documents";
             return Err(Failure::new(message));
         }
         if self.stdin && !self.fingerprints.is_empty() {
@@ -216,7 +217,8 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
         let mut fingerprinter = recorded(segments, &args.files.read()?)?;
         run.query(fingerprinter.fingerprint(text))?;
     } else if let Some(path) = &args.documents {
-        let reader = input::open_with::<F>(path, args.document_format(), &args.fields.fields())?;
+        let options = args.fields.options();
+        let reader = input::open_with::<F>(path, args.document_format(), &options)?;
         run.query_reader(reader, Some(recorded(segments, &args.files.read()?)?))?;
     } else if words.fingerprints.is_empty() {
         let reader = input::open::<F>("-".as_ref(), args.fingerprint_format())?;
@@ -246,8 +248,13 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
         mut reader: Box<dyn RecordReader<F> + Send>,
         mut fingerprinter: Option<Fingerprinter<F>>,
     ) -> Result<(), Failure> {
+        let mut complaints = Complaints::new(OnError::Stop);
         while let Some(record) = reader.next_record() {
-            let fingerprint = match (record?.content, &mut fingerprinter) {
+            let record = record?;
+            if record.has_faults {
+                complaints.note_faults(reader.place());
+            }
+            let fingerprint = match (record.content, &mut fingerprinter) {
                 (Content::Fingerprint(fingerprint), None) => fingerprint,
                 (Content::Text(text), Some(fingerprinter)) => fingerprinter.fingerprint(&text),
                 (content, _) => {
@@ -261,6 +268,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
             };
             self.query(fingerprint)?;
         }
+        complaints.tell();
         Ok(())
     }
 

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use rayon::prelude::*;
-use simidx::input::{self, Content, Fields, Format, Original, Record, RecordId, RecordReader};
+use simidx::input::{
+    self, Content, Format, Original, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
+};
 use simidx::{Error, Fingerprint, InputError, Place};
 
+use super::complaints::Complaints;
 use super::failure::Failure;
 use super::fingerprinters::Fingerprinters;
-use super::output::say;
 use super::pipeline::PipelineArgs;
 use super::progress::ReadingBar;
 
@@ -18,9 +20,6 @@ const BATCH_RECORDS: usize = 4096;
 
 /// Bytes of text that are held at a time.
 const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// Warnings about skipped records that are printed; the rest are counted.
-const SHOWN_SKIPS: u64 = 10;
 
 /// `--input`, with `auto` for none.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +53,7 @@ pub(super) enum OnError {
     Skip,
 }
 
-/// Where records have their texts and ids; shared by the commands that read records.
+/// Where records have their texts and ids, and in which encoding; shared by the commands that read records.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct FieldArgs {
     /// The member of jsonl, or column of parquet, with the text of each document, text if not told; a.b is b within a.
@@ -64,20 +63,24 @@ pub(super) struct FieldArgs {
     /// The same of the id, id if not told; every record must have it
     #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
+    /// The encoding of all texts, such as GBK, or auto to guess it [default: UTF-8 for lines, auto for files and warc]
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<TextEncoding>,
 }
 
 impl FieldArgs {
-    /// Whether any field is named.
+    /// Whether anything is named.
     pub(super) fn are_given(&self) -> bool {
-        self.text_field.is_some() || self.id_field.is_some()
+        self.text_field.is_some() || self.id_field.is_some() || self.encoding.is_some()
     }
 
-    /// The fields as the readers take them.
-    pub(super) fn fields(&self) -> Fields {
-        let mut fields = Fields::default();
-        fields.text.clone_from(&self.text_field);
-        fields.id.clone_from(&self.id_field);
-        fields
+    /// What the readers take.
+    pub(super) fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        options.fields.text.clone_from(&self.text_field);
+        options.fields.id.clone_from(&self.id_field);
+        options.encoding = self.encoding.unwrap_or_default();
+        options
     }
 }
 
@@ -126,11 +129,16 @@ pub(super) fn start_threads(count: u16) -> Result<(), Failure> {
 
 /// The failure of a command that has no use for a record of its input.
 pub(super) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
-    Failure::from(InputError {
+    in_input(source, place, message).into()
+}
+
+/// What is wrong with a record of an input.
+pub(super) fn in_input(source: &str, place: Place, message: impl Into<String>) -> InputError {
+    InputError {
         source: source.to_owned(),
         place,
         message: message.into(),
-    })
+    }
 }
 
 /// A record whose fingerprint is known.
@@ -203,6 +211,8 @@ pub(super) struct ReadCounts {
     pub(super) records: u64,
     /// Records left out.
     pub(super) skipped: u64,
+    /// Records in which bytes that stand for nothing became U+FFFD.
+    pub(super) replaced: u64,
 }
 
 /// Takes records in.
@@ -248,10 +258,10 @@ pub(super) fn read<F: Fingerprint>(
 ) -> Result<ReadCounts, Failure> {
     let paths = args.paths()?;
     let bar = bar.start(total_len(&paths));
-    let fields = args.fields.fields();
+    let options = args.fields.options();
     let readers = paths
         .iter()
-        .map(|path| input::open_with::<F>(path, args.input.0, &fields));
+        .map(|path| input::open_with::<F>(path, args.input.0, &options));
     read_all(args, readers, bar, sink)
 }
 
@@ -278,8 +288,8 @@ fn read_all<F: Fingerprint>(
 ) -> Result<ReadCounts, Failure> {
     let mut run = Run {
         fingerprinters: Fingerprinters::new(&args.pipeline.pipeline()?)?,
-        on_error: args.on_error,
-        counts: ReadCounts::default(),
+        complaints: Complaints::new(args.on_error),
+        records: 0,
         next_position: 0,
         bar,
         bytes_before: 0,
@@ -288,14 +298,12 @@ fn read_all<F: Fingerprint>(
         run.read_input(reader?.as_mut(), sink)?;
     }
     run.bar.finish();
-    if run.counts.skipped > 0 {
-        let plural = if run.counts.skipped == 1 { "" } else { "s" };
-        say(format_args!(
-            "skipped {} record{plural}",
-            run.counts.skipped
-        ));
-    }
-    Ok(run.counts)
+    run.complaints.tell();
+    Ok(ReadCounts {
+        records: run.records,
+        skipped: run.complaints.skipped_count(),
+        replaced: run.complaints.replaced_count(),
+    })
 }
 
 /// Bytes of all inputs together, if each of them is a regular file.
@@ -372,8 +380,9 @@ impl<F: Fingerprint> Batch<F> {
 
 struct Run<F> {
     fingerprinters: Fingerprinters<F>,
-    on_error: OnError,
-    counts: ReadCounts,
+    complaints: Complaints,
+    /// Number of records used.
+    records: u64,
     next_position: u64,
     bar: ReadingBar,
     /// Bytes of the inputs that have been read to their ends.
@@ -428,7 +437,7 @@ impl<F: Fingerprint> Run<F> {
         while !many.is_empty() {
             let taken = sink.fingerprints(many, self.next_position)?;
             self.next_position += taken as u64;
-            self.counts.records += taken as u64;
+            self.records += taken as u64;
             let Some((&fingerprint, rest)) = many[taken..].split_first() else {
                 break;
             };
@@ -468,9 +477,9 @@ impl<F: Fingerprint> Run<F> {
         error: impl FnOnce(String) -> InputError,
     ) -> Result<(), Failure> {
         match result {
-            Ok(()) => self.counts.records += 1,
+            Ok(()) => self.records += 1,
             Err(Refusal::Fatal(error)) => return Err(error.into()),
-            Err(Refusal::Record(message)) => self.skip_or_fail(error(message))?,
+            Err(Refusal::Record(message)) => self.complaints.skip_or_fail(error(message))?,
             Err(Refusal::Input(message)) => return Err(error(message).into()),
         }
         Ok(())
@@ -490,8 +499,13 @@ impl<F: Fingerprint> Run<F> {
         while !batch.is_full() {
             match reader.next_record() {
                 None => break,
-                Some(Ok(record)) => batch.push(record, reader.place(), self.next_position),
-                Some(Err(Error::Input(error))) => self.skip_or_fail(error)?,
+                Some(Ok(record)) => {
+                    if record.has_faults {
+                        self.complaints.note_faults(reader.place());
+                    }
+                    batch.push(record, reader.place(), self.next_position);
+                }
+                Some(Err(Error::Input(error))) => self.complaints.skip_or_fail(error)?,
                 Some(Err(error)) => return Err(error.into()),
             }
             self.next_position += 1;
@@ -520,17 +534,6 @@ impl<F: Fingerprint> Run<F> {
                 place: placed.place,
                 message,
             })?;
-        }
-        Ok(())
-    }
-
-    fn skip_or_fail(&mut self, error: InputError) -> Result<(), Failure> {
-        if self.on_error == OnError::Stop {
-            return Err(error.into());
-        }
-        self.counts.skipped += 1;
-        if self.counts.skipped <= SHOWN_SKIPS {
-            say(format_args!("skipped: {error}"));
         }
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! Lines of a fingerprint and an id: the formats `hex`, `dec` and `tsv`.
 
+use super::Record;
 use super::digits;
 use super::id::RecordId;
+use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
-use super::plain_lines;
+use super::plain_lines::{self, Extent};
 use super::source::Source;
-use super::{Record, RecordReader};
-use crate::{Fingerprint, Place, Result};
+use crate::Fingerprint;
 
 /// The greatest length of a line in bytes: twice that of an id.
 pub(super) const MAX_LINE: u64 = 128 << 10;
@@ -18,27 +19,22 @@ pub(super) enum Radix {
     Dec,
 }
 
-/// A reader of fingerprints with or without ids, one record a line.
-pub(super) struct ColumnsReader {
-    lines: LineSource,
-    radix: Radix,
+/// Lines of a fingerprint with or without an id.
+pub(super) struct Columns(Radix);
+
+impl Columns {
+    pub(super) fn reader(source: Source, radix: Radix) -> LineReader<Self> {
+        LineReader::new(LineSource::new(source, MAX_LINE), Columns(radix))
+    }
 }
 
-impl ColumnsReader {
-    pub(super) fn new(source: Source, radix: Radix) -> Self {
-        ColumnsReader {
-            lines: LineSource::new(source, MAX_LINE),
-            radix,
-        }
-    }
-
-    /// The record of the current line, or what is wrong with it.
+impl LineFormat for Columns {
     fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
         let (digits, id) = match line.split_once('\t') {
             Some((digits, id)) => (digits, Some(id)),
             None => (line, None),
         };
-        let fingerprint = match self.radix {
+        let fingerprint = match self.0 {
             Radix::Hex => digits::hex(digits)?,
             Radix::Dec => digits::dec(digits)?,
         };
@@ -49,35 +45,13 @@ impl ColumnsReader {
         };
         Ok(Record::fingerprint(fingerprint, id))
     }
-}
 
-impl<F: Fingerprint> RecordReader<F> for ColumnsReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
-        match self.lines.advance() {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(e) => return Some(Err(e)),
-        }
-        let record = self.lines.text().and_then(|line| {
-            self.record(line)
-                .map_err(|message| self.lines.error(message))
-        });
-        Some(record)
-    }
-
-    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
-        let before = out.len();
-        let extent = plain_lines::read(self.lines.lines_ahead(), self.radix, out);
-        self.lines.pass_over(extent.lines, extent.bytes);
-        out.len() - before
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.lines.bytes_read()
-    }
-
-    fn place(&self) -> (&str, Place) {
-        (self.lines.name(), self.lines.place())
+    fn read_fingerprints<F: Fingerprint>(
+        &self,
+        lines: &mut LineSource,
+        out: &mut Vec<F>,
+    ) -> Extent {
+        plain_lines::read(lines.lines_ahead(), self.0, out)
     }
 }
 

@@ -2,14 +2,11 @@
 
 use std::path::Path;
 
-use super::Format;
 use super::digits::quote;
 use super::npy_header;
-use super::source::{Source, file_name, input_error, is_stdin, printable, split_suffix};
+use super::source::{SNIFFED, Source, file_name, input_error, is_stdin, printable, split_suffix};
+use super::{Format, TextEncoding, encoding};
 use crate::{Fingerprint, Place, Result};
-
-/// Decompressed bytes looked at.
-const SNIFFED: u64 = 64 << 10;
 
 /// What a Parquet file starts with.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
@@ -60,27 +57,41 @@ fn by_extension(extension: &str) -> Option<Format> {
     }
 }
 
-/// The format that the first bytes tell; they remain to be read.
-pub(super) fn by_content<F: Fingerprint>(source: &mut Source) -> Result<Format> {
+/// The format that the first bytes tell, text being encoded as is chosen; they remain to be read.
+pub(super) fn by_content<F: Fingerprint>(
+    source: &mut Source,
+    chosen: TextEncoding,
+) -> Result<Format> {
     let head = source.peek(SNIFFED)?;
     let whole = (head.len() as u64) < SNIFFED;
-    guess::<F>(&head, whole).map_err(|(place, message)| source.input_error(place, message))
+    let guessed = match by_magic(&head) {
+        Some(format) => Ok(format),
+        None => match encoding::of_stream(&head, whole, chosen) {
+            Some(encoding) => guess::<F>(encoding.decode(&head).0.as_bytes(), whole),
+            None => guess::<F>(&head, whole),
+        },
+    };
+    guessed.map_err(|(place, message)| source.input_error(place, message))
 }
 
-/// The format of content that starts with `head`, or that `head` is the whole of, or else why it
+/// The format that is no text and starts so.
+fn by_magic(head: &[u8]) -> Option<Format> {
+    if head.starts_with(npy_header::MAGIC) {
+        Some(Format::Npy)
+    } else if head.starts_with(PARQUET_MAGIC) {
+        Some(Format::Parquet)
+    } else if head.starts_with(WARC_MAGIC) {
+        Some(Format::Warc)
+    } else {
+        None
+    }
+}
+
+/// The format of text that starts with `head`, or that `head` is the whole of, or else why it
 /// cannot be told.
 ///
 /// Lines after the first that are no fingerprints tell nothing: the reader reports them.
 fn guess<F: Fingerprint>(head: &[u8], whole: bool) -> Result<Format, (Place, String)> {
-    if head.starts_with(npy_header::MAGIC) {
-        return Ok(Format::Npy);
-    }
-    if head.starts_with(PARQUET_MAGIC) {
-        return Ok(Format::Parquet);
-    }
-    if head.starts_with(WARC_MAGIC) {
-        return Ok(Format::Warc);
-    }
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = (1..)
         .zip(head.split(|&b| b == b'\n'))
@@ -233,10 +244,10 @@ mod tests {
 
     #[test]
     fn magic_bytes_tell_binary_files() {
-        let npy = guess::<u64>(b"\x93NUMPY\x01\0", true);
-        assert!(matches!(npy, Ok(Format::Npy)));
-        assert_eq!(guessed("PAR1"), Ok(Format::Parquet));
-        assert_eq!(guessed("WARC/1.0\r\n"), Ok(Format::Warc));
+        assert_eq!(by_magic(b"\x93NUMPY\x01\0"), Some(Format::Npy));
+        assert_eq!(by_magic(b"PAR1"), Some(Format::Parquet));
+        assert_eq!(by_magic(b"WARC/1.0\r\n"), Some(Format::Warc));
+        assert_eq!(by_magic(b"PAR"), None);
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Text out of bytes in any encoding, which they may declare or leave to be guessed.
 
-use std::borrow::Cow;
+use std::str::Utf8Error;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
+
+use super::TextEncoding;
+use super::text_encoding::Choice;
 
 /// Bytes at the start of a document that may declare its encoding.
 const DECLARED_WITHIN: usize = 1024;
@@ -14,22 +17,58 @@ const GUESSED_FROM: usize = 64 << 10;
 /// Valid characters outside ASCII for each invalid sequence of bytes, from which on bytes are UTF-8 with faults.
 const VALID_PER_FAULT: usize = 8;
 
+/// A text, and whether some bytes stood for nothing and became U+FFFD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// The characters.
+    pub text: String,
+    /// Whether there were such bytes.
+    pub has_faults: bool,
+}
+
+impl Decoded {
+    fn faultless(text: String) -> Self {
+        Decoded {
+            text,
+            has_faults: false,
+        }
+    }
+}
+
 /// The text that bytes are, or what is wrong with them.
 ///
-/// `declared` is the name of an encoding that came with the bytes. A byte order mark has the last word, after it valid
-/// UTF-8. Bytes that stand for nothing in their encoding become U+FFFD.
-pub(super) fn decode(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<String, String> {
+/// `declared` is the name of an encoding that came with the bytes, `chosen` what the user says of them. A byte order mark
+/// has the last word, before it the user, after it valid UTF-8. Bytes that stand for nothing in their encoding become
+/// U+FFFD.
+pub(super) fn decode(
+    bytes: Vec<u8>,
+    declared: Option<&[u8]>,
+    chosen: TextEncoding,
+) -> Result<Decoded, String> {
+    match chosen.named() {
+        Some(encoding) => {
+            let (text, _, has_faults) = encoding.decode(&bytes);
+            let text = text.into_owned();
+            check(Decoded { text, has_faults })
+        }
+        None => detect(bytes, declared),
+    }
+}
+
+/// The same where the user says nothing.
+fn detect(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<Decoded, String> {
     let marked = Encoding::for_bom(&bytes);
     if let Some((encoding, mark)) = marked.filter(|(encoding, _)| *encoding != UTF_8) {
-        let text = encoding.decode_without_bom_handling(&bytes[mark..]).0;
-        return check(text.into_owned());
+        let (text, has_faults) = encoding.decode_without_bom_handling(&bytes[mark..]);
+        let text = text.into_owned();
+        return check(Decoded { text, has_faults });
     }
     let bytes = match String::from_utf8(bytes) {
         Ok(mut text) => {
             if text.starts_with('\u{feff}') {
                 text.remove(0);
             }
-            return check(text);
+            return check(Decoded::faultless(text));
         }
         Err(error) => error.into_bytes(),
     };
@@ -39,22 +78,43 @@ pub(super) fn decode(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<String, 
     }
     let encoding = match marked.is_some() || is_nearly_utf8(&bytes) {
         true => UTF_8,
-        false => self::declared(&bytes, declared).unwrap_or_else(|| guess(&bytes)),
+        false => self::declared(&bytes, declared).unwrap_or_else(|| guess(&bytes, true)),
     };
-    let (text, _) = encoding.decode_with_bom_removal(&bytes);
-    check(match text {
-        Cow::Owned(text) => text,
-        Cow::Borrowed(text) => text.to_owned(),
-    })
+    let (text, has_faults) = encoding.decode_with_bom_removal(&bytes);
+    let text = text.into_owned();
+    check(Decoded { text, has_faults })
+}
+
+/// The encoding of a stream that begins with `head`, or that it is the whole of; none if that is UTF-8, be it with faults.
+pub(super) fn of_stream(
+    head: &[u8],
+    is_whole: bool,
+    chosen: TextEncoding,
+) -> Option<&'static Encoding> {
+    match chosen.0 {
+        Choice::Format => return None,
+        Choice::Named(encoding) => return Some(encoding),
+        Choice::Guess => {}
+    }
+    if let Some((encoding, _)) = Encoding::for_bom(head) {
+        return Some(encoding).filter(|encoding| *encoding != UTF_8);
+    }
+    let is_cut_off = |error: Utf8Error| !is_whole && error.error_len().is_none();
+    let is_utf8 = std::str::from_utf8(head).err().is_none_or(is_cut_off);
+    // None of the encodings that can be guessed has zero bytes.
+    match is_utf8 || head.contains(&0) || is_nearly_utf8(head) {
+        true => None,
+        false => Some(guess(head, is_whole)),
+    }
 }
 
 /// What is wrong with bytes that are no text.
 const BINARY: &str = "holds binary data";
 
-fn check(text: String) -> Result<String, String> {
-    match text.contains('\0') {
+fn check(decoded: Decoded) -> Result<Decoded, String> {
+    match decoded.text.contains('\0') {
         true => Err(BINARY.into()),
-        false => Ok(text),
+        false => Ok(decoded),
     }
 }
 
@@ -117,12 +177,13 @@ fn find(text: &[u8], word: &[u8]) -> Option<usize> {
         .position(|window| window.eq_ignore_ascii_case(word))
 }
 
-/// The encoding that the bytes look most like.
-fn guess(bytes: &[u8]) -> &'static Encoding {
+/// The encoding that the bytes look most like; more of them may follow those that are not the whole.
+fn guess(bytes: &[u8], is_whole: bool) -> &'static Encoding {
     let start = bytes.iter().position(|b| !b.is_ascii()).unwrap_or(0);
     let looked_at = &bytes[start..bytes.len().min(start + GUESSED_FROM)];
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    detector.feed(looked_at, start + looked_at.len() == bytes.len());
+    let is_last = is_whole && start + looked_at.len() == bytes.len();
+    detector.feed(looked_at, is_last);
     detector.guess(None, Utf8Detection::Deny)
 }
 
@@ -144,6 +205,10 @@ mod tests {
         "В сети много почти одинаковых документов. Поисковая система должна их находить.";
     const FRENCH: &str =
         "Le réseau contient beaucoup de documents presque identiques, créés à partir d’un modèle.";
+
+    fn decode(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<String, String> {
+        detect(bytes, declared).map(|decoded| decoded.text)
+    }
 
     fn encode(encoding: &'static Encoding, text: &str) -> Vec<u8> {
         let (bytes, _, lossy) = encoding.encode(text);
@@ -250,6 +315,57 @@ mod tests {
         let bytes = [&encode(GBK, SIMPLIFIED)[..], b"\xff"].concat();
         let text = decode(bytes, Some(b"gbk")).unwrap();
         assert_eq!(text, format!("{SIMPLIFIED}\u{fffd}"));
+    }
+
+    #[test]
+    fn faults_are_told() {
+        let has_faults = |bytes: &[u8], chosen: TextEncoding| {
+            let decoded = super::decode(bytes.to_vec(), None, chosen);
+            decoded.unwrap().has_faults
+        };
+        let default = TextEncoding::default();
+        let text = encode(GBK, SIMPLIFIED);
+        assert!(!has_faults(&text, default));
+        assert!(has_faults(&[&text[..], b"\xff"].concat(), default));
+        assert!(has_faults(b"\xff\xfea\0b", default));
+        assert!(!has_faults("\u{fffd}".as_bytes(), default));
+        let big5 = "big5".parse().unwrap();
+        assert!(!has_faults(&encode(BIG5, TRADITIONAL), big5));
+        assert!(has_faults(b"\xff", big5));
+    }
+
+    #[test]
+    fn what_the_user_says_is_believed() {
+        let big5: TextEncoding = "big5".parse().unwrap();
+        let decoded = |bytes: Vec<u8>| super::decode(bytes, Some(b"gbk"), big5);
+        let text = decoded(encode(BIG5, TRADITIONAL)).unwrap().text;
+        assert_eq!(text, TRADITIONAL);
+        let marked = format!("\u{feff}{TRADITIONAL}").into_bytes();
+        assert_eq!(decoded(marked).unwrap().text, TRADITIONAL);
+        assert_eq!(decoded(b"a\0".to_vec()), Err(BINARY.into()));
+        let bare: Vec<u8> = "中文".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let utf16 = "utf-16le".parse().unwrap();
+        assert_eq!(super::decode(bare, None, utf16).unwrap().text, "中文");
+    }
+
+    #[test]
+    fn streams_are_told_by_their_beginnings() {
+        let of = |head: &[u8], is_whole| of_stream(head, is_whole, TextEncoding::AUTO);
+        let gbk = encode(GBK, SIMPLIFIED);
+        assert_eq!(of(&gbk, true), Some(GBK));
+        // A character that is cut off is no fault.
+        assert_eq!(of(&gbk[..gbk.len() - 1], false), Some(GBK));
+        let utf8 = SIMPLIFIED.as_bytes();
+        assert_eq!(of(&utf8[..utf8.len() - 1], false), None);
+        assert_eq!(of(&"é".as_bytes()[..1], false), None);
+        assert_ne!(of(&"é".as_bytes()[..1], true), None);
+        for head in [&b""[..], b"ascii", b"\xff\0a\0", "\u{feff}a".as_bytes()] {
+            assert_eq!(of(head, true), None, "{head:?}");
+        }
+        assert_eq!(of(b"\xfe\xff\0a", true), Some(encoding_rs::UTF_16BE));
+        assert_eq!(of_stream(&gbk, true, TextEncoding::default()), None);
+        let named = "utf8".parse().unwrap();
+        assert_eq!(of_stream(&gbk, true, named), Some(UTF_8));
     }
 
     #[test]

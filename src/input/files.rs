@@ -6,10 +6,10 @@ use std::path::{MAIN_SEPARATOR, Path};
 
 use walkdir::WalkDir;
 
-use super::encoding;
+use super::encoding::{self, Decoded};
 use super::id::RecordId;
 use super::source::{Source, input_error, io_error, is_stdin, printable};
-use super::{MAX_DOCUMENT, Record, RecordReader};
+use super::{MAX_DOCUMENT, Record, RecordReader, TextEncoding};
 use crate::{Error, Fingerprint, Place, Result};
 
 /// A reader of documents named by their paths.
@@ -19,6 +19,7 @@ pub(super) struct FilesReader {
     name: String,
     /// Bytes that a document may have.
     limit: u64,
+    encoding: TextEncoding,
     /// Bytes read of the files so far.
     bytes_read: u64,
 }
@@ -32,7 +33,7 @@ enum Files {
 
 impl FilesReader {
     /// Opens a file or a directory.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path, encoding: TextEncoding) -> Result<Self> {
         let name = printable(path);
         if is_stdin(path) {
             let message = "standard input cannot be read as files";
@@ -40,7 +41,7 @@ impl FilesReader {
         }
         if !fs::metadata(path).map_err(|e| io_error(&name, e))?.is_dir() {
             path_id(path)?;
-            return Ok(Self::single(Source::open(path)?));
+            return Ok(Self::single(Source::open(path)?, encoding));
         }
         // The walk itself would report an unreadable root with the first record only.
         fs::read_dir(path).map_err(|e| io_error(&name, e))?;
@@ -49,17 +50,19 @@ impl FilesReader {
             files: Files::Tree(walk.into_iter()),
             name,
             limit: MAX_DOCUMENT,
+            encoding,
             bytes_read: 0,
         })
     }
 
     /// A reader of one document, whose id is the name of the source.
-    pub(super) fn single(source: Source) -> Self {
+    pub(super) fn single(source: Source, encoding: TextEncoding) -> Self {
         let name = source.name().to_owned();
         FilesReader {
             files: Files::One(source),
             name,
             limit: MAX_DOCUMENT,
+            encoding,
             bytes_read: 0,
         }
     }
@@ -97,28 +100,28 @@ impl FilesReader {
             }
         }
     }
+}
 
-    /// The document that a file holds.
-    fn read(&self, source: &mut Source) -> Result<String> {
-        let limit = self.limit;
-        let mut bytes = Vec::new();
-        let read = source.reader().take(limit + 1).read_to_end(&mut bytes);
-        read.map_err(|e| source.io_error(e))?;
-        if bytes.len() as u64 > limit {
-            let message = format!("file is longer than {limit} bytes");
-            return Err(source.input_error(Place::File, message));
-        }
-        encoding::decode(bytes, None).map_err(|message| source.input_error(Place::File, message))
+/// The document that a file holds.
+pub(super) fn read(source: &mut Source, limit: u64, encoding: TextEncoding) -> Result<Decoded> {
+    let mut bytes = Vec::new();
+    let read = source.reader().take(limit + 1).read_to_end(&mut bytes);
+    read.map_err(|e| source.io_error(e))?;
+    if bytes.len() as u64 > limit {
+        let message = format!("file is longer than {limit} bytes");
+        return Err(source.input_error(Place::File, message));
     }
+    let decoded = encoding::decode(bytes, None, encoding);
+    decoded.map_err(|message| source.input_error(Place::File, message))
 }
 
 impl<F: Fingerprint> RecordReader<F> for FilesReader {
     fn next_record(&mut self) -> Option<Result<Record<F>>> {
         let file = self.next_file()?;
         let record = file.and_then(|(mut source, id)| {
-            let text = self.read(&mut source);
+            let decoded = read(&mut source, self.limit, self.encoding);
             self.bytes_read += source.bytes_read();
-            Ok(Record::text(text?, Some(id)))
+            Ok(Record::decoded(decoded?, id))
         });
         if matches!(record, Err(Error::Io(_))) {
             self.files = Files::None;
@@ -166,7 +169,7 @@ mod tests {
     use std::fs::{create_dir, write};
 
     fn read(path: &Path) -> Read<u64> {
-        drain(&mut FilesReader::open(path).unwrap())
+        drain(&mut FilesReader::open(path, TextEncoding::default()).unwrap())
     }
 
     fn names(read: &Read<u64>, root: &Path) -> Vec<String> {
@@ -262,7 +265,7 @@ mod tests {
             errors[1].ends_with(": path is not valid UTF-8"),
             "{errors:?}"
         );
-        assert!(FilesReader::open(&dir.path().join("a\tb")).is_err());
+        assert!(FilesReader::open(&dir.path().join("a\tb"), TextEncoding::default()).is_err());
     }
 
     #[cfg(unix)]
@@ -277,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_file_too_long_is_refused() {
-        let mut reader = FilesReader::single(source(b"12345"));
+        let mut reader = FilesReader::single(source(b"12345"), TextEncoding::default());
         reader.limit = 4;
         let read: Read<u64> = drain(&mut reader);
         assert_eq!(read.errors(), ["in: file is longer than 4 bytes"]);
@@ -288,7 +291,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path().join("a.gz"), &gzip(b"one")[..12]).unwrap();
         write(dir.path().join("b"), "two").unwrap();
-        let mut reader = FilesReader::open(dir.path()).unwrap();
+        let mut reader = FilesReader::open(dir.path(), TextEncoding::default()).unwrap();
         let mut next = || RecordReader::<u64>::next_record(&mut reader);
         let error = next().unwrap().unwrap_err();
         let name = dir.path().join("a.gz").display().to_string();
@@ -299,7 +302,9 @@ mod tests {
 
     #[test]
     fn standard_input_is_no_files() {
-        let error = FilesReader::open(Path::new("-")).err().unwrap();
+        let error = FilesReader::open(Path::new("-"), TextEncoding::default())
+            .err()
+            .unwrap();
         assert_eq!(
             error.to_string(),
             "-: standard input cannot be read as files"

@@ -6,7 +6,8 @@ use std::str::FromStr;
 /// The format of an input.
 ///
 /// In the formats made of lines, a carriage return before the end of a line and a byte order mark
-/// at the start of the input are passed over, and lines of white space alone are skipped.
+/// at the start of the input are passed over, and lines of white space alone are skipped. They are UTF-8 unless
+/// [`ReadOptions::encoding`](super::ReadOptions) says otherwise.
 ///
 /// Where no format is named, a directory is read as `files`; otherwise the extension decides, that
 /// before `.gz` or `.zst`: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`,
@@ -52,7 +53,7 @@ pub enum Format {
     Parquet,
     /// A web archive, whose documents are the payloads of its responses of status 200 and of its `resource` and
     /// `conversion` records, where they are HTML or plain text; their ids are the addresses. All other records are
-    /// passed over. Transfer codings and the content encodings gzip and deflate are undone. Texts are decoded as those
+    /// passed over. Transfer codings and the content encodings gzip, deflate, zstd and Brotli are undone. Texts are decoded as those
     /// of `files`, and by what the response says of them. HTML stays HTML.
     Warc,
 }
@@ -91,6 +92,16 @@ impl Format {
     /// Whether every record is a document. Those of `jsonl` and `parquet` may be either.
     pub fn is_documents(self) -> bool {
         matches!(self, Format::Lines | Format::Files | Format::Warc)
+    }
+}
+
+impl Format {
+    /// Whether the records are lines of text.
+    pub(super) fn is_lines(self) -> bool {
+        match self {
+            Format::Hex | Format::Dec | Format::Tsv | Format::Jsonl | Format::Lines => true,
+            Format::Le | Format::Files | Format::Npy | Format::Parquet | Format::Warc => false,
+        }
     }
 }
 

@@ -9,17 +9,17 @@ use serde_json::error::Category;
 
 use super::digits;
 use super::id::RecordId;
+use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
 use super::source::Source;
-use super::{Fields, MAX_DOCUMENT, Record, RecordReader};
-use crate::{Fingerprint, Place, Result};
+use super::{Fields, MAX_DOCUMENT, Record};
+use crate::Fingerprint;
 
 /// The name of the member that holds a fingerprint.
 const FINGERPRINT: &str = "fingerprint";
 
-/// A reader of JSON objects that hold a document or a fingerprint, and maybe an id.
-pub(super) struct JsonlReader {
-    lines: LineSource,
+/// Lines of a JSON object with a document or a fingerprint, and maybe an id.
+pub(super) struct Jsonl {
     fields: Fields,
 }
 
@@ -59,12 +59,10 @@ struct Object<'a> {
     repeated: Option<Member<'a>>,
 }
 
-impl JsonlReader {
-    pub(super) fn new(source: Source, fields: &Fields) -> Self {
-        JsonlReader {
-            lines: LineSource::new(source, MAX_DOCUMENT),
-            fields: fields.clone(),
-        }
+impl Jsonl {
+    pub(super) fn reader(source: Source, fields: &Fields) -> LineReader<Self> {
+        let fields = fields.clone();
+        LineReader::new(LineSource::new(source, MAX_DOCUMENT), Jsonl { fields })
     }
 }
 
@@ -355,25 +353,9 @@ impl<'de> Visitor<'de> for ScalarVisitor {
     }
 }
 
-impl<F: Fingerprint> RecordReader<F> for JsonlReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
-        match self.lines.advance() {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(e) => return Some(Err(e)),
-        }
-        let line = self.lines.text();
-        Some(line.and_then(|line| {
-            record(line, &self.fields).map_err(|message| self.lines.error(message))
-        }))
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.lines.bytes_read()
-    }
-
-    fn place(&self) -> (&str, Place) {
-        (self.lines.name(), self.lines.place())
+impl LineFormat for Jsonl {
+    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
+        record(line, &self.fields)
     }
 }
 

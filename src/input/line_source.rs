@@ -15,6 +15,8 @@ pub(super) struct LineSource {
     /// What ended the line and is not in it.
     end: &'static [u8],
     number: u64,
+    /// Whether bytes of the line were replaced when it was decoded.
+    has_faults: bool,
     /// Bytes that a line may have, its end not counted.
     limit: u64,
     failed: bool,
@@ -27,6 +29,7 @@ impl LineSource {
             line: Vec::new(),
             end: b"",
             number: 0,
+            has_faults: false,
             limit,
             failed: false,
         }
@@ -92,6 +95,11 @@ impl LineSource {
         std::str::from_utf8(&self.line).map_err(|_| self.error("not valid UTF-8"))
     }
 
+    /// Whether bytes of the current line stood for nothing and became U+FFFD.
+    pub(super) fn has_faults(&self) -> bool {
+        self.has_faults
+    }
+
     /// The current line and its end, byte for byte.
     pub(super) fn raw(&self) -> (&[u8], &'static [u8]) {
         (&self.line, self.end)
@@ -106,6 +114,7 @@ impl LineSource {
             return Ok(LineRead::End);
         }
         self.number += 1;
+        self.has_faults = self.ahead.source().is_faulty(self.number);
         self.end = b"";
         if self.line.ends_with(b"\n") {
             self.line.pop();

@@ -1,43 +1,23 @@
 //! Documents on a line each: the format `lines`.
 
+use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
 use super::source::Source;
-use super::{MAX_DOCUMENT, Record, RecordReader};
-use crate::{Fingerprint, Place, Result};
+use super::{MAX_DOCUMENT, Record};
+use crate::Fingerprint;
 
-/// A reader of documents without ids. Blank lines are no documents.
-pub(super) struct LinesReader {
-    lines: LineSource,
-}
+/// Lines of a document without an id. Blank lines are no documents.
+pub(super) struct Lines;
 
-impl LinesReader {
-    pub(super) fn new(source: Source) -> Self {
-        LinesReader {
-            lines: LineSource::new(source, MAX_DOCUMENT),
-        }
+impl Lines {
+    pub(super) fn reader(source: Source) -> LineReader<Self> {
+        LineReader::new(LineSource::new(source, MAX_DOCUMENT), Lines)
     }
 }
 
-impl<F: Fingerprint> RecordReader<F> for LinesReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
-        match self.lines.advance() {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(e) => return Some(Err(e)),
-        }
-        Some(
-            self.lines
-                .text()
-                .map(|text| Record::text(text.to_owned(), None)),
-        )
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.lines.bytes_read()
-    }
-
-    fn place(&self) -> (&str, Place) {
-        (self.lines.name(), self.lines.place())
+impl LineFormat for Lines {
+    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
+        Ok(Record::text(line.to_owned(), None))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Record readers: fingerprints or documents, streamed out of files in any of ten formats.
 //!
 //! [`open`] gives a [`RecordReader`] for a path, and [`open_with`] one that finds texts and ids in
-//! other fields than `text` and `id`. Files compressed with gzip or Zstandard are read
+//! other fields than `text` and `id` or reads text in another encoding. Files compressed with gzip or Zstandard are read
 //! through. It knows them by their first bytes, except those of [`Format::Le`], which may hold any
 //! bytes: there the suffix `.gz` or `.zst` tells. Memory stays bounded by the
 //! longest record, and for [`Format::Parquet`] by the longest page.
@@ -11,6 +11,7 @@
 //! [`Error::Io`](crate::Error::Io), which names its file, ends the reading.
 
 mod columns;
+mod decoding;
 mod detect;
 mod digits;
 mod encoding;
@@ -20,10 +21,12 @@ mod format;
 mod id;
 mod jsonl;
 mod le;
+mod line_reader;
 mod line_source;
 mod lines;
 mod npy;
 mod npy_header;
+mod options;
 mod original;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -32,14 +35,18 @@ mod plain_lines;
 mod read_ahead;
 mod source;
 mod table;
+mod text_encoding;
 mod warc;
 mod words;
 
+pub use encoding::Decoded;
 pub use fields::Fields;
 pub use format::{Format, UnknownFormat};
 pub use id::RecordId;
+pub use options::ReadOptions;
 pub use original::{Choose, Original, copy_records};
 pub use patterns::expand;
+pub use text_encoding::{TextEncoding, UnknownEncoding};
 
 use std::path::{Path, PathBuf};
 
@@ -65,6 +72,8 @@ pub struct Record<F> {
     pub content: Content<F>,
     /// What the input calls the record, where it calls it anything.
     pub id: Option<RecordId>,
+    /// Whether bytes of it stood for nothing in their encoding and became U+FFFD.
+    pub has_faults: bool,
 }
 
 impl<F> Record<F> {
@@ -72,6 +81,7 @@ impl<F> Record<F> {
         Record {
             content: Content::Fingerprint(fingerprint),
             id,
+            has_faults: false,
         }
     }
 
@@ -79,7 +89,15 @@ impl<F> Record<F> {
         Record {
             content: Content::Text(text),
             id,
+            has_faults: false,
         }
+    }
+
+    /// The record of a document in a file of its own, or a part of one.
+    fn decoded(decoded: Decoded, id: RecordId) -> Self {
+        let mut record = Record::text(decoded.text, Some(id));
+        record.has_faults = decoded.has_faults;
+        record
     }
 }
 
@@ -132,19 +150,19 @@ pub fn open<F: Fingerprint>(
     path: &Path,
     format: Option<Format>,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
-    open_with(path, format, &Fields::default())
+    open_with(path, format, &ReadOptions::default())
 }
 
-/// The same with texts and ids in fields of these names.
+/// The same with texts and ids in fields of these names, and in this encoding.
 ///
 /// # Errors
 ///
-/// As for [`open`]. [`Error::Input`](crate::Error::Input) if the format has no fields to name, or if the file says which
-/// columns it has and these are not among them.
+/// As for [`open`]. [`Error::Input`](crate::Error::Input) if the format has no fields or no encoding to name, or if the
+/// file says which columns it has and these are not among them.
 pub fn open_with<F: Fingerprint>(
     path: &Path,
     format: Option<Format>,
-    fields: &Fields,
+    options: &ReadOptions,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
     let format = match format {
         Some(format) => Some(format),
@@ -152,10 +170,11 @@ pub fn open_with<F: Fingerprint>(
     };
     match format {
         Some(Format::Files) => {
-            fields.check(&source::printable(path), Format::Files)?;
-            return Ok(Box::new(files::FilesReader::open(path)?));
+            options.check(&source::printable(path), Format::Files)?;
+            let files = files::FilesReader::open(path, options.encoding)?;
+            return Ok(Box::new(files));
         }
-        Some(Format::Parquet) => return open_parquet(path, fields),
+        Some(Format::Parquet) => return open_parquet(path, options),
         _ => {}
     }
     let mut source = match format {
@@ -164,12 +183,23 @@ pub fn open_with<F: Fingerprint>(
     };
     let format = match format {
         Some(format) => format,
-        None => detect::by_content::<F>(&mut source)?,
+        None => detect::by_content::<F>(&mut source, options.encoding)?,
     };
     match format {
-        Format::Parquet => open_parquet(path, fields),
-        _ => reader(source, format, fields),
+        Format::Parquet => open_parquet(path, options),
+        _ => reader(source, format, options),
     }
+}
+
+/// Reads one document, which a file or, as `-`, standard input holds, as those of [`Format::Files`] are read.
+///
+/// # Errors
+///
+/// [`Error::Io`](crate::Error::Io) if it cannot be read, [`Error::Input`](crate::Error::Input) if it is no text or longer
+/// than 256 MiB; both name the path.
+pub fn read_document(path: &Path, encoding: TextEncoding) -> Result<Decoded> {
+    let mut source = Source::open(path)?;
+    files::read(&mut source, MAX_DOCUMENT, encoding)
 }
 
 /// The number of records in all of these inputs, if each is a regular file that tells it without
@@ -177,21 +207,21 @@ pub fn open_with<F: Fingerprint>(
 ///
 /// An input that cannot be opened tells nothing; [`open`] says why.
 pub fn expected_records<F: Fingerprint>(paths: &[PathBuf], format: Option<Format>) -> Option<u64> {
-    expected_records_with::<F>(paths, format, &Fields::default())
+    expected_records_with::<F>(paths, format, &ReadOptions::default())
 }
 
 /// The same for [`open_with`].
 pub fn expected_records_with<F: Fingerprint>(
     paths: &[PathBuf],
     format: Option<Format>,
-    fields: &Fields,
+    options: &ReadOptions,
 ) -> Option<u64> {
     let expected = |path: &PathBuf| {
         // Opening a pipe would take something of it away.
         if !path.metadata().is_ok_and(|data| data.is_file()) {
             return None;
         }
-        open_with::<F>(path, format, fields)
+        open_with::<F>(path, format, options)
             .ok()?
             .expected_records()
     };
@@ -202,16 +232,17 @@ pub fn expected_records_with<F: Fingerprint>(
 #[cfg(feature = "parquet")]
 fn open_parquet<F: Fingerprint>(
     path: &Path,
-    fields: &Fields,
+    options: &ReadOptions,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
-    fields.check(&source::printable(path), Format::Parquet)?;
+    options.check(&source::printable(path), Format::Parquet)?;
+    let fields = &options.fields;
     Ok(Box::new(parquet::ParquetReader::open::<F>(path, fields)?))
 }
 
 #[cfg(not(feature = "parquet"))]
 fn open_parquet<F: Fingerprint>(
     path: &Path,
-    _: &Fields,
+    _: &ReadOptions,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
     let message = "Parquet files need a simidx built with its feature `parquet`";
     let name = source::printable(path);
@@ -222,20 +253,25 @@ fn open_parquet<F: Fingerprint>(
 fn reader<F: Fingerprint>(
     source: Source,
     format: Format,
-    fields: &Fields,
+    options: &ReadOptions,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
-    fields.check(source.name(), format)?;
-    use columns::{ColumnsReader, Radix};
+    use columns::{Columns, Radix};
+    options.check(source.name(), format)?;
+    let (fields, encoding) = (&options.fields, options.encoding);
+    let source = match format.is_lines() {
+        true => source.decoded(encoding)?,
+        false => source,
+    };
     Ok(match format {
-        Format::Tsv if fields.text.is_some() => Box::new(table::TableReader::open(source, fields)?),
-        Format::Hex | Format::Tsv => Box::new(ColumnsReader::new(source, Radix::Hex)),
-        Format::Dec => Box::new(ColumnsReader::new(source, Radix::Dec)),
+        Format::Tsv if fields.text.is_some() => Box::new(table::Table::open(source, fields)?),
+        Format::Hex | Format::Tsv => Box::new(Columns::reader(source, Radix::Hex)),
+        Format::Dec => Box::new(Columns::reader(source, Radix::Dec)),
         Format::Le => Box::new(le::LeReader::new(source)),
-        Format::Jsonl => Box::new(jsonl::JsonlReader::new(source, fields)),
-        Format::Lines => Box::new(lines::LinesReader::new(source)),
-        Format::Files => Box::new(files::FilesReader::single(source)),
+        Format::Jsonl => Box::new(jsonl::Jsonl::reader(source, fields)),
+        Format::Lines => Box::new(lines::Lines::reader(source)),
+        Format::Files => Box::new(files::FilesReader::single(source, encoding)),
         Format::Npy => Box::new(npy::NpyReader::new::<F>(source)?),
-        Format::Warc => Box::new(warc::WarcReader::new(source)),
+        Format::Warc => Box::new(warc::WarcReader::new(source, encoding)),
         Format::Parquet => {
             let message = "a Parquet file cannot be read as a stream";
             return Err(source.input_error(Place::File, message));

@@ -8,9 +8,11 @@ use std::time::SystemTime;
 use super::files::FilesReader;
 use super::line_source::LineSource;
 use super::source::{Source, input_error, io_error, is_stdin, open_file, printable};
-use super::table::TableReader;
+use super::table::Table;
 use super::warc::WarcReader;
-use super::{Fields, Format, MAX_DOCUMENT, RecordReader, columns, detect, open_parquet, reader};
+use super::{
+    Fields, Format, MAX_DOCUMENT, ReadOptions, RecordReader, columns, detect, open_parquet, reader,
+};
 use crate::{Error, Fingerprint, Place, Result};
 
 /// A file, a directory or standard input, whose records are to be read several times and copied.
@@ -23,7 +25,7 @@ pub struct Original {
     path: PathBuf,
     name: String,
     format: Format,
-    fields: Fields,
+    options: ReadOptions,
     /// The names of the columns, as they stand in a line, if there is such a line.
     header: Vec<u8>,
     /// A copy of what can be read once only.
@@ -51,7 +53,7 @@ impl Original {
         format: Option<Format>,
         temp_dir: Option<&Path>,
     ) -> Result<Self> {
-        Self::open_with::<F>(path, format, &Fields::default(), temp_dir)
+        Self::open_with::<F>(path, format, &ReadOptions::default(), temp_dir)
     }
 
     /// The same for [`open_with`](super::open_with).
@@ -62,7 +64,7 @@ impl Original {
     pub fn open_with<F: Fingerprint>(
         path: &Path,
         format: Option<Format>,
-        fields: &Fields,
+        options: &ReadOptions,
         temp_dir: Option<&Path>,
     ) -> Result<Self> {
         let format = match format {
@@ -73,7 +75,7 @@ impl Original {
             path: path.to_owned(),
             name: printable(path),
             format: format.unwrap_or(Format::Lines),
-            fields: fields.clone(),
+            options: options.clone(),
             header: Vec::new(),
             copy: None,
             stamp: None,
@@ -83,12 +85,14 @@ impl Original {
         }
         original.stamp = original.stamp_now()?;
         if format.is_none() {
-            original.format = detect::by_content::<F>(&mut original.source()?)?;
+            let source = &mut original.source()?;
+            original.format = detect::by_content::<F>(source, options.encoding)?;
         }
-        fields.check(&original.name, original.format)?;
+        options.check(&original.name, original.format)?;
         match original.format {
-            Format::Tsv if fields.text.is_some() => {
-                original.header = TableReader::open(original.source()?, fields)?.into_header();
+            Format::Tsv if options.fields.text.is_some() => {
+                let table = Table::open(original.text()?, &options.fields)?.into_format();
+                original.header = table.into_header();
                 Ok(original)
             }
             Format::Le | Format::Npy => {
@@ -146,9 +150,12 @@ impl Original {
     pub fn records<F: Fingerprint>(&self) -> Result<Box<dyn RecordReader<F> + Send>> {
         self.check_unchanged()?;
         match self.format {
-            Format::Files => Ok(Box::new(FilesReader::open(&self.path)?)),
-            Format::Parquet => open_parquet(&self.path, &self.fields),
-            format => reader(self.source()?, format, &self.fields),
+            Format::Files => Ok(Box::new(FilesReader::open(
+                &self.path,
+                self.options.encoding,
+            )?)),
+            Format::Parquet => open_parquet(&self.path, &self.options),
+            format => reader(self.source()?, format, &self.options),
         }
     }
 
@@ -182,6 +189,11 @@ impl Original {
             Ok(file)
         });
         Source::of_file(&self.name, file.map_err(|e| io_error(&self.name, e))?)
+    }
+
+    /// The lines that the input is made of, as UTF-8.
+    fn text(&self) -> Result<Source> {
+        self.source()?.decoded(self.options.encoding)
     }
 
     /// None of what is not a file by itself.
@@ -220,8 +232,8 @@ pub type Choose<'a> = &'a mut dyn FnMut(u64) -> bool;
 
 /// Copies those records of inputs that `choose` chooses, byte for byte and in order.
 ///
-/// A record of the formats that are made of lines is its line, the end included; a last line that
-/// has none is given one if another record follows. Of `tsv` with a header the first one is copied
+/// A record of the formats that are made of lines is its line, the end included, in UTF-8 if it was decoded; a last line
+/// that has none is given one if another record follows. Of `tsv` with a header the first one is copied
 /// as well. Lines without a record are left out, and what
 /// is compressed is written as it is not. A record of `files` is written as its path on a line. A record of
 /// `warc` is written with its header, and nothing of the records that are no documents. Of
@@ -243,7 +255,7 @@ pub fn copy_records<F: Fingerprint>(
     {
         let paths = inputs
             .iter()
-            .map(|input| (input.path.as_path(), &input.fields));
+            .map(|input| (input.path.as_path(), &input.options));
         let paths: Vec<_> = paths.collect();
         inputs.iter().try_for_each(Original::check_unchanged)?;
         copy_parquet::<F>(&paths, out, choose)?;
@@ -258,10 +270,16 @@ pub fn copy_records<F: Fingerprint>(
     for input in inputs {
         input.check_unchanged()?;
         match input.format {
-            Format::Files => copier.copy_paths(FilesReader::open(&input.path)?, choose)?,
-            Format::Warc => copier.copy_archived(WarcReader::new(input.source()?), choose)?,
+            Format::Files => {
+                let files = FilesReader::open(&input.path, input.options.encoding)?;
+                copier.copy_paths(files, choose)?;
+            }
+            Format::Warc => {
+                let archive = WarcReader::new(input.source()?, input.options.encoding);
+                copier.copy_archived(archive, choose)?;
+            }
             format => {
-                let mut lines = lines(input.source()?, format, &input.fields);
+                let mut lines = lines(input.text()?, format, &input.options.fields);
                 copier.copy_header(&mut lines, &input.header)?;
                 copier.copy_lines(lines, choose)?;
             }
@@ -273,22 +291,26 @@ pub fn copy_records<F: Fingerprint>(
 
 #[cfg(feature = "parquet")]
 fn copy_parquet<F: Fingerprint>(
-    inputs: &[(&Path, &Fields)],
+    inputs: &[(&Path, &ReadOptions)],
     out: &mut (dyn Write + Send),
     choose: Choose<'_>,
 ) -> Result<()> {
-    super::parquet::copy_rows::<F>(inputs, out, choose)
+    let inputs: Vec<(&Path, &Fields)> = inputs
+        .iter()
+        .map(|(path, options)| (*path, &options.fields))
+        .collect();
+    super::parquet::copy_rows::<F>(&inputs, out, choose)
 }
 
 #[cfg(not(feature = "parquet"))]
 fn copy_parquet<F: Fingerprint>(
-    inputs: &[(&Path, &Fields)],
+    inputs: &[(&Path, &ReadOptions)],
     _: &mut (dyn Write + Send),
     _: Choose<'_>,
 ) -> Result<()> {
     inputs
         .iter()
-        .try_for_each(|(path, fields)| open_parquet::<F>(path, fields).map(drop))
+        .try_for_each(|(path, options)| open_parquet::<F>(path, options).map(drop))
 }
 
 /// The lines of a source, bounded as its reader bounds them.

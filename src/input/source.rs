@@ -9,11 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 use zstd::stream::read::Decoder as ZstdDecoder;
 
+use super::decoding::{Decoding, FaultyLines};
 use super::id::breaks_line;
+use super::{TextEncoding, encoding};
 use crate::{Error, InputError, Place};
 
 /// Bytes read at a time, and kept decompressed.
 const BUFFER: usize = 64 << 10;
+
+/// Decompressed bytes looked at to tell a format or an encoding.
+pub(super) const SNIFFED: u64 = 64 << 10;
 
 /// Bytes looked at to know a compressed stream.
 const MAGIC: usize = 4;
@@ -27,6 +32,8 @@ pub(super) struct Source {
     compression: Compression,
     /// Bytes of the file, if it is a regular one.
     file_len: Option<u64>,
+    /// Of a stream that is decoded.
+    faulty_lines: Option<FaultyLines>,
 }
 
 impl Source {
@@ -95,9 +102,31 @@ impl Source {
                 raw_bytes,
                 compression,
                 file_len,
+                faulty_lines: None,
             }),
             Err(e) => Err(io_error(&name, e)),
         }
+    }
+
+    /// The same as UTF-8, if it is in another encoding by what is chosen, and that perhaps by its first bytes.
+    pub(super) fn decoded(mut self, chosen: TextEncoding) -> Result<Self, Error> {
+        if chosen.is_default() {
+            return Ok(self);
+        }
+        let head = self.peek(SNIFFED)?;
+        let is_whole = (head.len() as u64) < SNIFFED;
+        if let Some(encoding) = encoding::of_stream(&head, is_whole, chosen) {
+            let (decoding, faulty_lines) = Decoding::new(self.reader, encoding);
+            self.reader = Box::new(decoding);
+            self.faulty_lines = Some(faulty_lines);
+        }
+        Ok(self)
+    }
+
+    /// Whether bytes of a line, from 1, stood for nothing and became U+FFFD. Lines are asked for in ascending order.
+    pub(super) fn is_faulty(&self, line: u64) -> bool {
+        let lines = self.faulty_lines.as_ref();
+        lines.is_some_and(|lines| lines.holds(line))
     }
 
     /// Bytes read so far, before they are decompressed.

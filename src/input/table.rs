@@ -1,14 +1,14 @@
 //! Documents in the columns of lines between tabs, which a first line names: the format `tsv` with a text field.
 
 use super::id::RecordId;
+use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
 use super::source::Source;
-use super::{Fields, MAX_DOCUMENT, Record, RecordReader};
+use super::{Fields, MAX_DOCUMENT, Record};
 use crate::{Error, Fingerprint, Place, Result};
 
-/// A reader of the documents of one column, and of the ids of another.
-pub(super) struct TableReader {
-    lines: LineSource,
+/// Lines with a document in one column, and the id in another.
+pub(super) struct Table {
     header: Vec<u8>,
     /// The numbers of the columns, from 0, and how many there are.
     text: usize,
@@ -16,9 +16,9 @@ pub(super) struct TableReader {
     count: usize,
 }
 
-impl TableReader {
+impl Table {
     /// Reads the names of the columns, which must have those of the fields.
-    pub(super) fn open(source: Source, fields: &Fields) -> Result<Self> {
+    pub(super) fn open(source: Source, fields: &Fields) -> Result<LineReader<Self>> {
         let mut lines = LineSource::new(source, MAX_DOCUMENT);
         if !lines.advance()? {
             let name = lines.name().to_owned();
@@ -36,21 +36,22 @@ impl TableReader {
         if id.is_none() && fields.id.is_some() {
             return Err(missing(fields.id()));
         }
-        Ok(TableReader {
+        let table = Table {
             text,
             id,
             count: names.len(),
             header: lines.raw().0.to_owned(),
-            lines,
-        })
+        };
+        Ok(LineReader::new(lines, table))
     }
 
     /// The line with the names of the columns, without its end.
     pub(super) fn into_header(self) -> Vec<u8> {
         self.header
     }
+}
 
-    /// The record of a line, or what is wrong with it.
+impl LineFormat for Table {
     fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
         let count = line.split('\t').count();
         if count != self.count {
@@ -74,29 +75,6 @@ fn column(names: &[&str], name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-impl<F: Fingerprint> RecordReader<F> for TableReader {
-    fn next_record(&mut self) -> Option<Result<Record<F>>> {
-        match self.lines.advance() {
-            Ok(true) => {}
-            Ok(false) => return None,
-            Err(e) => return Some(Err(e)),
-        }
-        let line = self.lines.text();
-        Some(line.and_then(|line| {
-            self.record(line)
-                .map_err(|message| self.lines.error(message))
-        }))
-    }
-
-    fn bytes_read(&self) -> u64 {
-        self.lines.bytes_read()
-    }
-
-    fn place(&self) -> (&str, Place) {
-        (self.lines.name(), self.lines.place())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::source::tests::source;
@@ -109,7 +87,7 @@ mod tests {
     }
 
     fn refusal(text: &str, names: &Fields) -> String {
-        let opened = TableReader::open(source(text.as_bytes()), names);
+        let opened = Table::open(source(text.as_bytes()), names);
         opened.err().unwrap().to_string()
     }
 
@@ -158,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_table_may_be_nothing_but_names() {
-        let mut reader = TableReader::open(source(b"x\n"), &fields("x", "")).unwrap();
+        let mut reader = Table::open(source(b"x\n"), &fields("x", "")).unwrap();
         assert!(drain::<u64>(&mut reader).records().is_empty());
     }
 }

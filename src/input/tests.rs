@@ -80,7 +80,16 @@ pub(super) fn read_all<F: Fingerprint>(bytes: &[u8], format: Format) -> Read<F> 
 
 /// The same with fields of these names.
 pub(super) fn read_with<F: Fingerprint>(bytes: &[u8], format: Format, names: &Fields) -> Read<F> {
-    drain(&mut *super::reader(source(bytes), format, names).unwrap())
+    read_by(bytes, format, &names.clone().into())
+}
+
+/// The same with other options.
+pub(super) fn read_by<F: Fingerprint>(
+    bytes: &[u8],
+    format: Format,
+    options: &ReadOptions,
+) -> Read<F> {
+    drain(&mut *super::reader(source(bytes), format, options).unwrap())
 }
 
 /// The reader of a source with the fields that it has by default.
@@ -88,7 +97,7 @@ fn reader<F: Fingerprint>(
     source: Source,
     format: Format,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
-    super::reader(source, format, &Fields::default())
+    super::reader(source, format, &ReadOptions::default())
 }
 
 /// Fields of these names; an empty one is the default.
@@ -283,13 +292,139 @@ fn formats_without_fields_have_none_to_name() {
         Format::Files,
         Format::Warc,
     ] {
-        let error = super::reader::<u64>(source(b""), format, &fields("x", ""));
+        let error = super::reader::<u64>(source(b""), format, &fields("x", "").into());
         let message = format!("in: the format {format} has no fields to name");
         assert_eq!(error.err().unwrap().to_string(), message);
     }
-    let error = super::reader::<u64>(source(b""), Format::Tsv, &fields("", "x"));
+    let error = super::reader::<u64>(source(b""), Format::Tsv, &fields("", "x").into());
     let message = "in: tsv without a text field holds fingerprints, whose id has no name";
     assert_eq!(error.err().unwrap().to_string(), message);
+}
+
+#[test]
+fn formats_without_text_have_no_encoding_to_name() {
+    for format in [Format::Le, Format::Npy] {
+        let error = super::reader::<u64>(source(b""), format, &TextEncoding::AUTO.into());
+        let message = format!("in: the format {format} has no encoding to name");
+        assert_eq!(error.err().unwrap().to_string(), message);
+    }
+}
+
+/// Options to read texts in an encoding.
+fn encoded(name: &str) -> ReadOptions {
+    name.parse::<TextEncoding>().unwrap().into()
+}
+
+#[test]
+fn lines_in_other_encodings_are_those_of_utf8() {
+    let text = "自由\t中文。\r\n\n{\"id\": \"人\", \"text\": \"ノ\"}\nff\t権利\n12\tи";
+    let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let marked = [b"\xff\xfe", &utf16[..]].concat();
+    let other = |encoding: &'static encoding_rs::Encoding| encoding.encode(text).0.into_owned();
+    for (name, bytes) in [
+        ("gb18030", other(encoding_rs::GB18030)),
+        ("shift_jis", other(encoding_rs::SHIFT_JIS)),
+        ("iso-2022-jp", other(encoding_rs::ISO_2022_JP)),
+        ("utf-16le", utf16),
+        ("big5", marked),
+    ] {
+        for format in [Format::Lines, Format::Jsonl, Format::Tsv, Format::Dec] {
+            let expected: Read<u64> = read_all(text.as_bytes(), format);
+            let read = read_by(&bytes, format, &encoded(name));
+            assert_eq!(read.records(), expected.records(), "{name} {format}");
+            assert_eq!(read.errors(), expected.errors(), "{name} {format}");
+            assert!(!read.records().is_empty());
+            let zipped = read_by::<u64>(&gzip(&bytes), format, &encoded(name));
+            assert_eq!(zipped.records(), expected.records());
+        }
+        let mut table = encoded(name);
+        table.fields = fields("中文。", "自由");
+        let read: Read<u64> = read_by(&bytes, Format::Tsv, &table);
+        assert_eq!(read.records()[0], document("権利", Some("ff")));
+        assert_eq!(read.errors().len(), 1, "{:?}", read.errors());
+    }
+}
+
+#[test]
+fn faults_are_replaced_and_told_by_their_lines() {
+    let bytes = b"a\n\n\xff\xd6\xd0\n\xd6\nb\n";
+    let read: Read<u64> = read_by(bytes, Format::Lines, &encoded("gbk"));
+    let texts = [
+        ("a", false),
+        ("\u{fffd}中", true),
+        ("\u{fffd}", true),
+        ("b", false),
+    ];
+    let expected = texts.map(|(text, has_faults)| Record {
+        has_faults,
+        ..document(text, None)
+    });
+    assert_eq!(read.records(), expected);
+    let mut reader = super::reader::<u64>(source(bytes), Format::Lines, &encoded("gbk")).unwrap();
+    let mut faulty = Vec::new();
+    while let Some(record) = reader.next_record() {
+        if record.unwrap().has_faults {
+            faulty.push(reader.place().1);
+        }
+    }
+    assert_eq!(faulty, [Place::Line(3), Place::Line(4)]);
+    // Named, UTF-8 is replaced as well; unnamed, it is refused.
+    let read: Read<u64> = read_by(b"a\xff\n", Format::Lines, &encoded("utf-8"));
+    assert!(read.records()[0].has_faults);
+    let read: Read<u64> = read_by(b"a\n\xff\n", Format::Lines, &encoded("auto"));
+    assert_eq!(read.records().len(), 2);
+    assert_eq!(
+        read_all::<u64>(b"a\n\xff\n", Format::Lines).errors(),
+        ["in:2: not valid UTF-8"]
+    );
+}
+
+#[test]
+fn a_guess_by_the_first_lines_holds_for_all() {
+    let line = "近年来，网络上重复的网页越来越多。搜索引擎必须找出内容几乎相同的文档。\n";
+    let text = line.repeat(10_000);
+    let (bytes, ..) = encoding_rs::GBK.encode(&text);
+    let read: Read<u64> = read_by(&bytes, Format::Lines, &encoded("auto"));
+    assert_eq!(read.records().len(), 10_000);
+    assert!(
+        read.records()
+            .iter()
+            .all(|record| *record == document(line.trim(), None))
+    );
+    // What has been taken for UTF-8 is not guessed again.
+    let late = [&b"ascii\n".repeat(20_000)[..], &bytes[..100]].concat();
+    let read: Read<u64> = read_by(&late, Format::Lines, &encoded("auto"));
+    assert!(read.errors()[0].starts_with("in:20001: not valid UTF-8"));
+}
+
+#[test]
+fn formats_are_told_in_any_encoding() {
+    let text = "{\"text\": \"自由\"}\n";
+    let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    write(&path, &bytes).unwrap();
+    let mut reader = open_with::<u64>(&path, None, &encoded("utf-16be")).unwrap();
+    assert_eq!(drain(&mut *reader).records(), [document("自由", None)]);
+    write(&path, [b"\xfe\xff", &bytes[..]].concat()).unwrap();
+    let mut reader = open_with::<u64>(&path, None, &encoded("auto")).unwrap();
+    assert_eq!(drain(&mut *reader).records(), [document("自由", None)]);
+}
+
+#[test]
+fn lines_are_copied_as_utf8() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.tsv");
+    let (bytes, ..) = encoding_rs::GBK.encode("名\t文\r\n一\t自由\n二\t平等\n");
+    write(&path, &bytes).unwrap();
+    let mut options = encoded("gbk");
+    options.fields = fields("文", "名");
+    let original = Original::open_with::<u64>(&path, None, &options, None).unwrap();
+    let read = drain(&mut *original.records::<u64>().unwrap());
+    assert_eq!(read.records()[0], document("自由", Some("一")));
+    let (mut out, mut chosen) = (Vec::new(), [false, true].into_iter());
+    copy_records::<u64>(&[original], &mut out, &mut |_| chosen.next().unwrap()).unwrap();
+    assert_eq!(out, "名\t文\r\n二\t平等\n".as_bytes());
 }
 
 /// Reads bytes in every format to the end, where every reader must stay.
@@ -305,7 +440,7 @@ fn exercise<F: Fingerprint>(bytes: &[u8]) -> Result<(), TestCaseError> {
         }
         prop_assert!(reader.next_record().is_none(), "{format}");
     }
-    let _ = detect::by_content::<F>(&mut source(bytes));
+    let _ = detect::by_content::<F>(&mut source(bytes), TextEncoding::AUTO);
     Ok(())
 }
 

@@ -93,6 +93,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let report = RecordReport {
         build: BuildReport::new(index, clock, args.memory_limit()),
         skipped_count: counts.skipped,
+        replaced_count: counts.replaced,
     };
     output.report(&report, args.json, |out| report.print(out))?;
     Ok(true)
@@ -104,6 +105,7 @@ struct RecordReport {
     #[serde(flatten)]
     build: BuildReport,
     skipped_count: u64,
+    replaced_count: u64,
 }
 
 impl RecordReport {
@@ -111,6 +113,9 @@ impl RecordReport {
         self.build.print_index(out)?;
         if self.skipped_count > 0 {
             writeln!(out, "{:<24}{}", "skipped records", self.skipped_count)?;
+        }
+        if self.replaced_count > 0 {
+            writeln!(out, "{:<24}{}", "with replaced bytes", self.replaced_count)?;
         }
         self.build.print_cost(out)
     }

@@ -41,8 +41,8 @@ pub(in crate::cli) fn check_folder(folder: &Path) -> Result<(), Failure> {
 /// Bytes that temporary files will take at most, as far as it is known: records are written as runs and then merged.
 fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
-    let fields = args.input.fields.fields();
-    let records = input::expected_records_with::<F>(&paths, args.input.input.0, &fields);
+    let options = args.input.fields.options();
+    let records = input::expected_records_with::<F>(&paths, args.input.input.0, &options);
     let records = records.unwrap_or(0);
     let id_len = if args.ids == "number" { 8 } else { 0 };
     let bytes = records.saturating_mul(F::BYTES as u64 + id_len);

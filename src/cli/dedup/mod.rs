@@ -162,7 +162,7 @@ fn of_width<F: Fingerprint>(
         |out| write_duplicates(&found, &labels, texts.as_mut(), args.reports_json(), out),
     )?;
     let chained = found.chained_count(args.distance);
-    Summary::new(&found.counts(), chained, skipped).tell(args.json)?;
+    Summary::new(&found.counts(), chained, skipped, read.replaced).tell(args.json)?;
     Ok(true)
 }
 
@@ -215,11 +215,11 @@ impl Args {
     /// The inputs, all of one kind.
     fn originals<F: Fingerprint>(&self) -> Result<Vec<Original>, Failure> {
         let mut originals: Vec<Original> = Vec::new();
-        let fields = self.input.fields.fields();
+        let options = self.input.fields.options();
         for path in self.input.paths()? {
             let format = self.input.input.0;
             let temp_dir = self.temp_dir.as_deref();
-            let original = Original::open_with::<F>(&path, format, &fields, temp_dir)?;
+            let original = Original::open_with::<F>(&path, format, &options, temp_dir)?;
             if let Some(first) = originals.first().filter(|first| !original.goes_with(first)) {
                 let (format, other) = (original.format().name(), first.format().name());
                 let message = match format == other {

@@ -186,10 +186,12 @@ pub(super) struct Summary {
     clusters: u64,
     largest_cluster: u64,
     skipped: u64,
+    /// Records in which bytes became U+FFFD.
+    replaced: u64,
 }
 
 impl Summary {
-    pub(super) fn new(counts: &DedupCounts, chained: u64, skipped: u64) -> Self {
+    pub(super) fn new(counts: &DedupCounts, chained: u64, skipped: u64, replaced: u64) -> Self {
         Summary {
             documents: counts.documents,
             kept: counts.kept,
@@ -199,6 +201,7 @@ impl Summary {
             clusters: counts.clusters,
             largest_cluster: counts.largest,
             skipped,
+            replaced,
         }
     }
 

@@ -7,11 +7,11 @@ use simidx::Error;
 use simidx::input::{self, Content, RecordReader};
 use simidx::text::{Fingerprinter, FrequencyCounter, Pipeline};
 
+use crate::cli::complaints::Complaints;
 use crate::cli::failure::Failure;
 use crate::cli::fingerprinters::Fingerprinters;
-use crate::cli::output::say;
 use crate::cli::progress::{ProgressMode, ReadingBar};
-use crate::cli::records::{InputArgs, OnError, refused, total_len};
+use crate::cli::records::{InputArgs, in_input, total_len};
 
 /// Documents that are counted together. What is dropped for want of room depends on it, so that it must not depend on
 /// the number of threads.
@@ -23,10 +23,7 @@ const BATCH_LEN: usize = 16 << 20;
 /// Documents that one task counts.
 const TASK_DOCUMENTS: usize = 128;
 
-/// Warnings about skipped records that are printed; the rest are counted.
-const SHOWN_SKIPS: u64 = 10;
-
-/// Counts the features of all inputs; returns the counter and the number of records skipped.
+/// Counts the features of all inputs; returns the counter and what there was to say against records.
 ///
 /// # Errors
 /// An input that cannot be read, or a record that is no document and is not to be skipped.
@@ -35,43 +32,39 @@ pub(super) fn count(
     pipeline: &Pipeline,
     max_features: u32,
     mode: ProgressMode,
-) -> Result<(FrequencyCounter, u64), Failure> {
+) -> Result<(FrequencyCounter, Complaints), Failure> {
     let paths = args.paths()?;
     let mut run = Run {
-        on_error: args.on_error,
+        complaints: Complaints::new(args.on_error),
         fingerprinters: Fingerprinters::new(pipeline)?,
         counter: FrequencyCounter::new(max_features as usize),
         batch: Vec::new(),
         batch_len: 0,
         records: 0,
-        skipped: 0,
         bar: mode
             .reading("documents")
             .doing("counting")
             .start(total_len(&paths)),
         bytes_before: 0,
     };
+    let options = args.fields.options();
     for path in &paths {
-        run.read(input::open::<u32>(path, args.input.0)?.as_mut())?;
+        run.read(input::open_with::<u32>(path, args.input.0, &options)?.as_mut())?;
     }
     run.count_batch();
     run.bar.finish();
-    if run.skipped > 0 {
-        let plural = if run.skipped == 1 { "" } else { "s" };
-        say(format_args!("skipped {} record{plural}", run.skipped));
-    }
-    Ok((run.counter, run.skipped))
+    run.complaints.tell();
+    Ok((run.counter, run.complaints))
 }
 
 /// The state of a count. The width of fingerprints does not matter; the narrowest suits every hash.
 struct Run {
-    on_error: OnError,
+    complaints: Complaints,
     fingerprinters: Fingerprinters<u32>,
     counter: FrequencyCounter,
     batch: Vec<String>,
     batch_len: usize,
     records: u64,
-    skipped: u64,
     bar: ReadingBar,
     bytes_before: u64,
 }
@@ -79,14 +72,18 @@ struct Run {
 impl Run {
     fn read(&mut self, reader: &mut dyn RecordReader<u32>) -> Result<(), Failure> {
         while let Some(record) = reader.next_record() {
+            if record.as_ref().is_ok_and(|record| record.has_faults) {
+                self.complaints.note_faults(reader.place());
+            }
             match record.map(|record| record.content) {
                 Ok(Content::Text(text)) => self.push(text),
                 Ok(Content::Fingerprint(_)) => {
                     let (source, place) = reader.place();
                     let message = "holds a fingerprint; this command reads documents";
-                    self.skip_or_fail(refused(source, place, message))?;
+                    let error = in_input(source, place, message);
+                    self.complaints.skip_or_fail(error)?;
                 }
-                Err(Error::Input(error)) => self.skip_or_fail(error.into())?,
+                Err(Error::Input(error)) => self.complaints.skip_or_fail(error)?,
                 Err(error) => return Err(error.into()),
             }
             self.records += 1;
@@ -121,17 +118,6 @@ impl Run {
         let tasks: Vec<HashMap<String, u64>> = tasks.collect();
         let counts = tasks.into_iter().flatten();
         self.counter.add(batch.len() as u64, counts);
-    }
-
-    fn skip_or_fail(&mut self, failure: Failure) -> Result<(), Failure> {
-        if self.on_error == OnError::Stop {
-            return Err(failure);
-        }
-        self.skipped += 1;
-        if self.skipped <= SHOWN_SKIPS {
-            say(format_args!("skipped: {failure}"));
-        }
-        Ok(())
     }
 }
 

@@ -42,15 +42,15 @@ pub(super) fn run(args: &Args, mode: ProgressMode) -> Answer {
     start_threads(args.input.threads)?;
     let output = Output::for_text(&args.output, args.force)?;
     let pipeline = unweighted(args)?;
-    let (counter, skipped_count) =
-        counting::count(&args.input, &pipeline, args.max_features, mode)?;
+    let (counter, complaints) = counting::count(&args.input, &pipeline, args.max_features, mode)?;
     let found = counter.finish(args.min_count);
     output.write(|mut out: &mut (dyn Write + Send)| {
         Ok(found.write(&pipeline.describe(), &mut out)?)
     })?;
     let report = Report {
         document_count: found.document_count,
-        skipped_count,
+        skipped_count: complaints.skipped_count(),
+        replaced_count: complaints.replaced_count(),
         feature_count: found.features.len() as u64,
         rare_count: found.rare_count,
         unwritable_count: found.unwritable_count,
@@ -78,6 +78,7 @@ fn unweighted(args: &Args) -> Result<Pipeline, Failure> {
 struct Report {
     document_count: u64,
     skipped_count: u64,
+    replaced_count: u64,
     feature_count: u64,
     rare_count: u64,
     unwritable_count: u64,

@@ -344,7 +344,7 @@ fn read_named(bytes: &[u8], text: &str, id: &str) -> Result<Read<u64>, String> {
     let path = dir.path().join("x.parquet");
     std::fs::write(&path, bytes).unwrap();
     let local = |message: String| message.replace(&format!("{}/", dir.path().display()), "");
-    let reader = open_with::<u64>(&path, None, &fields(text, id));
+    let reader = open_with::<u64>(&path, None, &fields(text, id).into());
     let mut reader = reader.map_err(|e| local(e.to_string()))?;
     Ok(drain(&mut *reader).map_errors(local))
 }

@@ -5,10 +5,10 @@ mod response;
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-use super::encoding;
+use super::encoding::{self, Decoded};
 use super::id::RecordId;
 use super::source::Source;
-use super::{MAX_DOCUMENT, Record, RecordReader};
+use super::{MAX_DOCUMENT, Record, RecordReader, TextEncoding};
 use crate::{Error, Fingerprint, Place, Result};
 use header::MediaType;
 use response::Response;
@@ -30,6 +30,7 @@ pub(super) struct WarcReader {
     block: Vec<u8>,
     /// Bytes that a document may have.
     limit: u64,
+    encoding: TextEncoding,
     ended: bool,
 }
 
@@ -50,7 +51,7 @@ enum Kind {
 }
 
 /// A text and its id; nothing for a record that is no document; or what is wrong with one.
-type Judged = Result<Option<(String, RecordId)>, String>;
+type Judged = Result<Option<(Decoded, RecordId)>, String>;
 
 /// What is wrong with a document that is too long.
 fn too_long(limit: u64) -> String {
@@ -58,7 +59,7 @@ fn too_long(limit: u64) -> String {
 }
 
 impl WarcReader {
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(source: Source, encoding: TextEncoding) -> Self {
         WarcReader {
             source,
             start: 0,
@@ -66,6 +67,7 @@ impl WarcReader {
             header: Vec::new(),
             block: Vec::new(),
             limit: MAX_DOCUMENT,
+            encoding,
             ended: false,
         }
     }
@@ -80,7 +82,7 @@ impl WarcReader {
     }
 
     /// The next document with its id; what is none is passed over.
-    pub(super) fn next_document(&mut self) -> Option<Result<(String, RecordId)>> {
+    pub(super) fn next_document(&mut self) -> Option<Result<(Decoded, RecordId)>> {
         while !self.ended {
             match self.read_record() {
                 Ok(Some(Ok(None))) => {}
@@ -202,16 +204,17 @@ impl WarcReader {
     }
 
     /// The text of the block, or what is wrong with it.
-    fn text(&self, kind: Kind) -> Result<String, String> {
+    fn text(&self, kind: Kind) -> Result<Decoded, String> {
         match kind {
             Kind::Response => {
                 let response = Response::parse(&self.block)?;
-                encoding::decode(
-                    response.payload(self.limit)?,
-                    response.media_type().charset(),
-                )
+                let declared = response.media_type().charset();
+                encoding::decode(response.payload(self.limit)?, declared, self.encoding)
             }
-            _ => encoding::decode(self.block.clone(), media_type(&self.header).charset()),
+            _ => {
+                let declared = media_type(&self.header).charset();
+                encoding::decode(self.block.clone(), declared, self.encoding)
+            }
         }
     }
 }
@@ -267,7 +270,7 @@ fn bare(uri: &[u8]) -> &[u8] {
 impl<F: Fingerprint> RecordReader<F> for WarcReader {
     fn next_record(&mut self) -> Option<Result<Record<F>>> {
         let document = self.next_document()?;
-        Some(document.map(|(text, id)| Record::text(text, Some(id))))
+        Some(document.map(|(decoded, id)| Record::decoded(decoded, id)))
     }
 
     fn bytes_read(&self) -> u64 {

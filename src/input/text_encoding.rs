@@ -1,0 +1,159 @@
+//! The names of the encodings in which texts may be read.
+
+use std::fmt;
+use std::str::FromStr;
+
+use encoding_rs::{self as known, Encoding};
+
+/// How the bytes of texts become characters.
+///
+/// By default the formats that are made of lines are UTF-8, in which a line that is not valid cannot be used, and the
+/// texts of [`Format::Files`](super::Format::Files) and [`Format::Warc`](super::Format::Warc) are in the encoding that
+/// they declare or that is guessed. Parsed from a string it is an encoding that all of them are in, by any name that
+/// the Encoding Standard of the web gives it; a byte order mark overrules it, and what stands for nothing becomes
+/// U+FFFD, which [`Record::has_faults`](super::Record::has_faults) tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextEncoding(pub(super) Choice);
+
+/// What decides about the encoding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// The format.
+    #[default]
+    Format,
+    /// The first bytes.
+    Guess,
+    Named(&'static Encoding),
+}
+
+/// The name that stands for a guess.
+const AUTO: &str = "auto";
+
+/// The encodings that have a name, except the one that refuses all texts.
+const KNOWN: [&Encoding; 39] = [
+    known::UTF_8,
+    known::UTF_16LE,
+    known::UTF_16BE,
+    known::GBK,
+    known::GB18030,
+    known::BIG5,
+    known::EUC_JP,
+    known::ISO_2022_JP,
+    known::SHIFT_JIS,
+    known::EUC_KR,
+    known::IBM866,
+    known::ISO_8859_2,
+    known::ISO_8859_3,
+    known::ISO_8859_4,
+    known::ISO_8859_5,
+    known::ISO_8859_6,
+    known::ISO_8859_7,
+    known::ISO_8859_8,
+    known::ISO_8859_8_I,
+    known::ISO_8859_10,
+    known::ISO_8859_13,
+    known::ISO_8859_14,
+    known::ISO_8859_15,
+    known::ISO_8859_16,
+    known::KOI8_R,
+    known::KOI8_U,
+    known::MACINTOSH,
+    known::WINDOWS_874,
+    known::WINDOWS_1250,
+    known::WINDOWS_1251,
+    known::WINDOWS_1252,
+    known::WINDOWS_1253,
+    known::WINDOWS_1254,
+    known::WINDOWS_1255,
+    known::WINDOWS_1256,
+    known::WINDOWS_1257,
+    known::WINDOWS_1258,
+    known::X_MAC_CYRILLIC,
+    known::X_USER_DEFINED,
+];
+
+impl TextEncoding {
+    /// A guess also for the formats that are made of lines, by the first 64 KiB: a byte order mark decides, after it
+    /// valid UTF-8. What is taken for UTF-8 is read as by default.
+    pub const AUTO: TextEncoding = TextEncoding(Choice::Guess);
+
+    /// Whether it is left to the format.
+    pub(super) fn is_default(self) -> bool {
+        self.0 == Choice::Format
+    }
+
+    /// The encoding that the user named.
+    pub(super) fn named(self) -> Option<&'static Encoding> {
+        match self.0 {
+            Choice::Named(encoding) => Some(encoding),
+            Choice::Format | Choice::Guess => None,
+        }
+    }
+}
+
+impl fmt::Display for TextEncoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self.0 {
+            Choice::Format => "that of the format",
+            Choice::Guess => AUTO,
+            Choice::Named(encoding) => encoding.name(),
+        })
+    }
+}
+
+impl FromStr for TextEncoding {
+    type Err = UnknownEncoding;
+
+    fn from_str(name: &str) -> Result<Self, UnknownEncoding> {
+        if name == AUTO {
+            return Ok(TextEncoding::AUTO);
+        }
+        match Encoding::for_label_no_replacement(name.as_bytes()) {
+            Some(encoding) => Ok(TextEncoding(Choice::Named(encoding))),
+            None => Err(UnknownEncoding(name.to_owned())),
+        }
+    }
+}
+
+/// A name that no encoding has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownEncoding(String);
+
+impl fmt::Display for UnknownEncoding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is no encoding, those are {AUTO}", self.0)?;
+        KNOWN
+            .iter()
+            .try_for_each(|encoding| write!(f, ", {}", encoding.name()))?;
+        f.write_str(" and what else the web calls them")
+    }
+}
+
+impl std::error::Error for UnknownEncoding {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for encoding in KNOWN {
+            let parsed: TextEncoding = encoding.name().parse().unwrap();
+            assert_eq!(parsed.named(), Some(encoding));
+            assert_eq!(parsed.to_string(), encoding.name());
+        }
+        assert_eq!("auto".parse(), Ok(TextEncoding::AUTO));
+        let other_name: TextEncoding = "GB2312".parse().unwrap();
+        assert_eq!(other_name.to_string(), "GBK");
+    }
+
+    #[test]
+    fn other_names_are_refused_with_those_that_are_known() {
+        for name in ["latin-9000", "", "replacement", "hz-gb-2312"] {
+            let error = name.parse::<TextEncoding>().unwrap_err().to_string();
+            let start = format!("{name:?} is no encoding, those are auto, UTF-8, UTF-16LE, ");
+            assert!(error.starts_with(&start), "{error}");
+            assert!(KNOWN.iter().all(|encoding| error.contains(encoding.name())));
+        }
+    }
+}
