@@ -8,6 +8,9 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 
 use super::header::{self, MediaType};
 
+/// Bytes of a body that a decoder takes at a time.
+const BUFFER: usize = 4 << 10;
+
 /// A response and the part of it that is known to be its header.
 #[derive(Clone, Copy)]
 pub(super) struct Response<'a> {
@@ -64,11 +67,14 @@ impl<'a> Response<'a> {
             (b"deflate", [first, second, ..]) if is_zlib(*first, *second) => {
                 read("deflate", ZlibDecoder::new(&body[..]), limit)
             }
-            (b"deflate", _) => match read("deflate", DeflateDecoder::new(&body[..]), limit) {
-                // What is text is not coded any more.
-                Err(_) if std::str::from_utf8(&body).is_ok() => Ok(body.into_owned()),
-                decoded => decoded,
-            },
+            (b"deflate", _) => {
+                let decoded = read("deflate", DeflateDecoder::new(&body[..]), limit);
+                unless_plain(decoded, body)
+            }
+            (b"br", _) => {
+                let decoder = brotli_decompressor::Decompressor::new(&body[..], BUFFER);
+                unless_plain(read("br", decoder, limit), body)
+            }
             (b"zstd", [0x28, 0xb5, 0x2f, 0xfd, ..]) => {
                 let decoder = ZstdDecoder::with_buffer(&body[..]);
                 read("zstd", decoder.map_err(|e| fault("zstd", &e))?, limit)
@@ -79,6 +85,14 @@ impl<'a> Response<'a> {
                 Err(format!("content encoding {coding:?} is not known"))
             }
         }
+    }
+}
+
+/// What was made of a body that nothing tells from one that is not coded: what cannot be decoded and is text is not.
+fn unless_plain(decoded: Result<Vec<u8>, String>, body: Cow<'_, [u8]>) -> Result<Vec<u8>, String> {
+    match decoded {
+        Err(_) if std::str::from_utf8(&body).is_ok() => Ok(body.into_owned()),
+        decoded => decoded,
     }
 }
 
@@ -142,7 +156,16 @@ mod tests {
     use crate::input::source::tests::{gzip, zstd};
     use flate2::Compression;
     use flate2::write::{DeflateEncoder, ZlibEncoder};
+    use proptest::prelude::*;
     use std::io::Write;
+
+    fn brotli(bytes: &[u8]) -> Vec<u8> {
+        let mut body = Vec::new();
+        let mut encoder = brotli::CompressorWriter::new(&mut body, 4096, 9, 22);
+        encoder.write_all(bytes).unwrap();
+        drop(encoder);
+        body
+    }
 
     fn payload(header: &str, body: &[u8]) -> Result<Vec<u8>, String> {
         let bytes = [b"HTTP/1.1 200 OK\r\n", header.as_bytes(), b"\r\n", body].concat();
@@ -182,6 +205,8 @@ mod tests {
             ("deflate", zlib.finish().unwrap()),
             ("deflate", text.to_vec()),
             ("zstd", zstd(text)),
+            ("br", brotli(text)),
+            ("BR", text.to_vec()),
             ("identity", text.to_vec()),
         ] {
             let header = format!("content-encoding: {coding}\r\n");
@@ -204,14 +229,23 @@ mod tests {
             payload(&format!("Content-Encoding: {coding}\r\n"), body).unwrap_err()
         };
         assert_eq!(
-            refusal("br", b"abc"),
-            "content encoding \"br\" is not known"
+            refusal("lzma", b"abc"),
+            "content encoding \"lzma\" is not known"
         );
         assert_eq!(
             refusal("gzip", &gzip(&[b'a'; 21])),
             "document is longer than 20 bytes"
         );
-        for (coding, body) in [("gzip", gzip(b"abc")), ("zstd", zstd(b"abc"))] {
+        assert_eq!(
+            refusal("br", &brotli(&[b'a'; 21])),
+            "document is longer than 20 bytes"
+        );
+        let bodies = [
+            ("gzip", gzip(b"abc")),
+            ("zstd", zstd(b"abc")),
+            ("br", brotli("ä".as_bytes())),
+        ];
+        for (coding, body) in bodies {
             let message = refusal(coding, &body[..body.len() - 1]);
             assert!(
                 message.starts_with(&format!("body is not valid {coding}: ")),
@@ -219,6 +253,35 @@ mod tests {
             );
         }
         assert!(refusal("deflate", b"\xff\xff").starts_with("body is not valid deflate: "));
+    }
+
+    #[test]
+    fn no_more_is_decoded_than_a_document_may_have() {
+        // It would be 64 MiB, out of a body of a few bytes.
+        let bomb = brotli(&vec![0; 64 << 20]);
+        assert!(bomb.len() < 1000, "{}", bomb.len());
+        let message = payload("content-encoding: br\n", &bomb).unwrap_err();
+        assert_eq!(message, "document is longer than 20 bytes");
+    }
+
+    proptest! {
+        #[test]
+        fn damage_is_an_error_or_another_text(
+            text in "[a-zä ]{0,20}",
+            edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let whole = brotli(text.as_bytes());
+            prop_assume!(text.len() <= 20);
+            prop_assert_eq!(payload("content-encoding: br\n", &whole).unwrap(), text.as_bytes());
+            let mut damaged = whole.clone();
+            edits.iter().for_each(|(place, byte)| *place.get_mut(&mut damaged) = *byte);
+            for body in [&damaged[..], &whole[..cut.index(whole.len())]] {
+                if let Ok(decoded) = payload("content-encoding: br\n", body) {
+                    prop_assert!(decoded.len() <= 20 || decoded == body);
+                }
+            }
+        }
     }
 
     #[test]
