@@ -282,7 +282,7 @@ fn fields_may_have_any_names() {
             .len(),
         3
     );
-    let refusal = "--text-field and --id-field are for --documents";
+    let refusal = "--text-field, --id-field and --encoding are for --documents";
     sandbox
         .run(&[&["query", "index", "ff"], &names[..]].concat())
         .refused(refusal);

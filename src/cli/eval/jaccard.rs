@@ -6,6 +6,7 @@ use simidx::text::Pipeline;
 use super::labelled::Labelled;
 use super::score::{Curve, Point};
 use crate::cli::failure::Failure;
+use crate::cli::fingerprinters::Fingerprinters;
 
 /// Precision and recall at the least similarities of 1, 0.95 and so on down to 0.05.
 ///
@@ -16,18 +17,10 @@ pub(super) fn curve(labelled: &Labelled, pipeline: &Pipeline) -> Result<Curve, F
         let message = "jaccard: compares labelled pairs only, not all pairs of documents";
         return Err(Failure::new(message));
     };
-    let set = |text: &String| -> simidx::Result<Vec<u128>> {
-        let features = pipeline.fingerprinter::<u64>()?.features(text);
-        let counted = features.into_iter().filter(|feature| feature.weight > 0.0);
-        let mut hashes: Vec<u128> = counted.map(|feature| feature.hash).collect();
-        hashes.sort_unstable();
-        Ok(hashes)
-    };
-    let similarities = a.par_iter().zip(b).map(|(a, b)| {
-        let (a, b) = (set(a)?, set(b)?);
-        Ok(jaccard(&a, &b))
-    });
-    let similarities: Vec<f64> = similarities.collect::<simidx::Result<_>>()?;
+    let fingerprinters = Fingerprinters::<u64>::new(pipeline)?;
+    let set = |text: &str| fingerprinters.with(|fingerprinter| fingerprinter.feature_set(text));
+    let similarities = a.par_iter().zip(b).map(|(a, b)| set(a).jaccard(&set(b)));
+    let similarities: Vec<f64> = similarities.collect();
     let relevant = labelled.relevant_count();
     let points = (1..=20).rev().map(|twentieths| {
         let limit = f64::from(twentieths) / 20.0;
@@ -44,28 +37,4 @@ pub(super) fn curve(labelled: &Labelled, pipeline: &Pipeline) -> Result<Curve, F
         relevant,
         points: points.collect(),
     })
-}
-
-/// The Jaccard similarity of two sets in ascending order; 1 of two empty ones.
-fn jaccard(a: &[u128], b: &[u128]) -> f64 {
-    let common = a
-        .iter()
-        .filter(|hash| b.binary_search(hash).is_ok())
-        .count();
-    match a.len() + b.len() - common {
-        0 => 1.0,
-        union => common as f64 / union as f64,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_members_are_set_against_all() {
-        assert_eq!(jaccard(&[1, 2, 3], &[2, 3, 4]), 0.5);
-        assert_eq!(jaccard(&[], &[]), 1.0);
-        assert_eq!(jaccard(&[1], &[]), 0.0);
-    }
 }

@@ -33,17 +33,6 @@ pub(super) enum Truth {
 }
 
 impl Truth {
-    /// Whether two documents are near-duplicates.
-    pub(super) fn is_relevant(&self, a: u32, b: u32) -> bool {
-        match self {
-            Truth::Pairs(pairs) => pairs.contains(&(a.min(b), a.max(b))),
-            Truth::Labels(labels) => {
-                let [a, b] = [a, b].map(|document| labels[document as usize]);
-                a.is_some() && a == b
-            }
-        }
-    }
-
     fn count(&self) -> u64 {
         match self {
             Truth::Pairs(pairs) => pairs.len() as u64,

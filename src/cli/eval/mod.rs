@@ -1,5 +1,6 @@
 //! `simidx eval`: how well pipelines find the near-duplicates of a labelled set.
 
+mod corpus;
 mod jaccard;
 mod labelled;
 mod method;
@@ -10,8 +11,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::json;
+use simidx::Fingerprint;
 use simidx::text::Pipeline;
-use simidx::{Fingerprint, PairFinder, PairOptions};
 
 use super::Answer;
 use super::failure::Failure;
@@ -21,7 +22,7 @@ use super::output::{Output, say, stdout};
 use super::pipeline::PipelineFiles;
 use super::progress::ProgressMode;
 use super::records::{start_threads, threads_from};
-use labelled::{Labelled, Truth};
+use labelled::Labelled;
 use method::Method;
 use score::{Curve, Point, Tally};
 
@@ -167,46 +168,10 @@ fn curve<F: Fingerprint>(
             }
         }
         Labelled::Corpus { texts, truth } => {
-            tally_corpus(&fingerprints(texts), truth, &mut tally)?;
+            corpus::tally(&fingerprints(texts), truth, &mut tally)?;
         }
     }
     Ok(tally.curve())
-}
-
-/// Counts all pairs of documents within the distance.
-fn tally_corpus<F: Fingerprint>(
-    fingerprints: &[F],
-    truth: &Truth,
-    tally: &mut Tally,
-) -> Result<(), Failure> {
-    let mut documents: Vec<(F, u32)> = fingerprints.iter().copied().zip(0..).collect();
-    documents.sort_unstable();
-    // The documents of a fingerprint.
-    let of = |fingerprint: F| {
-        let start = documents.partition_point(|&(f, _)| f < fingerprint);
-        let same = documents[start..].iter();
-        same.take_while(move |&&(f, _)| f == fingerprint)
-            .map(|&(_, document)| document)
-    };
-    let mut finder = PairFinder::<F>::new(&{
-        let mut options = PairOptions::default();
-        options.distance = tally.max_distance();
-        options
-    })?;
-    for group in documents.chunk_by(|a, b| a.0 == b.0) {
-        finder.push(group[0].0)?;
-        for (i, &(_, a)) in group.iter().enumerate() {
-            let others = group[i + 1..].iter();
-            others.for_each(|&(_, b)| tally.add(0, truth.is_relevant(a, b)));
-        }
-    }
-    finder.finish(|pair| {
-        for a in of(pair.smaller) {
-            of(pair.larger).for_each(|b| tally.add(pair.distance, truth.is_relevant(a, b)));
-        }
-        Ok(())
-    })?;
-    Ok(())
 }
 
 fn write_header(out: &mut impl Write, args: &Args) -> std::io::Result<()> {

@@ -81,10 +81,28 @@ impl Tally {
 
     /// Counts a pair; those beyond the greatest distance do not count.
     pub(super) fn add(&mut self, distance: u32, is_relevant: bool) {
-        if let Some((found, hits)) = self.counts.get_mut(distance as usize) {
-            *found += 1;
-            *hits += u64::from(is_relevant);
+        self.add_found(distance, 1);
+        self.add_hits(distance, u64::from(is_relevant));
+    }
+
+    /// Counts pairs of which it is not said what they are.
+    pub(super) fn add_found(&mut self, distance: u32, count: u64) {
+        if let Some((found, _)) = self.counts.get_mut(distance as usize) {
+            *found += count;
         }
+    }
+
+    /// Says that so many pairs, counted by themselves, are near-duplicates.
+    pub(super) fn add_hits(&mut self, distance: u32, count: u64) {
+        if let Some((_, hits)) = self.counts.get_mut(distance as usize) {
+            *hits += count;
+        }
+    }
+
+    /// For each distance the pairs at it, and the near-duplicates among them.
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> &[(u64, u64)] {
+        &self.counts
     }
 
     pub(super) fn curve(&self) -> Curve {
