@@ -233,12 +233,30 @@ fn an_index_is_judged_as_its_records_are() {
         .json();
     assert_eq!(report["bits"], of_records["bits"]);
     assert_eq!(report["groups"], serde_json::json!([]));
-    // A sample looks at every so many.
+    // A sample looks at one of every so many.
     let report = sandbox
         .run(&["lint", "x.simidx", "--json", "--sample", "1000"])
         .no()
         .json();
     assert_eq!(report["bits"]["sample_count"], 1000);
+}
+
+#[test]
+fn a_sample_has_no_rhythm() {
+    // Every so many of these have the same low bits.
+    let values: Vec<u64> = (0..16_384u64).map(|i| i << 20).collect();
+    let sandbox = Sandbox::new();
+    sandbox.write("a", hex(&values));
+    let dead = |sample: &str| {
+        let lint = ["lint", "--input", "hex", "a", "--json", "--sample", sample];
+        let report = sandbox.run(&lint).json();
+        let count = report["bits"]["sample_count"].as_u64().unwrap();
+        (report["bits"]["dead"].as_array().unwrap().len(), count)
+    };
+    for sample in [1024, 2048, 4096, 8192, 16_384] {
+        assert_eq!(dead(&sample.to_string()), (64 - 14, sample));
+    }
+    assert_eq!(dead("1000"), dead("1000"));
 }
 
 #[test]

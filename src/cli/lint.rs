@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Largest groups of records with one fingerprint to list
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     groups: u32,
-    /// Fingerprints to look at for their bits, at most: of a larger set every so many in numeric order
+    /// Fingerprints to look at for their bits, at most: of a larger set one of every so many in numeric order, as if by chance
     #[arg(long, value_name = "COUNT", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     sample: u64,
     /// Print one JSON object

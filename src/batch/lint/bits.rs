@@ -27,7 +27,7 @@ const MAX_IMBALANCE: f64 = 0.25;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BitReport {
-    /// Fingerprints looked at: all, or every so many of a large set.
+    /// Fingerprints looked at: all, or one of every so many of a large set.
     pub sample_count: u64,
     /// For each bit, the least significant first, in how many of these it is set.
     pub set_counts: Vec<u64>,

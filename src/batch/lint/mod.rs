@@ -3,6 +3,7 @@
 mod bits;
 mod crowding;
 mod groups;
+mod sample;
 mod warnings;
 
 pub use bits::{BitPair, BitReport};
@@ -16,6 +17,7 @@ use crate::format::IdKind;
 use crate::index::Segments;
 use bits::BitCounter;
 use groups::LargestGroups;
+use sample::Sample;
 
 /// Fingerprints that are looked at for their bits, unless told.
 const SAMPLE: u64 = 10_000_000;
@@ -28,8 +30,8 @@ pub struct LintOptions {
     pub distance: Option<u32>,
     /// The largest groups of duplicates to report, 5 by default. At least 1, by which a warning goes.
     pub group_count: usize,
-    /// Fingerprints to look at for their bits, at most: of a larger set every so many in numeric order, 10 million by
-    /// default. At least 1.
+    /// Fingerprints to look at for their bits, at most: of a larger set one of every so many in numeric order, and of these
+    /// always the same one that chance would take. 10 million by default. At least 1.
     pub sample: u64,
 }
 
@@ -163,7 +165,7 @@ fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
 ) -> Result<(u64, BitReport, Vec<DuplicateGroup<F>>)> {
     let indexes = segments.segments().iter();
     let most: u64 = indexes.map(|index| index.fingerprint_count()).sum();
-    let step = most.div_ceil(options.sample.max(1)).max(1);
+    let mut sample = Sample::new(most, options.sample);
     let has_ids = segments.id_kind() != IdKind::None;
     let mut bits = BitCounter::new();
     let mut groups = LargestGroups::new(options.group_count.max(1));
@@ -171,7 +173,7 @@ fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
     let mut members = segments.fingerprints(0)?;
     while let Some(value) = members.next_permuted() {
         let fingerprint = members.invert(value?);
-        if count.is_multiple_of(step) {
+        if sample.takes_next() {
             bits.push(fingerprint);
         }
         count += 1;
