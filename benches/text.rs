@@ -7,7 +7,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use simidx::input::{self, Content};
-use simidx::text::{Pipeline, PipelineOptions};
+use simidx::text::{FrequencyCounter, Pipeline, PipelineOptions};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The documents of one of the project's own sets.
@@ -150,5 +150,35 @@ fn html(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, english, chinese, html);
+/// Document frequencies of the English words.
+fn idf(criterion: &mut Criterion) {
+    let documents = documents("en");
+    let mut group = criterion.benchmark_group("text/idf");
+    let bytes: usize = documents.iter().map(String::len).sum();
+    group.throughput(Throughput::Bytes(bytes as u64));
+    let mut fingerprinter = pipeline("short").fingerprinter::<u64>().expect("64 bits");
+    group.bench_function("fingerprints", |bencher| {
+        bencher.iter(|| {
+            for text in &documents {
+                black_box(fingerprinter.fingerprint(text));
+            }
+        });
+    });
+    group.bench_function("frequencies", |bencher| {
+        bencher.iter(|| {
+            let mut counter = FrequencyCounter::new(1 << 20);
+            for text in &documents {
+                let mut features = Vec::new();
+                fingerprinter.for_each_feature(text, &mut |feature| {
+                    features.push((feature.to_owned(), 1));
+                });
+                counter.add(1, features);
+            }
+            black_box(counter.finish(2))
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, english, chinese, html, idf);
 criterion_main!(benches);

@@ -1,10 +1,11 @@
-//! Work on whole sets beside its peers: all pairs of a set, its clusters, and many queries at once. Same data, one run.
+//! Work on whole sets beside its peers: all pairs of a set, its clusters, many queries at once, its health. Same data, one run.
 //!
 //! Contenders must agree on the number of pairs or matches and on a sum over them before their times are told.
 
 mod clusters;
 #[path = "../common/mod.rs"]
 mod common;
+mod lint;
 mod pairs;
 mod scan;
 
@@ -26,6 +27,7 @@ fn main() {
             pairs::run(&settings, count);
             clusters::run(&settings, count);
             scan::run(&settings, count);
+            lint::run(&settings, count);
         }
     });
 }

@@ -1,0 +1,67 @@
+//! The health check of an index beside counting the set bits of all its fingerprints, which is a part of it.
+
+use simidx::{BuildOptions, Index, IndexBuilder, LintOptions, Segments, lint};
+
+use crate::common::datasets::Dataset;
+use crate::{Contender, Found, Settings, compare};
+
+/// Compares the contenders on one set.
+pub(crate) fn run(settings: &Settings, count: usize) {
+    let data = settings.data.unwrap_or(Dataset::Clustered);
+    let names = ["lint/set-bits", "lint/simidx"];
+    if !names.iter().any(|name| settings.wants(name)) {
+        return;
+    }
+    let segments = segments(&data.fingerprints(count), settings.distance);
+    let mut contenders: Vec<Contender<'_>> = vec![
+        (names[0].into(), Box::new(|| set_bits(&segments))),
+        (names[1].into(), Box::new(|| simidx(&segments))),
+    ];
+    contenders.retain(|(name, _)| settings.wants(name));
+    let count = segments.segments()[0].fingerprint_count();
+    println!("health of {count} {data} fingerprints");
+    compare(settings, &contenders);
+}
+
+fn segments(values: &[u64], distance: u32) -> Segments<u64, Vec<u8>> {
+    let mut options = BuildOptions::default();
+    options.max_distance = distance;
+    let mut builder = IndexBuilder::<u64>::new(options).expect("the options are valid");
+    builder.extend(values).expect("they fit memory");
+    let mut file = Vec::new();
+    builder.finish(&mut file).expect("memory takes all");
+    let index = Index::from_bytes(file).expect("the index is sound");
+    Segments::new(vec![index]).expect("one index fits itself")
+}
+
+fn simidx(segments: &Segments<u64, Vec<u8>>) -> Found {
+    let mut options = LintOptions::default();
+    options.sample = u64::MAX;
+    let report = lint(segments, &options).expect("the index is sound");
+    found(report.fingerprint_count, &report.bits.set_counts)
+}
+
+fn set_bits(segments: &Segments<u64, Vec<u8>>) -> Found {
+    let (mut count, mut set_counts) = (0, [0u64; 64]);
+    let mut values = segments.segments()[0]
+        .fingerprints(0)
+        .expect("there is a table");
+    while let Some(chunk) = values.next_chunk() {
+        for value in chunk.expect("the index is sound") {
+            count += 1;
+            for (bit, set) in set_counts.iter_mut().enumerate() {
+                *set += value.0 >> bit & 1;
+            }
+        }
+    }
+    found(count, &set_counts)
+}
+
+fn found(count: u64, set_counts: &[u64]) -> Found {
+    let mut found = Found::default();
+    (0u64..)
+        .zip(set_counts)
+        .for_each(|(bit, &set)| found.add(bit, set));
+    found.count = count;
+    found
+}
