@@ -7,6 +7,7 @@ mod dedup;
 mod disjoint_sets;
 mod emit;
 mod forest;
+mod gathered;
 mod group;
 mod id_pairs;
 mod lint;

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use super::cover::Bits;
 use super::emit::Emitter;
+use super::gathered::Gathered;
 use super::group::{Rule, search};
 use super::ordered::in_order;
 use super::pair_lists::{NearPair, PairSorter, for_each_sorted};
 use super::partition::{Buckets, Groups};
 use super::spill::{Take, search_values};
-use crate::build::{MemoryLimit, Reporter, Sorted, Sorter, ValueSpace, Values, add_all};
+use crate::build::{MemoryLimit, Reporter, Sorted, ValueSpace, Values};
 use crate::error::{BuildError, Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
@@ -106,15 +107,7 @@ pub fn pairs<F: Fingerprint, D: AsRef<[u8]>>(
     visit: impl FnMut(Pair<F>) -> Result<()>,
 ) -> Result<()> {
     let mut finder = PairFinder::new(options)?;
-    for (number, segment) in segments.segments().iter().enumerate() {
-        finder.reserve(segment.fingerprint_count());
-        let mut values = segment.fingerprints(0)?;
-        while let Some(chunk) = values.next_chunk() {
-            for value in chunk.map_err(segments.blame(number))? {
-                finder.push(value.0)?;
-            }
-        }
-    }
+    finder.gathered.extend_from_segments(segments)?;
     finder.finish(visit)
 }
 
@@ -150,7 +143,7 @@ pub struct PairFinder<F> {
     space: ValueSpace,
     /// Bytes of memory for pairs that are sorted.
     pair_room: usize,
-    sorter: Sorter<Vec<F>>,
+    gathered: Gathered<F>,
     rule: Rule<F>,
     /// Values from which on they are partitioned.
     few: usize,
@@ -178,7 +171,7 @@ impl<F: Fingerprint> PairFinder<F> {
             value_room: room / 12,
         };
         PairFinder {
-            sorter: Sorter::new(scratch, space.sort_room),
+            gathered: Gathered::new(scratch, space.sort_room),
             options: options.clone(),
             space,
             pair_room,
@@ -189,8 +182,7 @@ impl<F: Fingerprint> PairFinder<F> {
 
     /// Makes room for so many fingerprints, as far as the memory limit lets it.
     pub(crate) fn reserve(&mut self, count: u64) {
-        let count = count.min((self.sorter.space() / F::BYTES) as u64) as usize;
-        self.sorter.reserve(|values| values.reserve(count));
+        self.gathered.reserve(count);
     }
 
     /// Adds a fingerprint; one that is there already changes nothing.
@@ -199,7 +191,7 @@ impl<F: Fingerprint> PairFinder<F> {
     /// What keeps fingerprints that exceed the memory limit from being written to a temporary file.
     #[inline]
     pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.sorter.add(|values| values.push(fingerprint))
+        self.gathered.push(fingerprint)
     }
 
     /// Adds fingerprints.
@@ -207,7 +199,7 @@ impl<F: Fingerprint> PairFinder<F> {
     /// # Errors
     /// As for [`PairFinder::push`].
     pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
-        add_all(&mut self.sorter, fingerprints)
+        self.gathered.extend(fingerprints)
     }
 
     /// Calls `visit` with every pair, each once. It works on all threads of the current pool and calls `visit` on this one.
@@ -260,7 +252,7 @@ impl<F: Fingerprint> PairFinder<F> {
         if self.options.distance == 0 {
             return Ok(());
         }
-        match self.sorter.finish()? {
+        match self.gathered.finish()? {
             Sorted::Memory(mut values) => {
                 values.shrink_to_fit();
                 find_in_memory(&values, &self.rule, self.few, take)

@@ -33,7 +33,12 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         out: stdout(),
         json: args.json,
     };
-    records::read::<F>(&args.input, mode.reading("documents"), &mut printer)?;
+    records::read::<F>(
+        &args.input,
+        &args.input.pipeline.pipeline()?,
+        mode.reading("documents"),
+        &mut printer,
+    )?;
     printer.out.flush()?;
     Ok(true)
 }

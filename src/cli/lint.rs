@@ -90,7 +90,7 @@ fn transient_index<F: Fingerprint>(
         documents: DocumentLengths::default(),
     };
     let input = args.source.records(args.resources.threads);
-    records::read::<F>(&input, bar, &mut collector)?;
+    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
     let Collector {
         builder, documents, ..
     } = collector;

@@ -97,7 +97,7 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let input = args.source.records(args.resources.threads);
     let mut finder = PairFinder::<F>::new(&options)?;
     let mut push = Each(|record: Fingerprinted<F>| Ok(finder.push(record.fingerprint)?));
-    records::read::<F>(&input, bar, &mut push)?;
+    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
     let mut printer = Printer::new(args, mode);
     finder.finish(|pair| Ok(printer.pair(pair)?))?;
     printer.finish()
@@ -119,7 +119,7 @@ fn transient_index<F: Fingerprint>(
         builder.push(record)
     });
     let input = args.source.records(args.resources.threads);
-    records::read::<F>(&input, bar, &mut each)?;
+    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
     let builder = match builder {
         Some(builder) => builder,
         None => open(IdKind::Number)?,

@@ -65,6 +65,18 @@ impl PipelineArgs {
     }
 }
 
+/// The files of the user that a pipeline was made with.
+pub(super) fn files_of(pipeline: &Pipeline) -> Resources {
+    let options = pipeline.options();
+    let mut files = Resources::default();
+    files.stop_words.clone_from(&options.stop_words);
+    files.user_dictionary.clone_from(&options.user_dictionary);
+    if let Idf::Table(table) = &options.idf {
+        files.idf = Some(table.clone());
+    }
+    files
+}
+
 /// A fingerprinter of the pipeline that indexes record, with these files.
 ///
 /// # Errors

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use simidx::input::{
     self, Content, Format, Original, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
+use simidx::text::Pipeline;
 use simidx::{Error, Fingerprint, InputError, Place};
 
 use super::complaints::Complaints;
@@ -247,12 +248,13 @@ impl<F, C: FnMut(Fingerprinted<F>) -> Result<(), Refusal>> Sink<F> for Each<C> {
     }
 }
 
-/// Reads all inputs and hands each record with its fingerprint to `sink`, in order.
+/// Reads all inputs and hands each record with its fingerprint, by the pipeline if it is a document, to `sink`, in order.
 ///
 /// # Errors
 /// An input that cannot be read, or a record that cannot be used and is not to be skipped.
 pub(super) fn read<F: Fingerprint>(
     args: &InputArgs,
+    pipeline: &Pipeline,
     bar: ReadingBar,
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
@@ -262,7 +264,7 @@ pub(super) fn read<F: Fingerprint>(
     let readers = paths
         .iter()
         .map(|path| input::open_with::<F>(path, args.input.0, &options));
-    read_all(args, readers, bar, sink)
+    read_all(args, pipeline, readers, bar, sink)
 }
 
 /// Reads originals in the same way.
@@ -271,23 +273,26 @@ pub(super) fn read<F: Fingerprint>(
 /// As for [`read`], and an original that has changed.
 pub(super) fn read_originals<F: Fingerprint>(
     args: &InputArgs,
+    pipeline: &Pipeline,
     originals: &[Original],
     bar: ReadingBar,
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
     let bar = bar.start(originals.iter().map(Original::byte_count).sum());
-    read_all(args, originals.iter().map(Original::records), bar, sink)
+    let readers = originals.iter().map(Original::records);
+    read_all(args, pipeline, readers, bar, sink)
 }
 
 /// Reads everything that these readers give, each opened when the one before has been read.
 fn read_all<F: Fingerprint>(
     args: &InputArgs,
+    pipeline: &Pipeline,
     readers: impl Iterator<Item = simidx::Result<Box<dyn RecordReader<F> + Send>>>,
     bar: ReadingBar,
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
     let mut run = Run {
-        fingerprinters: Fingerprinters::new(&args.pipeline.pipeline()?)?,
+        fingerprinters: Fingerprinters::new(pipeline)?,
         complaints: Complaints::new(args.on_error),
         records: 0,
         next_position: 0,

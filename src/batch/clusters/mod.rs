@@ -12,7 +12,8 @@ pub use diameter::Diameter;
 
 use std::path::PathBuf;
 
-use crate::build::{MemoryLimit, Sorted, Sorter, add_all};
+use crate::batch::gathered::Gathered;
+use crate::build::{MemoryLimit, Sorted};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
@@ -126,15 +127,7 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
     visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
 ) -> Result<ClusterReport> {
     let mut finder = ClusterFinder::new(options)?;
-    for (number, segment) in segments.segments().iter().enumerate() {
-        finder.reserve(segment.fingerprint_count());
-        let mut values = segment.fingerprints(0)?;
-        while let Some(chunk) = values.next_chunk() {
-            for value in chunk.map_err(segments.blame(number))? {
-                finder.push(value.0)?;
-            }
-        }
-    }
+    finder.gathered.extend_from_segments(segments)?;
     let (room, representative) = (finder.room, options.representative);
     finder.find(visit, |values, groups| match segments.id_kind() {
         IdKind::None => Ok(Shared::new()),
@@ -172,7 +165,7 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 pub struct ClusterFinder<F> {
     options: ClusterOptions,
     room: Room,
-    sorter: Sorter<Vec<F>>,
+    gathered: Gathered<F>,
 }
 
 impl<F: Fingerprint> ClusterFinder<F> {
@@ -186,14 +179,8 @@ impl<F: Fingerprint> ClusterFinder<F> {
         Ok(ClusterFinder {
             options: options.clone(),
             room,
-            sorter: Sorter::new(scratch, room.bytes() / 3),
+            gathered: Gathered::new(scratch, room.bytes() / 3),
         })
-    }
-
-    /// Makes room for so many fingerprints, as far as the memory limit lets it.
-    fn reserve(&mut self, count: u64) {
-        let count = count.min((self.sorter.space() / F::BYTES) as u64) as usize;
-        self.sorter.reserve(|values| values.reserve(count));
     }
 
     /// Adds a fingerprint; one that is there already changes nothing.
@@ -202,7 +189,7 @@ impl<F: Fingerprint> ClusterFinder<F> {
     /// What keeps fingerprints that exceed the memory limit from being written to a temporary file.
     #[inline]
     pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.sorter.add(|values| values.push(fingerprint))
+        self.gathered.push(fingerprint)
     }
 
     /// Adds fingerprints.
@@ -210,7 +197,7 @@ impl<F: Fingerprint> ClusterFinder<F> {
     /// # Errors
     /// As for [`ClusterFinder::push`].
     pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
-        add_all(&mut self.sorter, fingerprints)
+        self.gathered.extend(fingerprints)
     }
 
     /// Calls `visit` with each cluster in order. It works on all threads of the current pool and calls `visit` on this
@@ -230,7 +217,7 @@ impl<F: Fingerprint> ClusterFinder<F> {
         count: impl FnOnce(&[F], &mut Groups) -> Result<Shared>,
     ) -> Result<ClusterReport> {
         let (options, room) = (self.options, self.room);
-        let values = distinct(self.sorter, &room)?;
+        let values = distinct(self.gathered, &room)?;
         let mut groups = Groups::of_linked(&values, options.distance, &room)?;
         groups.measure(&values);
         if let Some(widest) = options.max_diameter {
@@ -249,8 +236,8 @@ impl<F: Fingerprint> ClusterFinder<F> {
 }
 
 /// The distinct fingerprints that were given, ascending.
-fn distinct<F: Fingerprint>(sorter: Sorter<Vec<F>>, room: &Room) -> Result<Vec<F>> {
-    let mut merge = match sorter.finish()? {
+fn distinct<F: Fingerprint>(gathered: Gathered<F>, room: &Room) -> Result<Vec<F>> {
+    let mut merge = match gathered.finish()? {
         Sorted::Memory(mut values) => {
             values.shrink_to_fit();
             return Ok(values);

@@ -46,6 +46,11 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         Ok(collector)
     }
 
+    /// How documents become fingerprints.
+    pub(super) fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
     fn open(&self, ids: IdKind, documents: bool) -> Result<Open<F>, Error> {
         let mut options = BuildOptions::default();
         options.max_distance = self.args.max_distance;

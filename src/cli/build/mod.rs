@@ -74,7 +74,8 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     space::check::<F>(args)?;
     let mut clock = Clock::start();
     let bar = mode.reading("records");
-    let counts = records::read(&args.input, bar, &mut collector)?;
+    let pipeline = collector.pipeline().clone();
+    let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
     let (builder, pipeline) = collector.finish()?;
 
     let mut bar = StageBar::new(mode);

@@ -98,7 +98,12 @@ fn of_segments<F: Fingerprint>(
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let mut collector = Collector::<F>::new(args)?;
     let input = args.source.records(args.resources.threads);
-    super::records::read::<F>(&input, mode.reading("records"), &mut collector)?;
+    super::records::read::<F>(
+        &input,
+        &input.pipeline.pipeline()?,
+        mode.reading("records"),
+        &mut collector,
+    )?;
     match collector.finish()? {
         Collected::Fingerprints(finder) => {
             let printer = Printer::new(args, None);

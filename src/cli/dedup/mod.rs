@@ -19,6 +19,7 @@ use super::failure::Failure;
 use super::index_file::{IndexArgs, OpenArgs, with_segments, with_width};
 use super::memory;
 use super::output::Output;
+use super::pipeline::files_of;
 use super::progress::ProgressMode;
 use super::records::{InputArgs, read_originals, start_threads};
 use documents::{Documents, Needs, Positions};
@@ -102,18 +103,19 @@ fn of_width<F: Fingerprint>(
     }
     let originals = args.originals::<F>()?;
     outputs.check(&args.output, &originals)?;
+    let pipeline = args.input.pipeline.pipeline()?;
     let needs = Needs {
         text: args.needs_text(),
         lengths: args.keep == Keep::Longest,
         ids: args.report.is_some(),
         pipeline: match against {
-            Some(segments) => args.foreign_pipeline(segments)?,
+            Some(segments) => foreign_pipeline(segments, &pipeline),
             None => None,
         },
     };
     let mut documents = Documents::<F>::new(&args.options(), needs, args.temp_dir.as_deref());
     let bar = mode.reading("documents");
-    let read = read_originals(&args.input, &originals, bar, &mut documents)?;
+    let read = read_originals(&args.input, &pipeline, &originals, bar, &mut documents)?;
     let (mut deduplicator, documents) = documents.finish(read)?;
 
     if let Some(segments) = against {
@@ -129,11 +131,7 @@ fn of_width<F: Fingerprint>(
             bar.set_message("finding candidates");
             let candidates = deduplicator.candidates()?;
             bar.finish_and_clear();
-            let texts = Texts::new(
-                similarity,
-                &args.input.pipeline.pipeline()?,
-                args.temp_dir.as_deref(),
-            );
+            let texts = Texts::new(similarity, &pipeline, args.temp_dir.as_deref());
             Some(texts?.read::<F>(&originals, &candidates, &documents.positions, mode)?)
         }
     };
@@ -244,27 +242,25 @@ impl Args {
         }
     }
 
-    /// What is wrong with documents if the index was made of documents in another way.
-    fn foreign_pipeline<F: Fingerprint>(
-        &self,
-        segments: &Segments<F, Storage>,
-    ) -> Result<Option<String>, Failure> {
-        let Some(described) = segments.pipeline() else {
-            return Ok(None);
-        };
-        let own = self.input.pipeline.pipeline()?;
-        let name = &segments.names()[0];
-        let clause = match Pipeline::parse(described, &self.input.pipeline.files()?) {
-            Ok(pipeline) if pipeline == own => return Ok(None),
-            Ok(_) => format!("{name} was built with another pipeline, which simidx info tells"),
-            Err(error) => format!("{name}: {error}"),
-        };
-        Ok(Some(clause))
-    }
-
     fn reports_json(&self) -> bool {
         let name = self.report.as_deref().map(compress::plain_name);
         name.is_some_and(|name| name.ends_with(".jsonl") || name.ends_with(".ndjson"))
+    }
+}
+
+/// What is wrong with documents if the index was made of documents in another way.
+fn foreign_pipeline<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    own: &Pipeline,
+) -> Option<String> {
+    let described = segments.pipeline()?;
+    let name = &segments.names()[0];
+    match Pipeline::parse(described, &files_of(own)) {
+        Ok(pipeline) if pipeline == *own => None,
+        Ok(_) => Some(format!(
+            "{name} was built with another pipeline, which simidx info tells"
+        )),
+        Err(error) => Some(format!("{name}: {error}")),
     }
 }
 

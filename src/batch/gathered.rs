@@ -1,0 +1,57 @@
+//! The fingerprints of a search, while they come in.
+
+use crate::build::{Scratch, Sorted, Sorter, add_all};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::Segments;
+
+/// Fingerprints in any order, repeated or not, which are sorted in so much memory, beyond that in temporary files.
+#[derive(Debug)]
+pub(super) struct Gathered<F> {
+    sorter: Sorter<Vec<F>>,
+}
+
+impl<F: Fingerprint> Gathered<F> {
+    pub(super) fn new(scratch: Scratch, room: usize) -> Self {
+        Gathered {
+            sorter: Sorter::new(scratch, room),
+        }
+    }
+
+    /// Makes room for so many, as far as there is memory.
+    pub(super) fn reserve(&mut self, count: u64) {
+        let count = count.min((self.sorter.space() / F::BYTES) as u64) as usize;
+        self.sorter.reserve(|values| values.reserve(count));
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, fingerprint: F) -> Result<()> {
+        self.sorter.add(|values| values.push(fingerprint))
+    }
+
+    pub(super) fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+        add_all(&mut self.sorter, fingerprints)
+    }
+
+    /// Adds all fingerprints of segments: table 0 of each, read once.
+    pub(super) fn extend_from_segments<D: AsRef<[u8]>>(
+        &mut self,
+        segments: &Segments<F, D>,
+    ) -> Result<()> {
+        for (number, segment) in segments.segments().iter().enumerate() {
+            self.reserve(segment.fingerprint_count());
+            let mut values = segment.fingerprints(0)?;
+            while let Some(chunk) = values.next_chunk() {
+                for value in chunk.map_err(segments.blame(number))? {
+                    self.push(value.0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The distinct ones, ascending.
+    pub(super) fn finish(self) -> Result<Sorted<Vec<F>>> {
+        self.sorter.finish()
+    }
+}
