@@ -607,7 +607,7 @@ fn many_texts_of_one_fingerprint_take_no_time() {
         "jaccard:1:3",
     ];
     let ran = sandbox.run(&args).done();
-    assert_eq!(keys(&ran.json()).len(), 8);
+    assert_eq!(keys(&ran.json()).len(), 9);
     // 40 orders, and the text.
     assert_eq!(ran.json()["kept"], 41);
 }

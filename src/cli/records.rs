@@ -248,7 +248,8 @@ impl<F, C: FnMut(Fingerprinted<F>) -> Result<(), Refusal>> Sink<F> for Each<C> {
     }
 }
 
-/// Reads all inputs and hands each record with its fingerprint, by the pipeline if it is a document, to `sink`, in order.
+/// Reads all inputs and hands each record with its fingerprint, by the pipeline if it is a document, to `sink`, in
+/// order.
 ///
 /// # Errors
 /// An input that cannot be read, or a record that cannot be used and is not to be skipped.

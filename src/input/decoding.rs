@@ -29,8 +29,8 @@ pub(super) struct Decoding {
     faults: FaultyLines,
 }
 
-/// The numbers, from 1, of lines with bytes that stood for nothing, as far as they have not been asked for: no more than
-/// there are lines read ahead.
+/// The numbers, from 1, of lines with bytes that stood for nothing, as far as they have not been asked for: no more
+/// than there are lines read ahead.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FaultyLines(Arc<Mutex<VecDeque<u64>>>);
 

@@ -37,9 +37,9 @@ impl Decoded {
 
 /// The text that bytes are, or what is wrong with them.
 ///
-/// `declared` is the name of an encoding that came with the bytes, `chosen` what the user says of them. A byte order mark
-/// has the last word, before it the user, after it valid UTF-8. Bytes that stand for nothing in their encoding become
-/// U+FFFD.
+/// `declared` is the name of an encoding that came with the bytes, `chosen` what the user says of them. A byte order
+/// mark has the last word, then the encoding that the user names, then valid UTF-8. Bytes that stand for nothing in
+/// their encoding become U+FFFD.
 pub(super) fn decode(
     bytes: Vec<u8>,
     declared: Option<&[u8]>,
@@ -85,7 +85,8 @@ fn detect(bytes: Vec<u8>, declared: Option<&[u8]>) -> Result<Decoded, String> {
     check(Decoded { text, has_faults })
 }
 
-/// The encoding of a stream that begins with `head`, or that it is the whole of; none if that is UTF-8, be it with faults.
+/// The encoding of a stream that begins with `head`, or that it is the whole of; none if that is UTF-8, be it with
+/// faults.
 pub(super) fn of_stream(
     head: &[u8],
     is_whole: bool,

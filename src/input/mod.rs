@@ -1,8 +1,8 @@
 //! Record readers: fingerprints or documents, streamed out of files in any of ten formats.
 //!
 //! [`open`] gives a [`RecordReader`] for a path, and [`open_with`] one that finds texts and ids in
-//! other fields than `text` and `id` or reads text in another encoding. Files compressed with gzip or Zstandard are read
-//! through. It knows them by their first bytes, except those of [`Format::Le`], which may hold any
+//! other fields than `text` and `id` or reads text in another encoding. Files compressed with gzip
+//! or Zstandard are read through. It knows them by their first bytes, except those of [`Format::Le`], which may hold any
 //! bytes: there the suffix `.gz` or `.zst` tells. Memory stays bounded by the
 //! longest record, and for [`Format::Parquet`] by the longest page.
 //!
@@ -195,8 +195,8 @@ pub fn open_with<F: Fingerprint>(
 ///
 /// # Errors
 ///
-/// [`Error::Io`](crate::Error::Io) if it cannot be read, [`Error::Input`](crate::Error::Input) if it is no text or longer
-/// than 256 MiB; both name the path.
+/// [`Error::Io`](crate::Error::Io) if it cannot be read, [`Error::Input`](crate::Error::Input) if it is no text or
+/// longer than 256 MiB; both name the path.
 pub fn read_document(path: &Path, encoding: TextEncoding) -> Result<Decoded> {
     let mut source = Source::open(path)?;
     files::read(&mut source, MAX_DOCUMENT, encoding)
