@@ -89,6 +89,13 @@ fn v29_a_group_that_starts_behind_the_last_id_is_found_by_a_reader() {
 }
 
 #[test]
+fn v29_a_bit_too_many_is_found_by_a_reader_of_the_last_rank() {
+    for bitmap in [0b1010_1010_1100_0000, 0b1110_1010_1000_0000] {
+        assert_eq!(read_ids(groups(0, bitmap), 4 << 50), (29, Damaged));
+    }
+}
+
+#[test]
 fn v29_a_first_group_that_does_not_start_at_the_first_id_is_found_by_a_reader() {
     let file = groups(0, 0b0110_1010_1000_0000);
     assert_eq!(read_ids(file, 0), (29, Damaged));
@@ -146,6 +153,21 @@ fn v32_offsets_that_point_elsewhere_are_damage() {
     behind.put(section.offset, &[0b1111_1110]);
     behind.seal_pages(STRING_OFFSETS);
     assert_eq!(read_ids(behind.finish(), 0), (32, Damaged));
+}
+
+#[test]
+fn v32_an_offset_is_judged_behind_the_string_that_it_points_to() {
+    // Offset 1 is that of string 16; each string has three bytes.
+    for (string, rule) in [(15, 31), (16, 31), (17, 32)] {
+        let mut editor = strings();
+        let offsets = editor.section(STRING_OFFSETS, 0).offset;
+        editor.flip(offsets + 1, 0b100);
+        editor.seal_pages(STRING_OFFSETS);
+        let bytes = editor.section(STRING_BYTES, 0).offset;
+        editor.put(bytes + 3 * string + 1, &[0xff]);
+        editor.seal_pages(STRING_BYTES);
+        assert_eq!(found(editor.finish()), (rule, Damaged), "{string}");
+    }
 }
 
 #[test]
@@ -329,6 +351,17 @@ fn of_several_broken_rules_the_first_is_reported() {
     set_unused_bits(&mut base);
     base.put_directory(16, u64::MAX.into(), 8);
     assert_eq!(found(base.finish()), (30, Damaged));
+
+    // The ids of the first fingerprint descend, and those of the last pass the largest number.
+    let mut late_base = grouped_numbers();
+    let at = late_base.section(NUMBERS, 0).offset;
+    let mut numbers = reference::Bits::from_slice(&late_base.file[at..at + 13]);
+    numbers[..10].copy_from_bitslice(&bits_of(101, 10));
+    late_base.put(at, &numbers.into_vec());
+    late_base.seal_pages(NUMBERS);
+    assert_eq!(found(late_base.clone().finish()), (33, Damaged));
+    late_base.put_directory(16, u128::from(u64::MAX) - 850, 8);
+    assert_eq!(found(late_base.finish()), (30, Damaged));
 
     // The first number becomes 1020, above the one behind it.
     let mut order = grouped_numbers();

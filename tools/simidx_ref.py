@@ -12,6 +12,7 @@ the standard library of Python 3.9 or later.
     simidx_ref.py verify FILE                          check all rules
     simidx_ref.py query FILE HEX... [-k K]             the members near to each query
     simidx_ref.py info FILE                            header, directory and pipeline as JSON
+    simidx_ref.py check MANIFEST                       judge every file of a list of test files
 
 The exit status is 0 for success, 1 for a damaged file, and 2 for a file that is no simidx file or
 needs a newer reader, for an I/O error and for wrong usage.
@@ -19,6 +20,7 @@ needs a newer reader, for an I/O error and for wrong usage.
 
 import argparse
 import json
+import pathlib
 import struct
 import sys
 import zlib
@@ -573,14 +575,15 @@ def read_string(index, position):
 
 def all_strings(index):
     """§9.4, V31, V32: all ids of a file with strings."""
-    strings, offsets, position = [], [], 0
-    for _ in range(index.record_count):
-        offsets.append(position)
-        string, position = read_string(index, position)
+    strings, position = [], 0
+    for i in range(index.record_count):
+        start = position
+        string, position = read_string(index, start)
         strings.append(string)
-    for g, offset in enumerate(offsets[::STRINGS_PER_OFFSET]):
-        stored = index.paged[KIND_STRING_OFFSETS].packed_number(index.id_bits, g)
-        require(stored == offset, 32, f"string offset {g} is wrong")
+        g, first = divmod(i, STRINGS_PER_OFFSET)
+        if first == 0:
+            stored = index.paged[KIND_STRING_OFFSETS].packed_number(index.id_bits, g)
+            require(stored == start, 32, f"string offset {g} is wrong")
     require(position == index.paged[KIND_STRING_BYTES].payload_len, 32,
             "the last string does not end the payload")
     return strings
@@ -845,6 +848,60 @@ def verify(index):
                 f"table {table.number} holds other fingerprints than table 0")
 
 
+# ---- Test files (§16) ---------------------------------------------------------------------------
+
+
+def judge(data):
+    """The class, the rule and whether the file was opened: `("-", "-", True)` for a sound file."""
+    is_open = False
+    try:
+        index = Index(data)
+        is_open = True
+        verify(index)
+    except Rejected as rejected:
+        return rejected.error_class, f"V{rejected.rule}", is_open
+    return "-", "-", True
+
+
+def faults_of(folder, row):
+    """In what this reader and a row of the manifest differ."""
+    data = (folder / row["file"]).read_bytes()
+    error_class, rule, is_open = judge(data)
+    wanted = (row["class"], row["rule"], row["stage"] != "open")
+    if (error_class, rule, is_open) != wanted:
+        return [f"{error_class} {rule}, opened: {is_open}; not {wanted}"]
+    expects = {"-": "good", "unsupported": "unsupported"}
+    faults = []
+    if row["expect"] != expects.get(error_class, "bad"):
+        faults.append(f"expect is {row['expect']}")
+    if error_class != "-":
+        return faults
+    index = Index(data)
+    lines = dump_lines(index, argparse.Namespace(table=0, permuted=False))
+    dump = "".join(line + "\n" for line in lines).encode("utf-8")
+    codecs = dict.fromkeys(CODECS[table.codec] for table in index.tables)
+    found = {
+        "width": index.width, "tables": len(index.tables), "block_size": index.block_size,
+        "codec": "+".join(codecs), "ids": ID_KINDS[index.id_kind],
+        "fingerprints": index.fingerprint_count, "records": index.record_count,
+        "contents_crc32": f"{zlib.crc32(dump):08x}",
+    }
+    faults += [f"{name} is {value}" for name, value in found.items() if row[name] != str(value)]
+    if row["contents"] != "-" and (folder / row["contents"]).read_bytes() != dump:
+        faults.append(f"other contents than {row['contents']}")
+    return faults
+
+
+def check_lines(manifest):
+    """A line for each file of a manifest about which this reader says something else."""
+    folder = pathlib.Path(manifest).parent
+    lines = pathlib.Path(manifest).read_text(encoding="utf-8").splitlines()
+    names = lines[0].split("\t")
+    rows = [dict(zip(names, line.split("\t"))) for line in lines[1:]]
+    faults = [f"{row['file']}: {fault}" for row in rows for fault in faults_of(folder, row)]
+    return faults, f"{len(rows)} files, {len(faults)} not as the manifest says"
+
+
 # ---- Command line -------------------------------------------------------------------------------
 
 
@@ -944,12 +1001,19 @@ def parse_arguments():
     query_command.add_argument("-k", type=int, metavar="K",
                                help="the distance (default: that of the file)")
     add_command("info", info_lines, "print header, directory and pipeline as JSON")
+    check = commands.add_parser("check", help="judge every file of a list of test files")
+    check.set_defaults(function=None)
+    check.add_argument("file", metavar="MANIFEST")
     return parser.parse_args()
 
 
 def main():
     arguments = parse_arguments()
     try:
+        if arguments.function is None:
+            faults, summary = check_lines(arguments.file)
+            print("\n".join([*faults, summary]))
+            return 1 if faults else 0
         with open(arguments.file, "rb") as file:
             data = file.read()
         lines = arguments.function(Index(data), arguments)

@@ -100,6 +100,9 @@ impl Ids {
                     (string, at) = read_string(file, bytes, at)?;
                     visit(Id::String(string));
                 }
+                if end == self.record_count && at != bytes.len() {
+                    return Err(bytes.damaged(32, "bytes follow the last string"));
+                }
             }
         }
         Ok(())
@@ -168,24 +171,28 @@ impl Ids {
         if start >= self.record_count {
             return Err(groups.damaged(29, "a bit behind the last id is set"));
         }
-        Ok((
-            start,
-            self.next_group(groups, file, low, first, chunk_count)?,
-        ))
+        let end = self.next_group(groups, file, start, rank)?;
+        if (end == self.record_count) != (rank.0 + 1 == self.fingerprint_count) {
+            return Err(groups.damaged(29, "the bits are not as many as the fingerprints"));
+        }
+        Ok((start, end))
     }
 
-    /// The first set bit behind `bit` of chunk `number`; the record count if there is none.
+    /// The first set bit behind that of a rank at `start`; the record count if there is none.
     fn next_group(
         &self,
         groups: &Paged,
         file: &[u8],
-        number: u64,
-        bit: u64,
-        chunk_count: u64,
+        start: u64,
+        rank: Rank,
     ) -> Result<u64, FormatError> {
-        let mut from = bit + 1;
-        for number in number..chunk_count {
+        let mut from = start % GROUP_CHUNK_BITS + 1;
+        let (own, chunk_count) = (start / GROUP_CHUNK_BITS, groups.len() / GROUP_CHUNK_LEN);
+        for number in own..chunk_count as u64 {
             let chunk = Chunk::read(groups, file, number)?;
+            if number > own && chunk.ones_before != rank.0 + 1 {
+                return Err(groups.damaged(29, "a chunk counts the set bits before it wrongly"));
+            }
             if let Some(next) = chunk.first_one_from(from) {
                 let end = number * GROUP_CHUNK_BITS + next;
                 return if end < self.record_count {
@@ -257,12 +264,13 @@ impl Ids {
         };
         let mut at = 0;
         for index in 0..self.record_count {
+            let start = at;
+            at = read_string(file, bytes, start)?.1;
             if index.is_multiple_of(STRINGS_PER_OFFSET)
-                && offsets.packed(file, index / STRINGS_PER_OFFSET, *bits)? != at as u64
+                && offsets.packed(file, index / STRINGS_PER_OFFSET, *bits)? != start as u64
             {
                 return Err(offsets.damaged(32, "an offset does not point to its string"));
             }
-            at = read_string(file, bytes, at)?.1;
         }
         if at != bytes.len() {
             return Err(bytes.damaged(32, "bytes follow the last string"));
@@ -282,8 +290,8 @@ fn string_offset(
     let offset = offsets.packed(file, index / STRINGS_PER_OFFSET, bits)?;
     let mut at = usize::try_from(offset)
         .ok()
-        .filter(|&at| at < bytes.len())
-        .ok_or_else(|| offsets.damaged(32, "an offset points behind the strings"))?;
+        .filter(|&at| at < bytes.len() && (at == 0 || index >= STRINGS_PER_OFFSET))
+        .ok_or_else(|| offsets.damaged(32, "an offset does not point to its string"))?;
     for _ in 0..index % STRINGS_PER_OFFSET {
         let (len, start) = read_varint(file, bytes, at)?;
         at = start + len;

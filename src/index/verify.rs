@@ -174,10 +174,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         }
     }
 
-    /// V30 and V33.
+    /// V30 for all ids, then V33.
     fn check_id_order(&self) -> Result<(), FormatError> {
         let Some(ids) = &self.ids else { return Ok(()) };
         let mut last_string = String::new();
+        let mut order = Ok(());
         for rank in 0..self.fingerprint_count() {
             let (mut ascending, mut last_number) = (true, 0);
             last_string.clear();
@@ -192,12 +193,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                     last_string.push_str(string);
                 }
             })?;
-            if !ascending {
+            if !ascending && order.is_ok() {
                 let message = format!("the ids of rank {rank} do not ascend");
-                return Err(FormatError::damaged(33, message));
+                order = Err(FormatError::damaged(33, message));
             }
         }
-        Ok(())
+        order
     }
 
     /// V36: collects from the table what falls into a range of table 0, range by range, and compares.

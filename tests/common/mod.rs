@@ -3,6 +3,7 @@
 
 pub(crate) mod editor;
 pub(crate) mod forged;
+pub(crate) mod manifest;
 pub(crate) mod reference;
 pub(crate) mod reference_reader;
 

@@ -1,0 +1,309 @@
+//! The library and the program over every file of the corpus: what the manifest says about a file is what they say.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use common::manifest::{self, Broken, Entry, Expect, Stage};
+use common::reference::{Layout, crc32};
+use simidx::{AnyIndex, Error, FORMAT_VERSION, FormatClass, FormatError, IdKind, Index};
+
+/// Runs an expression on an index of any width.
+macro_rules! with_index {
+    ($any:expr, $index:ident => $body:expr) => {
+        match $any {
+            AnyIndex::W32($index) => $body,
+            AnyIndex::W64($index) => $body,
+            AnyIndex::W128($index) => $body,
+        }
+    };
+}
+
+/// What `dump` prints of a table, or the first error met.
+fn dump<F: simidx::Fingerprint, D: AsRef<[u8]>>(
+    index: &Index<F, D>,
+    table: usize,
+) -> Result<String, Error> {
+    let mut lines = String::new();
+    let mut fingerprints = index.fingerprints(table)?;
+    while let Some(fingerprint) = fingerprints.next() {
+        let fingerprint = fingerprint?.to_hex();
+        if index.id_kind() == IdKind::None {
+            lines += &format!("{fingerprint}\n");
+        }
+        fingerprints.for_each_id(|id| lines += &format!("{fingerprint}\t{id}\n"))?;
+    }
+    Ok(lines)
+}
+
+/// The dumps of all tables, or the first error met.
+fn dumps(index: &AnyIndex<&[u8]>) -> Result<Vec<String>, Error> {
+    with_index!(index, index => {
+        (0..index.table_count()).map(|table| dump(index, table)).collect()
+    })
+}
+
+fn broken(error: &FormatError, stage: Stage) -> Broken {
+    Broken {
+        class: error.class,
+        rule: error.rule,
+        stage,
+    }
+}
+
+/// The rule that a file breaks as one meets it who opens the file, reads it, then checks it; none for a sound file.
+fn verdict(file: &[u8]) -> Option<Broken> {
+    let format = |error| match error {
+        Error::Format(error) => error,
+        other => panic!("{other}"),
+    };
+    let index = match AnyIndex::from_bytes(file) {
+        Ok(index) => index,
+        Err(error) => return Some(broken(&format(error), Stage::Open)),
+    };
+    let read = dumps(&index);
+    let report = with_index!(&index, index => index.verify());
+    let first = report.problems.first();
+    match read {
+        Ok(_) => first.map(|problem| broken(problem, Stage::Verify)),
+        Err(error) => {
+            let met = broken(&format(error), Stage::Query);
+            let checked = first.map(|problem| broken(problem, Stage::Query));
+            assert_eq!(checked, Some(met), "a full check finds what a reader met");
+            Some(met)
+        }
+    }
+}
+
+/// What a reader of this version says about a file of the corpus of a version: files of other versions need another
+/// reader, whatever else is wrong with them, unless their headers are broken.
+fn expected(entry: &Entry, version: u16) -> Option<Broken> {
+    let in_header = entry.broken.filter(|broken| broken.rule <= 3);
+    if version == FORMAT_VERSION || in_header.is_some() {
+        return entry.broken;
+    }
+    Some(Broken {
+        class: FormatClass::Unsupported,
+        rule: 3,
+        stage: Stage::Open,
+    })
+}
+
+/// Every file of every version with its row.
+fn files() -> Vec<(u16, Entry, Vec<u8>)> {
+    let versions = manifest::versions();
+    assert!(versions.contains(&FORMAT_VERSION), "{versions:?}");
+    let mut files = Vec::new();
+    for version in versions {
+        let folder = manifest::folder(version);
+        for entry in manifest::read(&folder) {
+            let file = fs::read(folder.join(&entry.file)).unwrap();
+            files.push((version, entry, file));
+        }
+    }
+    files
+}
+
+#[test]
+fn the_library_says_about_every_file_what_the_manifest_says() {
+    for (version, entry, file) in files() {
+        assert_eq!(
+            verdict(&file),
+            expected(&entry, version),
+            "{}: {}",
+            entry.file,
+            entry.what
+        );
+    }
+}
+
+#[test]
+fn files_of_other_versions_need_another_reader() {
+    let folder = manifest::folder(FORMAT_VERSION);
+    for entry in manifest::read(&folder) {
+        let mut file = fs::read(folder.join(&entry.file)).unwrap();
+        // What a folder of the next version would hold, as far as this reader may look.
+        let next = FORMAT_VERSION + 1;
+        if file.len() >= 48 && entry.broken.is_none_or(|broken| broken.rule > 3) {
+            file[8..10].copy_from_slice(&next.to_le_bytes());
+            let checksum = crc32(&file[..12]);
+            file[12..16].copy_from_slice(&checksum.to_le_bytes());
+        }
+        assert_eq!(verdict(&file), expected(&entry, next), "{}", entry.file);
+    }
+}
+
+#[test]
+fn good_files_hold_what_the_manifest_says() {
+    let mut seen = BTreeSet::new();
+    for (version, entry, file) in files() {
+        if entry.expect != Expect::Good || version != FORMAT_VERSION {
+            continue;
+        }
+        let index = AnyIndex::from_bytes(&file[..]).unwrap();
+        assert_eq!(index.width(), entry.width);
+        let dumps = dumps(&index).unwrap();
+        let name = &entry.file;
+        with_index!(&index, index => {
+            assert_eq!(index.table_count(), entry.table_count, "{name}");
+            assert_eq!(index.block_size() as usize, entry.block_size, "{name}");
+            assert_eq!(index.fingerprint_count(), entry.fingerprint_count, "{name}");
+            assert_eq!(index.record_count(), entry.record_count, "{name}");
+            assert_eq!(index.id_kind().name(), entry.ids, "{name}");
+            let tables = &index.summary().tables;
+            let codecs: BTreeSet<&str> = tables.iter().map(|t| t.codec.name()).collect();
+            assert_eq!(codecs, entry.codec.split('+').collect(), "{name}");
+            seen.insert((entry.width, entry.codec.clone(), entry.ids.clone(), grouped(&entry)));
+        });
+        assert_eq!(
+            Some(crc32(dumps[0].as_bytes())),
+            entry.contents_crc32,
+            "{name}"
+        );
+        if let Some(contents) = &entry.contents {
+            let text = fs::read_to_string(manifest::folder(version).join(contents)).unwrap();
+            assert_eq!(dumps[0], text, "{name}");
+        }
+        for other in &dumps[1..] {
+            assert_eq!(sorted(other), sorted(&dumps[0]), "{name}");
+        }
+    }
+    for width in [32, 64, 128] {
+        for codec in ["xor", "gap", "ef"] {
+            for (ids, several) in [
+                ("none", false),
+                ("number", false),
+                ("number", true),
+                ("string", false),
+                ("string", true),
+            ] {
+                let wanted = (width, codec.into(), ids.into(), several);
+                assert!(seen.contains(&wanted), "no file of {wanted:?}");
+            }
+        }
+    }
+}
+
+/// Whether some fingerprint has several ids.
+fn grouped(entry: &Entry) -> bool {
+    entry.ids != "none" && entry.record_count > entry.fingerprint_count
+}
+
+fn sorted(dump: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = dump.lines().collect();
+    // The ids of a fingerprint keep their order in every table.
+    lines.sort_by_key(|line| line.split('\t').next());
+    lines
+}
+
+/// Class and stage of each rule, by the table of section 12.
+fn rules_of_the_specification() -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("format-spec.md");
+    let text = fs::read_to_string(path).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| V"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        (cells[3].to_owned(), cells[4].to_owned())
+    })
+    .collect()
+}
+
+#[test]
+fn every_rule_has_its_files_in_the_class_and_at_the_stage_of_the_specification() {
+    let rules = rules_of_the_specification();
+    assert!(rules.len() >= 36);
+    let mut without = (1..=rules.len()).collect::<BTreeSet<usize>>();
+    for entry in manifest::read(&manifest::folder(FORMAT_VERSION)) {
+        let Some(broken) = entry.broken else { continue };
+        let rule = usize::from(broken.rule);
+        without.remove(&rule);
+        let (class, stage) = &rules[rule - 1];
+        assert_eq!(broken.class.name(), class, "{}", entry.file);
+        // A reader meets the rules of blocks, pages and ids as far as it looks, and V36 where it wants ids.
+        let stages = match &stage[..] {
+            "open" => &[Stage::Open][..],
+            "block" | "page" => &[Stage::Query],
+            "id" => &[Stage::Query, Stage::Verify],
+            "verify" if rule == 36 => &[Stage::Query, Stage::Verify],
+            "verify" => &[Stage::Verify],
+            other => panic!("stage {other}"),
+        };
+        assert!(stages.contains(&broken.stage), "{}: {stage}", entry.file);
+        let expect = match broken.class {
+            FormatClass::Unsupported => Expect::Unsupported,
+            _ => Expect::Bad,
+        };
+        assert_eq!(entry.expect, expect, "{}", entry.file);
+        let from = entry.made_from.expect("it was made of a good file");
+        assert!(from.starts_with("good-"), "{}", entry.file);
+    }
+    assert!(without.is_empty(), "no file breaks {without:?}");
+}
+
+#[test]
+fn good_files_have_the_layout_that_their_rows_tell() {
+    for (_, entry, file) in files() {
+        if entry.expect == Expect::Good {
+            let layout = Layout::parse(&file);
+            assert_eq!(layout.tables.len(), entry.table_count, "{}", entry.file);
+            assert_eq!(layout.block_size, entry.block_size, "{}", entry.file);
+        }
+    }
+}
+
+#[cfg(feature = "cli")]
+mod program {
+    use std::process::{Command, Output};
+
+    use super::*;
+
+    fn run(args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_simidx"))
+            .args(args)
+            .output()
+            .unwrap()
+    }
+
+    fn text(bytes: &[u8]) -> &str {
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    /// `verify` says 0, 1 or 2 and names the rule; so does a dump of the table that shows it.
+    #[test]
+    fn the_program_says_about_every_file_what_the_manifest_says() {
+        let folder = manifest::folder(FORMAT_VERSION);
+        for (number, entry) in manifest::read(&folder).into_iter().enumerate() {
+            let path = folder.join(&entry.file);
+            let path = path.to_str().unwrap();
+            let mapping = ["--no-mmap"];
+            let how = &mapping[..number % 2];
+            let checked = run(&[&["verify", path][..], how].concat());
+            let what = format!("{}: {checked:?}", entry.file);
+            let dumped = run(&[&["dump", path][..], how].concat());
+            let Some(broken) = entry.broken else {
+                assert_eq!(checked.status.code(), Some(0), "{what}");
+                assert_eq!(dumped.status.code(), Some(0), "{what}");
+                assert_eq!(Some(crc32(&dumped.stdout)), entry.contents_crc32, "{what}");
+                continue;
+            };
+            let rule = format!("(rule V{}", broken.rule);
+            let (status, message) = match broken.class {
+                FormatClass::Damaged => (1, text(&checked.stdout)),
+                _ => (2, text(&checked.stderr)),
+            };
+            assert_eq!(checked.status.code(), Some(status), "{what}");
+            assert!(message.lines().next().unwrap().contains(&rule), "{what}");
+            if broken.stage == Stage::Open {
+                let message = text(&dumped.stderr);
+                assert_eq!(dumped.status.code(), Some(2), "{dumped:?}");
+                assert!(dumped.stdout.is_empty(), "{dumped:?}");
+                assert!(
+                    message.contains(&rule) && message.lines().count() == 1,
+                    "{dumped:?}"
+                );
+            }
+        }
+    }
+}
