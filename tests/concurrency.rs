@@ -1,54 +1,13 @@
 //! Threads share an index, and a searcher that has grown allocates nothing.
 
 mod common;
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "common/counting.rs"]
+mod counting;
 
 use common::{build, flipped, open, options, rng, scan, sorted_set};
+use counting::allocations;
 use rand::seq::IndexedRandom;
 use simidx::{Codec, Fingerprint, Index, Match, Segments, Strategy, TableDesign};
-
-thread_local! {
-    /// Allocations of this thread.
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting.
-struct Counting;
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn count() {
-    // A thread that ends frees after its locals are gone; such calls need no counting.
-    let _ = ALLOCATIONS.try_with(|allocations| allocations.set(allocations.get() + 1));
-}
-
-#[expect(unsafe_code, reason = "an allocator is unsafe by its interface")]
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promises are those that the system's allocator wants.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-fn allocations() -> u64 {
-    ALLOCATIONS.with(Cell::get)
-}
 
 /// A set, its file and queries near its members.
 fn sample_in<F: Fingerprint>(codec: Codec) -> (Vec<F>, Vec<u8>, Vec<F>) {

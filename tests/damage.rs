@@ -2,11 +2,17 @@
 //! error or the right answer, never a panic, and a full check finds each accident.
 
 mod common;
+#[path = "common/counting.rs"]
+mod counting;
 
 use common::editor::Editor;
 use common::{build, build_numbers, build_strings, flipped, options, rng, scan, sorted_set};
+use counting::most_held;
 use rand::RngExt;
-use simidx::{BuildOptions, Codec, Error, Fingerprint, Id, Index, Strategy, TableDesign};
+use simidx::{
+    BuildOptions, ClusterOptions, Codec, Error, Fingerprint, FormatError, Id, Index, MergeOptions,
+    PairOptions, ScanOptions, ScanStrategy, Segments, Strategy, TableDesign,
+};
 
 /// A query and its answer.
 struct Question<F> {
@@ -31,7 +37,8 @@ impl<F: Fingerprint> Sample<F> {
         let index = common::open::<F>(file.clone());
         assert!(index.verify().is_sound());
         let codec = index.summary().tables[0].codec.name();
-        let name = format!("{} bits, {codec}, {kind}", F::WIDTH);
+        let tables = index.table_count();
+        let name = format!("{} bits, {codec}, {tables} tables, {kind}", F::WIDTH);
         let mut rng = rng(3);
         let mut questions = Vec::new();
         for distance in 0..=2 {
@@ -118,131 +125,349 @@ fn ids_of<F: Fingerprint, D: AsRef<[u8]>>(
     Ok(ids)
 }
 
-/// Small files of one width in every codec.
+/// Kinds of ids, as [`sample`] makes them.
+const KINDS: [&str; 5] = [
+    "no ids",
+    "a pipeline",
+    "numbers",
+    "grouped numbers",
+    "grouped strings",
+];
+
+/// Small files of one width: every codec with every kind of ids in two tables, and a third of these again in one table
+/// and in the four of two levels of bands, so that over the widths every combination comes up.
 fn samples<F: Fingerprint>() -> Vec<Sample<F>> {
-    Codec::ALL.into_iter().flat_map(samples_in).collect()
+    let mut samples = Vec::new();
+    for (c, codec) in Codec::ALL.into_iter().enumerate() {
+        for (k, kind) in KINDS.into_iter().enumerate() {
+            let designs = [
+                TableDesign::partition(1, 1),
+                TableDesign::two_level_bands(1),
+                TableDesign::choose_bands(1, 2),
+            ];
+            let more = (c + k + F::WIDTH.ilog2() as usize) % 3;
+            for (d, design) in designs.into_iter().enumerate() {
+                if d == 2 || d == more {
+                    samples.push(sample(design.unwrap(), codec, kind));
+                }
+            }
+        }
+    }
+    samples
 }
 
-/// Small files of one codec: without ids, with numbers, with strings; some fingerprints have several records, one file
-/// has a pipeline.
-fn samples_in<F: Fingerprint>(codec: Codec) -> Vec<Sample<F>> {
-    let options = || -> BuildOptions<F> {
-        let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 128);
-        options.codec = Some(codec);
-        options
-    };
-    let mut with_pipeline = options();
-    with_pipeline.pipeline = Some("{\"n\":3}".into());
+/// A small file; some of its fingerprints have several records.
+fn sample<F: Fingerprint>(design: TableDesign<F>, codec: Codec, kind: &str) -> Sample<F> {
+    let mut options: BuildOptions<F> = options(design, 128);
+    options.codec = Some(codec);
     let mut fingerprints: Vec<F> = common::clustered(30);
     fingerprints.extend_from_within(..8);
     fingerprints.extend_from_within(..4);
-    let numbers: Vec<(F, u64)> = fingerprints.iter().copied().zip(1000..).collect();
-    let strings: Vec<(F, String)> = numbers
-        .iter()
-        .map(|&(f, id)| (f, format!("é{id}")))
-        .collect();
     let set = sorted_set(&fingerprints);
-    let single: Vec<(F, u64)> = set
-        .iter()
-        .copied()
-        .zip([3, 70_000, 9].into_iter().cycle())
-        .collect();
-    vec![
-        Sample::new("no ids", build(options(), &fingerprints), &fingerprints),
-        Sample::new("pipeline", build(with_pipeline, &set[..3]), &set[..3]),
-        Sample::new("numbers", build_numbers(options(), &single), &set),
-        Sample::new(
-            "grouped numbers",
-            build_numbers(options(), &numbers),
-            &fingerprints,
-        ),
-        Sample::new(
-            "grouped strings",
-            build_strings(options(), &strings),
-            &fingerprints,
-        ),
-    ]
+    let numbers: Vec<(F, u64)> = fingerprints.iter().copied().zip(1000..).collect();
+    let file = match kind {
+        "no ids" => build(options, &fingerprints),
+        "a pipeline" => {
+            options.pipeline = Some("{\"n\":3}".into());
+            return Sample::new(kind, build(options, &set[..3]), &set[..3]);
+        }
+        "numbers" => {
+            let ids = [3, 70_000, 9].into_iter().cycle();
+            let single: Vec<(F, u64)> = set.iter().copied().zip(ids).collect();
+            build_numbers(options, &single)
+        }
+        "grouped numbers" => build_numbers(options, &numbers),
+        _ => {
+            let string = |&(f, id): &(F, u64)| (f, format!("é{id}"));
+            build_strings(options, &numbers.iter().map(string).collect::<Vec<_>>())
+        }
+    };
+    Sample::new(kind, file, &set)
 }
 
-/// Flips every bit in turn and counts how many flips are found.
-fn check_flips<F: Fingerprint>() {
-    for sample in samples::<F>() {
-        let mut file = sample.file.clone();
-        let (mut found, mut at_open) = (0, 0);
-        for bit in 0..file.len() * 8 {
-            file[bit / 8] ^= 0x80 >> (bit % 8);
-            let what = format!("{}, bit {bit}", sample.name);
-            match answer(Index::<F, _>::from_bytes(&file), &what) {
-                None => {
-                    at_open += 1;
-                    found += 1;
-                }
-                Some(index) => {
-                    sample.ask(&index, &what);
-                    let report = index.verify();
-                    assert!(!report.is_sound(), "{what}: not found");
-                    assert_eq!(report.problems.len() as u64, report.problem_count.min(20));
-                    found += 1;
-                }
-            }
-            file[bit / 8] ^= 0x80 >> (bit % 8);
+/// What came of the damages of one kind to a sample.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    tried: usize,
+    found: usize,
+    /// Those of the found that kept the file from being opened.
+    at_open: usize,
+    /// The most bytes that were held while a file was opened, read and checked.
+    most_held: usize,
+}
+
+/// Bytes that may be held beside a multiple of the length of the file: the tables of codes and what is worked out for
+/// queries.
+const HELD_ANYWAY: usize = 1 << 18;
+
+/// Most bytes held for each byte of the file.
+const HELD_FOR_A_BYTE: usize = 16;
+
+impl Tally {
+    /// Opens a damaged file, asks it everything and checks it in full.
+    fn note<F: Fingerprint>(&mut self, sample: &Sample<F>, file: &[u8], what: &str) {
+        let (at_open, most) = most_held(|| {
+            let Some(index) = answer(Index::<F, _>::from_bytes(file), what) else {
+                return true;
+            };
+            sample.ask(&index, what);
+            let report = index.verify();
+            assert!(!report.is_sound(), "{what}: not found");
+            assert_eq!(report.problems.len() as u64, report.problem_count.min(20));
+            false
+        });
+        let limit = HELD_ANYWAY + HELD_FOR_A_BYTE * file.len();
+        assert!(most <= limit, "{what}: {most} bytes held");
+        self.tried += 1;
+        self.found += 1;
+        self.at_open += usize::from(at_open);
+        self.most_held = self.most_held.max(most);
+    }
+
+    /// Refuses a file when it is opened.
+    fn note_refusal<F: Fingerprint>(&mut self, file: &[u8], what: &str) {
+        self.tried += 1;
+        let (opened, most) = most_held(|| answer(Index::<F, _>::from_bytes(file), what).is_some());
+        assert!(!opened, "{what}: opened");
+        assert!(most <= 1 << 12, "{what}: {most} bytes held");
+        self.found += 1;
+        self.at_open += 1;
+    }
+}
+
+/// Every bit in turn.
+fn flips<F: Fingerprint>(sample: &Sample<F>) -> Tally {
+    let mut tally = Tally::default();
+    let mut file = sample.file.clone();
+    for bit in 0..file.len() * 8 {
+        file[bit / 8] ^= 0x80 >> (bit % 8);
+        tally.note(sample, &file, &format!("{}, bit {bit}", sample.name));
+        file[bit / 8] ^= 0x80 >> (bit % 8);
+    }
+    assert_eq!(file, sample.file);
+    assert_eq!(tally.tried, file.len() * 8);
+    tally
+}
+
+/// Every shorter length.
+fn truncations<F: Fingerprint>(sample: &Sample<F>) -> Tally {
+    let mut tally = Tally::default();
+    for len in 0..sample.file.len() {
+        let what = format!("{}, cut to {len} bytes", sample.name);
+        tally.note_refusal::<F>(&sample.file[..len], &what);
+    }
+    tally
+}
+
+/// 1 to 64 bytes more: zeros, ones, random ones and its own, behind the file, before it, and behind it with as many lost
+/// before it.
+fn extensions<F: Fingerprint>(sample: &Sample<F>) -> Tally {
+    let mut tally = Tally::default();
+    let mut rng = rng(64);
+    let file = &sample.file[..];
+    for more in 1..=64 {
+        let random: Vec<u8> = (0..more).map(|_| rng.random()).collect();
+        let own_end = file[file.len() - more..].to_vec();
+        for (kind, bytes) in [
+            ("zeros", vec![0; more]),
+            ("ones", vec![0xff; more]),
+            ("random bytes", random),
+            ("bytes of its start", file[..more].to_vec()),
+            ("bytes of its end", own_end),
+        ] {
+            let what = format!("{}, {more} {kind} more", sample.name);
+            let behind = [file, &bytes].concat();
+            tally.note_refusal::<F>(&behind, &what);
+            tally.note_refusal::<F>(&behind[more..], &what);
+            tally.note_refusal::<F>(&[&bytes, file].concat(), &what);
         }
-        assert_eq!(file, sample.file);
-        assert_eq!(found, file.len() * 8, "{}", sample.name);
-        assert!(at_open > 0 && at_open < found, "{}", sample.name);
+    }
+    tally.note_refusal::<F>(&file.repeat(2), &sample.name);
+    tally
+}
+
+/// Damages every sample of a width in every way, and counts what is found.
+fn check_damages<F: Fingerprint>() {
+    for sample in samples::<F>() {
+        let [flips, cuts, longer] = [flips(&sample), truncations(&sample), extensions(&sample)];
+        for tally in [flips, cuts, longer] {
+            assert_eq!(tally.found, tally.tried, "{}", sample.name);
+        }
+        assert!(
+            flips.at_open > 0 && flips.at_open < flips.found,
+            "{}",
+            sample.name
+        );
+        assert_eq!(cuts.tried, sample.file.len());
+        assert!(longer.tried > 64 * 15);
+        println!(
+            "{}, {} bytes: {} of {} flipped bits found, {} when opened, {} bytes held; {} of {} cuts; {} of {} extensions",
+            sample.name,
+            sample.file.len(),
+            flips.found,
+            flips.tried,
+            flips.at_open,
+            flips.most_held,
+            cuts.found,
+            cuts.tried,
+            longer.found,
+            longer.tried
+        );
     }
 }
 
 #[test]
-fn every_flipped_bit_of_a_32_bit_index_is_found() {
-    check_flips::<u32>();
+fn every_damage_of_a_32_bit_index_is_found() {
+    check_damages::<u32>();
 }
 
 #[test]
-fn every_flipped_bit_of_a_64_bit_index_is_found() {
-    check_flips::<u64>();
+fn every_damage_of_a_64_bit_index_is_found() {
+    check_damages::<u64>();
 }
 
 #[test]
-fn every_flipped_bit_of_a_128_bit_index_is_found() {
-    check_flips::<u128>();
+fn every_damage_of_a_128_bit_index_is_found() {
+    check_damages::<u128>();
 }
 
-fn check_lengths<F: Fingerprint>() {
-    for sample in samples::<F>() {
-        let refused = |file: &[u8]| {
-            let what = format!("{}, {} bytes", sample.name, file.len());
-            assert!(
-                answer(Index::<F, _>::from_bytes(file), &what).is_none(),
-                "{what}"
-            );
+/// What the operations on whole sets say about an index, each by itself.
+#[derive(Debug, PartialEq)]
+struct Batch<F> {
+    pairs: Option<Vec<(F, F)>>,
+    clusters: Option<Vec<Vec<F>>>,
+    streamed: Option<Vec<(usize, F)>>,
+    probed: Option<Vec<(usize, F)>>,
+    merged: Option<Vec<u8>>,
+}
+
+impl<F: Fingerprint> Batch<F> {
+    fn of(file: &[u8], queries: &[F], what: &str) -> Option<Self> {
+        let index = answer(Index::<F, _>::from_bytes(file), what)?;
+        let segments = Segments::new(vec![index]).expect("one segment goes with itself");
+        let mut options = PairOptions::default();
+        options.sorted = true;
+        let mut pairs = Vec::new();
+        let paired = simidx::pairs(&segments, &options, |pair| {
+            pairs.push((pair.smaller, pair.larger));
+            Ok(())
+        });
+        let mut clusters = Vec::new();
+        let clustered = simidx::clusters(&segments, &ClusterOptions::default(), |cluster| {
+            clusters.push(cluster.fingerprints.to_vec());
+            Ok(())
+        });
+        let scan = |strategy| {
+            let mut options = ScanOptions::default();
+            options.strategy = strategy;
+            let mut found = Vec::new();
+            let scanned = simidx::scan(&segments, queries, &options, |number, found_match| {
+                found.push((number, found_match.fingerprint));
+                Ok(())
+            });
+            answer_of_segment(scanned, what).map(|_| found)
         };
-        for len in 0..sample.file.len() {
-            refused(&sample.file[..len]);
+        let mut bytes = Vec::new();
+        let merged = simidx::merge(&segments, &MergeOptions::default(), &mut bytes, |_| ());
+        Some(Batch {
+            pairs: answer_of_segment(paired, what).map(|()| pairs),
+            clusters: answer_of_segment(clustered, what).map(|_| clusters),
+            streamed: scan(ScanStrategy::Stream),
+            probed: scan(ScanStrategy::Probe),
+            merged: answer_of_segment(merged, what).map(|_| bytes),
+        })
+    }
+
+    /// Whether each operation gives an error or what it gives for the good file; the number of errors.
+    fn errors_beside(&self, good: &Self, what: &str) -> usize {
+        fn check<T: PartialEq + std::fmt::Debug>(
+            found: &Option<T>,
+            good: &Option<T>,
+            what: &str,
+        ) -> usize {
+            assert!(found.is_none() || found == good, "{what}: {found:?}");
+            usize::from(found.is_none())
         }
-        for more in [1, 100] {
-            let from = sample.file.len() - more;
-            for tail in [
-                vec![0; more],
-                vec![0xff; more],
-                sample.file[from..].to_vec(),
-            ] {
-                let mut longer = sample.file.clone();
-                longer.extend_from_slice(&tail);
-                refused(&longer);
-                longer.drain(..more);
-                refused(&longer);
+        check(&self.pairs, &good.pairs, what)
+            + check(&self.clusters, &good.clusters, what)
+            + check(&self.streamed, &good.streamed, what)
+            + check(&self.probed, &good.probed, what)
+            + check(&self.merged, &good.merged, what)
+    }
+}
+
+/// As [`answer`], the error named after its segment or not.
+fn answer_of_segment<T>(result: Result<T, Error>, what: &str) -> Option<T> {
+    match result {
+        Err(Error::Segment { error, .. }) => answer(Err(*error), what),
+        other => answer(other, what),
+    }
+}
+
+/// Bits from one that is flipped to the next: no multiple of 8, so that all bits of bytes come up.
+const BATCH_STEP: usize = 131;
+
+fn check_batches<F: Fingerprint>(codec: Codec) {
+    for kind in ["no ids", "grouped numbers", "grouped strings"] {
+        let sample = sample::<F>(TableDesign::choose_bands(1, 2).unwrap(), codec, kind);
+        let queries = [sample.set[0], sample.set[7] ^ F::from_u128(4), F::ZERO];
+        let good = Batch::of(&sample.file, &queries, "good").expect("the good file opens");
+        assert!(good.pairs.as_ref().is_some_and(|pairs| !pairs.is_empty()));
+        assert!(good.probed.is_some() && good.probed == good.streamed);
+        assert!(good.merged.is_some() && good.clusters.is_some());
+        let (mut opened, mut errors) = (0, 0);
+        for bit in (0..sample.file.len() * 8).step_by(BATCH_STEP) {
+            let what = format!("{}, bit {bit}", sample.name);
+            let mut file = sample.file.clone();
+            file[bit / 8] ^= 0x80 >> (bit % 8);
+            if let Some(batch) = Batch::of(&file, &queries, &what) {
+                opened += 1;
+                errors += batch.errors_beside(&good, &what);
             }
         }
-        refused(&sample.file.repeat(2));
+        assert!(opened > 10 && errors > opened / 2, "{}", sample.name);
+        println!(
+            "{}: {opened} damaged files opened, {errors} operations failed",
+            sample.name
+        );
     }
 }
 
 #[test]
-fn files_of_every_other_length_are_refused_when_opened() {
-    check_lengths::<u32>();
-    check_lengths::<u64>();
-    check_lengths::<u128>();
+fn operations_on_whole_sets_give_an_error_or_the_right_answer() {
+    check_batches::<u32>(Codec::Gap);
+    check_batches::<u64>(Codec::Xor);
+    check_batches::<u128>(Codec::EliasFano);
+}
+
+#[test]
+fn a_count_that_the_file_cannot_hold_makes_no_room() {
+    let sample = sample::<u64>(
+        TableDesign::choose_bands(1, 2).unwrap(),
+        Codec::EliasFano,
+        "no ids",
+    );
+    let mut editor = Editor::new(sample.file.clone());
+    let blocks = editor.layout.tables.iter().map(|table| table.block_count);
+    let most = 65_536 * blocks.min().unwrap() as u128;
+    editor.put_directory(0, most, 8);
+    editor.put_directory(8, most, 8);
+    let file = editor.finish();
+    let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
+    assert_eq!(u128::from(index.fingerprint_count()), most);
+    let segments = Segments::new(vec![index]).unwrap();
+    let limit = HELD_ANYWAY + HELD_FOR_A_BYTE * file.len();
+    let (_, held) = most_held(|| simidx::pairs(&segments, &PairOptions::default(), |_| Ok(())));
+    assert!(held < limit, "{held} bytes for pairs");
+    let options = ClusterOptions::default();
+    let (_, held) = most_held(|| simidx::clusters(&segments, &options, |_| Ok(())));
+    assert!(held < limit, "{held} bytes for clusters");
+    let (report, held) = most_held(|| segments.segments()[0].verify());
+    assert!(held < limit, "{held} bytes for a full check");
+    assert_eq!(
+        report.problems.first().map(|p: &FormatError| p.rule),
+        Some(35)
+    );
 }
 
 /// Asks an index everything without knowing what is right: only that it ends.
@@ -305,9 +530,17 @@ fn check_forgeries<F: Fingerprint>(rounds: u32) {
             }
             editor.seal_all_sections();
             let file = editor.finish();
-            match Index::<F, _>::from_bytes(&file[..]) {
-                Err(_) => refused += 1,
-                Ok(index) => failed += u32::from(use_up(&index, &sample)),
+            let (ended, most) = most_held(|| {
+                let index = Index::<F, _>::from_bytes(&file[..]).ok()?;
+                Some(use_up(&index, &sample))
+            });
+            assert!(
+                most <= HELD_ANYWAY + HELD_FOR_A_BYTE * file.len(),
+                "{most} bytes held"
+            );
+            match ended {
+                None => refused += 1,
+                Some(errors) => failed += u32::from(errors),
             }
         }
     }

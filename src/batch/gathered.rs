@@ -39,7 +39,7 @@ impl<F: Fingerprint> Gathered<F> {
         segments: &Segments<F, D>,
     ) -> Result<()> {
         for (number, segment) in segments.segments().iter().enumerate() {
-            self.reserve(segment.fingerprint_count());
+            self.reserve(segment.expected_count());
             let mut values = segment.fingerprints(0)?;
             while let Some(chunk) = values.next_chunk() {
                 for value in chunk.map_err(segments.blame(number))? {

@@ -92,6 +92,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         self.directory.fingerprint_count
     }
 
+    /// How many fingerprints to make room for before they are read: no more than the file has bytes, whatever it says.
+    pub(crate) fn expected_count(&self) -> u64 {
+        self.fingerprint_count().min(self.bytes().len() as u64)
+    }
+
     /// Whether the index holds no fingerprint.
     pub fn is_empty(&self) -> bool {
         self.fingerprint_count() == 0
