@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use common::editor::Editor;
 use common::forged::{ByHand, codec_number};
+use common::manifest::{self, Expect};
 use common::reference::{self, Bits, Coding};
 use simidx::{Codec, FORMAT_VERSION, Index, MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
 
@@ -289,6 +291,282 @@ fn grouped(number: usize) -> String {
     format!("{},{:03}", number / 1000, number % 1000)
 }
 
+/// The rows of the table behind a heading, each as its cells.
+fn table_behind(heading: &str) -> Vec<Vec<String>> {
+    let text = specification();
+    let (_, rest) = text.split_once(heading).expect(heading);
+    let rows = rest.lines().skip_while(|line| !line.starts_with('|'));
+    let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
+    let cells = |row: &str| {
+        let cells = row.trim_matches('|').split('|');
+        cells
+            .map(|cell| cell.trim().trim_matches('`').to_owned())
+            .collect()
+    };
+    rows.map(cells).collect()
+}
+
+/// A number as the specification prints it.
+fn plain_number(text: &str) -> u128 {
+    let text = text.replace(',', "");
+    let number = |text: &str| -> u128 { text.parse().unwrap_or_else(|_| panic!("{text}")) };
+    match (text.strip_prefix("0x"), text.split_once('^')) {
+        (Some(digits), _) => u128::from_str_radix(digits, 16).unwrap(),
+        (None, Some((base, exponent))) => number(base).pow(number(exponent) as u32),
+        (None, None) => number(&text),
+    }
+}
+
+#[test]
+fn the_checksum_is_that_of_the_program_and_of_its_printed_parameters() {
+    let text = specification();
+    let reflected = plain_number(between(&text, "reflected\n(", ")")) as u32;
+    let polynomial = plain_number(between(&text, "polynomial ", " reflected")) as u32;
+    assert_eq!(polynomial.reverse_bits(), reflected);
+    let initial = plain_number(between(&text, "initial value ", ",")) as u32;
+    let last = plain_number(between(&text, "final exclusive-or with ", ".")) as u32;
+    let printed = |bytes: &[u8]| {
+        let step = |state: u32, _| state >> 1 ^ if state & 1 == 1 { reflected } else { 0 };
+        let byte = |state: u32, &byte: &u8| (0..8).fold(state ^ u32::from(byte), step);
+        bytes.iter().fold(initial, byte) ^ last
+    };
+    let check = plain_number(between(&text, "`123456789` is ", ";")) as u32;
+    assert_eq!((printed(b"123456789"), printed(b"")), (check, 0));
+    // The program writes and checks the same: a header has the checksum of its first twelve bytes.
+    let file = worked_file();
+    assert_eq!(file[12..16], printed(&file[..12]).to_le_bytes());
+    assert_eq!(reference::crc32(&file), printed(&file));
+}
+
+#[test]
+fn magic_version_and_lengths_are_those_of_the_files() {
+    let text = specification();
+    let file = worked_file();
+    let header = table_behind("### 10.1 Header (16 bytes, at offset 0)");
+    let footer = table_behind("### 10.2 Footer (the last 32 bytes)");
+    let bytes = |printed: &str| -> Vec<u8> {
+        let digits = printed.split('`').next().unwrap().split(' ');
+        digits
+            .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+            .collect()
+    };
+    assert_eq!(bytes(&header[0][4]), file[..8]);
+    assert_eq!(header[1][4], FORMAT_VERSION.to_string());
+    assert_eq!(file[8..10], FORMAT_VERSION.to_le_bytes());
+    assert_eq!(bytes(&footer[5][4]), file[file.len() - 4..]);
+    for (rows, len) in [(&header, 16), (&footer, 32)] {
+        let mut end = 0;
+        for row in rows {
+            assert_eq!(row[0], end.to_string(), "{row:?}");
+            end += row[1].parse::<usize>().unwrap();
+        }
+        assert_eq!(end, len);
+    }
+    assert_eq!(reference::FOOTER_LEN, 32);
+    assert!(text.contains("the file has at least 48 bytes"));
+}
+
+#[test]
+fn the_records_of_the_directory_have_the_lengths_that_their_tables_tell() {
+    let text = specification();
+    let (_, directory) = text.split_once("### 10.3 Directory").unwrap();
+    let (directory, _) = directory.split_once("### 10.4").unwrap();
+    // Three tables: the fixed part, a table record with f code lengths behind it, a section record.
+    let tables: Vec<&str> = directory
+        .split("| offset | size | type | field |")
+        .skip(1)
+        .collect();
+    let file = worked_file();
+    let layout = reference::Layout::parse(&file);
+    let record = layout.tables[1].record_at - layout.tables[0].record_at;
+    let expected = [
+        layout.tables[0].record_at - layout.directory_at,
+        record - layout.width as usize,
+        layout.sections[1].record_at - layout.sections[0].record_at,
+    ];
+    assert_eq!(tables.len(), expected.len());
+    for (table, expected) in tables.into_iter().zip(expected) {
+        let mut end = 0;
+        for row in table.lines().filter(|line| line.starts_with("| ")) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            // What comes as often as a count says follows the fixed part.
+            let Ok(size) = cells[2].parse::<usize>() else {
+                break;
+            };
+            assert_eq!(cells[1], end.to_string(), "{row}");
+            end += size;
+        }
+        assert_eq!(end, expected);
+    }
+}
+
+#[test]
+fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
+    let rows = table_behind("### 10.4 Sections");
+    let names = [
+        "blocks",
+        "keys",
+        "block counts",
+        "groups",
+        "numbers",
+        "string offsets",
+        "string bytes",
+        "pipeline",
+    ];
+    let listed: Vec<(&str, &str)> = rows.iter().map(|row| (&row[0][..], &row[1][..])).collect();
+    let numbers: Vec<String> = (1..=8).map(|kind| kind.to_string()).collect();
+    let expected: Vec<(&str, &str)> = numbers.iter().map(|n| &n[..]).zip(names).collect();
+    assert_eq!(listed, expected);
+    let mut seen = BTreeSet::new();
+    let folder = manifest::folder(FORMAT_VERSION);
+    let good = manifest::read(&folder).into_iter();
+    for entry in good.filter(|entry| entry.expect == Expect::Good) {
+        let file = fs::read(folder.join(&entry.file)).unwrap();
+        let layout = reference::Layout::parse(&file);
+        let places: Vec<(u16, u16)> = layout.sections.iter().map(|s| (s.table, s.kind)).collect();
+        let (tables, others) = places.split_at(2 * layout.tables.len());
+        assert!(tables.is_sorted() && tables.iter().all(|(_, kind)| [1, 2].contains(kind)));
+        assert!(others.is_sorted() && others.iter().all(|(table, kind)| *table == 0 && *kind > 2));
+        for section in &layout.sections {
+            seen.insert(usize::from(section.kind));
+            let row = &rows[usize::from(section.kind) - 1];
+            let alignment = match &row[3][..] {
+                "min(block_size, 4096)" => layout.block_size.min(4096),
+                number => number.parse().unwrap(),
+            };
+            assert_eq!(section.offset % alignment, 0, "{}: {row:?}", entry.file);
+            let in_record = row[5] == "section record";
+            assert!(
+                in_record || section.checksum == 0,
+                "{}: {row:?}",
+                entry.file
+            );
+        }
+    }
+    assert_eq!(seen, (1..=8).collect(), "the corpus has every kind");
+}
+
+#[test]
+fn the_numbers_of_codecs_and_kinds_of_ids_are_those_of_the_program() {
+    let text = specification();
+    let codecs = between(&text, "| u8 | codec: ", " |");
+    let printed = |codec: Codec| format!("{} `{}`", codec_number(codec), codec.name());
+    assert_eq!(codecs, Codec::ALL.map(printed).join(", "));
+    assert!(text.contains("| u8 | id_kind: 0 none, 1 numbers, 2 strings |"));
+    let folder = manifest::folder(FORMAT_VERSION);
+    for entry in manifest::read(&folder) {
+        if entry.expect == Expect::Good {
+            let file = fs::read(folder.join(&entry.file)).unwrap();
+            let at = reference::Layout::parse(&file).directory_at;
+            let kinds = ["none", "number", "string"];
+            assert_eq!(
+                kinds[usize::from(file[at + 32])],
+                entry.ids,
+                "{}",
+                entry.file
+            );
+        }
+    }
+}
+
+#[test]
+fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
+    let limits: std::collections::BTreeMap<String, String> = table_behind("## 13. Limits")
+        .into_iter()
+        .map(|row| (row[0].clone(), row[1].clone()))
+        .collect();
+    let python = fs::read_to_string(root().join("tools/simidx_ref.py")).unwrap();
+    let constant = |name: &str| {
+        let line = python
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name} = ")));
+        plain_number(&line.expect(name).replace("**", "^"))
+    };
+    let limit = |what: &str| {
+        let text = limits
+            .get(what)
+            .unwrap_or_else(|| panic!("no limit of {what}"));
+        plain_number(text.split(' ').next().unwrap())
+    };
+    assert_eq!(
+        limit("fingerprint_count, record_count"),
+        constant("MAX_COUNT")
+    );
+    assert_eq!(limit("table_count"), simidx::MAX_TABLE_COUNT as u128);
+    assert_eq!(limit("block_size"), MIN_BLOCK_SIZE.into());
+    assert_eq!(limit("values in a block"), constant("MAX_VALUES_IN_BLOCK"));
+    assert_eq!(limit("codeword length"), constant("MAX_CODEWORD_LEN"));
+    assert_eq!(limit("string id"), MAX_ID_LEN as u128);
+    assert_eq!(limit("string id"), constant("MAX_STRING_LEN"));
+    assert_eq!(limit("pipeline"), constant("MAX_PIPELINE_LEN"));
+    assert_eq!(limits.len(), 7, "a limit that no test knows");
+    for (name, phrase) in [
+        ("PAGE_LEN", "[4096·i, min(4096·(i+1), P))"),
+        ("CHUNK_LEN", "chunks of 64 bytes"),
+        ("CHUNK_IDS", "⌈record_count / 448⌉"),
+        ("STRINGS_PER_OFFSET", "⌈record_count / 16⌉"),
+    ] {
+        let number = constant(name).to_string();
+        assert!(
+            phrase.contains(&number) && specification().contains(phrase),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn limits_are_reached_and_not_passed_by_the_program() {
+    let design = || simidx::TableDesign::<u32>::partition(0, 1).unwrap();
+    let open = |file: Vec<u8>| Index::<u32, _>::from_bytes(file).map(|_| ());
+    // A pipeline of 65,536 bytes, a string of 65,535 bytes, 2^48 records, and one more of each.
+    for (len, fits) in [(65_536, true), (65_537, false)] {
+        let mut options = common::options(design(), 128);
+        options.pipeline = Some(" ".repeat(len));
+        let builder = simidx::IndexBuilder::new(options);
+        let finished = builder.and_then(|builder| {
+            let mut file = Vec::new();
+            builder.finish(&mut file).map(|_| file)
+        });
+        assert_eq!(finished.and_then(open).is_ok(), fits, "{len}");
+    }
+    for (len, fits) in [(MAX_ID_LEN, true), (MAX_ID_LEN + 1, false)] {
+        let mut options = common::options(design(), 128);
+        options.ids = simidx::IdKind::String;
+        let mut builder = simidx::IndexBuilder::new(options).unwrap();
+        assert_eq!(builder.push_with_string(1, &"x".repeat(len)).is_ok(), fits);
+    }
+    for (records, refused) in [((1u128 << 48), None), ((1 << 48) + 1, Some(8))] {
+        let mut editor = Editor::new(common::build(common::options(design(), 128), &[7]));
+        editor.put_directory(8, records, 8);
+        let rule = match open(editor.finish()) {
+            Ok(()) => None,
+            Err(simidx::Error::Format(error)) => Some(error.rule),
+            Err(error) => panic!("{error}"),
+        };
+        assert_eq!(rule, refused, "{records}");
+    }
+    // Codewords of twelve bits, and of thirteen.
+    for (longest, fits) in [(12u8, true), (13, false)] {
+        let mut file = ByHand::new(Codec::Xor, &[&[7]]);
+        file.lengths.fill(0);
+        for symbol in 0..=longest {
+            file.lengths[usize::from(symbol)] = (symbol + 1).min(longest);
+        }
+        assert_eq!(Index::<u64, _>::from_bytes(file.file()).is_ok(), fits);
+    }
+}
+
+#[test]
+fn the_bits_of_a_count_are_as_printed() {
+    let text = specification();
+    for (bits, size) in [(10, 128), (12, 512), (13, 1024), (16, 8192), (16, 65_536)] {
+        assert_eq!(reference::count_bits(size), bits);
+    }
+    assert!(
+        text.contains("10 bits for\nB = 128, 12 for 512, 13 for 1,024 and 16 for 8,192 and more")
+    );
+}
+
 /// The numbers of the rules that the names of tests cite: `fn v07_…`.
 fn cited_rules() -> BTreeSet<usize> {
     fs::read_dir(root().join("tests"))
@@ -297,7 +575,9 @@ fn cited_rules() -> BTreeSet<usize> {
         .filter(|path| path.extension().is_some_and(|e| e == "rs"))
         .flat_map(|path| {
             let text = fs::read_to_string(path).unwrap();
-            let names = text.lines().filter_map(|line| line.strip_prefix("fn v"));
+            let names = text
+                .lines()
+                .filter_map(|line| line.trim_start().strip_prefix("fn v"));
             let numbers = names.filter_map(|name| name.split_once('_')?.0.parse().ok());
             numbers.collect::<Vec<usize>>()
         })
