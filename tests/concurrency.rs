@@ -4,6 +4,9 @@ mod common;
 #[path = "common/counting.rs"]
 mod counting;
 
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use common::{build, flipped, open, options, rng, scan, sorted_set};
 use counting::allocations;
 use rand::seq::IndexedRandom;
@@ -216,4 +219,116 @@ fn reading_ids_allocates_nothing() {
     assert_eq!(allocations() - before, 0);
     assert_eq!(count, 2000);
     assert_eq!(bytes, records.iter().map(|r| r.1.len()).sum::<usize>());
+}
+
+/// Versions of an index that follow one another under one name.
+const GENERATIONS: usize = 8;
+
+/// Threads that query while the file is replaced.
+const READERS: usize = 16;
+
+/// Queries of each of them.
+const QUERIES: usize = 1000;
+
+/// Queries after which a reader opens the file again.
+const QUERIES_OF_AN_OPENING: usize = 20;
+
+/// Replacements, spread over the queries.
+const REPLACEMENTS: usize = 400;
+
+/// The members of a generation, their index with as many records as tell it from the others, and the answers to the
+/// queries.
+struct Generation {
+    file: Vec<u8>,
+    record_count: u64,
+    answers: Vec<Vec<(u32, u64)>>,
+}
+
+/// Every query is near a member of each generation, but each time near another one.
+fn generations(queries: &[u64]) -> Vec<Generation> {
+    let generation = |number: usize| {
+        // One to three bits of a byte of its own.
+        let flips = |i: usize| (0..1 + i % 3).fold(0, |bits, flip| bits | 1 << (8 * number + flip));
+        let near = |(i, query): (usize, &u64)| query ^ flips(i + number);
+        let mut members: Vec<u64> = queries.iter().enumerate().map(near).collect();
+        members.extend((0..number as u64).map(|i| i << 40));
+        let mut options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
+        options.codec = Some(Codec::ALL[number % 3]);
+        let set = sorted_set(&members);
+        Generation {
+            file: build(options, &members),
+            record_count: members.len() as u64,
+            answers: queries.iter().map(|&q| scan(&set, q, 3)).collect(),
+        }
+    };
+    (0..GENERATIONS).map(generation).collect()
+}
+
+#[test]
+fn readers_of_a_file_that_is_replaced_again_and_again_see_whole_generations() {
+    let queries: Vec<u64> = common::uniform(300);
+    let generations = generations(&queries);
+    for (query, _) in queries.iter().enumerate() {
+        let answers: Vec<_> = generations.iter().map(|g| &g.answers[query]).collect();
+        let distinct: HashSet<_> = answers.iter().collect();
+        assert_eq!(
+            distinct.len(),
+            GENERATIONS,
+            "an answer tells its generation"
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    std::fs::write(&path, &generations[0].file).unwrap();
+    let (asked, openings) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let seen: Vec<AtomicUsize> = (0..GENERATIONS).map(|_| AtomicUsize::new(0)).collect();
+    let mut replaced = 0;
+    std::thread::scope(|scope| {
+        for reader in 0..READERS {
+            let (path, queries, generations) = (&path, &queries, &generations);
+            let (asked, openings, seen) = (&asked, &openings, &seen);
+            scope.spawn(move || {
+                for opening in 0..QUERIES / QUERIES_OF_AN_OPENING {
+                    let index = match (reader + opening) % 4 {
+                        #[cfg(feature = "mmap")]
+                        1.. => Index::<u64, _>::open(path).unwrap(),
+                        _ => Index::<u64, _>::open_in_memory(path).unwrap(),
+                    };
+                    openings.fetch_add(1, Ordering::Relaxed);
+                    let is_it = |g: &Generation| g.record_count == index.record_count();
+                    let number = generations.iter().position(is_it).expect("a generation");
+                    seen[number].fetch_add(1, Ordering::Relaxed);
+                    let mut searcher = index.searcher();
+                    for i in 0..QUERIES_OF_AN_OPENING {
+                        let i = (reader * 31 + opening * QUERIES_OF_AN_OPENING + i) % queries.len();
+                        let found = pairs(searcher.query(queries[i], 3).unwrap());
+                        assert_eq!(found, generations[number].answers[i], "generation {number}");
+                        asked.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        while replaced < REPLACEMENTS {
+            // A replacement for so many queries, and not all of them before the first.
+            if asked.load(Ordering::Relaxed) * REPLACEMENTS < replaced * READERS * QUERIES {
+                std::thread::yield_now();
+                continue;
+            }
+            replaced += 1;
+            let next = folder.path().join("next");
+            std::fs::write(&next, &generations[replaced % GENERATIONS].file).unwrap();
+            std::fs::rename(&next, &path).unwrap();
+        }
+    });
+    let (asked, openings) = (asked.into_inner(), openings.into_inner());
+    let seen: Vec<usize> = seen.into_iter().map(AtomicUsize::into_inner).collect();
+    println!(
+        "{asked} queries of {openings} openings, {replaced} replacements; openings by generation: {seen:?}"
+    );
+    assert!(asked >= 10_000 && replaced >= 300);
+    assert_eq!((asked, openings), (READERS * QUERIES, seen.iter().sum()));
+    assert!(
+        seen.iter().filter(|&&count| count > 0).count() > GENERATIONS / 2,
+        "{seen:?}"
+    );
 }
