@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use simidx::{AnyIndex, AnySegments, Error, FormatClass, FormatError};
 
 use super::failure::Failure;
+use super::interrupt;
 
 /// The index files to open; shared by the commands that read them.
 #[derive(Debug, Clone, clap::Args)]
@@ -65,6 +66,7 @@ impl OpenArgs {
         if self.no_mmap {
             AnyIndex::open_in_memory(path)
         } else {
+            interrupt::expect_signals()?;
             AnyIndex::open(path)
         }
     }

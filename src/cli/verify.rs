@@ -29,11 +29,13 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
     let opened = paths.map(|path| Ok((path, args.index.open.open_or_damaged(path)?)));
     let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
     let bar = mode.spinner();
-    let segments = opened.into_iter().map(|(path, index)| SegmentVerdict {
-        path: path.display().to_string(),
-        verdict: Verdict::on(index, &bar),
+    let segments = opened.into_iter().map(|(path, index)| {
+        Ok(SegmentVerdict {
+            path: path.display().to_string(),
+            verdict: Verdict::on(index, &bar)?,
+        })
     });
-    let report = Verdicts::of(segments.collect());
+    let report = Verdicts::of(segments.collect::<Result<_, Failure>>()?);
     bar.finish_and_clear();
     match &report.segments[..] {
         [only] => write_report(stdout(), &only.verdict, args.json, |out| only.print(out)),
@@ -102,12 +104,19 @@ impl Verdicts {
 
 impl Verdict {
     /// The verdict on a file that could be opened, or on one that is damaged so much that it could not.
-    fn on(index: Result<AnyIndex, FormatError>, bar: &ProgressBar) -> Self {
+    ///
+    /// # Errors
+    /// The file has another length than when it was opened.
+    fn on(index: Result<AnyIndex, FormatError>, bar: &ProgressBar) -> Result<Self, Failure> {
         match index {
             Ok(index) => with_index!(index, index => {
-                Verdict::of(index.verify_with(|stage| bar.set_message(stage_name(stage))))
+                // Another file may have been checked for minutes since this one was opened.
+                index.storage().check_len()?;
+                let report = index.verify_with(|stage| bar.set_message(stage_name(stage)));
+                index.storage().check_len()?;
+                Ok(Verdict::of(report))
             }),
-            Err(problem) => Verdict::unreadable(problem),
+            Err(problem) => Ok(Verdict::unreadable(problem)),
         }
     }
 

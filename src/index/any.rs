@@ -28,6 +28,7 @@ impl AnyIndex<Storage> {
             AnyIndex::W64(index) => index.storage(),
             AnyIndex::W128(index) => index.storage(),
         };
+        storage.check_len()?;
         storage.expect_random_access();
         Ok(index)
     }

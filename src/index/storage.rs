@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+#[cfg(feature = "mmap")]
+use std::path::PathBuf;
 
 use super::Index;
 use crate::error::{Error, Result};
@@ -16,8 +18,17 @@ pub struct Storage(Bytes);
 #[derive(Debug)]
 enum Bytes {
     #[cfg(feature = "mmap")]
-    Mapped(memmap2::Mmap),
+    Mapped(Mapping),
     Memory(Vec<u8>),
+}
+
+/// A mapping and the file behind it, which is asked for its length again.
+#[cfg(feature = "mmap")]
+#[derive(Debug)]
+struct Mapping {
+    map: memmap2::Mmap,
+    file: File,
+    path: PathBuf,
 }
 
 impl AsRef<[u8]> for Storage {
@@ -25,19 +36,26 @@ impl AsRef<[u8]> for Storage {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
             #[cfg(feature = "mmap")]
-            Bytes::Mapped(map) => map,
+            Bytes::Mapped(mapping) => &mapping.map,
             Bytes::Memory(bytes) => bytes,
         }
     }
 }
 
 impl Storage {
-    /// Maps a file.
+    /// Maps a file, and keeps it open as long.
     ///
-    /// The file must not be changed while it is mapped: shortening it raises SIGBUS in the process that
-    /// reads it, and overwriting it can turn a checked block into another one. Files made by
-    /// `simidx build` appear under their name by renaming and are never written again, so replacing an
-    /// index that way is safe. Where that cannot be relied on, use [`Storage::read`].
+    /// A mapping shows the file as it is, not as it was:
+    ///
+    /// - Another file renamed over it, or its removal, changes nothing: the mapping keeps the old one, and who opens the name
+    ///   again gets the new one. So `simidx build` and `merge` replace their outputs.
+    /// - Shortening it raises SIGBUS in the process that reads what is gone, and no error can be returned for that.
+    ///   [`Storage::check_len`] tells whether it has happened; opening asks once.
+    /// - Overwriting it is an error where a block or page that has not been used yet no longer fits its checksum. **What has
+    ///   been checked is not checked again**, keys and parameters have been read for good, and a block of another index
+    ///   has a right checksum too: then answers can be wrong. Nothing panics, and no byte outside the mapping is read.
+    ///
+    /// Where files are not replaced by renaming, use [`Storage::read`].
     ///
     /// # Errors
     /// The file cannot be opened, is not a regular file, or cannot be mapped; the message names it.
@@ -50,7 +68,31 @@ impl Storage {
         // meanwhile is the caller's promise, stated above; every byte read is treated as hostile, so a
         // broken promise yields an error or a wrong answer, and no index is used unchecked.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| named(path, e))?;
-        Ok(Storage(Bytes::Mapped(map)))
+        Ok(Storage(Bytes::Mapped(Mapping {
+            map,
+            file,
+            path: path.to_owned(),
+        })))
+    }
+
+    /// Asks whether a mapped file still has the length that it had when it was mapped: one call of the system. It may be
+    /// shortened right behind the answer. Bytes in memory are always whole.
+    ///
+    /// # Errors
+    /// The file has another length now, or cannot be asked; the message names it.
+    pub fn check_len(&self) -> Result<()> {
+        #[cfg(feature = "mmap")]
+        if let Bytes::Mapped(mapping) = &self.0 {
+            let asked = mapping.file.metadata();
+            let len = asked.map_err(|e| named(&mapping.path, e))?.len();
+            let mapped = mapping.map.len();
+            if len != mapped as u64 {
+                let message = format!("has {len} bytes now and had {mapped} when it was opened");
+                let error = io::Error::new(io::ErrorKind::InvalidData, message);
+                return Err(named(&mapping.path, error));
+            }
+        }
+        Ok(())
     }
 
     /// Reads a file into memory, into huge pages where the system has them: random access is then a little quicker than
@@ -83,7 +125,7 @@ impl Storage {
         match &self.0 {
             // Advice that is not taken is no fault.
             #[cfg(all(feature = "mmap", unix))]
-            Bytes::Mapped(map) => drop(map.advise(memmap2::Advice::Random)),
+            Bytes::Mapped(mapping) => drop(mapping.map.advise(memmap2::Advice::Random)),
             #[cfg(all(feature = "mmap", not(unix)))]
             Bytes::Mapped(_) => {}
             Bytes::Memory(_) => {}
@@ -101,8 +143,9 @@ impl Storage {
             #[expect(unsafe_code, reason = "memmap2 marks the advice as unsafe")]
             // SAFETY: the mapping is of a file and read-only: dropped pages come back with the
             // same contents from the file.
-            Bytes::Mapped(map) => unsafe {
-                map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
+            Bytes::Mapped(mapping) => unsafe {
+                let advice = memmap2::UncheckedAdvice::DontNeed;
+                mapping.map.unchecked_advise(advice)
             },
             Bytes::Memory(_) => Ok(()),
         }
@@ -111,13 +154,14 @@ impl Storage {
 
 impl<F: Fingerprint> Index<F, Storage> {
     /// Opens an index file by mapping it: the bytes of the tables are read from disk when a query
-    /// first needs them. [`Storage::map`] says what must not happen to the file meanwhile.
+    /// first needs them. [`Storage::map`] says what may happen to the file meanwhile, and what must not.
     ///
     /// # Errors
-    /// As for [`Storage::map`] and [`Index::from_bytes`].
+    /// As for [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`].
     #[cfg(feature = "mmap")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let index = Index::from_bytes(Storage::map(path)?)?;
+        index.storage().check_len()?;
         // Only now: what opening reads, it reads in order.
         index.storage().expect_random_access();
         Ok(index)

@@ -1,0 +1,201 @@
+//! Files that change while they are mapped: what is caught, what is not, and that nothing panics.
+#![cfg(feature = "mmap")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+
+use common::reference::Layout;
+use common::{build, options, scan, sorted_set};
+use simidx::{AnyIndex, Codec, Error, FormatClass, Index, Storage, TableDesign};
+
+/// A set and its index: two tables of blocks of 512 bytes.
+fn sample(codec: Codec, seed: u64) -> (Vec<u64>, Vec<u8>) {
+    let mut rng = common::rng(seed);
+    let fingerprints: Vec<u64> = (0..2000).map(|_| common::random(&mut rng)).collect();
+    let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 512);
+    options.codec = Some(codec);
+    let file = build(options, &fingerprints);
+    (sorted_set(&fingerprints), file)
+}
+
+/// Writes into a file that stays the same file.
+fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
+    let mut file = File::options().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+/// The members near a fingerprint, or the rule that is broken.
+fn ask(index: &Index<u64, Storage>, query: u64) -> Result<Vec<(u32, u64)>, u8> {
+    match index.query(query, 1) {
+        Ok(found) => Ok(found.iter().map(|m| (m.distance, m.fingerprint)).collect()),
+        Err(Error::Format(error)) => {
+            assert_eq!(error.class, FormatClass::Damaged);
+            Err(error.rule)
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_file_that_is_replaced_or_removed_goes_on_to_be_read_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    let (old_set, old) = sample(Codec::Gap, 1);
+    let (new_set, new) = sample(Codec::Gap, 2);
+    fs::write(&path, old).unwrap();
+    let index = Index::<u64, _>::open(&path).unwrap();
+    fs::write(folder.path().join("y"), new).unwrap();
+    fs::rename(folder.path().join("y"), &path).unwrap();
+    let renewed = Index::<u64, _>::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    for (index, set) in [(&index, &old_set), (&renewed, &new_set)] {
+        for &member in set.iter().step_by(7) {
+            assert_eq!(ask(index, member), Ok(scan(set, member, 1)));
+        }
+        assert!(index.verify().is_sound());
+        index.storage().check_len().unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_became_shorter_or_longer_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    let (_, file) = sample(Codec::Xor, 1);
+    for len in [0, 100, file.len() - 1, file.len() + 1] {
+        fs::write(&path, &file).unwrap();
+        let index = AnyIndex::open(&path).unwrap();
+        let AnyIndex::W64(index) = index else {
+            panic!("it has 64 bits")
+        };
+        index.storage().check_len().unwrap();
+        let in_memory = Index::<u64, _>::open_in_memory(&path).unwrap();
+        let writer = File::options().write(true).open(&path).unwrap();
+        writer.set_len(len as u64).unwrap();
+        let error = index.storage().check_len().unwrap_err().to_string();
+        let (now, before) = (format!("{len} bytes now"), format!("had {}", file.len()));
+        assert!(
+            error.contains("x.simidx: ") && error.contains(&now) && error.contains(&before),
+            "{error}"
+        );
+        in_memory.storage().check_len().unwrap();
+        assert!(in_memory.verify().is_sound());
+    }
+}
+
+#[test]
+fn blocks_that_are_overwritten_before_they_are_used_are_damage() {
+    for codec in Codec::ALL {
+        for garbage in [0, 0xff, 0x55] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x.simidx");
+            let (set, file) = sample(codec, 1);
+            fs::write(&path, &file).unwrap();
+            let index = Index::<u64, _>::open(&path).unwrap();
+            let layout = Layout::parse(&file);
+            let blocks = layout.tables[0].block_count;
+            assert!(blocks > 8);
+            // The upper half of table 0, and all of table 1.
+            let from = layout.block_at(0, blocks / 2);
+            let end = layout.block_at(0, 0) + blocks * layout.block_size;
+            overwrite(&path, from as u64, &vec![garbage; end - from]);
+            let second = layout.block_at(1, 0);
+            let len = layout.tables[1].block_count * layout.block_size;
+            overwrite(&path, second as u64, &vec![garbage; len]);
+            let (mut right, mut told) = (0, 0);
+            for &member in &set {
+                match index.contains(member) {
+                    Ok(found) => {
+                        assert!(found, "{member:x} is gone");
+                        right += 1;
+                    }
+                    Err(Error::Format(error)) => {
+                        assert_eq!(error.rule, 21, "{error}");
+                        told += 1;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+                // Both tables are needed for this.
+                assert!(matches!(ask(&index, member), Err(21) | Ok(_)));
+            }
+            assert!(right > 0 && told > 500, "{right} right, {told} told");
+            let report = index.verify();
+            assert_eq!(report.problems[0].rule, 21);
+        }
+    }
+}
+
+#[test]
+fn blocks_that_are_overwritten_after_they_were_used_are_not_looked_at_again_and_do_not_panic() {
+    for codec in Codec::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.simidx");
+        let (set, file) = sample(codec, 1);
+        fs::write(&path, &file).unwrap();
+        let index = Index::<u64, _>::open(&path).unwrap();
+        assert!(index.verify().is_sound(), "every block has been checked");
+        let layout = Layout::parse(&file);
+        let mut rng = common::rng(9);
+        let len = layout.tables[0].block_count * layout.block_size;
+        let garbage: Vec<u8> = (0..len).map(|_| rand::RngExt::random(&mut rng)).collect();
+        overwrite(&path, layout.block_at(0, 0) as u64, &garbage);
+        // Right or wrong, it ends; who opens the file anew is told.
+        for &member in set.iter().step_by(11) {
+            let _ = ask(&index, member);
+            let _ = index.contains(member);
+        }
+        assert_eq!(
+            index
+                .fingerprints(0)
+                .unwrap()
+                .filter(Result::is_err)
+                .count(),
+            0
+        );
+        let anew = Index::<u64, _>::open(&path).unwrap();
+        assert_eq!(anew.verify().problems[0].rule, 21);
+    }
+}
+
+#[test]
+fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened_anew() {
+    for codec in Codec::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.simidx");
+        let (old_set, old) = sample(codec, 1);
+        // The same length, so that nothing raises a signal.
+        let (new_set, new) = (2..200)
+            .map(|seed| sample(codec, seed))
+            .find(|(_, file)| file.len() == old.len())
+            .expect("some other set takes as many bytes");
+        fs::write(&path, &old).unwrap();
+        let index = Index::<u64, _>::open(&path).unwrap();
+        overwrite(&path, 0, &new);
+        let (mut told, mut as_before, mut as_after, mut mixed) = (0, 0, 0, 0);
+        for &query in old_set.iter().chain(&new_set) {
+            match ask(&index, query) {
+                Err(_) => told += 1,
+                Ok(found) if found == scan(&old_set, query, 1) => as_before += 1,
+                Ok(found) if found == scan(&new_set, query, 1) => as_after += 1,
+                Ok(_) => mixed += 1,
+            }
+        }
+        println!(
+            "{}: {told} errors, {as_before} old answers, {as_after} new ones, {mixed} others",
+            codec.name()
+        );
+        assert!(
+            told * 2 > old_set.len() + new_set.len(),
+            "most blocks do not fit the keys"
+        );
+        let anew = Index::<u64, _>::open(&path).unwrap();
+        assert!(anew.verify().is_sound());
+        for &member in new_set.iter().step_by(13) {
+            assert_eq!(ask(&anew, member), Ok(scan(&new_set, member, 1)));
+        }
+    }
+}
