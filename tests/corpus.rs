@@ -295,14 +295,19 @@ mod program {
             };
             assert_eq!(checked.status.code(), Some(status), "{what}");
             assert!(message.lines().next().unwrap().contains(&rule), "{what}");
-            if broken.stage == Stage::Open {
-                let message = text(&dumped.stderr);
-                assert_eq!(dumped.status.code(), Some(2), "{dumped:?}");
-                assert!(dumped.stdout.is_empty(), "{dumped:?}");
-                assert!(
-                    message.contains(&rule) && message.lines().count() == 1,
-                    "{dumped:?}"
-                );
+            let dump = |table: usize| run(&["dump", path, "--table", &table.to_string()]);
+            let refused = |ran: &Output| {
+                let message = text(&ran.stderr);
+                let told = message.contains(&rule) && message.lines().count() == 1;
+                ran.status.code() == Some(2) && told
+            };
+            match broken.stage {
+                Stage::Open => assert!(refused(&dumped) && dumped.stdout.is_empty(), "{dumped:?}"),
+                Stage::Query => {
+                    let any = (0..entry.table_count).any(|table| refused(&dump(table)));
+                    assert!(any, "{}", entry.file);
+                }
+                Stage::Verify => assert_eq!(dumped.status.code(), Some(0), "{dumped:?}"),
             }
         }
     }

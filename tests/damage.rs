@@ -84,9 +84,21 @@ impl<F: Fingerprint> Sample<F> {
             }
         }
         for table in 0..index.table_count() {
-            let all: Vec<_> = index.fingerprints(table).unwrap().collect();
-            let complete = all.iter().all(Result::is_ok);
-            let mut found: Vec<F> = all.into_iter().filter_map(|f| answer(f, what)).collect();
+            let (mut found, mut complete) = (Vec::new(), true);
+            let mut all = index.fingerprints(table).unwrap();
+            while let Some(fingerprint) = all.next() {
+                let Some(fingerprint) = answer(fingerprint, what) else {
+                    complete = false;
+                    continue;
+                };
+                found.push(fingerprint);
+                let mut ids = Vec::new();
+                let read = all.for_each_id(|id| ids.push(id_text(id)));
+                if answer(read, what).is_some() {
+                    let place = self.set.binary_search(&fingerprint);
+                    assert!(place.is_ok_and(|place| ids == self.ids[place]), "{what}");
+                }
+            }
             found.sort_unstable();
             if complete {
                 assert_eq!(found, self.set, "{what}, table {table}");
@@ -116,13 +128,16 @@ fn ids_of<F: Fingerprint, D: AsRef<[u8]>>(
     fingerprint: F,
 ) -> Result<Vec<String>, Error> {
     let mut ids = Vec::new();
-    index.for_each_id(fingerprint, |id| {
-        ids.push(match id {
-            Id::Number(number) => number.to_string(),
-            Id::String(string) => format!("\"{string}\""),
-        });
-    })?;
+    index.for_each_id(fingerprint, |id| ids.push(id_text(id)))?;
     Ok(ids)
+}
+
+/// An id as a text that tells its kind.
+fn id_text(id: Id<'_>) -> String {
+    match id {
+        Id::Number(number) => number.to_string(),
+        Id::String(string) => format!("\"{string}\""),
+    }
 }
 
 /// Kinds of ids, as [`sample`] makes them.

@@ -18,15 +18,14 @@ pub struct Storage(Bytes);
 #[derive(Debug)]
 enum Bytes {
     #[cfg(feature = "mmap")]
-    Mapped(Mapping),
+    Mapped(memmap2::Mmap, Box<Origin>),
     Memory(Vec<u8>),
 }
 
-/// A mapping and the file behind it, which is asked for its length again.
+/// The file behind a mapping, which is asked for its length again.
 #[cfg(feature = "mmap")]
 #[derive(Debug)]
-struct Mapping {
-    map: memmap2::Mmap,
+struct Origin {
     file: File,
     path: PathBuf,
 }
@@ -36,7 +35,7 @@ impl AsRef<[u8]> for Storage {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
             #[cfg(feature = "mmap")]
-            Bytes::Mapped(mapping) => &mapping.map,
+            Bytes::Mapped(map, _) => map,
             Bytes::Memory(bytes) => bytes,
         }
     }
@@ -68,11 +67,8 @@ impl Storage {
         // meanwhile is the caller's promise, stated above; every byte read is treated as hostile, so a
         // broken promise yields an error or a wrong answer, and no index is used unchecked.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| named(path, e))?;
-        Ok(Storage(Bytes::Mapped(Mapping {
-            map,
-            file,
-            path: path.to_owned(),
-        })))
+        let path = path.to_owned();
+        Ok(Storage(Bytes::Mapped(map, Box::new(Origin { file, path }))))
     }
 
     /// Asks whether a mapped file still has the length that it had when it was mapped: one call of the system. It may be
@@ -82,14 +78,14 @@ impl Storage {
     /// The file has another length now, or cannot be asked; the message names it.
     pub fn check_len(&self) -> Result<()> {
         #[cfg(feature = "mmap")]
-        if let Bytes::Mapped(mapping) = &self.0 {
-            let asked = mapping.file.metadata();
-            let len = asked.map_err(|e| named(&mapping.path, e))?.len();
-            let mapped = mapping.map.len();
+        if let Bytes::Mapped(map, origin) = &self.0 {
+            let asked = origin.file.metadata();
+            let len = asked.map_err(|e| named(&origin.path, e))?.len();
+            let mapped = map.len();
             if len != mapped as u64 {
                 let message = format!("has {len} bytes now and had {mapped} when it was opened");
                 let error = io::Error::new(io::ErrorKind::InvalidData, message);
-                return Err(named(&mapping.path, error));
+                return Err(named(&origin.path, error));
             }
         }
         Ok(())
@@ -125,9 +121,9 @@ impl Storage {
         match &self.0 {
             // Advice that is not taken is no fault.
             #[cfg(all(feature = "mmap", unix))]
-            Bytes::Mapped(mapping) => drop(mapping.map.advise(memmap2::Advice::Random)),
+            Bytes::Mapped(map, _) => drop(map.advise(memmap2::Advice::Random)),
             #[cfg(all(feature = "mmap", not(unix)))]
-            Bytes::Mapped(_) => {}
+            Bytes::Mapped(..) => {}
             Bytes::Memory(_) => {}
         }
     }
@@ -143,9 +139,8 @@ impl Storage {
             #[expect(unsafe_code, reason = "memmap2 marks the advice as unsafe")]
             // SAFETY: the mapping is of a file and read-only: dropped pages come back with the
             // same contents from the file.
-            Bytes::Mapped(mapping) => unsafe {
-                let advice = memmap2::UncheckedAdvice::DontNeed;
-                mapping.map.unchecked_advise(advice)
+            Bytes::Mapped(map, _) => unsafe {
+                map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
             },
             Bytes::Memory(_) => Ok(()),
         }

@@ -110,7 +110,7 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
             let distance = args.options(DEFAULT_DISTANCE).distance;
             printed(args, mode, distance, printer, |visit| finder.finish(visit))
         }
-        Collected::Index(index, ids) => of_index(index, ids, args, mode),
+        Collected::Index(index, ids) => of_index(*index, ids, args, mode),
     }
 }
 

@@ -23,7 +23,7 @@ enum Open<F> {
 /// All records.
 pub(super) enum Collected<F> {
     Fingerprints(ClusterFinder<F>),
-    Index(Index<F, Storage>, Ids),
+    Index(Box<Index<F, Storage>>, Ids),
 }
 
 impl<'a, F: Fingerprint> Collector<'a, F> {
@@ -67,7 +67,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
             Open::Fingerprints(finder) => Collected::Fingerprints(finder),
             Open::Records(builder, kind) => {
                 let index = builder.finish(&self.args.resources)?;
-                Collected::Index(index, Ids::Keyed(kind))
+                Collected::Index(Box::new(index), Ids::Keyed(kind))
             }
         })
     }
