@@ -236,6 +236,9 @@ const QUERIES_OF_AN_OPENING: usize = 20;
 /// Replacements, spread over the queries.
 const REPLACEMENTS: usize = 400;
 
+/// Replacements by which the readers may be ahead.
+const AHEAD: usize = GENERATIONS;
+
 /// The members of a generation, their index with as many records as tell it from the others, and the answers to the
 /// queries.
 struct Generation {
@@ -281,14 +284,21 @@ fn readers_of_a_file_that_is_replaced_again_and_again_see_whole_generations() {
     let path = folder.path().join("x.simidx");
     std::fs::write(&path, &generations[0].file).unwrap();
     let (asked, openings) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let replaced = AtomicUsize::new(0);
+    // How many replacements so many queries call for.
+    let due = || asked.load(Ordering::Relaxed) * REPLACEMENTS / (READERS * QUERIES);
     let seen: Vec<AtomicUsize> = (0..GENERATIONS).map(|_| AtomicUsize::new(0)).collect();
-    let mut replaced = 0;
     std::thread::scope(|scope| {
+        let mut readers = Vec::new();
         for reader in 0..READERS {
             let (path, queries, generations) = (&path, &queries, &generations);
             let (asked, openings, seen) = (&asked, &openings, &seen);
-            scope.spawn(move || {
+            let (replaced, due) = (&replaced, &due);
+            readers.push(scope.spawn(move || {
                 for opening in 0..QUERIES / QUERIES_OF_AN_OPENING {
+                    while due() > replaced.load(Ordering::Relaxed) + AHEAD {
+                        std::thread::yield_now();
+                    }
                     let index = match (reader + opening) % 4 {
                         #[cfg(feature = "mmap")]
                         1.. => Index::<u64, _>::open(path).unwrap(),
@@ -306,20 +316,20 @@ fn readers_of_a_file_that_is_replaced_again_and_again_see_whole_generations() {
                         asked.fetch_add(1, Ordering::Relaxed);
                     }
                 }
-            });
+            }));
         }
-        while replaced < REPLACEMENTS {
-            // A replacement for so many queries, and not all of them before the first.
-            if asked.load(Ordering::Relaxed) * REPLACEMENTS < replaced * READERS * QUERIES {
+        for number in 1..=REPLACEMENTS {
+            // Nobody waits for readers that have failed.
+            while due() + 1 < number && readers.iter().any(|reader| !reader.is_finished()) {
                 std::thread::yield_now();
-                continue;
             }
-            replaced += 1;
             let next = folder.path().join("next");
-            std::fs::write(&next, &generations[replaced % GENERATIONS].file).unwrap();
+            std::fs::write(&next, &generations[number % GENERATIONS].file).unwrap();
             std::fs::rename(&next, &path).unwrap();
+            replaced.store(number, Ordering::Relaxed);
         }
     });
+    let replaced = replaced.into_inner();
     let (asked, openings) = (asked.into_inner(), openings.into_inner());
     let seen: Vec<usize> = seen.into_iter().map(AtomicUsize::into_inner).collect();
     println!(
