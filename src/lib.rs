@@ -85,6 +85,9 @@ mod design;
 mod error;
 mod fingerprint;
 mod format;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod index;
 #[cfg(feature = "input")]
 pub mod input;

@@ -73,8 +73,7 @@ impl Editor {
     /// Writes the checksum of a block.
     pub(crate) fn seal_block(&mut self, table: usize, block: usize) {
         let at = self.layout.block_at(table, block);
-        let checksum = crc32(&self.block(table, block)[4..]);
-        self.put(at, &checksum.to_le_bytes());
+        seal_block(&mut self.file[at..at + self.layout.block_size]);
     }
 
     /// Writes the checksum of a section into its record.
@@ -92,13 +91,8 @@ impl Editor {
 
     /// Writes the checksums of the pages of a section.
     pub(crate) fn seal_pages(&mut self, kind: u16) {
-        let offset = self.section(kind, 0).offset;
-        let payload_len = self.payload_len(kind);
-        let payload = self.file[offset..offset + payload_len].to_vec();
-        for (page, bytes) in payload.chunks(4096).enumerate() {
-            let checksum = crc32(bytes);
-            self.put(offset + payload_len + 4 * page, &checksum.to_le_bytes());
-        }
+        let Section { offset, len, .. } = self.section(kind, 0);
+        seal_pages(&mut self.file[offset..offset + len]);
     }
 
     /// Writes every checksum within the sections.
@@ -127,6 +121,21 @@ impl Editor {
         self.put(footer + 12, &directory.to_le_bytes());
         seal_footer(&mut self.file);
         self.file
+    }
+}
+
+/// Writes the checksum of a block.
+pub(crate) fn seal_block(block: &mut [u8]) {
+    let (checksum, stream) = block.split_at_mut(4);
+    checksum.copy_from_slice(&crc32(stream).to_le_bytes());
+}
+
+/// Writes the checksums of the pages of a section.
+pub(crate) fn seal_pages(section: &mut [u8]) {
+    let pages = section.len().div_ceil(4100);
+    let (payload, checksums) = section.split_at_mut(section.len().saturating_sub(4 * pages));
+    for (page, checksum) in payload.chunks(4096).zip(checksums.chunks_mut(4)) {
+        checksum.copy_from_slice(&crc32(page).to_le_bytes());
     }
 }
 

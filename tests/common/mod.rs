@@ -6,6 +6,7 @@ pub(crate) mod forged;
 pub(crate) mod manifest;
 pub(crate) mod reference;
 pub(crate) mod reference_reader;
+pub(crate) mod repair;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -20,20 +20,30 @@ pub(crate) const PIPELINE: u16 = 8;
 /// Bytes of the footer.
 pub(crate) const FOOTER_LEN: usize = 32;
 
-/// Section 3.4, bit by bit.
-pub(crate) fn crc32(bytes: &[u8]) -> u32 {
-    let mut state = u32::MAX;
-    for &byte in bytes {
-        state ^= u32::from(byte);
-        for _ in 0..8 {
+/// Section 3.4: what each byte does to the checksum, bit by bit.
+const CRC_OF_BYTES: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut state, mut bit) = (byte as u32, 0);
+        while bit < 8 {
             let carry = state & 1;
             state >>= 1;
             if carry == 1 {
                 state ^= 0xedb8_8320;
             }
+            bit += 1;
         }
+        table[byte] = state;
+        byte += 1;
     }
-    !state
+    table
+};
+
+/// Section 3.4, byte by byte.
+pub(crate) fn crc32(bytes: &[u8]) -> u32 {
+    let next = |state: u32, &byte: &u8| state >> 8 ^ CRC_OF_BYTES[(state as u8 ^ byte) as usize];
+    !bytes.iter().fold(u32::MAX, next)
 }
 
 /// A little-endian number of `len` bytes at `at`.

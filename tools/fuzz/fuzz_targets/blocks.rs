@@ -1,0 +1,7 @@
+//! Blocks and keys: every decoder against the plain one and the reference.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use simidx_fuzz::blocks::{Input, check};
+
+fuzz_target!(|input: Input| check(&input));

@@ -1,0 +1,7 @@
+//! Queries, pairs, clusters and scans against brute force.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use simidx_fuzz::oracle::{Input, check};
+
+fuzz_target!(|input: Input| check(&input));

@@ -1,0 +1,7 @@
+//! Records become a file, and the file gives them back.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use simidx_fuzz::round_trip::{Input, check};
+
+fuzz_target!(|input: Input| check(&input));
