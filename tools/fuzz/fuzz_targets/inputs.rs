@@ -4,4 +4,4 @@
 use libfuzzer_sys::fuzz_target;
 use simidx_fuzz::inputs::check;
 
-fuzz_target!(|data: &[u8]| check(data));
+fuzz_target!(init: simidx_fuzz::start(), |data: &[u8]| check(data));

@@ -4,4 +4,4 @@
 use libfuzzer_sys::fuzz_target;
 use simidx_fuzz::oracle::{Input, check};
 
-fuzz_target!(|input: Input| check(&input));
+fuzz_target!(init: simidx_fuzz::start(), |input: Input| check(&input));

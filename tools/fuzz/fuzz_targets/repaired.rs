@@ -4,6 +4,6 @@
 use libfuzzer_sys::fuzz_target;
 use simidx_fuzz::ask::ask_repaired;
 
-fuzz_target!(|file: &[u8]| {
+fuzz_target!(init: simidx_fuzz::start(), |file: &[u8]| {
     ask_repaired(file);
 });
