@@ -6,7 +6,8 @@ use super::read_ahead::ReadAhead;
 use super::source::Source;
 use crate::{Error, Place};
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The mark that a file may begin with, in UTF-8.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A source read line by line into one buffer.
 pub(super) struct LineSource {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::files::FilesReader;
-use super::line_source::LineSource;
+use super::line_source::{BYTE_ORDER_MARK, LineSource};
 use super::source::{Source, input_error, io_error, is_stdin, open_file, printable};
 use super::table::Table;
 use super::warc::WarcReader;
@@ -233,7 +233,8 @@ pub type Choose<'a> = &'a mut dyn FnMut(u64) -> bool;
 /// Copies those records of inputs that `choose` chooses, byte for byte and in order.
 ///
 /// A record of the formats that are made of lines is its line, the end included, in UTF-8 if it was decoded; a last line
-/// that has none is given one if another record follows. Of `tsv` with a header the first one is copied
+/// that has none is given one if another record follows. One that begins with a byte order mark and is copied first is
+/// given another, as readers pass over that at the start of a file. Of `tsv` with a header the first one is copied
 /// as well. Lines without a record are left out, and what
 /// is compressed is written as it is not. A record of `files` is written as its path on a line. A record of
 /// `warc` is written with its header, and nothing of the records that are no documents. Of
@@ -263,6 +264,7 @@ pub fn copy_records<F: Fingerprint>(
     }
     let mut copier = Copier {
         out: &mut out,
+        is_empty: true,
         open_line: false,
         has_header: false,
         bytes_before: 0,
@@ -326,6 +328,8 @@ fn lines(source: Source, format: Format, fields: &Fields) -> LineSource {
 /// Copies lines of one input after the other.
 struct Copier<'a> {
     out: &'a mut dyn Write,
+    /// Whether no line has been written.
+    is_empty: bool,
     /// Whether the line written last has no end.
     open_line: bool,
     /// Whether the names of the columns have been written.
@@ -344,8 +348,7 @@ impl Copier<'_> {
             }
             let chosen = choose(self.bytes_before + lines.bytes_read());
             if chosen && advanced.is_ok() {
-                let (line, end) = lines.raw();
-                self.write(line, end)?;
+                self.write_record(&lines)?;
             }
         }
         self.bytes_before += lines.bytes_read();
@@ -359,10 +362,19 @@ impl Copier<'_> {
         }
         lines.advance()?;
         if !std::mem::replace(&mut self.has_header, true) {
-            let (line, end) = lines.raw();
-            self.write(line, end)?;
+            self.write_record(lines)?;
         }
         Ok(())
+    }
+
+    /// Writes the current line such that it will be read as it is.
+    fn write_record(&mut self, lines: &LineSource) -> Result<()> {
+        let (line, end) = lines.raw();
+        if self.is_empty && line.starts_with(BYTE_ORDER_MARK) {
+            self.out.write_all(BYTE_ORDER_MARK)?;
+        }
+        self.is_empty = false;
+        self.write(line, end)
     }
 
     fn copy_archived(&mut self, mut records: WarcReader, choose: Choose<'_>) -> Result<()> {

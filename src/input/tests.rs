@@ -491,6 +491,37 @@ fn long_inputs_are_read_in_bulk_as_one_by_one() {
     assert!(reader.read_fingerprints(&mut Vec::new()) > 0);
 }
 
+/// The documents that a copy of all lines but the first `passed` ones gives.
+fn copied(text: &str, passed: usize) -> Vec<Record<u64>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("documents");
+    write(&path, text).unwrap();
+    let original = Original::open::<u64>(&path, Some(Format::Lines), None).unwrap();
+    let (mut copy, mut seen) = (Vec::new(), 0);
+    let mut choose = |_| {
+        seen += 1;
+        seen > passed
+    };
+    copy_records::<u64>(&[original], &mut copy, &mut choose).unwrap();
+    read_all(&copy, Format::Lines).records()
+}
+
+#[test]
+fn a_copy_gives_the_records_of_its_original() {
+    let texts = [
+        "a\n\u{feff}b\n\u{feff}\u{feff}c\nd",
+        "\u{feff}\u{feff}a\r\n \nb",
+        "\u{feff}\n\u{feff}a\n",
+        "\n\u{feff}\n\u{feff}",
+    ];
+    for text in texts {
+        let all = read_all::<u64>(text.as_bytes(), Format::Lines).records();
+        for passed in 0..=all.len() {
+            assert_eq!(copied(text, passed), all[passed..], "{text:?}, {passed}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn reading_in_bulk_is_reading_one_by_one(
