@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use simidx::Fingerprint;
 use simidx::input::{
-    Fields, Format, Original, Record, RecordReader, copy_records, expected_records_with, open_with,
+    Format, Original, ReadOptions, Record, RecordReader, TextEncoding, copy_records,
+    expected_records_with, open_with,
 };
 
 use crate::documents;
@@ -14,18 +15,43 @@ use crate::documents;
 /// Most records of an input: a small compressed file may hold millions.
 const MOST_RECORDS: usize = 5_000;
 
-/// The first byte says what the rest is, the second one how it is read.
+/// Encodings that are chosen by name, beside those that a format has.
+const ENCODINGS: [&str; 7] = [
+    "auto",
+    "gb18030",
+    "utf-16le",
+    "utf-8",
+    "shift_jis",
+    "iso-2022-jp",
+    "windows-1252",
+];
+
+/// The first byte says what the rest is and in which encoding, the second one how it is read.
 pub fn check(data: &[u8]) {
     let [what, how, contents @ ..] = data else {
         return;
     };
     let formats = Format::ALL.len();
+    let encoding = ENCODINGS.into_iter().rev().nth((15 - what / 16).into());
+    let encoding = encoding.map(|name| name.parse().expect("the encoding is known"));
     match usize::from(what % 16) {
-        format if format < formats => check_input(Some(Format::ALL[format]), *how, contents),
-        format if format == formats => check_input(None, *how, contents),
+        format if format <= formats => {
+            let mut options = read_options(*how);
+            options.encoding = encoding.unwrap_or_default();
+            check_input(Format::ALL.get(format).copied(), *how, &options, contents);
+        }
         format if format == formats + 1 => documents::check_options(contents),
         _ => documents::check(*how, contents),
     }
+}
+
+fn read_options(how: u8) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    if how & 128 != 0 {
+        options.fields.text = Some("text".into());
+        options.fields.id = (how & 64 != 0).then(|| "a.id".into());
+    }
+    options
 }
 
 thread_local! {
@@ -33,19 +59,14 @@ thread_local! {
         RefCell::new(tempfile::tempdir().expect("there is a folder for temporary files"));
 }
 
-fn check_input(format: Option<Format>, how: u8, contents: &[u8]) {
+fn check_input(format: Option<Format>, how: u8, options: &ReadOptions, contents: &[u8]) {
     let suffix = ["", ".gz", ".zst", ".jsonl", ".npy", ".tsv.gz"][usize::from(how >> 2) % 6];
     let path = FOLDER.with_borrow(|folder| folder.path().join(format!("input{suffix}")));
     fs::write(&path, contents).expect("there is room for temporary files");
-    let mut fields = Fields::default();
-    if how & 128 != 0 {
-        fields.text = Some("text".into());
-        fields.id = (how & 64 != 0).then(|| "a.id".into());
-    }
     match how % 3 {
-        0 => check_width::<u32>(&path, format, &fields),
-        1 => check_width::<u64>(&path, format, &fields),
-        _ => check_width::<u128>(&path, format, &fields),
+        0 => check_width::<u32>(&path, format, options),
+        1 => check_width::<u64>(&path, format, options),
+        _ => check_width::<u128>(&path, format, options),
     }
     fs::remove_file(&path).expect("the file is there");
 }
@@ -58,18 +79,18 @@ struct Records<F> {
     is_complete: bool,
 }
 
-fn check_width<F: Fingerprint>(path: &Path, format: Option<Format>, fields: &Fields) {
-    let Ok(mut reader) = open_with::<F>(path, format, fields) else {
+fn check_width<F: Fingerprint>(path: &Path, format: Option<Format>, options: &ReadOptions) {
+    let Ok(mut reader) = open_with::<F>(path, format, options) else {
         return;
     };
-    let expected = expected_records_with::<F>(&[PathBuf::from(path)], format, fields);
+    let expected = expected_records_with::<F>(&[PathBuf::from(path)], format, options);
     let records = read(&mut *reader);
     if let (Some(expected), true, false) = (expected, records.is_complete, records.has_errors) {
         assert_eq!(records.records.len() as u64, expected);
     }
-    let mut again = open_with::<F>(path, format, fields).expect("it has been opened before");
+    let mut again = open_with::<F>(path, format, options).expect("it has been opened before");
     assert_eq!(read_together(&mut *again), records);
-    check_copy(path, format, fields, &records);
+    check_copy(path, format, options, &records);
 }
 
 fn read<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F> {
@@ -113,6 +134,7 @@ fn read_together<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F>
         let whole = many.into_iter().map(|fingerprint| Record {
             content: Content::Fingerprint(fingerprint),
             id: None,
+            has_faults: false,
         });
         records.extend(whole.take(MOST_RECORDS.saturating_sub(records.len() + errors)));
         if records.len() + errors < MOST_RECORDS {
@@ -146,10 +168,10 @@ fn read_together<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F>
 fn check_copy<F: Fingerprint>(
     path: &Path,
     format: Option<Format>,
-    fields: &Fields,
+    options: &ReadOptions,
     records: &Records<F>,
 ) {
-    let Ok(original) = Original::open_with::<F>(path, format, fields, None) else {
+    let Ok(original) = Original::open_with::<F>(path, format, options, None) else {
         return;
     };
     let format = original.format();
@@ -165,9 +187,20 @@ fn check_copy<F: Fingerprint>(
     }
     copied.expect("an input without faults can be copied");
     assert_eq!(asked, records.records.len());
+    let mut options = options.clone();
+    if format != Format::Warc {
+        // What was decoded is copied as UTF-8.
+        options.encoding = TextEncoding::default();
+    }
     let copy = path.with_file_name("copy");
     fs::write(&copy, &out).expect("there is room for temporary files");
-    let mut reader = open_with::<F>(&copy, Some(format), fields).expect("the copy opens");
-    assert_eq!(&read(&mut *reader), records);
+    let mut reader = open_with::<F>(&copy, Some(format), &options).expect("the copy opens");
+    let mut copied = read(&mut *reader);
+    for (copy, record) in copied.records.iter_mut().zip(&records.records) {
+        // A copy has no faults any more where bytes stood for nothing.
+        assert!(record.has_faults || !copy.has_faults);
+        copy.has_faults = record.has_faults;
+    }
+    assert_eq!(&copied, records);
     fs::remove_file(&copy).expect("the file is there");
 }
