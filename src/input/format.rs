@@ -93,9 +93,7 @@ impl Format {
     pub fn is_documents(self) -> bool {
         matches!(self, Format::Lines | Format::Files | Format::Warc)
     }
-}
 
-impl Format {
     /// Whether the records are lines of text.
     pub(super) fn is_lines(self) -> bool {
         match self {

@@ -230,9 +230,10 @@ fn spool(name: &str, mut from: impl Read, temp_dir: Option<&Path>) -> Result<Fil
 /// of all inputs have been read so far.
 pub type Choose<'a> = &'a mut dyn FnMut(u64) -> bool;
 
-/// Copies those records of inputs that `choose` chooses, byte for byte and in order.
+/// Copies those records of inputs that `choose` chooses, in order and byte for byte, except that lines which are
+/// decoded are written in UTF-8.
 ///
-/// A record of the formats that are made of lines is its line, the end included, in UTF-8 if it was decoded; a last line
+/// A record of the formats that are made of lines is its line, the end included; a last line
 /// that has none is given one if another record follows. One that begins with a byte order mark and is copied first is
 /// given another, as readers pass over that at the start of a file. Of `tsv` with a header the first one is copied
 /// as well. Lines without a record are left out, and what
