@@ -11,13 +11,14 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// At most `most` of `count` positions, at least one of any, always the same.
+    /// At most `most` of at most `count` positions, always the same; the first one is among them, so that there is one
+    /// however many positions come in the end.
     pub(super) fn new(count: u64, most: u64) -> Self {
         let step = count.div_ceil(most.max(1)).max(1);
         Sample {
             step,
             position: 0,
-            taken: place(0, step),
+            taken: 0,
         }
     }
 
@@ -74,6 +75,10 @@ mod tests {
             assert!(groups.len() as u64 >= count / step);
         }
         assert_eq!(taken(9999, 77), taken(9999, 77));
+        // Fewer may come than were said.
+        for count in 1..1000 {
+            assert!(Sample::new(count * 1000, 1).takes_next());
+        }
     }
 
     #[test]
