@@ -188,4 +188,11 @@ fn every_command_that_reads_documents_knows_encodings() {
     sandbox
         .run(&["query", "i", "0", "--encoding", "gbk"])
         .refused("--text-field, --id-field and --encoding are for --documents");
+    for command in ["lint", "pairs", "clusters"] {
+        for option in ["--text-field", "--id-field", "--encoding"] {
+            sandbox
+                .run(&[command, "i", option, "gbk"])
+                .refused("--text-field, --id-field and --encoding are for --input");
+        }
+    }
 }

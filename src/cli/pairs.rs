@@ -67,7 +67,7 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
     if args.source.are_records() {
         return with_width!(args.source.width.as_str(), F => of_records::<F>(&args, mode));
     }
-    let index = args.source.indexes();
+    let index = args.source.indexes()?;
     with_segments!(index.open()?, segments => of_segments(&segments, &args, mode))
 }
 

@@ -47,11 +47,18 @@ impl SourceArgs {
     }
 
     /// The files as indexes.
-    pub(super) fn indexes(&self) -> IndexArgs {
-        IndexArgs {
+    ///
+    /// # Errors
+    /// What is said of records, of which there are none.
+    pub(super) fn indexes(&self) -> Result<IndexArgs, Failure> {
+        if self.fields.are_given() {
+            let message = "--text-field, --id-field and --encoding are for --input";
+            return Err(Failure::new(message));
+        }
+        Ok(IndexArgs {
             paths: self.paths.clone(),
             open: self.open.clone(),
-        }
+        })
     }
 
     /// The files as records, read on so many threads.

@@ -70,7 +70,7 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
         let message = "--representative longest needs the documents: name them and say --input";
         return Err(Failure::new(message));
     }
-    let index = args.source.indexes();
+    let index = args.source.indexes()?;
     with_segments!(index.open()?, segments => {
         let ids = match segments.id_kind() {
             IdKind::None => Ids::None,
