@@ -1,8 +1,10 @@
 //! HTTP responses as archives hold them.
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{self, Read};
 
+use brotli_decompressor::BrotliDecoderParameter::BROTLI_DECODER_PARAM_LARGE_WINDOW;
+use brotli_decompressor::Decompressor;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use zstd::stream::read::Decoder as ZstdDecoder;
 
@@ -59,60 +61,109 @@ impl<'a> Response<'a> {
             false => Cow::Borrowed(self.body),
         };
         let coding = coded("content-encoding");
-        match (&coding[..], &body[..]) {
-            (b"" | b"identity" | b"none", _) => Ok(body.into_owned()),
+        let decoded = match (&coding[..], &body[..]) {
+            (b"" | b"identity" | b"none", _) => return Ok(body.into_owned()),
             (b"gzip" | b"x-gzip", [0x1f, 0x8b, ..]) => {
                 read("gzip", MultiGzDecoder::new(&body[..]), limit)
             }
             (b"deflate", [first, second, ..]) if is_zlib(*first, *second) => {
                 read("deflate", ZlibDecoder::new(&body[..]), limit)
             }
-            (b"deflate", _) => {
-                let decoded = read("deflate", DeflateDecoder::new(&body[..]), limit);
-                unless_plain(decoded, body)
-            }
-            (b"br", _) => {
-                let decoder = brotli_decompressor::Decompressor::new(&body[..], BUFFER);
-                unless_plain(read("br", decoder, limit), body)
-            }
-            (b"zstd", [0x28, 0xb5, 0x2f, 0xfd, ..]) => {
-                let decoder = ZstdDecoder::with_buffer(&body[..]);
-                read("zstd", decoder.map_err(|e| fault("zstd", &e))?, limit)
-            }
-            (b"gzip" | b"x-gzip" | b"zstd", _) => Ok(body.into_owned()),
+            (b"deflate", _) => read("deflate", DeflateDecoder::new(&body[..]), limit),
+            (b"br", _) => read("br", brotli_decoder(&body), limit),
+            (b"zstd", [0x28, 0xb5, 0x2f, 0xfd, ..]) => ZstdDecoder::with_buffer(&body[..])
+                .map_err(|e| Refusal::coding("zstd", &e))
+                .and_then(|decoder| read("zstd", decoder, limit)),
+            (b"gzip" | b"x-gzip" | b"zstd", _) => return Ok(body.into_owned()),
             _ => {
                 let coding = String::from_utf8_lossy(&coding);
-                Err(format!("content encoding {coding:?} is not known"))
+                return Err(format!("content encoding {coding:?} is not known"));
             }
+        };
+        match decoded {
+            // Nothing certain tells a body that is coded: one that cannot be decoded and is text is none.
+            Err(Refusal::Coding(_)) if std::str::from_utf8(&body).is_ok() => Ok(body.into_owned()),
+            Err(Refusal::Coding(message) | Refusal::TooLong(message)) => Err(message),
+            Ok(bytes) => Ok(bytes),
         }
     }
 }
 
-/// What was made of a body that nothing tells from one that is not coded: what cannot be decoded and is text is not.
-fn unless_plain(decoded: Result<Vec<u8>, String>, body: Cow<'_, [u8]>) -> Result<Vec<u8>, String> {
-    match decoded {
-        Err(_) if std::str::from_utf8(&body).is_ok() => Ok(body.into_owned()),
-        decoded => decoded,
+/// Why a body is not decoded.
+enum Refusal {
+    /// It is not in this coding.
+    Coding(String),
+    TooLong(String),
+}
+
+impl Refusal {
+    fn coding(coding: &str, error: &io::Error) -> Self {
+        let message = error.to_string();
+        let line = message.lines().next().unwrap_or_default();
+        Refusal::Coding(format!("body is not valid {coding}: {line}"))
     }
+}
+
+/// A decoder of a body in memory.
+trait BodyDecoder: Read {
+    /// Whether bytes of the body follow the end of what is coded, which has been reached.
+    fn has_rest(&mut self) -> bool;
+}
+
+impl BodyDecoder for MultiGzDecoder<&[u8]> {
+    fn has_rest(&mut self) -> bool {
+        !self.get_ref().is_empty()
+    }
+}
+
+impl BodyDecoder for ZlibDecoder<&[u8]> {
+    fn has_rest(&mut self) -> bool {
+        !self.get_ref().is_empty()
+    }
+}
+
+impl BodyDecoder for DeflateDecoder<&[u8]> {
+    fn has_rest(&mut self) -> bool {
+        !self.get_ref().is_empty()
+    }
+}
+
+impl BodyDecoder for ZstdDecoder<'_, &[u8]> {
+    fn has_rest(&mut self) -> bool {
+        !self.get_ref().is_empty()
+    }
+}
+
+impl BodyDecoder for Decompressor<&[u8]> {
+    fn has_rest(&mut self) -> bool {
+        // Only a read after the end fails for what the buffer still holds.
+        self.read(&mut [0]).is_err() || !self.get_ref().is_empty()
+    }
+}
+
+/// A decoder of Brotli as the web has it, without the large windows of other uses: these may take 1 GiB.
+fn brotli_decoder(body: &[u8]) -> Decompressor<&[u8]> {
+    let mut decoder = Decompressor::new(body, BUFFER);
+    decoder.set_parameter(BROTLI_DECODER_PARAM_LARGE_WINDOW, 0);
+    decoder
 }
 
 fn is_zlib(first: u8, second: u8) -> bool {
     first & 15 == 8 && u16::from_be_bytes([first, second]).is_multiple_of(31)
 }
 
-fn fault(coding: &str, error: &std::io::Error) -> String {
-    let message = error.to_string();
-    let line = message.lines().next().unwrap_or_default();
-    format!("body is not valid {coding}: {line}")
-}
-
-fn read(coding: &str, decoder: impl Read, limit: u64) -> Result<Vec<u8>, String> {
+/// The whole of a body, which must end where the coding does: plain text may begin like a short coded one.
+fn read(coding: &str, mut decoder: impl BodyDecoder, limit: u64) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
-    let read = decoder.take(limit + 1).read_to_end(&mut bytes);
+    let read = decoder.by_ref().take(limit + 1).read_to_end(&mut bytes);
     match read {
-        Ok(length) if length as u64 > limit => Err(super::too_long(limit)),
+        Ok(length) if length as u64 > limit => Err(Refusal::TooLong(super::too_long(limit))),
+        Ok(_) if decoder.has_rest() => {
+            let message = format!("body is not valid {coding}: bytes follow its end");
+            Err(Refusal::Coding(message))
+        }
         Ok(_) => Ok(bytes),
-        Err(error) => Err(fault(coding, &error)),
+        Err(error) => Err(Refusal::coding(coding, &error)),
     }
 }
 
@@ -167,9 +218,28 @@ mod tests {
         body
     }
 
+    /// The bytes in all codings, each with its name.
+    fn coded(bytes: &[u8]) -> [(&'static str, Vec<u8>); 5] {
+        let mut raw = DeflateEncoder::new(Vec::new(), Compression::default());
+        raw.write_all(bytes).unwrap();
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+        zlib.write_all(bytes).unwrap();
+        [
+            ("gzip", gzip(bytes)),
+            ("deflate", raw.finish().unwrap()),
+            ("deflate", zlib.finish().unwrap()),
+            ("zstd", zstd(bytes)),
+            ("br", brotli(bytes)),
+        ]
+    }
+
     fn payload(header: &str, body: &[u8]) -> Result<Vec<u8>, String> {
+        payload_within(20, header, body)
+    }
+
+    fn payload_within(limit: u64, header: &str, body: &[u8]) -> Result<Vec<u8>, String> {
         let bytes = [b"HTTP/1.1 200 OK\r\n", header.as_bytes(), b"\r\n", body].concat();
-        Response::parse(&bytes)?.payload(20)
+        Response::parse(&bytes)?.payload(limit)
     }
 
     #[test]
@@ -193,22 +263,14 @@ mod tests {
     #[test]
     fn content_encodings_are_undone() {
         let text = b"twelve bytes";
-        let mut raw = DeflateEncoder::new(Vec::new(), Compression::default());
-        raw.write_all(text).unwrap();
-        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
-        zlib.write_all(text).unwrap();
-        for (coding, body) in [
-            ("gzip", gzip(text)),
+        let others = [
             ("X-GZIP", gzip(text)),
             ("gzip", text.to_vec()),
-            ("deflate", raw.finish().unwrap()),
-            ("deflate", zlib.finish().unwrap()),
             ("deflate", text.to_vec()),
-            ("zstd", zstd(text)),
-            ("br", brotli(text)),
             ("BR", text.to_vec()),
             ("identity", text.to_vec()),
-        ] {
+        ];
+        for (coding, body) in coded(text).into_iter().chain(others) {
             let header = format!("content-encoding: {coding}\r\n");
             assert_eq!(payload(&header, &body).unwrap(), text, "{coding}");
         }
@@ -256,6 +318,52 @@ mod tests {
     }
 
     #[test]
+    fn plain_bodies_may_begin_with_anything() {
+        // Some bytes are an empty body by themselves in Brotli.
+        for first in 0..128 {
+            let plain = "ine text, such as archives hold it decoded\n".as_bytes();
+            for body in [
+                &[&[first], plain].concat()[..],
+                &[&[first; 2], plain].concat(),
+            ] {
+                for coding in ["br", "deflate"] {
+                    let header = format!("content-encoding: {coding}\n");
+                    let decoded = payload_within(1 << 30, &header, body);
+                    assert_eq!(decoded.unwrap(), body, "{coding}");
+                }
+            }
+        }
+        // It looks like the header of zlib.
+        assert_eq!(
+            payload_within(1 << 30, "content-encoding: deflate\n", b"x^2 + y").unwrap(),
+            b"x^2 + y"
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_taken_for_plain() {
+        // Brotli that does not compress: of 16 window bits, 21 bytes as they are, then the end.
+        let stored = |count: u8| {
+            let start = [(count - 1) << 4, (count - 1) >> 4, 0x10];
+            [&start[..], &vec![b'a'; count.into()], &[3]].concat()
+        };
+        let header = "content-encoding: br\n";
+        assert_eq!(payload(header, &stored(20)).unwrap(), [b'a'; 20]);
+        assert!(std::str::from_utf8(&stored(21)).is_ok());
+        let message = payload(header, &stored(21)).unwrap_err();
+        assert_eq!(message, "document is longer than 20 bytes");
+    }
+
+    #[test]
+    fn large_windows_are_refused() {
+        // An empty stream of 30 window bits, and one of 16.
+        let header = "content-encoding: br\n";
+        let message = payload(header, &[0x11, 0xde]).unwrap_err();
+        assert!(message.starts_with("body is not valid br: "), "{message}");
+        assert_eq!(payload(header, &[0x06]).unwrap(), b"");
+    }
+
+    #[test]
     fn no_more_is_decoded_than_a_document_may_have() {
         // It would be 64 MiB, out of a body of a few bytes.
         let bomb = brotli(&vec![0; 64 << 20]);
@@ -279,6 +387,27 @@ mod tests {
             for body in [&damaged[..], &whole[..cut.index(whole.len())]] {
                 if let Ok(decoded) = payload("content-encoding: br\n", body) {
                     prop_assert!(decoded.len() <= 20 || decoded == body);
+                }
+            }
+        }
+
+        #[test]
+        fn what_is_not_the_whole_of_a_stream_is_not_taken_for_it(
+            text in "[a-zä ]{0,10}",
+            cut in any::<prop::sample::Index>(),
+            rubbish in prop::collection::vec(any::<u8>(), 1..5000),
+        ) {
+            let (coded, text) = (coded(text.as_bytes()), text.as_bytes());
+            for (coding, whole) in coded {
+                let header = format!("content-encoding: {coding}\n");
+                prop_assert_eq!(&payload(&header, &whole).unwrap()[..], text, "{}", coding);
+                let beginning = &whole[..cut.index(whole.len())];
+                if let Ok(decoded) = payload(&header, beginning) {
+                    prop_assert_eq!(&decoded[..], beginning, "{}", coding);
+                }
+                let longer = [&whole[..], &rubbish].concat();
+                if let Ok(decoded) = payload(&header, &longer) {
+                    prop_assert_eq!(decoded, longer, "{}", coding);
                 }
             }
         }
