@@ -232,6 +232,36 @@ fn encodings_are_told_of_files_and_of_standard_input() {
 }
 
 #[test]
+fn a_folder_is_not_taken_for_standard_input() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", A);
+    std::fs::create_dir(sandbox.path("-")).unwrap();
+    let ran = sandbox.pipe(&["compare", "a.txt", "-", "--json"], A.as_bytes());
+    assert_eq!(ran.done().json()["distance"], 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_files_stay_on_their_line() {
+    let sandbox = Sandbox::new();
+    let name = "a\n\u{1b}[31m\u{2028}";
+    sandbox.write(name, b"one two three \xff");
+    let escaped = "a\\n\\u{1b}[31m\\u{2028}";
+    let args = [
+        "compare",
+        name,
+        "--text",
+        "one two three",
+        "--encoding",
+        "gbk",
+    ];
+    let ran = sandbox.run(&args);
+    let told = "bytes that stand for nothing in its encoding became U+FFFD";
+    assert_eq!(ran.stderr, format!("simidx: replaced: {escaped}: {told}\n"));
+    assert!(ran.text().contains(escaped), "{ran:?}");
+}
+
+#[test]
 fn what_is_no_pair_of_documents_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.write("a.txt", A);
@@ -248,6 +278,10 @@ fn what_is_no_pair_of_documents_is_refused() {
     refused(&["a.txt", "-"], "-: holds binary data");
     refused(&["a.txt", "b.bin"], "b.bin: holds binary data");
     refused(&["a.txt", "."], ".: is a directory; name a file");
+    refused(
+        &["--text", "a", "--text", "b", "--encoding", "gbk"],
+        "--encoding is for files, not for --text",
+    );
     let gone = sandbox.run(&["compare", "a.txt", "gone.txt"]);
     assert!(gone.refusal().starts_with("gone.txt: "));
 }

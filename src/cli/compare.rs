@@ -14,7 +14,7 @@ use super::Answer;
 use super::complaints::Complaints;
 use super::failure::Failure;
 use super::index_file::{OpenArgs, together, with_segments, with_width};
-use super::output::stdout;
+use super::output::{one_line, stdout};
 use super::pipeline::{PipelineArgs, recorded};
 use super::records::OnError;
 use super::transient::DEFAULT_DISTANCE;
@@ -26,13 +26,8 @@ pub(super) struct Args {
     #[arg(value_name = "FILE", num_args = 0..=2)]
     files: Vec<PathBuf>,
     /// The encoding of the files, such as GBK [default: that which they declare, or a guess]
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "auto",
-        hide_default_value = true
-    )]
-    encoding: TextEncoding,
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<TextEncoding>,
     /// A document as text; twice for two
     #[arg(long = "text", value_name = "TEXT")]
     texts: Vec<String>,
@@ -90,7 +85,11 @@ impl Args {
             let message = format!("{count} documents named, two are compared; see --help");
             return Err(Failure::new(message));
         }
-        let files = self.files.iter().map(|path| read(path, self.encoding));
+        if self.files.is_empty() && self.encoding.is_some() {
+            return Err(Failure::new("--encoding is for files, not for --text"));
+        }
+        let encoding = self.encoding.unwrap_or(TextEncoding::AUTO);
+        let files = self.files.iter().map(|path| read(path, encoding));
         let texts = self.texts.iter().map(|text| {
             Ok(Document {
                 name: "--text".into(),
@@ -109,7 +108,7 @@ fn is_stdin(path: &Path) -> bool {
 /// The document that a file or standard input holds.
 fn read(path: &Path, encoding: TextEncoding) -> Result<Document, Failure> {
     let name = path.display().to_string();
-    if path.is_dir() {
+    if !is_stdin(path) && path.is_dir() {
         return Err(Failure::new("is a directory; name a file").about(name));
     }
     let Decoded { text, has_faults } = input::read_document(path, encoding)?;
@@ -216,7 +215,7 @@ impl<F: Fingerprint> Report<'_, F> {
                 ..
             } = document;
             let hex = document.fingerprint.to_hex();
-            let name = shown(name);
+            let name = one_line(name);
             write!(out, "{letter:<24}{hex}  {name}: {distinct_count} features")?;
             if counted_count < distinct_count {
                 write!(out, ", of which {counted_count} count")?;
@@ -270,7 +269,7 @@ impl<F: Fingerprint> Report<'_, F> {
             ..
         } in features
         {
-            writeln!(out, "{weight_a:>12.3}{weight_b:>12.3}  {}", shown(text))?;
+            writeln!(out, "{weight_a:>12.3}{weight_b:>12.3}  {}", one_line(text))?;
         }
         Ok(())
     }
@@ -283,16 +282,4 @@ fn name(pipeline: &Pipeline) -> String {
         Some(preset) => preset.to_string(),
         None => pipeline.describe(),
     }
-}
-
-/// A text on one line, without anything that moves the cursor.
-fn shown(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c.is_control() {
-            true => shown.extend(c.escape_default()),
-            false => shown.push(c),
-        }
-    }
-    shown
 }

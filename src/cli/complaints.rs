@@ -5,7 +5,7 @@ use std::fmt;
 use simidx::{InputError, Place};
 
 use super::failure::Failure;
-use super::output::say;
+use super::output::{one_line, say};
 use super::records::{OnError, in_input};
 
 /// Records of a kind that are named; the rest are counted.
@@ -78,6 +78,7 @@ impl Complaints {
 fn name(count: &mut u64, what: &str, record: &dyn fmt::Display) {
     *count += 1;
     if *count <= SHOWN {
+        let record = one_line(&record.to_string());
         say(format_args!("{what}: {record}"));
     }
 }

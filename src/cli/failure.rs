@@ -5,6 +5,8 @@ use std::io;
 
 use simidx::{BuildError, Error, FormatError, InputError};
 
+use super::output::one_line;
+
 /// An error that ends a command, with the words for the user.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -34,14 +36,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One line, and nothing that moves the cursor, whatever a file name holds.
-        for c in self.message.chars() {
-            match c.is_control() {
-                true => write!(f, "{}", c.escape_default())?,
-                false => write!(f, "{c}")?,
-            }
-        }
-        Ok(())
+        f.write_str(&one_line(&self.message))
     }
 }
 

@@ -41,6 +41,18 @@ pub(super) fn write_report<W: Write>(
     Ok(out.flush()?)
 }
 
+/// A text on one line, without anything that moves the cursor, whatever a file name holds.
+pub(super) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            true => line.extend(c.escape_default()),
+            false => line.push(c),
+        }
+    }
+    line
+}
+
 /// Tells the user something on stderr. That stderr cannot be written is no reason to stop.
 pub(super) fn say(message: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "simidx: {message}");
