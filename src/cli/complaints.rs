@@ -1,7 +1,8 @@
-//! Records that are left out or damaged: the first of each kind are named, all are counted.
+//! What there is to say against records and inputs: the first of each kind are named, all are counted.
 
 use std::fmt;
 
+use simidx::input::RecordReader;
 use simidx::{InputError, Place};
 
 use super::failure::Failure;
@@ -17,6 +18,7 @@ pub(super) struct Complaints {
     on_error: OnError,
     skipped: u64,
     replaced: u64,
+    guessed: u64,
 }
 
 impl Complaints {
@@ -25,6 +27,7 @@ impl Complaints {
             on_error,
             skipped: 0,
             replaced: 0,
+            guessed: 0,
         }
     }
 
@@ -60,9 +63,23 @@ impl Complaints {
         );
     }
 
+    /// Notes that the lines of an input, just opened, are read in an encoding that nothing but their looks tells.
+    pub(super) fn note_guess<F>(&mut self, reader: &dyn RecordReader<F>) {
+        if let Some(encoding) = reader.guessed_encoding() {
+            let (source, _) = reader.place();
+            let message = format!("looks like {encoding} and is read so; --encoding names another");
+            let guess = in_input(source, Place::File, message);
+            name(&mut self.guessed, "guessed", &guess);
+        }
+    }
+
     /// Tells the numbers, if there is anything to tell.
     pub(super) fn tell(&self) {
         let plural = |count| if count == 1 { "" } else { "s" };
+        if self.guessed > SHOWN {
+            let count = self.guessed;
+            say(format_args!("guessed the encodings of {count} inputs"));
+        }
         if self.replaced > 0 {
             let (count, plural) = (self.replaced, plural(self.replaced));
             say(format_args!("replaced bytes in {count} record{plural}"));

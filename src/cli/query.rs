@@ -249,6 +249,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
         mut fingerprinter: Option<Fingerprinter<F>>,
     ) -> Result<(), Failure> {
         let mut complaints = Complaints::new(OnError::Stop);
+        complaints.note_guess(&*reader);
         while let Some(record) = reader.next_record() {
             let record = record?;
             if record.has_faults {

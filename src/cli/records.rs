@@ -401,6 +401,7 @@ impl<F: Fingerprint> Run<F> {
         reader: &mut dyn RecordReader<F>,
         sink: &mut impl Sink<F>,
     ) -> Result<(), Failure> {
+        self.complaints.note_guess(reader);
         let mut many = Vec::new();
         loop {
             self.read_many(reader, &mut many, sink)?;

@@ -1,7 +1,5 @@
 //! Text out of bytes in any encoding, which they may declare or leave to be guessed.
 
-use std::str::Utf8Error;
-
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
 
@@ -14,7 +12,7 @@ const DECLARED_WITHIN: usize = 1024;
 /// Bytes that a guess goes by, from the first one that is not ASCII.
 const GUESSED_FROM: usize = 64 << 10;
 
-/// Valid characters outside ASCII for each invalid sequence of bytes, from which on bytes are UTF-8 with faults.
+/// Valid characters outside ASCII for each invalid sequence of bytes, from which on a document is UTF-8 with faults.
 const VALID_PER_FAULT: usize = 8;
 
 /// A text, and whether some bytes stood for nothing and became U+FFFD.
@@ -100,10 +98,10 @@ pub(super) fn of_stream(
     if let Some((encoding, _)) = Encoding::for_bom(head) {
         return Some(encoding).filter(|encoding| *encoding != UTF_8);
     }
-    let is_cut_off = |error: Utf8Error| !is_whole && error.error_len().is_none();
-    let is_utf8 = std::str::from_utf8(head).err().is_none_or(is_cut_off);
+    // A fault in UTF-8 is told by its line: a wrong guess would spoil every line, so that little speaks for UTF-8.
+    let Utf8Counts { valid, faults } = Utf8Counts::of(head, is_whole);
     // None of the encodings that can be guessed has zero bytes.
-    match is_utf8 || head.contains(&0) || is_nearly_utf8(head) {
+    match faults == 0 || valid > faults || head.contains(&0) {
         true => None,
         false => Some(guess(head, is_whole)),
     }
@@ -119,15 +117,37 @@ fn check(decoded: Decoded) -> Result<Decoded, String> {
     }
 }
 
-/// Whether a few faults are all that keeps the bytes from being UTF-8: characters of other encodings are hardly ever
-/// valid in it.
+/// Whether a few faults are all that keeps the bytes from being UTF-8.
 fn is_nearly_utf8(bytes: &[u8]) -> bool {
-    let (mut valid, mut faults) = (0, 0);
-    for chunk in bytes.utf8_chunks() {
-        valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
-        faults += usize::from(!chunk.invalid().is_empty());
-    }
+    let Utf8Counts { valid, faults } = Utf8Counts::of(bytes, true);
     valid >= faults * VALID_PER_FAULT
+}
+
+/// What speaks for UTF-8 and what against it: characters of other encodings are hardly ever valid in it.
+struct Utf8Counts {
+    /// Characters outside ASCII.
+    valid: usize,
+    /// Sequences of bytes that are no characters.
+    faults: usize,
+}
+
+impl Utf8Counts {
+    /// Counts; where the bytes are not the whole, a character that their end cuts off is neither.
+    fn of(bytes: &[u8], is_whole: bool) -> Self {
+        let (mut valid, mut faults) = (0, 0);
+        for chunk in bytes.utf8_chunks() {
+            valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+            faults += usize::from(!chunk.invalid().is_empty());
+        }
+        let last = bytes.utf8_chunks().last();
+        let is_cut_off = |invalid: &[u8]| {
+            std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none())
+        };
+        if !is_whole && last.is_some_and(|chunk| is_cut_off(chunk.invalid())) {
+            faults -= 1;
+        }
+        Utf8Counts { valid, faults }
+    }
 }
 
 /// The encoding that came with the bytes, or that they declare themselves, if it is known. It is none that they have been
@@ -367,6 +387,39 @@ mod tests {
         assert_eq!(of_stream(&gbk, true, TextEncoding::default()), None);
         let named = "utf8".parse().unwrap();
         assert_eq!(of_stream(&gbk, true, named), Some(UTF_8));
+    }
+
+    #[test]
+    fn a_fault_among_few_characters_makes_no_stream_another() {
+        let of = |head: &[u8], is_whole| of_stream(head, is_whole, TextEncoding::AUTO);
+        let line = "{\"text\": \"nothing but ASCII\"}\n".repeat(300);
+        let few = ["é", &line, "é", &line, "éé"].concat();
+        let faulty = [few.as_bytes(), b"\xff", line.as_bytes()].concat();
+        assert_eq!(of(&faulty, true), None);
+        // What is cut off is no fault, nor does it hide one.
+        let two = ["é".as_bytes(), &"é".as_bytes()[..1]].concat();
+        assert_eq!(of(&two, false), None);
+        assert_ne!(of(&two, true), None);
+        let cut = [b"\xff".as_slice(), &two].concat();
+        assert_ne!(of(&cut, false), None);
+        let cut = ["é\u{e8}\n".as_bytes(), b"\xff", &two[2..]].concat();
+        assert_eq!(of(&cut, false), None);
+        // Little speaks for UTF-8 in what is none.
+        for (encoding, text) in [
+            (BIG5, TRADITIONAL),
+            (SHIFT_JIS, JAPANESE),
+            (EUC_KR, KOREAN),
+            (WINDOWS_1251, RUSSIAN),
+            (WINDOWS_1252, FRENCH),
+            (encoding_rs::IBM866, RUSSIAN),
+            (encoding_rs::KOI8_U, RUSSIAN),
+            (encoding_rs::EUC_JP, JAPANESE),
+        ] {
+            let bytes = encode(encoding, text);
+            assert_eq!(of(&bytes, true), Some(encoding));
+            let first = bytes.iter().position(|b| !b.is_ascii()).unwrap();
+            assert_ne!(of(&bytes[..first + 9], false), None, "{}", encoding.name());
+        }
     }
 
     #[test]

@@ -65,6 +65,10 @@ impl<F: Fingerprint, L: LineFormat> RecordReader<F> for LineReader<L> {
         self.lines.bytes_read()
     }
 
+    fn guessed_encoding(&self) -> Option<&'static str> {
+        self.lines.guessed_encoding()
+    }
+
     fn place(&self) -> (&str, Place) {
         (self.lines.name(), self.lines.place())
     }

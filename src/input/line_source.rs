@@ -44,6 +44,11 @@ impl LineSource {
         self.ahead.source().bytes_read()
     }
 
+    /// See [`Source::guessed_encoding`].
+    pub(super) fn guessed_encoding(&self) -> Option<&'static str> {
+        self.ahead.source().guessed_encoding()
+    }
+
     /// Whole lines that come next, many at a time; none if that would be an error, or the last
     /// line, or one too long. They are still to be read: see [`LineSource::pass_over`].
     pub(super) fn lines_ahead(&mut self) -> &[u8] {

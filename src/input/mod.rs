@@ -130,6 +130,12 @@ pub trait RecordReader<F> {
         None
     }
 
+    /// The name of the encoding, other than UTF-8, that all of an input made of lines was guessed to be in. None where
+    /// there was nothing to guess: see [`TextEncoding::AUTO`].
+    fn guessed_encoding(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The file and the place in it of the record, or error, returned last.
     ///
     /// Before the first record the place is line 0, offset 0 or the path as a whole.

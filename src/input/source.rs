@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use encoding_rs::Encoding;
 use flate2::bufread::MultiGzDecoder;
 use zstd::stream::read::Decoder as ZstdDecoder;
 
@@ -34,6 +35,7 @@ pub(super) struct Source {
     file_len: Option<u64>,
     /// Of a stream that is decoded.
     faulty_lines: Option<FaultyLines>,
+    guessed_encoding: Option<&'static Encoding>,
 }
 
 impl Source {
@@ -103,24 +105,44 @@ impl Source {
                 compression,
                 file_len,
                 faulty_lines: None,
+                guessed_encoding: None,
             }),
             Err(e) => Err(io_error(&name, e)),
         }
     }
 
     /// The same as UTF-8, if it is in another encoding by what is chosen, and that perhaps by its first bytes.
-    pub(super) fn decoded(mut self, chosen: TextEncoding) -> Result<Self, Error> {
+    pub(super) fn decoded(self, chosen: TextEncoding) -> Result<Self, Error> {
+        if let Some(encoding) = chosen.named() {
+            return Ok(self.decoded_from(encoding));
+        }
         if chosen.is_default() {
             return Ok(self);
         }
+        self.decoded_by_content(chosen)
+    }
+
+    fn decoded_by_content(mut self, chosen: TextEncoding) -> Result<Self, Error> {
         let head = self.peek(SNIFFED)?;
         let is_whole = (head.len() as u64) < SNIFFED;
-        if let Some(encoding) = encoding::of_stream(&head, is_whole, chosen) {
-            let (decoding, faulty_lines) = Decoding::new(self.reader, encoding);
-            self.reader = Box::new(decoding);
-            self.faulty_lines = Some(faulty_lines);
-        }
-        Ok(self)
+        let Some(encoding) = encoding::of_stream(&head, is_whole, chosen) else {
+            return Ok(self);
+        };
+        let is_marked = Encoding::for_bom(&head).is_some();
+        self.guessed_encoding = Some(encoding).filter(|_| !is_marked);
+        Ok(self.decoded_from(encoding))
+    }
+
+    fn decoded_from(mut self, encoding: &'static Encoding) -> Self {
+        let (decoding, faulty_lines) = Decoding::new(self.reader, encoding);
+        self.reader = Box::new(decoding);
+        self.faulty_lines = Some(faulty_lines);
+        self
+    }
+
+    /// The name of the encoding that the stream is decoded from, if that is a guess.
+    pub(super) fn guessed_encoding(&self) -> Option<&'static str> {
+        self.guessed_encoding.map(Encoding::name)
     }
 
     /// Whether bytes of a line, from 1, stood for nothing and became U+FFFD. Lines are asked for in ascending order.

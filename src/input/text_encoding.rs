@@ -74,7 +74,7 @@ const KNOWN: [&Encoding; 39] = [
 
 impl TextEncoding {
     /// A guess also for the formats that are made of lines, by the first 64 KiB: a byte order mark decides, after it
-    /// valid UTF-8. What is taken for UTF-8 is read as by default.
+    /// UTF-8, in which there may be a few faults. What is taken for UTF-8 is read as by default.
     pub const AUTO: TextEncoding = TextEncoding(Choice::Guess);
 
     /// Whether it is left to the format.

@@ -71,6 +71,7 @@ struct Run {
 
 impl Run {
     fn read(&mut self, reader: &mut dyn RecordReader<u32>) -> Result<(), Failure> {
+        self.complaints.note_guess(reader);
         while let Some(record) = reader.next_record() {
             if record.as_ref().is_ok_and(|record| record.has_faults) {
                 self.complaints.note_faults(reader.place());
