@@ -54,12 +54,120 @@ fn lines_may_be_in_any_encoding() {
         ] {
             sandbox.write("x", gzip(&bytes));
             let args = [&args[..], &["--encoding", name]].concat();
-            let ran = fingerprint(&sandbox, &args).done();
-            assert_eq!(ran.stdout, expected.stdout, "{name} {args:?}");
+            let ran = fingerprint(&sandbox, &args);
+            assert_eq!(
+                (ran.code, &ran.stdout),
+                (Some(0), &expected.stdout),
+                "{name} {args:?}"
+            );
+            // Only a guess is told.
+            let guessed = match (name, &bytes[..2]) {
+                ("auto", b"\xfe\xff") => "",
+                ("auto", _) if bytes != text.as_bytes() => GUESSED,
+                _ => "",
+            };
+            assert_eq!(ran.stderr, guessed, "{name} {args:?}");
         }
         sandbox.write("x", encode(GBK, &text));
         fingerprint(&sandbox, &args).refused("x:1: not valid UTF-8");
     }
+}
+
+const GUESSED: &str =
+    "simidx: guessed: x: looks like GBK and is read so; --encoding names another\n";
+
+#[test]
+fn guesses_are_told_of_each_input_on_a_line() {
+    let sandbox = Sandbox::new();
+    let text = encode(GBK, &format!("{}\n{}\n", TEXTS[0], TEXTS[1]));
+    sandbox.write("x", &text);
+    let auto = ["--input", "lines", "--encoding", "auto"];
+    sandbox
+        .run(&[
+            "build",
+            "x",
+            "-o",
+            "i",
+            "--input",
+            "lines",
+            "--encoding",
+            "gbk",
+        ])
+        .done();
+    for command in [
+        &["idf", "x", "-o", "-"][..],
+        &["query", "i", "--documents", "x"],
+        &["dedup", "x", "-o", "kept", "--verify", "jaccard:0.8"],
+    ] {
+        let ran = sandbox.run(&[command, &auto].concat());
+        let told = ran
+            .stderr
+            .lines()
+            .filter(|line| line.contains(" guessed: "));
+        assert_eq!(told.collect::<Vec<_>>(), [GUESSED.trim_end()], "{ran:?}");
+    }
+    let names: Vec<String> = (0..12).map(|i| format!("y{i:02}")).collect();
+    names.iter().for_each(|name| sandbox.write(name, &text));
+    let ran = sandbox.run(&[&["fingerprint", "y*"], &auto[..]].concat());
+    assert_eq!(ran.stderr.lines().count(), 11, "{ran:?}");
+    assert!(
+        ran.stderr
+            .ends_with("simidx: guessed the encodings of 12 inputs\n")
+    );
+}
+
+#[test]
+fn a_bad_byte_in_utf8_is_that_of_a_line() {
+    let sandbox = Sandbox::new();
+    let line =
+        |word: &str| format!("{{\"text\": \"{word} and nothing but ASCII\"}}\n").into_bytes();
+    let mut lines: Vec<Vec<u8>> = (0..1500).map(|_| line("plain")).collect();
+    for number in [3, 500, 700, 900] {
+        lines[number] = line("caf\u{e9}");
+    }
+    sandbox.write("x", lines.concat());
+    let auto = ["--input", "jsonl", "--encoding", "auto"];
+    let whole = fingerprint(&sandbox, &auto).done();
+    lines[800][10] = 0xff;
+    sandbox.write("x", lines.concat());
+    fingerprint(&sandbox, &auto).refused("x:801: not valid UTF-8");
+    let ran = fingerprint(&sandbox, &[&auto[..], &["--on-error", "skip"]].concat());
+    let mut expected: Vec<&str> = whole.lines();
+    expected.remove(800);
+    assert_eq!(ran.lines(), expected);
+}
+
+#[test]
+fn a_record_that_is_skipped_is_not_one_of_those_replaced() {
+    let sandbox = Sandbox::new();
+    let lines = [
+        &b"{\"id\": \"1\", \"text\": \"one \xff\"}\n"[..],
+        b"{\"id\": \"b\", \"text\": \"two \xff\"}\n",
+    ];
+    sandbox.write("x", lines.concat());
+    let args = [
+        "--input",
+        "jsonl",
+        "--encoding",
+        "gbk",
+        "--on-error",
+        "skip",
+    ];
+    let build = ["build", "x", "-o", "i", "--ids", "number", "--json"];
+    let built = sandbox.run(&[&build[..], &args].concat()).json();
+    let counts =
+        ["record_count", "replaced_count", "skipped_count"].map(|name| built[name].as_u64());
+    assert_eq!(counts, [Some(1); 3], "{built}");
+    let line = b"{\"id\": \"\xff\", \"fingerprint\": \"00\"}\n";
+    sandbox.write("x", [lines[0], line].concat());
+    let ran = sandbox.run(&[&["idf", "x", "-o", "-"], &args[..]].concat());
+    let told: Vec<&str> = ran.stderr.lines().collect();
+    assert!(
+        told.contains(&"simidx: replaced bytes in 1 record"),
+        "{ran:?}"
+    );
+    assert!(told.contains(&"simidx: skipped 1 record"), "{ran:?}");
+    assert_eq!(told.iter().filter(|line| line.contains("x:2: ")).count(), 1);
 }
 
 #[test]

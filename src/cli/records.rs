@@ -212,7 +212,7 @@ pub(super) struct ReadCounts {
     pub(super) records: u64,
     /// Records left out.
     pub(super) skipped: u64,
-    /// Records in which bytes that stand for nothing became U+FFFD.
+    /// Records used in which bytes that stand for nothing became U+FFFD.
     pub(super) replaced: u64,
 }
 
@@ -477,19 +477,24 @@ impl<F: Fingerprint> Run<F> {
         Ok(())
     }
 
-    /// Counts a record, or deals with its refusal.
+    /// Counts a record, or deals with its refusal; returns whether it is used.
     fn judge(
         &mut self,
         result: Result<(), Refusal>,
         error: impl FnOnce(String) -> InputError,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         match result {
-            Ok(()) => self.records += 1,
-            Err(Refusal::Fatal(error)) => return Err(error.into()),
-            Err(Refusal::Record(message)) => self.complaints.skip_or_fail(error(message))?,
-            Err(Refusal::Input(message)) => return Err(error(message).into()),
+            Ok(()) => {
+                self.records += 1;
+                Ok(true)
+            }
+            Err(Refusal::Fatal(error)) => Err(error.into()),
+            Err(Refusal::Record(message)) => {
+                self.complaints.skip_or_fail(error(message))?;
+                Ok(false)
+            }
+            Err(Refusal::Input(message)) => Err(error(message).into()),
         }
-        Ok(())
     }
 
     fn show(&self, bytes: u64) {
@@ -507,9 +512,6 @@ impl<F: Fingerprint> Run<F> {
             match reader.next_record() {
                 None => break,
                 Some(Ok(record)) => {
-                    if record.has_faults {
-                        self.complaints.note_faults(reader.place());
-                    }
                     batch.push(record, reader.place(), self.next_position);
                 }
                 Some(Err(Error::Input(error))) => self.complaints.skip_or_fail(error)?,
@@ -528,6 +530,8 @@ impl<F: Fingerprint> Run<F> {
                 Content::Text(text) => Some(text.len() as u64),
                 Content::Fingerprint(_) => None,
             };
+            let has_faults = placed.record.has_faults;
+            let source = &batch.sources[placed.source];
             let result = sink.record(Fingerprinted {
                 fingerprint,
                 is_document: text_len.is_some(),
@@ -536,11 +540,10 @@ impl<F: Fingerprint> Run<F> {
                 id: placed.record.id,
                 position: placed.position,
             });
-            self.judge(result, |message| InputError {
-                source: batch.sources[placed.source].clone(),
-                place: placed.place,
-                message,
-            })?;
+            let is_used = self.judge(result, |message| in_input(source, placed.place, message))?;
+            if is_used && has_faults {
+                self.complaints.note_faults((source, placed.place));
+            }
         }
         Ok(())
     }

@@ -73,11 +73,14 @@ impl Run {
     fn read(&mut self, reader: &mut dyn RecordReader<u32>) -> Result<(), Failure> {
         self.complaints.note_guess(reader);
         while let Some(record) = reader.next_record() {
-            if record.as_ref().is_ok_and(|record| record.has_faults) {
-                self.complaints.note_faults(reader.place());
-            }
+            let has_faults = record.as_ref().is_ok_and(|record| record.has_faults);
             match record.map(|record| record.content) {
-                Ok(Content::Text(text)) => self.push(text),
+                Ok(Content::Text(text)) => {
+                    if has_faults {
+                        self.complaints.note_faults(reader.place());
+                    }
+                    self.push(text);
+                }
                 Ok(Content::Fingerprint(_)) => {
                     let (source, place) = reader.place();
                     let message = "holds a fingerprint; this command reads documents";
