@@ -36,21 +36,24 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the thread that waits for SIGINT, SIGTERM, SIGHUP and SIGBUS, once.
+/// Starts the thread that waits for SIGINT, SIGTERM and SIGHUP, on Linux for SIGBUS too, once.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
 #[cfg(unix)]
 pub(super) fn expect_signals() -> io::Result<()> {
-    use signal_hook::consts::{SIGBUS, SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
     static STARTED: Once = Once::new();
     let mut result = Ok(());
-    STARTED.call_once(|| match Signals::new([SIGINT, SIGTERM, SIGHUP, SIGBUS]) {
+    STARTED.call_once(|| match Signals::new([SIGINT, SIGTERM, SIGHUP]) {
         Err(error) => result = Err(error),
         Ok(mut signals) => {
-            result = stay_in_handler(SIGBUS);
+            #[cfg(all(target_os = "linux", target_env = "gnu"))]
+            {
+                result = lost_pages::expect(&signals.handle());
+            }
             std::thread::spawn(move || {
                 if let Some(signal) = signals.forever().next() {
                     remove_and_die(signal);
@@ -61,19 +64,43 @@ pub(super) fn expect_signals() -> io::Result<()> {
     result
 }
 
-/// Keeps a thread that gets the signal from going on, while another one ends the program. It would meet the signal again
-/// at once, and the handler of the standard library, which comes first, leaves that one to the system.
-#[cfg(unix)]
-fn stay_in_handler(signal: i32) -> io::Result<()> {
-    let stay = || loop {
-        std::thread::sleep(std::time::Duration::from_secs(1));
-    };
-    #[expect(
-        unsafe_code,
-        reason = "what runs in a signal handler must be fit for it"
-    )]
-    // SAFETY: all that runs is a sleep, a single call of the system without memory or locks.
-    unsafe { signal_hook::low_level::register(signal, stay) }.map(drop)
+/// SIGBUS: a page of a mapped file that is not there, since the file became shorter or its disk failed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod lost_pages {
+    use std::io;
+
+    use signal_hook::consts::SIGBUS;
+    use signal_hook::iterator::Handle;
+
+    /// Lets the thread that waits for signals hear of it, and keeps the threads that get it from going on meanwhile: they
+    /// would meet it again at once.
+    pub(super) fn expect(waiting: &Handle) -> io::Result<()> {
+        #[expect(unsafe_code, reason = "the standard library has no such call")]
+        // SAFETY: no handler is installed but taken away. That of the standard library, which knows overflows of the stack by
+        // other signals here, would leave the signal to the system after the first thread, and end all at the second.
+        unsafe {
+            libc::signal(libc::SIGBUS, libc::SIG_DFL);
+        }
+        waiting.add_signal(SIGBUS)?;
+        let stay = || loop {
+            #[expect(unsafe_code, reason = "the standard library has no such call")]
+            // SAFETY: the call takes no memory and no lock, and is one of those that handlers may make.
+            unsafe {
+                libc::pause();
+            }
+        };
+        #[expect(
+            unsafe_code,
+            reason = "what runs in a signal handler must be fit for it"
+        )]
+        // SAFETY: all that runs is a call that is fit for it. Handlers run in the order of their registration, so the thread
+        // that waits has heard of the signal before.
+        unsafe { signal_hook::low_level::register(SIGBUS, stay) }.map(drop)
+    }
+
+    pub(super) fn is_it(signal: i32) -> bool {
+        signal == SIGBUS
+    }
 }
 
 #[cfg(not(unix))]
@@ -90,9 +117,10 @@ fn remove_and_die(signal: i32) {
         // The process ends either way; a file that cannot be removed has a name that says what it is.
         let _ = std::fs::remove_file(path);
     }
-    if signal == signal_hook::consts::SIGBUS {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if lost_pages::is_it(signal) {
         output::say(
-            "a file became shorter while it was read; replace files by renaming, or use --no-mmap",
+            "a mapped file cannot be read: it became shorter, or its disk failed; replace files by renaming, or use --no-mmap",
         );
         signal_hook::low_level::exit(EXIT_FAILURE.into());
     }

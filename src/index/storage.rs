@@ -22,12 +22,28 @@ enum Bytes {
     Memory(Vec<u8>),
 }
 
-/// The file behind a mapping, which is asked for its length again.
+/// The file behind a mapping, which is asked for its length again by its name: an open file for each mapping would set a
+/// limit to their number.
 #[cfg(feature = "mmap")]
 #[derive(Debug)]
 struct Origin {
-    file: File,
     path: PathBuf,
+    identity: (u64, u64),
+}
+
+/// What tells a file from another one of the same name, where the system has that.
+#[cfg(feature = "mmap")]
+fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.dev(), metadata.ino())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        (0, 0)
+    }
 }
 
 impl AsRef<[u8]> for Storage {
@@ -42,7 +58,7 @@ impl AsRef<[u8]> for Storage {
 }
 
 impl Storage {
-    /// Maps a file, and keeps it open as long.
+    /// Maps a file.
     ///
     /// A mapping shows the file as it is, not as it was:
     ///
@@ -67,22 +83,29 @@ impl Storage {
         // meanwhile is the caller's promise, stated above; every byte read is treated as hostile, so a
         // broken promise yields an error or a wrong answer, and no index is used unchecked.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| named(path, e))?;
-        let path = path.to_owned();
-        Ok(Storage(Bytes::Mapped(map, Box::new(Origin { file, path }))))
+        let origin = Origin {
+            path: path.to_owned(),
+            identity: identity(&file.metadata().map_err(|e| named(path, e))?),
+        };
+        Ok(Storage(Bytes::Mapped(map, Box::new(origin))))
     }
 
     /// Asks whether a mapped file still has the length that it had when it was mapped: one call of the system. It may be
-    /// shortened right behind the answer. Bytes in memory are always whole.
+    /// shortened right behind the answer. Bytes in memory are always whole; of a file that no longer has its name nothing is
+    /// known, and it passes.
     ///
     /// # Errors
-    /// The file has another length now, or cannot be asked; the message names it.
+    /// The file has another length now; the message names it.
     pub fn check_len(&self) -> Result<()> {
         #[cfg(feature = "mmap")]
         if let Bytes::Mapped(map, origin) = &self.0 {
-            let asked = origin.file.metadata();
-            let len = asked.map_err(|e| named(&origin.path, e))?.len();
+            let now = std::fs::metadata(&origin.path).ok();
+            let same = now.filter(|now| identity(now) == origin.identity);
             let mapped = map.len();
-            if len != mapped as u64 {
+            if let Some(len) = same
+                .map(|now| now.len())
+                .filter(|&len| len != mapped as u64)
+            {
                 let message = format!("has {len} bytes now and had {mapped} when it was opened");
                 let error = io::Error::new(io::ErrorKind::InvalidData, message);
                 return Err(named(&origin.path, error));
