@@ -146,8 +146,8 @@ impl Normaliser {
             };
             let after_next = &after[next.len_utf8()..];
             rest = match simple(next) {
-                // What it becomes may combine with what follows unless that is plain.
-                Some(simple) if next.is_ascii() || starts_plain(after_next) => {
+                // What it becomes may combine with what follows.
+                Some(simple) if next.is_ascii() || !after_next.starts_with(|c| !is_boundary(c)) => {
                     self.out.push(simple);
                     after_next
                 }
@@ -371,11 +371,6 @@ fn inert_length(bytes: &[u8]) -> usize {
         [0xe4..=0xe9, ..] => 3, // U+4000 to U+9FFF
         _ => 0,
     }
-}
-
-/// Whether the first character of a text is inert or printable ASCII, or there is none.
-fn starts_plain(text: &str) -> bool {
-    text.is_empty() || plain_end(text.as_bytes()) > 0
 }
 
 /// Whether a text may be cut in front of a character.
