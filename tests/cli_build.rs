@@ -3,17 +3,7 @@
 
 mod cli_support;
 
-use cli_support::Sandbox;
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
-
-/// Random words, more than the room that the least memory leaves.
-fn words(count: u64) -> Vec<u8> {
-    let mut rng = SmallRng::seed_from_u64(count);
-    (0..count)
-        .flat_map(|_| rng.random::<u64>().to_le_bytes())
-        .collect()
-}
+use cli_support::{Sandbox, words};
 
 #[test]
 fn sorted_records_give_the_same_file() {

@@ -8,17 +8,9 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cli_support::{PROGRAM, Sandbox};
+use cli_support::{PROGRAM, Sandbox, words};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-
-/// Random words; more than eight million bytes of them do not fit the room of the least memory.
-fn words(count: u64) -> Vec<u8> {
-    let mut rng = SmallRng::seed_from_u64(count);
-    (0..count)
-        .flat_map(|_| rng.random::<u64>().to_le_bytes())
-        .collect()
-}
 
 /// Runs a build with a small file system of memory mounted as `small`; `None` where this process may not do that.
 fn build_on_small_disk(sandbox: &Sandbox, args: &[&str]) -> Option<cli_support::Ran> {

@@ -118,21 +118,13 @@ fn common_words_lose_weight() {
         .run(&["idf", "d.jsonl", "-o", "i.tsv", "--pipeline", "news-zh"])
         .done();
     let pipeline = ["--pipeline", "news-zh,fingerprint=simhash"];
-    let compare = |more: &[&str]| {
-        let args = [
-            "compare",
-            "--text",
-            "the w1 w40 new",
-            "--text",
-            "",
-            "--json",
-            "-k",
-            "64",
-        ];
-        let found = sandbox
-            .run(&[&args[..], &pipeline, more].concat())
-            .done()
-            .json();
+    let compare = |a: &str, b: &str, more: &[&str]| {
+        let args = ["compare", "--text", a, "--text", b, "--json", "-k", "64"];
+        let ran = sandbox.run(&[&args[..], &pipeline, more].concat());
+        ran.done().json()
+    };
+    let weights_of = |more: &[&str]| {
+        let found = compare("the w1 w40 new", "", more);
         let features = found["features"].as_array().unwrap().clone();
         let weight = |f: &serde_json::Value| f["weight_a"].as_f64().unwrap();
         let named = features
@@ -140,8 +132,8 @@ fn common_words_lose_weight() {
             .map(|f| (f["feature"].as_str().unwrap().to_owned(), weight(f)));
         named.collect::<BTreeMap<String, f64>>()
     };
-    assert!(compare(&[]).values().all(|&weight| weight == 1.0));
-    let weighed = compare(&["--idf", "i.tsv"]);
+    assert!(weights_of(&[]).values().all(|&weight| weight == 1.0));
+    let weighed = weights_of(&["--idf", "i.tsv"]);
     let weights = ["the", "w1", "w40", "new"].map(|word| weighed.get(word).copied().unwrap_or(0.0));
     assert!(weights.is_sorted_by(|a, b| a < b), "{weights:?}");
     let file = body(&sandbox.read("i.tsv"));
@@ -151,24 +143,11 @@ fn common_words_lose_weight() {
         .unwrap();
     assert!((weights[2] - line.parse::<f64>().unwrap()).abs() < 1e-4);
     // Documents that share only what all have come apart.
-    let distance = |more: &[&str]| {
-        let args = [
-            "compare",
-            "--text",
-            "the the the w40",
-            "--text",
-            "the the the w50",
-            "--json",
-            "-k",
-            "64",
-        ];
-        let found = sandbox
-            .run(&[&args[..], &pipeline, more].concat())
-            .done()
-            .json();
+    let cosine = |more: &[&str]| {
+        let found = compare("the the the w40", "the the the w50", more);
         found["cosine"].as_f64().unwrap()
     };
-    assert!(distance(&["--idf", "i.tsv"]) < 0.1 && distance(&[]) > 0.8);
+    assert!(cosine(&["--idf", "i.tsv"]) < 0.1 && cosine(&[]) > 0.8);
 }
 
 #[test]

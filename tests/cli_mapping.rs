@@ -6,17 +6,7 @@ mod cli_support;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use cli_support::Sandbox;
-use rand::rngs::SmallRng;
-use rand::{RngExt, SeedableRng};
-
-/// Random words.
-fn words(count: u64) -> Vec<u8> {
-    let mut rng = SmallRng::seed_from_u64(count);
-    (0..count)
-        .flat_map(|_| rng.random::<u64>().to_le_bytes())
-        .collect()
-}
+use cli_support::{Sandbox, words};
 
 /// The commands that open indexes, with what makes each of them read one.
 const INDEX_COMMANDS: [&[&str]; 12] = [

@@ -177,6 +177,14 @@ pub(crate) fn keys(object: &Value) -> Vec<&str> {
     keys
 }
 
+/// So many random words, little-endian: more than eight million bytes of them do not fit the room of the least memory.
+pub(crate) fn words(count: u64) -> Vec<u8> {
+    let mut rng = SmallRng::seed_from_u64(count);
+    (0..count)
+        .flat_map(|_| rng.random::<u64>().to_le_bytes())
+        .collect()
+}
+
 /// Fingerprints of which every fourth is random and the others lie within 5 bits of it, some
 /// of them twice.
 pub(crate) fn sample(count: usize) -> Vec<u64> {
