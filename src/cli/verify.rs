@@ -9,7 +9,7 @@ use simidx::{AnyIndex, FormatError, VerifyReport, VerifyStage};
 use super::Answer;
 use super::failure::Failure;
 use super::index_file::{IndexArgs, with_index};
-use super::output::{stdout, write_report};
+use super::output::{say, stdout};
 use super::progress::ProgressMode;
 
 /// Arguments of `simidx verify`.
@@ -24,24 +24,60 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
-    let paths = args.index.paths.iter();
+    let paths = &args.index.paths;
     // All are opened before the first is checked, so that nobody waits for a refusal.
-    let opened = paths.map(|path| Ok((path, args.index.open.open_or_damaged(path)?)));
+    let opened = paths
+        .iter()
+        .map(|path| Ok((path, args.index.open.open_or_damaged(path)?)));
     let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
     let bar = mode.spinner();
-    let segments = opened.into_iter().map(|(path, index)| {
-        Ok(SegmentVerdict {
-            path: path.display().to_string(),
-            verdict: Verdict::on(index, &bar)?,
-        })
-    });
-    let report = Verdicts::of(segments.collect::<Result<_, Failure>>()?);
+    let mut out = stdout();
+    let (mut checked, mut failures) = (Vec::new(), Vec::new());
+    for (path, index) in opened {
+        let path = path.display().to_string();
+        match Verdict::on(index, &bar) {
+            Ok(verdict) => checked.push(SegmentVerdict { path, verdict }),
+            Err(failure) => {
+                failures.push(failure);
+                continue;
+            }
+        }
+        if let (Some(segment), false) = (checked.last(), args.json) {
+            // At once: whatever comes of the next file, this one has been checked.
+            bar.suspend(|| segment.print(&mut out).and_then(|()| out.flush()))?;
+        }
+    }
     bar.finish_and_clear();
-    match &report.segments[..] {
-        [only] => write_report(stdout(), &only.verdict, args.json, |out| only.print(out)),
-        _ => write_report(stdout(), &report, args.json, |out| report.print(out)),
-    }?;
-    Ok(report.sound)
+    let sound = checked.iter().all(|segment| segment.verdict.sound);
+    if args.json {
+        write_json(out, checked, sound && failures.is_empty(), paths.len())?;
+    }
+    match failures.pop() {
+        None => Ok(sound),
+        Some(last) => {
+            failures.iter().for_each(say);
+            Err(last)
+        }
+    }
+}
+
+/// Prints the object of all verdicts, or that of the only file; nothing if the only one could not be checked.
+fn write_json(
+    mut out: impl Write,
+    mut checked: Vec<SegmentVerdict>,
+    sound: bool,
+    file_count: usize,
+) -> Result<(), Failure> {
+    if file_count > 1 {
+        let segments = checked;
+        serde_json::to_writer(&mut out, &Verdicts { sound, segments })?;
+    } else if let Some(only) = checked.pop() {
+        serde_json::to_writer(&mut out, &only.verdict)?;
+    } else {
+        return Ok(());
+    }
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 fn stage_name(stage: VerifyStage) -> String {
@@ -87,21 +123,6 @@ struct Problem {
     offset: Option<u64>,
 }
 
-impl Verdicts {
-    fn of(segments: Vec<SegmentVerdict>) -> Self {
-        Verdicts {
-            sound: segments.iter().all(|segment| segment.verdict.sound),
-            segments,
-        }
-    }
-
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.segments
-            .iter()
-            .try_for_each(|segment| segment.print(out))
-    }
-}
-
 impl Verdict {
     /// The verdict on a file that could be opened, or on one that is damaged so much that it could not.
     ///
@@ -145,7 +166,7 @@ impl Verdict {
 }
 
 impl SegmentVerdict {
-    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let (name, verdict) = (&self.path, &self.verdict);
         if verdict.sound {
             return writeln!(
