@@ -134,16 +134,15 @@ struct Utf8Counts {
 impl Utf8Counts {
     /// Counts; where the bytes are not the whole, a character that their end cuts off is neither.
     fn of(bytes: &[u8], is_whole: bool) -> Self {
-        let (mut valid, mut faults) = (0, 0);
+        let (mut valid, mut faults, mut last) = (0, 0, &[][..]);
         for chunk in bytes.utf8_chunks() {
             valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
-            faults += usize::from(!chunk.invalid().is_empty());
+            last = chunk.invalid();
+            faults += usize::from(!last.is_empty());
         }
-        let last = bytes.utf8_chunks().last();
-        let is_cut_off = |invalid: &[u8]| {
-            std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none())
-        };
-        if !is_whole && last.is_some_and(|chunk| is_cut_off(chunk.invalid())) {
+        // Chunks end where a fault does, so the last one of whole characters has none.
+        let is_cut_off = std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+        if !is_whole && is_cut_off {
             faults -= 1;
         }
         Utf8Counts { valid, faults }
