@@ -1,4 +1,5 @@
-//! Mean query time: designs, codecs and block sizes beside the linear scan, one query at a time and several under way.
+//! Mean query time: designs, codecs and block sizes beside the linear scan, one query at a time and several under way; and
+//! what the checksums of blocks cost.
 //! Percentiles, and the comparison with other systems, are those of the bench `peers`.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
@@ -6,7 +7,7 @@ mod common;
 
 use std::hint::black_box;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use simidx::{Codec, Index};
 
 const DISTANCE: u32 = 3;
@@ -26,6 +27,16 @@ const INDEXES: [(Codec, usize, u32); 9] = [
     (Codec::Gap, 6, 1024),
     (Codec::Xor, 10, 1024),
 ];
+
+/// Those whose checksums are measured.
+const CHECKED_INDEXES: [(Codec, usize, u32); 3] = [
+    (Codec::EliasFano, 2, 512),
+    (Codec::EliasFano, 6, 512),
+    (Codec::Gap, 6, 1024),
+];
+
+/// Queries on which that is measured: few enough that hardly a block is met twice.
+const CHECKED_QUERIES: usize = 200;
 
 fn query(c: &mut Criterion) {
     let fingerprints = common::uniform(common::count());
@@ -71,6 +82,39 @@ fn query(c: &mut Criterion) {
     group.finish();
 }
 
+/// What the checksums cost: queries that meet each block for the first time, beside the same ones when all have been
+/// checked. Both find the blocks in the caches of the processor, where checksums are the largest share.
+fn checksums(c: &mut Criterion) {
+    let fingerprints = common::uniform(common::count());
+    let queries = common::queries(&fingerprints, CHECKED_QUERIES.min(fingerprints.len()));
+    let mut group = c.benchmark_group(format!("checksums/uniform/{}", fingerprints.len()));
+    group.throughput(Throughput::Elements(queries.len() as u64));
+    for (codec, tables, block_size) in CHECKED_INDEXES {
+        let file = common::build(&fingerprints, tables, block_size, codec);
+        let ask = |index: &Index<u64, &[u8]>| {
+            let mut searcher = index.searcher();
+            let found = |&q| searcher.query(black_box(q), DISTANCE).unwrap().len();
+            queries.iter().map(found).sum::<usize>()
+        };
+        let open = || Index::<u64, _>::from_bytes(&file[..]).unwrap();
+        let checked = open();
+        let expected = ask(&checked);
+        let name = format!("{}/t{tables}/B{block_size}", codec.name());
+        group.bench_function(format!("{name}/first-use"), |b| {
+            let anew = || {
+                assert_eq!(ask(&checked), expected);
+                open()
+            };
+            b.iter_batched_ref(anew, |index| ask(index), BatchSize::PerIteration);
+        });
+        group.bench_function(format!("{name}/checked"), |b| {
+            let again = || assert_eq!(ask(&checked), expected);
+            b.iter_batched_ref(again, |()| ask(&checked), BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+}
+
 fn matches_by_scan(fingerprints: &[u64], queries: &[u64]) -> usize {
     let scan = |&q: &u64| common::scan::popcount_scan(fingerprints, q, DISTANCE);
     queries.iter().map(scan).sum()
@@ -79,6 +123,6 @@ fn matches_by_scan(fingerprints: &[u64], queries: &[u64]) -> usize {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = query
+    targets = query, checksums
 }
 criterion_main!(benches);
