@@ -2,13 +2,15 @@
 #![allow(missing_docs, reason = "nothing here is for users")]
 
 use crate::codec::block::Block;
-use crate::codec::delta::{self, DeltaRule, GapRule, LANES, LaneVisit, XorRule};
+use crate::codec::delta::LANES;
 use crate::codec::huffman::{Code, code_lengths};
 use crate::codec::keys::{self, KeyWriter};
 use crate::codec::span::Span;
-use crate::codec::{Codec, TableCode, Visit};
+use crate::codec::{Codec, TableCode};
 use crate::cpu::{Cpu, Portable, Work, dispatch};
+use crate::design::Permuted;
 use crate::fingerprint::Fingerprint;
+use crate::index::Decode;
 
 /// Blocks that are decoded in step.
 pub const BLOCKS_IN_STEP: usize = LANES;
@@ -57,21 +59,28 @@ impl Decoder {
         (values, end.is_ok())
     }
 
-    /// The values of good blocks of one size, decoded in step.
+    /// The values of good blocks of one size, decoded together as a table is read, block after block.
     pub fn in_step<F: Fingerprint>(
         &self,
         blocks: [RawBlock<'_, F>; BLOCKS_IN_STEP],
         portable: bool,
-    ) -> [Vec<F>; BLOCKS_IN_STEP] {
-        let work = InStep(blocks.map(|block| self.block(block)));
+    ) -> Vec<F> {
+        let blocks = blocks.map(|block| self.block(block));
+        let mut values: Vec<Permuted<F>> = Vec::new();
+        let decode = Decode {
+            blocks: &blocks,
+            out: &mut values,
+        };
         if portable {
-            work.run(Portable)
+            decode.run(Portable);
         } else {
-            dispatch(work)
+            dispatch(decode);
         }
+        values.into_iter().map(|Permuted(value)| value).collect()
     }
 
-    /// The values from `low` to `high` below the key of a good Elias-Fano block, with their places.
+    /// The values below the key of a good Elias-Fano block that share their high bits with some from `low` to `high`,
+    /// with their places.
     pub fn between<F: Fingerprint>(
         &self,
         block: RawBlock<'_, F>,
@@ -88,64 +97,6 @@ impl Decoder {
         } else {
             dispatch(work)
         }
-    }
-}
-
-struct InStep<'a, F>([Block<'a, F>; LANES]);
-
-impl<F: Fingerprint> Work for InStep<'_, F> {
-    type Output = [Vec<F>; LANES];
-
-    #[inline(always)]
-    fn run<C: Cpu>(self, _: C) -> Self::Output {
-        match self.0[0].code {
-            TableCode::Xor(code) => deltas_in_step(self.0, &XorRule, code),
-            TableCode::Gap(code) => deltas_in_step(self.0, &GapRule, code),
-            TableCode::EliasFano => self.0.map(|block| {
-                let mut values = Collector(Vec::new());
-                if let Some(range) = block.all_numbers() {
-                    range.for_each(block.stream(), &mut values);
-                }
-                values.visit(block.count() - 1, block.span.key);
-                values.0
-            }),
-        }
-    }
-}
-
-#[inline(always)]
-fn deltas_in_step<F: Fingerprint, R: DeltaRule>(
-    blocks: [Block<'_, F>; LANES],
-    rule: &R,
-    code: &Code,
-) -> [Vec<F>; LANES] {
-    let mut lanes = Lanes(Default::default());
-    let deltas = blocks.map(|block| block.deltas());
-    delta::for_each_in_step(deltas, rule, [code; LANES], &mut lanes);
-    lanes.0
-}
-
-struct Lanes<F>([Vec<F>; LANES]);
-
-impl<F: Fingerprint> LaneVisit<F> for Lanes<F> {
-    #[inline(always)]
-    fn visit(&mut self, lane: usize, values: &[F]) {
-        self.0[lane].extend_from_slice(values);
-    }
-
-    #[inline(always)]
-    fn is_done(&self, _lane: usize, _value: F) -> bool {
-        false
-    }
-}
-
-struct Collector<F>(Vec<F>);
-
-impl<F: Fingerprint> Visit<F> for Collector<F> {
-    #[inline(always)]
-    fn visit(&mut self, index: usize, value: F) {
-        assert_eq!(index, self.0.len(), "places go up by one");
-        self.0.push(value);
     }
 }
 

@@ -26,6 +26,8 @@ pub use query::{Searcher, Strategy};
 pub(crate) use records::Records;
 pub use segments::{AnySegments, SegmentFingerprints, SegmentSearcher, Segments};
 pub use storage::Storage;
+#[cfg(feature = "fuzzing")]
+pub(crate) use table::Decode;
 pub use verify::{VerifyReport, VerifyStage};
 
 use std::ops::Range;

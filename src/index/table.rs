@@ -248,10 +248,10 @@ impl<F: Fingerprint> Work for Locate<'_, F> {
     }
 }
 
-/// All values of at most four blocks of one table, block after block.
-struct Decode<'a, 'b, F> {
-    blocks: &'a [Block<'b, F>],
-    out: &'a mut Vec<Permuted<F>>,
+/// All values of at most four good blocks of one table, block after block.
+pub(crate) struct Decode<'a, 'b, F> {
+    pub(crate) blocks: &'a [Block<'b, F>],
+    pub(crate) out: &'a mut Vec<Permuted<F>>,
 }
 
 impl<F: Fingerprint> Work for Decode<'_, '_, F> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use simidx::Fingerprint;
 use simidx::input::{
-    Format, Original, ReadOptions, Record, RecordReader, TextEncoding, copy_records,
+    Content, Format, Original, ReadOptions, Record, RecordReader, TextEncoding, copy_records,
     expected_records_with, open_with,
 };
 
@@ -71,12 +71,42 @@ fn check_input(format: Option<Format>, how: u8, options: &ReadOptions, contents:
     fs::remove_file(&path).expect("the file is there");
 }
 
-/// What the records of an input are, and whether one of them could not be used.
-#[derive(Debug, PartialEq)]
+/// What the records of an input are, and how many of them could not be used.
+#[derive(Debug, Clone, PartialEq)]
 struct Records<F> {
     records: Vec<Record<F>>,
-    has_errors: bool,
+    errors: usize,
     is_complete: bool,
+}
+
+impl<F: Fingerprint> Records<F> {
+    fn new() -> Self {
+        Records {
+            records: Vec::new(),
+            errors: 0,
+            is_complete: false,
+        }
+    }
+
+    /// How many more are taken.
+    fn room(&self) -> usize {
+        MOST_RECORDS.saturating_sub(self.records.len() + self.errors)
+    }
+
+    /// Takes the next record, if there is one.
+    fn take_next(&mut self, reader: &mut dyn RecordReader<F>) {
+        let next = reader.next_record();
+        reader.place();
+        match next {
+            Some(Ok(record)) => self.records.push(record),
+            Some(Err(error)) => {
+                self.errors += 1;
+                let message = error.to_string();
+                assert!(!message.contains('\n'), "{message}");
+            }
+            None => self.is_complete = true,
+        }
+    }
 }
 
 fn check_width<F: Fingerprint>(path: &Path, format: Option<Format>, options: &ReadOptions) {
@@ -85,7 +115,7 @@ fn check_width<F: Fingerprint>(path: &Path, format: Option<Format>, options: &Re
     };
     let expected = expected_records_with::<F>(&[PathBuf::from(path)], format, options);
     let records = read(&mut *reader);
-    if let (Some(expected), true, false) = (expected, records.is_complete, records.has_errors) {
+    if let (Some(expected), true, false) = (expected, records.is_complete, records.errors > 0) {
         assert_eq!(records.records.len() as u64, expected);
     }
     let mut again = open_with::<F>(path, format, options).expect("it has been opened before");
@@ -94,41 +124,17 @@ fn check_width<F: Fingerprint>(path: &Path, format: Option<Format>, options: &Re
 }
 
 fn read<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F> {
-    let (mut records, mut has_errors) = (Vec::new(), false);
-    let mut errors = 0;
-    while let Some(record) = reader.next_record() {
-        reader.place();
-        match record {
-            Ok(record) => records.push(record),
-            Err(error) => {
-                has_errors = true;
-                errors += 1;
-                let message = error.to_string();
-                assert!(!message.contains('\n'), "{message}");
-            }
-        }
-        if records.len() + errors >= MOST_RECORDS {
-            let is_complete = false;
-            return Records {
-                records,
-                has_errors,
-                is_complete,
-            };
-        }
+    let mut all = Records::new();
+    while all.room() > 0 && !all.is_complete {
+        all.take_next(reader);
     }
-    Records {
-        records,
-        has_errors,
-        is_complete: true,
-    }
+    all
 }
 
 /// Reads as many as possible at once; the same comes out.
 fn read_together<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F> {
-    use simidx::input::Content;
-    let (mut records, mut has_errors) = (Vec::new(), false);
-    let mut errors = 0;
-    loop {
+    let mut all = Records::new();
+    while all.room() > 0 && !all.is_complete {
         let mut many = Vec::new();
         assert_eq!(reader.read_fingerprints(&mut many), many.len());
         let whole = many.into_iter().map(|fingerprint| Record {
@@ -136,32 +142,13 @@ fn read_together<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F>
             id: None,
             has_faults: false,
         });
-        records.extend(whole.take(MOST_RECORDS.saturating_sub(records.len() + errors)));
-        if records.len() + errors < MOST_RECORDS {
-            match reader.next_record() {
-                Some(Ok(record)) => records.push(record),
-                Some(Err(_)) => {
-                    has_errors = true;
-                    errors += 1;
-                }
-                None => {
-                    return Records {
-                        records,
-                        has_errors,
-                        is_complete: true,
-                    };
-                }
-            }
-        }
-        if records.len() + errors >= MOST_RECORDS {
-            let is_complete = false;
-            return Records {
-                records,
-                has_errors,
-                is_complete,
-            };
+        let room = all.room();
+        all.records.extend(whole.take(room));
+        if all.room() > 0 {
+            all.take_next(reader);
         }
     }
+    all
 }
 
 /// A copy of all records holds the same records.
@@ -181,7 +168,7 @@ fn check_copy<F: Fingerprint>(
         asked <= MOST_RECORDS
     };
     let copied = copy_records::<F>(&[original], &mut out, &mut choose);
-    let whole = records.is_complete && !records.has_errors;
+    let whole = records.is_complete && records.errors == 0;
     if !whole || records.records.is_empty() || format == Format::Files {
         return;
     }

@@ -7,7 +7,7 @@ use simidx::{
 };
 
 use crate::common::{build, scan, sorted_set};
-use crate::sets::{Set, Tables, Width};
+use crate::sets::{Set, Tables, Width, in_width};
 
 /// A set, or two that are searched as one, and what is asked.
 #[derive(Debug, Arbitrary)]
@@ -42,11 +42,7 @@ enum Batch {
 const QUERY_COUNT: usize = 12;
 
 pub fn check(input: &Input) {
-    match input.width {
-        Width::W32 => check_in::<u32>(input),
-        Width::W64 => check_in::<u64>(input),
-        Width::W128 => check_in::<u128>(input),
-    }
+    in_width!(input.width, check_in(input));
 }
 
 fn check_in<F: Fingerprint>(input: &Input) {
@@ -176,48 +172,63 @@ fn check_pairs<F: Fingerprint>(
     assert_eq!(found, expected);
 }
 
-/// Without a limit of the diameter, clusters are the linked parts; with one, they are no wider and divide those.
+/// Clusters are the linked parts of a set, those that are too wide divided as is told of the option.
 fn check_clusters<F: Fingerprint>(
     segments: &Segments<F, Vec<u8>>,
     set: &[F],
     options: &ClusterOptions,
 ) {
     let mut expected = linked(set, options.distance);
+    if let Some(widest) = options.max_diameter {
+        let parts = expected.iter().flat_map(|whole| divided(whole, widest));
+        expected = parts.collect();
+    }
     expected.retain(|part| part.len() as u64 >= options.min_size);
     expected.sort_by_key(|part| (std::cmp::Reverse(part.len()), part[0]));
     let mut found: Vec<Vec<F>> = Vec::new();
     let visit = |cluster: simidx::Cluster<'_, F>| {
         let members = cluster.fingerprints;
-        let distances = members
-            .iter()
-            .flat_map(|x| members.iter().map(|y| x.distance(*y)));
-        assert_eq!(cluster.diameter.distance, distances.max().unwrap_or(0));
-        assert!(
-            options
-                .max_diameter
-                .is_none_or(|most| cluster.diameter.distance <= most)
-        );
-        assert!(members.contains(&cluster.representative));
+        assert_eq!(cluster.diameter.distance, diameter(members));
+        assert_eq!(cluster.representative, members[0]);
         assert_eq!(cluster.number, found.len() as u64);
         found.push(members.to_vec());
         Ok(())
     };
     clusters(segments, options, visit).expect("the files are good");
-    if options.max_diameter.is_none() {
-        assert_eq!(found, expected);
-        return;
+    assert_eq!(found, expected);
+}
+
+/// The largest distance between two members.
+fn diameter<F: Fingerprint>(members: &[F]) -> u32 {
+    let of_one = |x: &F| members.iter().map(|y| x.distance(*y)).max();
+    members.iter().filter_map(of_one).max().unwrap_or(0)
+}
+
+/// The parts of a cluster that is wider than wanted, each in order; sets are too small for a limit of the members that
+/// are taken.
+fn divided<F: Fingerprint>(whole: &[F], widest: u32) -> Vec<Vec<F>> {
+    if diameter(whole) <= widest {
+        return vec![whole.to_vec()];
     }
-    for members in &found {
-        assert!(members.is_sorted_by(|a, b| a < b));
-        let whole = expected.iter().find(|part| part.contains(&members[0]));
-        let whole = whole.expect("every cluster lies in a linked part");
-        assert!(members.iter().all(|member| whole.contains(member)));
+    let sum = |x: F| whole.iter().map(|y| x.distance(*y)).sum::<u32>();
+    let mut left = whole.to_vec();
+    left.sort_by_key(|x| (sum(*x), *x));
+    let mut parts = Vec::new();
+    while let Some(&leader) = left.first() {
+        let mut near = left.clone();
+        near.sort_by_key(|x| (leader.distance(*x), *x));
+        let mut part: Vec<F> = Vec::new();
+        for member in near {
+            let is_inner = leader.distance(member) <= widest / 2;
+            if is_inner || part.iter().all(|x| x.distance(member) <= widest) {
+                part.push(member);
+            }
+        }
+        left.retain(|x| !part.contains(x));
+        part.sort_unstable();
+        parts.push(part);
     }
-    if options.min_size == 1 {
-        let mut all = found.concat();
-        all.sort_unstable();
-        assert_eq!(all, set);
-    }
+    parts
 }
 
 /// The parts of a set that steps of at most a distance lead through, each in order.

@@ -8,7 +8,7 @@ use simidx::{AnyIndex, Fingerprint, Id, IdKind, Index, IndexBuilder};
 use crate::ask::ask;
 use crate::common::reference::{Layout, apply};
 use crate::common::sorted_set;
-use crate::sets::{Set, Tables, Width};
+use crate::sets::{Set, Tables, Width, in_width};
 
 /// Records and options.
 #[derive(Debug, Arbitrary)]
@@ -66,11 +66,7 @@ impl Ids {
 }
 
 pub fn check(input: &Input) {
-    match input.width {
-        Width::W32 => check_in::<u32>(input),
-        Width::W64 => check_in::<u64>(input),
-        Width::W128 => check_in::<u128>(input),
-    }
+    in_width!(input.width, check_in(input));
 }
 
 fn check_in<F: Fingerprint>(input: &Input) {

@@ -14,6 +14,19 @@ pub enum Width {
     W128,
 }
 
+/// Calls a function for fingerprints of a width.
+macro_rules! in_width {
+    ($width:expr, $function:ident($($argument:expr),*)) => {
+        match $width {
+            $crate::sets::Width::W32 => $function::<u32>($($argument),*),
+            $crate::sets::Width::W64 => $function::<u64>($($argument),*),
+            $crate::sets::Width::W128 => $function::<u128>($($argument),*),
+        }
+    };
+}
+
+pub(crate) use in_width;
+
 /// Fingerprints near a few centres.
 #[derive(Debug, Arbitrary)]
 pub struct Set {
