@@ -4,18 +4,20 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use simidx::Fingerprint;
+#[cfg(target_pointer_width = "64")]
 use voracious_radix_sort::RadixSort;
 
 /// A way to sort on so many threads.
 type Kernel = fn(&mut [u64], usize);
 
 /// A sort, and whether it can use more than one thread.
-const SORTS: [(&str, bool, Kernel); 4] = [
+const SORTS: &[(&str, bool, Kernel)] = &[
     ("std sort_unstable", false, |v, _| v.sort_unstable()),
     ("rayon par_sort_unstable", true, |v, _| {
         v.par_sort_unstable();
     }),
     ("rdst, as in builds", true, |v, _| Fingerprint::sort(v)),
+    #[cfg(target_pointer_width = "64")]
     ("voracious_mt_sort", true, |v, n| v.voracious_mt_sort(n)),
 ];
 
@@ -29,7 +31,7 @@ pub(crate) struct Sort {
 /// Every sort at every number of threads that it can use.
 pub(crate) fn sorts(all_threads: usize) -> Vec<Sort> {
     let mut sorts = Vec::new();
-    for (name, is_parallel, kernel) in SORTS {
+    for &(name, is_parallel, kernel) in SORTS {
         let counts = thread_counts(if is_parallel { all_threads } else { 1 });
         sorts.extend(counts.into_iter().map(|threads| Sort {
             name,
