@@ -10,7 +10,7 @@ pub(crate) mod repair;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use simidx::{BuildOptions, Fingerprint, Index, IndexBuilder, TableDesign};
+use simidx::{BuildOptions, Fingerprint, Index, IndexBuilder, Match, TableDesign};
 
 /// A generator that gives the same numbers in every run.
 pub(crate) fn rng(seed: u64) -> StdRng {
@@ -129,6 +129,12 @@ pub(crate) fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) 
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// What a searcher found as [`scan`] gives it.
+pub(crate) fn matched<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
+    let pairs = matches.iter().map(|m| (m.distance, m.fingerprint));
+    pairs.collect()
 }
 
 /// Options for a design and a block size.

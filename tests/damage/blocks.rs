@@ -1,0 +1,76 @@
+//! A damaged block keeps nobody from the others.
+
+use simidx::{Codec, Index, Strategy, TableDesign};
+
+use super::common::editor::Editor;
+use super::common::{build, matched, options, scan, sorted_set, uniform};
+use super::sample::answer;
+
+/// Two hundred fingerprints and their file, one block of which is damaged.
+fn with_a_damaged_block(codec: Codec, table: usize, block: usize) -> (Vec<u64>, Editor) {
+    let set = sorted_set(&uniform::<u64>(200));
+    let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 128);
+    options.codec = Some(codec);
+    let mut editor = Editor::new(build(options, &set));
+    let at = editor.layout.block_at(table, block);
+    editor.flip(at + 50, 8);
+    (set, editor)
+}
+
+#[test]
+fn a_damaged_block_leaves_the_others_readable() {
+    for codec in Codec::ALL {
+        let (set, editor) = with_a_damaged_block(codec, 0, 2);
+        let at = editor.layout.block_at(0, 2);
+        let index = Index::<u64, _>::from_bytes(editor.finish()).unwrap();
+        let all: Vec<_> = index.fingerprints(0).unwrap().collect();
+        assert_eq!(all.iter().filter(|f| f.is_err()).count(), 1);
+        let readable: Vec<u64> = all.into_iter().filter_map(Result::ok).collect();
+        assert!(readable.len() > 150 && readable.len() < 200);
+        let lost: Vec<u64> = set
+            .iter()
+            .copied()
+            .filter(|f| !readable.contains(f))
+            .collect();
+        for fingerprint in set {
+            match index.contains(fingerprint) {
+                Ok(found) => assert!(found && !lost.contains(&fingerprint)),
+                Err(_) => assert!(lost.contains(&fingerprint)),
+            }
+        }
+        let report = index.verify();
+        assert_eq!(report.problem_count, 1);
+        assert_eq!(
+            (report.problems[0].table, report.problems[0].block),
+            (Some(0), Some(2))
+        );
+        assert_eq!(report.problems[0].offset, Some(at as u64));
+    }
+}
+
+#[test]
+fn a_damaged_block_ends_many_queries_without_a_wrong_answer() {
+    for codec in Codec::ALL {
+        let (set, editor) = with_a_damaged_block(codec, 1, 3);
+        let index = Index::<u64, _>::from_bytes(editor.finish()).unwrap();
+        let mut searcher = index.searcher();
+        searcher.set_strategy(Strategy::Probe);
+        // First those that do not come across the bad block, more than are under way together.
+        let (good, bad): (Vec<u64>, Vec<u64>) =
+            set.iter().partition(|f| searcher.query(**f, 1).is_ok());
+        assert!(good.len() > 150 && !bad.is_empty(), "{codec:?}");
+        let mut answered = 0;
+        let queries = [good, bad].concat();
+        let result = searcher.query_many(&queries, 1, |number, matches| {
+            assert_eq!(number, answered);
+            assert_eq!(matched(matches), scan(&set, queries[number], 1));
+            answered += 1;
+        });
+        assert!(answer(result, "many queries").is_none());
+        assert!(answered > 0 && answered < queries.len(), "{answered}");
+        assert_eq!(searcher.matches(), [], "not the answer to an older query");
+        // The searcher is as good as new.
+        searcher.set_strategy(Strategy::Scan);
+        assert_eq!(searcher.query(set[0], 0).unwrap().len(), 1);
+    }
+}

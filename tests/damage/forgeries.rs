@@ -1,0 +1,143 @@
+//! Files with right checksums over wrong contents: nothing is known of the answers but that they end, in a bounded number
+//! of steps and in memory that the length of the file justifies.
+
+use rand::RngExt;
+use rand::rngs::StdRng;
+use simidx::{
+    ClusterOptions, Codec, Fingerprint, FormatError, Index, PairOptions, Segments, VerifyReport,
+};
+
+use super::common::editor::Editor;
+use super::common::rng;
+use super::cost::{Meter, held_limit};
+use super::counting::most_held;
+use super::sample::Sample;
+use super::samples::{Kind, halves, sample, samples};
+
+/// Most steps for each byte of a forgery. A byte holds at most eight values or ids; each of some ten questions comes by a
+/// value once, for the probes of a table look at ranges apart, and has few probes, as a scan costs less than many; what is
+/// read of a table comes by it once more.
+const STEPS_FOR_A_BYTE: u64 = 128;
+
+/// Asks an index everything without knowing what is right: only that it ends. Whether there were errors, and the steps.
+fn use_up<F: Fingerprint>(index: &Index<F, &[u8]>, sample: &Sample<F>) -> (bool, u64) {
+    let mut meter = Meter::new(STEPS_FOR_A_BYTE * sample.file.len() as u64, &sample.name);
+    let mut errors = 0u32;
+    let mut note = |failed: bool| errors += u32::from(failed);
+    let mut searcher = index.searcher();
+    for question in &sample.questions {
+        note(searcher.query(question.query, question.distance).is_err());
+        meter.add_query(searcher.stats());
+    }
+    for &member in &sample.set {
+        note(index.contains(member).is_err());
+        note(index.for_each_id(member, |_| meter.add(1)).is_err());
+    }
+    for table in 0..index.table_count() {
+        let mut fingerprints = index.fingerprints(table).expect("there is such a table");
+        while let Some(fingerprint) = fingerprints.next() {
+            meter.add(1);
+            note(fingerprint.is_err());
+            note(fingerprints.for_each_id(|_| meter.add(1)).is_err());
+        }
+    }
+    note(!index.verify().is_sound());
+    (errors > 0, meter.steps)
+}
+
+/// Forgeries of each sample: `SIMIDX_FUZZ_ROUNDS`, or few enough for every run.
+fn fuzz_rounds() -> u32 {
+    let rounds = std::env::var("SIMIDX_FUZZ_ROUNDS");
+    rounds.map_or(300, |rounds| {
+        rounds.parse().expect("SIMIDX_FUZZ_ROUNDS is a number")
+    })
+}
+
+/// Overwrites up to three places with zeros, ones, or random bits or bytes, and makes all checksums right.
+fn forge(good: &Editor, round: u32, rng: &mut StdRng) -> Vec<u8> {
+    let contents_end = good.layout.directory_at;
+    let mut editor = good.clone();
+    for _ in 0..rng.random_range(1..=3) {
+        // Half of the places are in the directory, which is the smaller part.
+        let at = if rng.random() {
+            rng.random_range(contents_end..contents_end + good.layout.directory_len)
+        } else {
+            rng.random_range(16..contents_end)
+        };
+        let len = rng.random_range(1..=8).min(editor.file.len() - 32 - at);
+        let byte = [0, 0xff, 0x80, 1, rng.random()][rng.random_range(0..5)];
+        for place in at..at + len {
+            editor.file[place] = match round % 3 {
+                0 => byte,
+                1 => editor.file[place] ^ 1 << rng.random_range(0..8),
+                _ => rng.random(),
+            };
+        }
+    }
+    editor.seal_all_sections();
+    editor.finish()
+}
+
+/// Forgeries of every sample, so that every rule behind the checksums has to hold.
+fn check_forgeries<F: Fingerprint>(rounds: u32) {
+    // More rounds shall not begin with those of every run.
+    let mut rng = rng(0xf02e ^ u64::from(rounds));
+    let (mut tried, mut refused, mut failed) = (0, 0, 0);
+    let (mut most_held_by_any, mut most_steps) = (0, 0);
+    for sample in samples::<F>() {
+        let good = Editor::new(sample.file.clone());
+        for round in 0..rounds {
+            let file = forge(&good, round, &mut rng);
+            let (ended, most) = most_held(|| {
+                let index = Index::<F, _>::from_bytes(&file[..]).ok()?;
+                Some(use_up(&index, &sample))
+            });
+            assert!(most <= held_limit(file.len()), "{most} bytes held");
+            tried += 1;
+            most_held_by_any = most_held_by_any.max(most);
+            let Some((errors, steps)) = ended else {
+                refused += 1;
+                continue;
+            };
+            failed += u32::from(errors);
+            most_steps = most_steps.max(steps);
+        }
+    }
+    println!(
+        "{} bits, {tried} forgeries: {refused} refused, {failed} failed; at most {most_held_by_any} bytes held and \
+         {most_steps} steps",
+        F::WIDTH
+    );
+    assert!(refused > tried / 10 && failed > tried / 10);
+}
+
+#[test]
+fn random_bytes_under_right_checksums_never_panic() {
+    check_forgeries::<u32>(fuzz_rounds());
+    check_forgeries::<u64>(fuzz_rounds());
+    check_forgeries::<u128>(fuzz_rounds());
+}
+
+#[test]
+fn a_count_that_the_file_cannot_hold_makes_no_room() {
+    let sample = sample::<u64>(halves(), Codec::EliasFano, Kind::NoIds, 30);
+    let mut editor = Editor::new(sample.file);
+    let blocks = editor.layout.tables.iter().map(|table| table.block_count);
+    let most = 65_536 * blocks.min().expect("there are tables") as u128;
+    editor.put_directory(0, most, 8);
+    editor.put_directory(8, most, 8);
+    let file = editor.finish();
+    let index = Index::<u64, _>::from_bytes(&file[..]).expect("the count could be right");
+    assert_eq!(u128::from(index.fingerprint_count()), most);
+    let segments = Segments::new(vec![index]).expect("one segment goes with itself");
+    let limit = held_limit(file.len());
+    let (_, held) = most_held(|| simidx::pairs(&segments, &PairOptions::default(), |_| Ok(())));
+    assert!(held < limit, "{held} bytes for pairs");
+    let options = ClusterOptions::default();
+    let (_, held) = most_held(|| simidx::clusters(&segments, &options, |_| Ok(())));
+    assert!(held < limit, "{held} bytes for clusters");
+    let (report, held): (VerifyReport, _) = most_held(|| segments.segments()[0].verify());
+    assert!(held < limit, "{held} bytes for a full check");
+    let first = report.problems.first().map(|p: &FormatError| p.rule);
+    assert_eq!(first, Some(35));
+}

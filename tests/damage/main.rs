@@ -1,0 +1,15 @@
+//! Damaged files: every flipped bit, every other length and random bytes under right checksums give an error or the right
+//! answer, never a panic, in bounded memory and work, and a full check finds each accident.
+
+mod batches;
+mod blocks;
+#[path = "../common/mod.rs"]
+mod common;
+mod cost;
+#[path = "../common/counting.rs"]
+mod counting;
+mod forgeries;
+mod repairs;
+mod sample;
+mod samples;
+mod sweep;

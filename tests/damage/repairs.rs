@@ -1,0 +1,32 @@
+//! What fuzzing relies on: repairs put right what they are there for, and nothing else.
+
+use simidx::Fingerprint;
+
+use super::common::editor::Editor;
+use super::common::repair::repair;
+use super::samples::samples;
+
+fn check_repairs<F: Fingerprint>() {
+    for sample in samples::<F>() {
+        assert!(repair(&sample.file) == sample.file, "{}", sample.name);
+        let mut file = sample.file.clone();
+        let footer = file.len() - 32;
+        for at in [0, 13, footer + 13, footer + 17, footer + 25, footer + 30] {
+            file[at] ^= 0x55;
+        }
+        // The checksum of the first block.
+        file[128] ^= 1;
+        assert!(repair(&file) == sample.file, "{}", sample.name);
+        // A directory that is not where the footer says, but that far from the end.
+        let directory_at = Editor::new(sample.file.clone()).layout.directory_at;
+        file.insert(directory_at, 7);
+        assert!(repair(&file) == sample.file, "{}", sample.name);
+    }
+}
+
+#[test]
+fn repairs_make_a_good_file_of_one_with_wrong_checksums() {
+    check_repairs::<u32>();
+    check_repairs::<u64>();
+    check_repairs::<u128>();
+}

@@ -1,0 +1,269 @@
+//! A small good file, what it must answer, and asking a damaged one the same.
+
+use simidx::{BuildOptions, Error, Fingerprint, Id, Index, Searcher, Strategy, VerifyReport};
+
+use super::common::{
+    build, build_numbers, build_strings, flipped, matched, open, rng, scan, sorted_set,
+};
+use super::cost::Meter;
+
+/// The records of a sample.
+#[derive(Debug, Clone)]
+pub(crate) enum Records<F> {
+    Plain(Vec<F>),
+    Numbers(Vec<(F, u64)>),
+    Strings(Vec<(F, String)>),
+}
+
+impl<F: Fingerprint> Records<F> {
+    fn build(&self, options: BuildOptions<F>) -> Vec<u8> {
+        match self {
+            Records::Plain(records) => build(options, records),
+            Records::Numbers(records) => build_numbers(options, records),
+            Records::Strings(records) => build_strings(options, records),
+        }
+    }
+
+    fn set(&self) -> Vec<F> {
+        fn firsts<F: Fingerprint, T>(records: &[(F, T)]) -> Vec<F> {
+            sorted_set(&records.iter().map(|record| record.0).collect::<Vec<_>>())
+        }
+        match self {
+            Records::Plain(records) => sorted_set(records),
+            Records::Numbers(records) => firsts(records),
+            Records::Strings(records) => firsts(records),
+        }
+    }
+
+    /// The ids of each member, in the order in which an index has them.
+    fn ids(&self, set: &[F]) -> Vec<Vec<String>> {
+        let mut ids = vec![Vec::new(); set.len()];
+        let mut add = |member, id| {
+            let place = set.binary_search(member).expect("it is of the set");
+            ids[place].push(id_text(id));
+        };
+        match self.clone() {
+            Records::Plain(_) => {}
+            Records::Numbers(mut records) => {
+                records.sort_unstable();
+                records.iter().for_each(|(f, id)| add(f, Id::Number(*id)));
+            }
+            Records::Strings(mut records) => {
+                records.sort_unstable();
+                records.iter().for_each(|(f, id)| add(f, Id::String(id)));
+            }
+        }
+        ids
+    }
+}
+
+/// A query and its answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Question<F> {
+    pub(crate) query: F,
+    pub(crate) distance: u32,
+    pub(crate) expected: Vec<(u32, F)>,
+}
+
+/// Some queries of a set, with what a linear scan finds.
+fn questions<F: Fingerprint>(set: &[F]) -> Vec<Question<F>> {
+    let mut rng = rng(3);
+    let mut questions = Vec::new();
+    for distance in 0..=2 {
+        for query in [set[0], flipped(set[set.len() / 2], 1, &mut rng), F::MAX] {
+            let expected = scan(set, query, distance);
+            questions.push(Question {
+                query,
+                distance,
+                expected,
+            });
+        }
+    }
+    questions
+}
+
+/// A good file and what it must answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Sample<F> {
+    pub(crate) name: String,
+    pub(crate) file: Vec<u8>,
+    pub(crate) set: Vec<F>,
+    /// The ids of each member, as text.
+    pub(crate) ids: Vec<Vec<String>>,
+    pub(crate) questions: Vec<Question<F>>,
+    pub(crate) pipeline: Option<String>,
+    /// Bits from one that the sweep flips to the next.
+    pub(crate) stride: usize,
+    /// What asking the good file everything takes.
+    steps: u64,
+    /// What a full check of the good file says.
+    pub(crate) report: VerifyReport,
+}
+
+impl<F: Fingerprint> Sample<F> {
+    pub(crate) fn new(kind: &str, options: BuildOptions<F>, records: &Records<F>) -> Self {
+        let pipeline = options.pipeline.clone();
+        let file = records.build(options);
+        let set = records.set();
+        let index = open::<F>(file.clone());
+        let report = index.verify();
+        assert!(report.is_sound());
+        let mut sample = Sample {
+            name: name(kind, &index),
+            file,
+            ids: records.ids(&set),
+            questions: questions(&set),
+            set,
+            pipeline,
+            stride: 1,
+            steps: u64::MAX,
+            report,
+        };
+        let asked = sample.ask(&index, "the good file");
+        assert_eq!(asked.failed, 0, "{}", sample.name);
+        sample.steps = asked.steps;
+        sample
+    }
+
+    /// Asks an index everything; an answer must be right, an error be one of the format, and it may take no more steps
+    /// than with the good file.
+    pub(crate) fn ask<D: AsRef<[u8]>>(&self, index: &Index<F, D>, what: &str) -> Asked {
+        let mut asking = Asking {
+            sample: self,
+            meter: Meter::new(self.steps, what),
+            what,
+            asked: Asked::default(),
+        };
+        assert_eq!(index.pipeline(), self.pipeline.as_deref(), "{what}");
+        let mut searcher = index.searcher();
+        for strategy in [Strategy::Probe, Strategy::Scan] {
+            searcher.set_strategy(strategy);
+            asking.queries(&mut searcher);
+        }
+        asking.members(index);
+        for table in 0..index.table_count() {
+            asking.dump(index, table);
+        }
+        asking.asked.steps = asking.meter.steps;
+        asking.asked
+    }
+}
+
+/// A name that tells what is in an index.
+fn name<F: Fingerprint, D: AsRef<[u8]>>(kind: &str, index: &Index<F, D>) -> String {
+    let mut codecs: Vec<&str> = Vec::new();
+    for table in &index.summary().tables {
+        if !codecs.contains(&table.codec.name()) {
+            codecs.push(table.codec.name());
+        }
+    }
+    let (codecs, tables) = (codecs.join("+"), index.table_count());
+    format!("{} bits, {codecs}, {tables} tables, {kind}", F::WIDTH)
+}
+
+/// What came of asking an index everything.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Asked {
+    /// Operations that gave an answer, all of which were right.
+    pub(crate) answered: usize,
+    /// Operations that gave an error.
+    pub(crate) failed: usize,
+    pub(crate) steps: u64,
+}
+
+/// An index being asked what a sample must answer.
+struct Asking<'a, F> {
+    sample: &'a Sample<F>,
+    meter: Meter<'a>,
+    what: &'a str,
+    asked: Asked,
+}
+
+impl<F: Fingerprint> Asking<'_, F> {
+    /// Counts an answer or an error.
+    fn note<T>(&mut self, result: Result<T, Error>) -> Option<T> {
+        let answer = answer(result, self.what);
+        match answer {
+            Some(_) => self.asked.answered += 1,
+            None => self.asked.failed += 1,
+        }
+        answer
+    }
+
+    fn queries<D: AsRef<[u8]>>(&mut self, searcher: &mut Searcher<'_, F, D>) {
+        let what = self.what;
+        for question in &self.sample.questions {
+            let result = searcher.query(question.query, question.distance);
+            match self.note(result.map(matched)) {
+                Some(found) => assert_eq!(found, question.expected, "{what}"),
+                None => assert_eq!(searcher.matches(), [], "{what}: half of an answer"),
+            }
+            self.meter.add_query(searcher.stats());
+        }
+    }
+
+    fn members<D: AsRef<[u8]>>(&mut self, index: &Index<F, D>) {
+        let what = self.what;
+        for (&member, expected) in self.sample.set.iter().zip(&self.sample.ids) {
+            let contained = self.note(index.contains(member));
+            assert!(contained != Some(false), "{what}: {member:x} is gone");
+            let mut ids = Vec::new();
+            let read = index.for_each_id(member, |id| {
+                self.meter.add(1);
+                ids.push(id_text(id));
+            });
+            if self.note(read).is_some() {
+                assert_eq!(&ids, expected, "{what}");
+            }
+        }
+    }
+
+    /// Reads a table with its ids, as far as it can be read.
+    fn dump<D: AsRef<[u8]>>(&mut self, index: &Index<F, D>, table: usize) {
+        let (what, set) = (self.what, &self.sample.set);
+        let (mut found, mut complete) = (Vec::new(), true);
+        let mut all = index.fingerprints(table).expect("there is such a table");
+        while let Some(fingerprint) = all.next() {
+            self.meter.add(1);
+            let Some(fingerprint) = self.note(fingerprint) else {
+                complete = false;
+                continue;
+            };
+            let place = set.binary_search(&fingerprint);
+            let place = place.unwrap_or_else(|_| panic!("{what}, table {table}: {fingerprint:x}"));
+            found.push(fingerprint);
+            let mut ids = Vec::new();
+            let read = all.for_each_id(|id| {
+                self.meter.add(1);
+                ids.push(id_text(id));
+            });
+            if self.note(read).is_some() {
+                assert_eq!(ids, self.sample.ids[place], "{what}, table {table}");
+            }
+        }
+        if complete {
+            found.sort_unstable();
+            assert_eq!(&found, set, "{what}, table {table}");
+        }
+    }
+}
+
+/// An answer if there is one; an error must be of the format.
+pub(crate) fn answer<T>(result: Result<T, Error>, what: &str) -> Option<T> {
+    match result {
+        Ok(value) => Some(value),
+        Err(Error::Format(error)) => {
+            assert!((1..=36).contains(&error.rule), "{what}: {error}");
+            None
+        }
+        Err(error) => panic!("{what}: {error}"),
+    }
+}
+
+/// An id as a text that tells its kind.
+fn id_text(id: Id<'_>) -> String {
+    match id {
+        Id::Number(number) => number.to_string(),
+        Id::String(string) => format!("\"{string}\""),
+    }
+}

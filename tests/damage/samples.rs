@@ -1,0 +1,194 @@
+//! The samples that are damaged: small files that cover widths, codecs, designs, kinds of ids and pipelines.
+
+use simidx::{BuildOptions, COVERING_7, Codec, Fingerprint, TableDesign};
+
+use super::common::{clustered, options, sorted_set, uniform};
+use super::sample::{Records, Sample};
+
+/// What a sample holds beside its fingerprints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    NoIds,
+    Pipeline,
+    Numbers,
+    GroupedNumbers,
+    Strings,
+    GroupedStrings,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] = [
+        Kind::NoIds,
+        Kind::Pipeline,
+        Kind::Numbers,
+        Kind::GroupedNumbers,
+        Kind::Strings,
+        Kind::GroupedStrings,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::NoIds => "no ids",
+            Kind::Pipeline => "a pipeline",
+            Kind::Numbers => "numbers",
+            Kind::GroupedNumbers => "grouped numbers",
+            Kind::Strings => "strings",
+            Kind::GroupedStrings => "grouped strings",
+        }
+    }
+
+    /// Records of at most `count` fingerprints, of which some have several where they are grouped.
+    fn records<F: Fingerprint>(self, count: usize) -> Records<F> {
+        let mut grouped: Vec<F> = clustered(count);
+        grouped.extend_from_within(..count / 4);
+        grouped.extend_from_within(..count / 8);
+        let set = sorted_set(&grouped);
+        let numbers = |fingerprints: &[F]| -> Vec<(F, u64)> {
+            fingerprints.iter().copied().zip(1000..).collect()
+        };
+        let strings = |fingerprints| -> Vec<(F, String)> {
+            let string = |(f, id)| (f, format!("é{id}"));
+            numbers(fingerprints).into_iter().map(string).collect()
+        };
+        match self {
+            Kind::NoIds => Records::Plain(grouped),
+            Kind::Pipeline => Records::Plain(set[..3].to_vec()),
+            Kind::Numbers => {
+                let ids = [3, 70_000, 9].into_iter().cycle();
+                Records::Numbers(set.into_iter().zip(ids).collect())
+            }
+            Kind::GroupedNumbers => Records::Numbers(numbers(&grouped)),
+            Kind::Strings => {
+                let mut records = strings(&set);
+                records[1].1.clear();
+                Records::Strings(records)
+            }
+            Kind::GroupedStrings => Records::Strings(strings(&grouped)),
+        }
+    }
+}
+
+/// A file of one design, codec and kind.
+pub(crate) fn sample<F: Fingerprint>(
+    design: TableDesign<F>,
+    codec: Codec,
+    kind: Kind,
+    count: usize,
+) -> Sample<F> {
+    let mut options = options(design, 128);
+    options.codec = Some(codec);
+    if kind == Kind::Pipeline {
+        options.pipeline = Some("{\"n\":3}".into());
+    }
+    Sample::new(kind.name(), options, &kind.records(count))
+}
+
+/// Two tables, of the upper half first and of the lower one.
+pub(crate) fn halves<F: Fingerprint>() -> TableDesign<F> {
+    TableDesign::choose_bands(1, 2).expect("there is such a design")
+}
+
+/// A design of each of the other constructors.
+fn other_designs<F: Fingerprint>() -> [TableDesign<F>; 4] {
+    let designs = [
+        TableDesign::partition(1, 1),
+        TableDesign::two_level_bands(1),
+        TableDesign::covering(&COVERING_7),
+        // Masks of bits here and there, of none and of all.
+        TableDesign::from_masks(
+            1,
+            vec![
+                !(F::MAX >> 7),
+                F::from_u128(0x9249_0c3a_51f8_6011_8421_77d0_3c0f_a511),
+                F::ZERO,
+                F::MAX,
+            ],
+        ),
+    ];
+    designs.map(|design| design.expect("there is such a design"))
+}
+
+/// Small files of one width: every codec with every kind, and every codec with every design, the kinds taking turns.
+pub(crate) fn samples<F: Fingerprint>() -> Vec<Sample<F>> {
+    let mut samples = Vec::new();
+    let first = 2 * (F::WIDTH / 64) as usize;
+    let mut kinds = Kind::ALL.into_iter().cycle().skip(first);
+    for codec in Codec::ALL {
+        for kind in Kind::ALL {
+            samples.push(sample(halves(), codec, kind, 30));
+        }
+        for design in other_designs() {
+            let kind = kinds.next().expect("they come again and again");
+            samples.push(sample(design, codec, kind, 10));
+        }
+        // So that no design meets the same kind with each codec.
+        kinds.next();
+    }
+    samples.extend([mixed_codecs(), wide_numbers(30, 30)]);
+    samples.extend(text_pipeline());
+    samples
+}
+
+/// Values in clusters of eight, whose neighbours in table 0 are far apart in table 1: a Huffman code is much smaller for
+/// the one and not for the other, once there are enough of them to tell by the number of blocks.
+fn mixed_codecs<F: Fingerprint>() -> Sample<F> {
+    let high_bits = |value: F| (0..8).map(move |i| value ^ F::from_u128(i) << (F::WIDTH / 2 - 3));
+    let sample = |clusters| {
+        let fingerprints = uniform::<F>(clusters).into_iter().flat_map(high_bits);
+        let records = Records::Plain(fingerprints.collect());
+        Sample::new("two codecs", options(halves(), 128), &records)
+    };
+    let mut samples = (4..40).map(sample);
+    let mixed = samples.find(|sample| sample.name.contains('+'));
+    mixed.expect("some number of clusters gives tables of two codecs")
+}
+
+/// Explicit numbers of up to 64 bits, in groups if there are more records than fingerprints.
+fn wide_numbers<F: Fingerprint>(fingerprints: usize, records: usize) -> Sample<F> {
+    let step = u64::MAX / (records as u64 - 1);
+    let ids = (0..records as u64).map(|i| u64::MAX - i * step);
+    let fingerprints = uniform::<F>(fingerprints).into_iter().cycle();
+    let records = Records::Numbers(fingerprints.zip(ids).collect());
+    Sample::new("numbers of 64 bits", options(halves(), 128), &records)
+}
+
+/// The pipeline of a preset, as the text module describes it.
+#[cfg(feature = "text")]
+fn text_pipeline<F: Fingerprint>() -> Option<Sample<F>> {
+    let pipeline = simidx::text::Pipeline::new(simidx::text::Preset::Short.options());
+    let mut options = options(halves(), 128);
+    options.pipeline = Some(pipeline.expect("it is a preset").describe());
+    let records = Kind::NoIds.records(10);
+    Some(Sample::new("the pipeline of a preset", options, &records))
+}
+
+#[cfg(not(feature = "text"))]
+fn text_pipeline<F: Fingerprint>() -> Option<Sample<F>> {
+    None
+}
+
+/// Larger files, each with a section of several pages of checksums: numbers, string bytes, groups. Of these not every
+/// bit is flipped, which would take minutes, but every n-th with an odd n, so that all bits of bytes come up. Offsets of
+/// strings take a second page only behind 40,000 strings, and share the code of the other sections.
+pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
+    let one_table = || -> BuildOptions<F> {
+        let design = TableDesign::partition(1, 1);
+        options(design.expect("there is such a design"), 128)
+    };
+    let long = |i: u64| format!("{i:0110}");
+    let fingerprints = || uniform::<F>(20).into_iter().cycle();
+    let strings = fingerprints().zip((0..40).map(long)).collect();
+    // The same number again and again takes no bits.
+    let groups = fingerprints().zip([7; 65 * 448 - 1]).collect();
+    let mut samples = vec![
+        wide_numbers(20, 520),
+        Sample::new("long strings", one_table(), &Records::Strings(strings)),
+        Sample::new("large groups", one_table(), &Records::Numbers(groups)),
+    ];
+    // Of each one section has two pages; the other sections with ids have one, that of equal numbers none.
+    for (sample, (stride, pages)) in samples.iter_mut().zip([(13, 3), (13, 4), (131, 2)]) {
+        sample.stride = stride;
+        assert_eq!(sample.report.page_count, pages, "{}", sample.name);
+    }
+    samples
+}
