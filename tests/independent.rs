@@ -24,7 +24,7 @@ fn text(output: &Output) -> String {
 }
 
 /// Cases of random edits for each golden file.
-const EDITS_PER_FILE: usize = 4;
+const EDITS_PER_FILE: usize = 8;
 
 /// What `dump` prints for a table, by this crate.
 fn dump<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, table: usize) -> String {
@@ -71,16 +71,21 @@ fn compare<F: Fingerprint, D: AsRef<[u8]>>(path: &Path, index: &Index<F, D>) {
         let theirs = text(&reference_reader::run(&arguments));
         assert_eq!(theirs, dump(index, table), "{name}, table {table}");
     }
-    let middle = index.fingerprint_count() as usize / 2;
-    let Some(member) = index.fingerprints(0).unwrap().nth(middle) else {
-        return;
-    };
-    let near = member.unwrap() ^ F::from_u128(0b101);
-    // Within the distance of the tables or beyond it, as the file has it.
-    let distance = index.max_distance().min(3) + index.fingerprint_count() as u32 % 2 * 2;
-    let arguments = ["query", name, &near.to_hex(), "-k", &distance.to_string()];
-    let theirs = text(&reference_reader::run(&arguments));
-    assert_eq!(theirs, query(index, near, distance), "{name}");
+    // Near some members, and near none where there are none.
+    let difference = F::from_u128(0b101);
+    let members = index.fingerprints(0).unwrap().step_by(1000);
+    let mut queries: Vec<F> = members.map(|f| f.unwrap() ^ difference).collect();
+    queries.push(difference);
+    let digits: Vec<String> = queries.iter().map(|query| query.to_hex()).collect();
+    // At the distance of the tables, and beyond it.
+    for distance in [index.max_distance(), index.max_distance() + 2] {
+        let distance_text = distance.to_string();
+        let mut arguments = vec!["query", name, "-k", &distance_text];
+        arguments.extend(digits.iter().map(String::as_str));
+        let theirs = text(&reference_reader::run(&arguments));
+        let ours: String = queries.iter().map(|&q| query(index, q, distance)).collect();
+        assert_eq!(theirs, ours, "{name}, distance {distance}");
+    }
 }
 
 fn compare_any(path: &Path) {
@@ -114,32 +119,37 @@ fn the_reference_reader_says_about_every_file_what_the_manifest_says() {
     let summary = format!("{files} files, 0 not as the manifest says\n");
     assert_eq!(text(&ran), summary);
 
-    // It can say otherwise: another rule, other contents, another count.
+    // It can say otherwise: another rule, another stage, other contents, another count.
     let copy = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
     }
     let path = copy.path().join("manifest.tsv");
-    let rows = fs::read_to_string(&path).unwrap();
-    let wrong = rows
-        .replace("\tV13\t", "\tV12\t")
-        .replace("two-bit-0.txt", "two-bit-63.txt")
-        .replace("\t5000\t5000\t", "\t5000\t5001\t");
-    fs::write(&path, wrong).unwrap();
+    let mut rows = fs::read_to_string(&path).unwrap();
+    let mut changed = 0;
+    for (right, wrong) in [
+        ("\tV13\t", "\tV12\t"),
+        ("\tV15\topen\t", "\tV15\tquery\t"),
+        ("\tV21\tquery\t", "\tV21\tverify\t"),
+        ("\tV34\tverify\t", "\tV34\tquery\t"),
+        ("\ttwo-bit-0.txt\t", "\ttwo-bit-63.txt\t"),
+        ("\t5000\t5000\t", "\t5000\t5001\t"),
+    ] {
+        let with_it = rows.lines().filter(|row| row.contains(right)).count();
+        assert!(with_it > 0, "no row has {right:?}");
+        rows = rows.replace(right, wrong);
+        changed += with_it;
+    }
+    fs::write(&path, rows).unwrap();
     let ran = reference_reader::run(&["check", path.to_str().unwrap()]);
     assert_eq!(ran.status.code(), Some(1));
-    let changed = rows.lines().filter(|row| row.contains("\tV13\t")).count()
-        + rows
-            .lines()
-            .filter(|row| row.contains("two-bit-0.txt"))
-            .count()
-        + rows
-            .lines()
-            .filter(|row| row.contains("\t5000\t5000\t"))
-            .count();
     let told = String::from_utf8(ran.stdout).unwrap().lines().count();
-    assert_eq!(told, changed + 1);
+    assert_eq!(
+        told,
+        changed + 1,
+        "a line for each changed row and the summary"
+    );
 }
 
 #[test]
