@@ -4,13 +4,10 @@ mod common;
 #[path = "common/counting.rs"]
 mod counting;
 
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use common::{build, flipped, open, options, rng, scan, sorted_set};
+use common::{build, flipped, matched, open, options, rng, scan, sorted_set};
 use counting::allocations;
 use rand::seq::IndexedRandom;
-use simidx::{Codec, Fingerprint, Index, Match, Segments, Strategy, TableDesign};
+use simidx::{Codec, Fingerprint, Index, Segments, Strategy, TableDesign};
 
 /// A set, its file and queries near its members.
 fn sample_in<F: Fingerprint>(codec: Codec) -> (Vec<F>, Vec<u8>, Vec<F>) {
@@ -29,13 +26,6 @@ fn sample_in<F: Fingerprint>(codec: Codec) -> (Vec<F>, Vec<u8>, Vec<F>) {
     (set, file, queries)
 }
 
-fn pairs<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
-    matches
-        .iter()
-        .map(|m| (m.distance, m.fingerprint))
-        .collect()
-}
-
 fn check_threads<F: Fingerprint>(codec: Codec) {
     let (set, file, queries) = sample_in::<F>(codec);
     let expected: Vec<Vec<(u32, F)>> = queries.iter().map(|&q| scan(&set, q, 3)).collect();
@@ -48,7 +38,7 @@ fn check_threads<F: Fingerprint>(codec: Codec) {
                 let mut searcher = index.searcher();
                 for i in 0..queries.len() {
                     let i = (i + thread * 50) % queries.len();
-                    let found = pairs(searcher.query(queries[i], 3).unwrap());
+                    let found = matched(searcher.query(queries[i], 3).unwrap());
                     assert_eq!(found, expected[i], "thread {thread}, query {i}");
                     let member = expected[i].first().is_some_and(|m| m.0 == 0);
                     assert_eq!(index.contains(queries[i]).unwrap(), member);
@@ -102,7 +92,7 @@ fn eight_threads_share_segments() {
                     let mut searcher = segments.searcher();
                     for i in 0..queries.len() {
                         let i = (i + thread * 50) % queries.len();
-                        let found = pairs(searcher.query(queries[i], 3).unwrap());
+                        let found = matched(searcher.query(queries[i], 3).unwrap());
                         assert_eq!(found, expected[i], "thread {thread}, query {i}");
                     }
                 });
@@ -219,126 +209,4 @@ fn reading_ids_allocates_nothing() {
     assert_eq!(allocations() - before, 0);
     assert_eq!(count, 2000);
     assert_eq!(bytes, records.iter().map(|r| r.1.len()).sum::<usize>());
-}
-
-/// Versions of an index that follow one another under one name.
-const GENERATIONS: usize = 8;
-
-/// Threads that query while the file is replaced.
-const READERS: usize = 16;
-
-/// Queries of each of them.
-const QUERIES: usize = 1000;
-
-/// Queries after which a reader opens the file again.
-const QUERIES_OF_AN_OPENING: usize = 20;
-
-/// Replacements, spread over the queries.
-const REPLACEMENTS: usize = 400;
-
-/// Replacements by which the readers may be ahead.
-const AHEAD: usize = GENERATIONS;
-
-/// The members of a generation, their index with as many records as tell it from the others, and the answers to the
-/// queries.
-struct Generation {
-    file: Vec<u8>,
-    record_count: u64,
-    answers: Vec<Vec<(u32, u64)>>,
-}
-
-/// Every query is near a member of each generation, but each time near another one.
-fn generations(queries: &[u64]) -> Vec<Generation> {
-    let generation = |number: usize| {
-        // One to three bits of a byte of its own.
-        let flips = |i: usize| (0..1 + i % 3).fold(0, |bits, flip| bits | 1 << (8 * number + flip));
-        let near = |(i, query): (usize, &u64)| query ^ flips(i + number);
-        let mut members: Vec<u64> = queries.iter().enumerate().map(near).collect();
-        members.extend((0..number as u64).map(|i| i << 40));
-        let mut options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
-        options.codec = Some(Codec::ALL[number % 3]);
-        let set = sorted_set(&members);
-        Generation {
-            file: build(options, &members),
-            record_count: members.len() as u64,
-            answers: queries.iter().map(|&q| scan(&set, q, 3)).collect(),
-        }
-    };
-    (0..GENERATIONS).map(generation).collect()
-}
-
-#[test]
-fn readers_of_a_file_that_is_replaced_again_and_again_see_whole_generations() {
-    let queries: Vec<u64> = common::uniform(300);
-    let generations = generations(&queries);
-    for (query, _) in queries.iter().enumerate() {
-        let answers: Vec<_> = generations.iter().map(|g| &g.answers[query]).collect();
-        let distinct: HashSet<_> = answers.iter().collect();
-        assert_eq!(
-            distinct.len(),
-            GENERATIONS,
-            "an answer tells its generation"
-        );
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.simidx");
-    std::fs::write(&path, &generations[0].file).unwrap();
-    let (asked, openings) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let replaced = AtomicUsize::new(0);
-    // How many replacements so many queries call for.
-    let due = || asked.load(Ordering::Relaxed) * REPLACEMENTS / (READERS * QUERIES);
-    let seen: Vec<AtomicUsize> = (0..GENERATIONS).map(|_| AtomicUsize::new(0)).collect();
-    std::thread::scope(|scope| {
-        let mut readers = Vec::new();
-        for reader in 0..READERS {
-            let (path, queries, generations) = (&path, &queries, &generations);
-            let (asked, openings, seen) = (&asked, &openings, &seen);
-            let (replaced, due) = (&replaced, &due);
-            readers.push(scope.spawn(move || {
-                for opening in 0..QUERIES / QUERIES_OF_AN_OPENING {
-                    while due() > replaced.load(Ordering::Relaxed) + AHEAD {
-                        std::thread::yield_now();
-                    }
-                    let index = match (reader + opening) % 4 {
-                        #[cfg(feature = "mmap")]
-                        1.. => Index::<u64, _>::open(path).unwrap(),
-                        _ => Index::<u64, _>::open_in_memory(path).unwrap(),
-                    };
-                    openings.fetch_add(1, Ordering::Relaxed);
-                    let is_it = |g: &Generation| g.record_count == index.record_count();
-                    let number = generations.iter().position(is_it).expect("a generation");
-                    seen[number].fetch_add(1, Ordering::Relaxed);
-                    let mut searcher = index.searcher();
-                    for i in 0..QUERIES_OF_AN_OPENING {
-                        let i = (reader * 31 + opening * QUERIES_OF_AN_OPENING + i) % queries.len();
-                        let found = pairs(searcher.query(queries[i], 3).unwrap());
-                        assert_eq!(found, generations[number].answers[i], "generation {number}");
-                        asked.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-            }));
-        }
-        for number in 1..=REPLACEMENTS {
-            // Nobody waits for readers that have failed.
-            while due() + 1 < number && readers.iter().any(|reader| !reader.is_finished()) {
-                std::thread::yield_now();
-            }
-            let next = folder.path().join("next");
-            std::fs::write(&next, &generations[number % GENERATIONS].file).unwrap();
-            std::fs::rename(&next, &path).unwrap();
-            replaced.store(number, Ordering::Relaxed);
-        }
-    });
-    let replaced = replaced.into_inner();
-    let (asked, openings) = (asked.into_inner(), openings.into_inner());
-    let seen: Vec<usize> = seen.into_iter().map(AtomicUsize::into_inner).collect();
-    println!(
-        "{asked} queries of {openings} openings, {replaced} replacements; openings by generation: {seen:?}"
-    );
-    assert!(asked >= 10_000 && replaced >= 300);
-    assert_eq!((asked, openings), (READERS * QUERIES, seen.iter().sum()));
-    assert!(
-        seen.iter().filter(|&&count| count > 0).count() > GENERATIONS / 2,
-        "{seen:?}"
-    );
 }
