@@ -4,8 +4,8 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 
+use common::document::table_behind;
 use common::manifest::{self, Broken, Entry, Expect, Stage};
 use common::reference::{EF, GAP, GROUPS, Layout, NUMBERS, STRING_BYTES, XOR, apply, crc32};
 use simidx::{AnyIndex, Error, FORMAT_VERSION, FormatClass, FormatError, IdKind, Index};
@@ -200,14 +200,12 @@ fn sorted(dump: &str) -> Vec<&str> {
 
 /// Class and stage of each rule, by the table of section 12.
 fn rules_of_the_specification() -> Vec<(String, String)> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("format-spec.md");
-    let text = fs::read_to_string(path).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| V"));
-    rows.map(|row| {
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        (cells[3].to_owned(), cells[4].to_owned())
-    })
-    .collect()
+    let rows = table_behind("\n## 12. Validation\n").into_iter();
+    let numbered = rows.zip(1..).map(|(row, number): (_, usize)| {
+        assert_eq!(row[0], format!("V{number}"));
+        (row[2].clone(), row[3].clone())
+    });
+    numbered.collect()
 }
 
 #[test]

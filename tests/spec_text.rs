@@ -1,25 +1,19 @@
 //! Section 11 of the specification, text pipelines, against the program: every list and every range that it prints.
 #![cfg(all(feature = "html", feature = "jieba"))]
 
+#[path = "common/document.rs"]
+mod document;
+
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
+use document::{between, specification};
 use simidx::text::{Fingerprinter, Pipeline, PipelineOptions, Resources};
 
 /// Section 11, its lines joined where they are broken.
 fn section() -> String {
-    let path = format!("{}/format-spec.md", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = specification();
     between(&text, "## 11. Text pipelines\n", "\n## 12.").replace('\n', " ")
-}
-
-/// What stands in the text between two phrases, of which the first is there once.
-#[track_caller]
-fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
-    assert_eq!(text.matches(before).count(), 1, "{before:?}");
-    let (_, rest) = text.split_once(before).unwrap();
-    let (found, _) = rest.split_once(after).expect(after);
-    found
 }
 
 /// What stands between two phrases of section 11.
@@ -440,8 +434,7 @@ fn ascii_words_are_what_the_expression_matches() {
 
 /// The rows of the table of members: names, values and meaning.
 fn members() -> Vec<[String; 3]> {
-    let path = format!("{}/format-spec.md", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = specification();
     let table = between(
         &text,
         "| member | value | meaning |\n|---|---|---|\n",
@@ -620,8 +613,7 @@ fn letters_and_numbers_make_sentences() {
 
 #[test]
 fn test_vectors_are_what_comes_out() {
-    let path = format!("{}/format-spec.md", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = specification();
     let table = between(&text, "Test vectors (f = 64):\n\n", "\n\n");
     let mut lines = table.lines().map(|line| {
         let cells = line.trim_matches('|').split(" | ");

@@ -1,6 +1,7 @@
 //! What the integration tests share: data sets, the brute-force oracle, small builders, the reference reader.
 #![allow(dead_code, reason = "each test crate uses a part of this module")]
 
+pub(crate) mod document;
 pub(crate) mod editor;
 pub(crate) mod forged;
 pub(crate) mod manifest;

@@ -1,0 +1,9 @@
+//! The specification against the program: its worked examples, its constants and its rules.
+
+mod citations;
+#[path = "../common/mod.rs"]
+mod common;
+mod container;
+mod examples;
+mod limits;
+mod worked_file;
