@@ -18,6 +18,7 @@ use super::common::reference::{
     STRING_OFFSETS, Section, bits_of, elias_fano, elias_fano_layout,
 };
 use super::good::Good;
+use Field::{Checksum, Kind, Length, Offset, Table};
 use Stage::{Open, Query, Verify};
 
 /// A file made wrong.
@@ -38,10 +39,23 @@ pub(crate) struct Forgery {
 enum Make {
     /// The edit leaves checksums alone; those of header, directory and footer are made right behind it.
     Sealed(fn(&mut Editor)),
+    /// One field of the record of the section of a kind and a table gets the value that is made of the section as it
+    /// was; checksums as for an edit.
+    Record((u16, usize), Field, fn(Section) -> u128),
     /// Every byte as it is.
     Raw(fn(Editor) -> Vec<u8>),
     /// The first so many bytes.
     Cut(usize),
+}
+
+/// A field of a section record.
+#[derive(Debug, Clone, Copy)]
+enum Field {
+    Kind,
+    Table,
+    Checksum,
+    Offset,
+    Length,
 }
 
 impl Forgery {
@@ -78,6 +92,11 @@ impl Forgery {
         let made = match self.make {
             Make::Sealed(edit) => {
                 edit(&mut editor);
+                editor.finish()
+            }
+            Make::Record((kind, table), field, value) => {
+                let section = editor.section(kind, table);
+                put_record(&mut editor, section, field, value(section));
                 editor.finish()
             }
             Make::Raw(make) => make(editor),
@@ -140,6 +159,23 @@ fn raw(
     }
 }
 
+/// Another value in a field of the record of a section, by its kind and table. All of these break a rule of the stage
+/// "open".
+fn record(
+    rule: u8,
+    name: &str,
+    from: &'static str,
+    what: &str,
+    section: (u16, usize),
+    field: Field,
+    value: fn(Section) -> u128,
+) -> Forgery {
+    Forgery {
+        make: Make::Record(section, field, value),
+        ..edit(rule, name, Open, from, what, |_| ())
+    }
+}
+
 /// Every bad and unsupported file, in the order of the manifest.
 pub(crate) fn all(good: &[Good]) -> Vec<Forgery> {
     let mut files = container::header_and_footer();
@@ -183,8 +219,15 @@ fn put_lengths(e: &mut Editor, table: usize, lengths: &[u8]) {
     e.put(at, &all);
 }
 
-/// Writes a field of the record of a section: `at` bytes behind its start, `len` bytes.
-fn put_record(e: &mut Editor, section: Section, at: usize, value: u128, len: usize) {
+/// Writes a field of the record of a section.
+fn put_record(e: &mut Editor, section: Section, field: Field, value: u128) {
+    let (at, len) = match field {
+        Kind => (0, 2),
+        Table => (2, 2),
+        Checksum => (4, 4),
+        Offset => (8, 8),
+        Length => (16, 8),
+    };
     e.put_number(section.record_at + at, value, len);
 }
 
@@ -205,7 +248,7 @@ fn put_in_section(e: &mut Editor, kind: u16, at: usize, bytes: &[u8]) {
 /// Gives the keys of table 0 another length, what follows staying where it is.
 fn put_keys_len(e: &mut Editor, len: usize) {
     let section = e.section(KEYS, 0);
-    put_record(e, section, 16, len as u128, 8);
+    put_record(e, section, Length, len as u128);
     let place = e
         .layout
         .sections

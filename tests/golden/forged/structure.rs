@@ -2,29 +2,47 @@
 
 use super::*;
 
-fn put_mask(e: &mut Editor, table: usize, mask: u128) {
-    let at = e.layout.tables[table].record_at;
+/// Gives a table another mask, made of its own.
+fn change_mask(e: &mut Editor, table: usize, change: fn(u128) -> u128) {
+    let record = &e.layout.tables[table];
+    let (at, mask) = (record.record_at, change(record.mask));
     e.put_number(at, mask, 16);
+}
+
+/// Flips the lowest bit of a byte of a section of table 0 or of no table.
+fn flip_in_section(e: &mut Editor, kind: u16, at: usize) {
+    let offset = e.section(kind, 0).offset;
+    e.flip(offset + at, 1);
+}
+
+/// Changes the first byte of the block counts.
+fn change_block_count(e: &mut Editor, change: fn(u8) -> u8) {
+    let at = e.section(BLOCK_COUNTS, 0).offset;
+    let count = change(e.file[at]);
+    put_in_section(e, BLOCK_COUNTS, 0, &[count]);
+}
+
+/// The file with the last section record twice.
+fn with_last_record_twice(e: &Editor) -> Vec<u8> {
+    let (front, mut directory) = halves(e);
+    directory.extend_from_within(directory.len() - 24..);
+    directory[28] += 1;
+    assemble(&front, &directory)
 }
 
 /// V10 to V14.
 #[rustfmt::skip]
 pub(super) fn masks_and_codes() -> Vec<Forgery> {
     vec![
-        edit(10, "bit-32", Open, PLAIN, "the mask of table 1 has bit 32", |e| {
-            let mask = e.layout.tables[1].mask;
-            put_mask(e, 1, mask | 1 << 32);
-        }),
-        edit(10, "bit-127", Open, "xor-64", "the mask of table 0 has bit 127", |e| {
-            let mask = e.layout.tables[0].mask;
-            put_mask(e, 0, mask | 1 << 127);
-        }),
-        edit(11, "low-bits", Open, PLAIN, "the mask of table 0 is 0000ffff", |e| put_mask(e, 0, 0xffff)),
-        edit(11, "a-gap", Open, PLAIN, "the mask of table 0 is a0000000", |e| put_mask(e, 0, 0xa000_0000)),
-        edit(11, "not-the-highest", Open, "xor-128", "the mask of table 0 lacks bit 127", |e| {
-            let mask = e.layout.tables[0].mask;
-            put_mask(e, 0, mask & !(1 << 127));
-        }),
+        edit(10, "bit-32", Open, PLAIN, "the mask of table 1 has bit 32",
+            |e| change_mask(e, 1, |mask| mask | 1 << 32)),
+        edit(10, "bit-127", Open, "xor-64", "the mask of table 0 has bit 127",
+            |e| change_mask(e, 0, |mask| mask | 1 << 127)),
+        edit(11, "low-bits", Open, PLAIN, "the mask of table 0 is 0000ffff", |e| change_mask(e, 0, |_| 0xffff)),
+        edit(11, "a-gap", Open, PLAIN, "the mask of table 0 is a0000000",
+            |e| change_mask(e, 0, |_| 0xa000_0000)),
+        edit(11, "not-the-highest", Open, "xor-128", "the mask of table 0 lacks bit 127",
+            |e| change_mask(e, 0, |mask| mask & !(1 << 127))),
         edit(12, "a-length", Open, "ef-32", "codec ef, and symbol 0 of table 0 has code length 1", |e| {
             put_lengths(e, 0, &[1]);
         }),
@@ -72,8 +90,8 @@ pub(super) fn sections() -> Vec<Forgery> {
         }),
         edit(15, "swapped-kinds", Open, PLAIN, "the kinds of the first two sections have changed places", |e| {
             let (a, b) = (e.section(BLOCKS, 0), e.section(KEYS, 0));
-            put_record(e, a, 0, KEYS.into(), 2);
-            put_record(e, b, 0, BLOCKS.into(), 2);
+            put_record(e, a, Kind, KEYS.into());
+            put_record(e, b, Kind, BLOCKS.into());
         }),
         edit(15, "swapped-tables", Open, PLAIN, "the records of table 1 stand before those of table 0", |e| {
             let (a, b) = (
@@ -83,18 +101,10 @@ pub(super) fn sections() -> Vec<Forgery> {
             let records = [&e.file[b..b + 48], &e.file[a..a + 48]].concat();
             e.put(a, &records);
         }),
-        edit(15, "another-table", Open, PLAIN, "the keys of table 1 say that they are of table 2", |e| {
-            let section = e.section(KEYS, 1);
-            put_record(e, section, 2, 2, 2);
-        }),
-        edit(15, "table-of-ids", Open, NUMBERS_32, "the numbers say that they are of table 1", |e| {
-            let section = e.section(NUMBERS, 0);
-            put_record(e, section, 2, 1, 2);
-        }),
-        edit(15, "kind-of-other-ids", Open, NUMBERS_32, "the numbers have the kind of string bytes", |e| {
-            let section = e.section(NUMBERS, 0);
-            put_record(e, section, 0, STRING_BYTES.into(), 2);
-        }),
+        record(15, "another-table", PLAIN, "the keys of table 1 say that they are of table 2", (KEYS, 1), Table, |_| 2),
+        record(15, "table-of-ids", NUMBERS_32, "the numbers say that they are of table 1", (NUMBERS, 0), Table, |_| 1),
+        record(15, "kind-of-other-ids", NUMBERS_32, "the numbers have the kind of string bytes",
+            (NUMBERS, 0), Kind, |_| STRING_BYTES.into()),
         edit(15, "other-ids", Open, NUMBERS_32, "id_kind says strings, the sections are those of numbers", |e| {
             e.put_directory(32, 2, 1);
         }),
@@ -109,90 +119,51 @@ pub(super) fn sections() -> Vec<Forgery> {
             let count = e.layout.fingerprint_count as u128;
             e.put_directory(8, count, 8);
         }),
-        edit(15, "offset-later", Open, PLAIN, "the offset of the keys of table 0 is 64 more", |e| {
-            let section = e.section(KEYS, 0);
-            put_record(e, section, 8, section.offset as u128 + 64, 8);
-        }),
-        edit(15, "offset-earlier", Open, PLAIN, "the keys of table 1 overlap the blocks before them", |e| {
-            let section = e.section(KEYS, 1);
-            put_record(e, section, 8, section.offset as u128 - 64, 8);
-        }),
-        edit(15, "offset-0", Open, PLAIN, "the offset of the first blocks is 0", |e| {
-            let section = e.section(BLOCKS, 0);
-            put_record(e, section, 8, 0, 8);
-        }),
-        edit(15, "offset-largest", Open, PLAIN, "the offset of the keys of table 1 is 2^64 - 64", |e| {
-            let section = e.section(KEYS, 1);
-            put_record(e, section, 8, u128::from(u64::MAX) - 63, 8);
-        }),
-        edit(15, "length-of-blocks", Open, PLAIN, "the length of the blocks of table 0 is one more", |e| {
-            let section = e.section(BLOCKS, 0);
-            put_record(e, section, 16, section.len as u128 + 1, 8);
-        }),
-        edit(15, "length-of-keys", Open, PLAIN, "the length of the keys of table 1 is 2^64 - 1", |e| {
-            let section = e.section(KEYS, 1);
-            put_record(e, section, 16, u64::MAX.into(), 8);
-        }),
+        record(15, "offset-later", PLAIN, "the offset of the keys of table 0 is 64 more",
+            (KEYS, 0), Offset, |s| s.offset as u128 + 64),
+        record(15, "offset-earlier", PLAIN, "the keys of table 1 overlap the blocks before them",
+            (KEYS, 1), Offset, |s| s.offset as u128 - 64),
+        record(15, "offset-0", PLAIN, "the offset of the first blocks is 0", (BLOCKS, 0), Offset, |_| 0),
+        record(15, "offset-largest", PLAIN, "the offset of the keys of table 1 is 2^64 - 64",
+            (KEYS, 1), Offset, |_| u128::from(u64::MAX) - 63),
+        record(15, "length-of-blocks", PLAIN, "the length of the blocks of table 0 is one more",
+            (BLOCKS, 0), Length, |s| s.len as u128 + 1),
+        record(15, "length-of-keys", PLAIN, "the length of the keys of table 1 is 2^64 - 1",
+            (KEYS, 1), Length, |_| u64::MAX.into()),
         edit(15, "length-of-numbers", Open, NUMBERS_32, "id_bits one more than the numbers have", |e| {
             let bits = u128::from(e.file[e.layout.directory_at + 33]);
             e.put_directory(33, bits + 1, 1);
         }),
-        edit(15, "length-of-block-counts", Open, NUMBERS_32, "the length of the block counts is two less", |e| {
-            let section = e.section(BLOCK_COUNTS, 0);
-            put_record(e, section, 16, section.len as u128 - 2, 8);
-        }),
-        edit(15, "length-of-strings", Open, STRINGS, "3 string bytes: no paged section has that length", |e| {
-            let section = e.section(STRING_BYTES, 0);
-            put_record(e, section, 16, 3, 8);
-        }),
-        edit(15, "length-of-the-pipeline", Open, "pipeline", "a pipeline of no bytes", |e| {
-            let section = e.section(PIPELINE, 0);
-            put_record(e, section, 16, 0, 8);
-        }),
+        record(15, "length-of-block-counts", NUMBERS_32, "the length of the block counts is two less",
+            (BLOCK_COUNTS, 0), Length, |s| s.len as u128 - 2),
+        record(15, "length-of-strings", STRINGS, "3 string bytes: no paged section has that length",
+            (STRING_BYTES, 0), Length, |_| 3),
+        record(15, "length-of-the-pipeline", "pipeline", "a pipeline of no bytes", (PIPELINE, 0), Length, |_| 0),
         edit(15, "lengths-overflow", Open, "xor-64", "2^48 blocks of 2^16 bytes: their length passes 2^64", |e| {
             put_counts(e, 1 << 48, 1 << 48);
             e.put_directory(24, 1 << 16, 4);
             put_block_count(e, 0, 1 << 48);
             put_block_count(e, 1, 1 << 48);
         }),
-        edit(15, "checksum-of-blocks", Open, PLAIN, "a checksum in the record of blocks", |e| {
-            let section = e.section(BLOCKS, 1);
-            put_record(e, section, 4, 1, 4);
-        }),
-        edit(15, "checksum-of-groups", Open, GROUPED, "a checksum in the record of the groups", |e| {
-            let section = e.section(GROUPS, 0);
-            put_record(e, section, 4, 1, 4);
-        }),
-        edit(15, "checksum-of-numbers", Open, GROUPED, "a checksum in the record of the numbers", |e| {
-            let section = e.section(NUMBERS, 0);
-            put_record(e, section, 4, 1, 4);
-        }),
-        edit(15, "checksum-of-string-offsets", Open, STRINGS, "a checksum in the record of the string offsets", |e| {
-            let section = e.section(STRING_OFFSETS, 0);
-            put_record(e, section, 4, 1, 4);
-        }),
-        edit(15, "checksum-of-strings", Open, STRINGS, "a checksum in the record of the string bytes", |e| {
-            let section = e.section(STRING_BYTES, 0);
-            put_record(e, section, 4, 1, 4);
-        }),
+        record(15, "checksum-of-blocks", PLAIN, "a checksum in the record of blocks", (BLOCKS, 1), Checksum, |_| 1),
+        record(15, "checksum-of-groups", GROUPED, "a checksum in the record of the groups",
+            (GROUPS, 0), Checksum, |_| 1),
+        record(15, "checksum-of-numbers", GROUPED, "a checksum in the record of the numbers",
+            (NUMBERS, 0), Checksum, |_| 1),
+        record(15, "checksum-of-string-offsets", STRINGS, "a checksum in the record of the string offsets",
+            (STRING_OFFSETS, 0), Checksum, |_| 1),
+        record(15, "checksum-of-strings", STRINGS, "a checksum in the record of the string bytes",
+            (STRING_BYTES, 0), Checksum, |_| 1),
         raw(15, "a-section-less", PLAIN, "the record of the last section is missing", |e| {
             let (front, mut directory) = halves(&e);
             directory.truncate(directory.len() - 24);
             directory[28] -= 1;
             assemble(&front, &directory)
         }),
-        raw(15, "a-section-twice", PLAIN, "the record of the last section stands there twice", |e| {
-            let (front, mut directory) = halves(&e);
-            directory.extend_from_within(directory.len() - 24..);
-            directory[28] += 1;
-            assemble(&front, &directory)
-        }),
-        raw(15, "two-pipelines", "pipeline", "the record of the pipeline stands there twice", |e| {
-            let (front, mut directory) = halves(&e);
-            directory.extend_from_within(directory.len() - 24..);
-            directory[28] += 1;
-            assemble(&front, &directory)
-        }),
+        raw(15, "a-section-twice", PLAIN, "the record of the last section stands there twice",
+            |e| with_last_record_twice(&e)),
+        raw(15, "two-pipelines", "pipeline", "the record of the pipeline stands there twice",
+            |e| with_last_record_twice(&e)),
         raw(15, "a-gap-before-the-directory", PLAIN, "64 zero bytes more before the directory", |e| {
             let (mut front, directory) = halves(&e);
             front.extend_from_slice(&[0; 64]);
@@ -209,42 +180,26 @@ pub(super) fn sections() -> Vec<Forgery> {
 #[rustfmt::skip]
 pub(super) fn section_contents() -> Vec<Forgery> {
     vec![
-        edit(16, "keys", Open, PLAIN, "a bit of the keys of table 0 flipped", |e| {
-            let at = e.section(KEYS, 0).offset;
-            e.flip(at, 1);
-        }),
+        edit(16, "keys", Open, PLAIN, "a bit of the keys of table 0 flipped", |e| flip_in_section(e, KEYS, 0)),
         edit(16, "keys-of-table-1", Open, PLAIN, "a bit of the checksum of the keys of table 1 flipped", |e| {
             let at = e.section(KEYS, 1).record_at;
             e.flip(at + 4, 1);
         }),
-        edit(16, "keys-too-short", Open, PLAIN, "a byte less of keys, under the old checksum", |e| {
-            let section = e.section(KEYS, 0);
-            put_record(e, section, 16, section.len as u128 - 1, 8);
-        }),
-        edit(16, "block-counts", Open, NUMBERS_32, "a bit of the block counts flipped", |e| {
-            let at = e.section(BLOCK_COUNTS, 0).offset;
-            e.flip(at, 1);
-        }),
-        edit(16, "pipeline", Open, "pipeline", "a bit of the pipeline flipped", |e| {
-            let at = e.section(PIPELINE, 0).offset;
-            e.flip(at + 1, 1);
-        }),
-        edit(18, "sum-too-large", Open, NUMBERS_32, "the block counts sum to one more than there are", |e| {
-            let at = e.section(BLOCK_COUNTS, 0).offset;
-            let count = e.file[at] + 1;
-            put_in_section(e, BLOCK_COUNTS, 0, &[count]);
-        }),
-        edit(18, "sum-too-small", Open, STRINGS, "the block counts sum to one less than there are", |e| {
-            let at = e.section(BLOCK_COUNTS, 0).offset;
-            let count = e.file[at] - 1;
-            put_in_section(e, BLOCK_COUNTS, 0, &[count]);
-        }),
+        record(16, "keys-too-short", PLAIN, "a byte less of keys, under the old checksum",
+            (KEYS, 0), Length, |s| s.len as u128 - 1),
+        edit(16, "block-counts", Open, NUMBERS_32, "a bit of the block counts flipped",
+            |e| flip_in_section(e, BLOCK_COUNTS, 0)),
+        edit(16, "pipeline", Open, "pipeline", "a bit of the pipeline flipped", |e| flip_in_section(e, PIPELINE, 1)),
+        edit(18, "sum-too-large", Open, NUMBERS_32, "the block counts sum to one more than there are",
+            |e| change_block_count(e, |count| count + 1)),
+        edit(18, "sum-too-small", Open, STRINGS, "the block counts sum to one less than there are",
+            |e| change_block_count(e, |count| count - 1)),
         edit(19, "no-character", Open, "pipeline", "byte ff in the pipeline", |e| {
             put_in_section(e, PIPELINE, 0, &[0xff]);
         }),
         edit(19, "half-a-character", Open, "pipeline", "the pipeline ends within a character", |e| {
             let section = e.section(PIPELINE, 0);
-            put_record(e, section, 16, 3, 8);
+            put_record(e, section, Length, 3);
             let last = e.layout.sections.len() - 1;
             e.layout.sections[last].len = 3;
             e.seal_section(PIPELINE, 0);
