@@ -1,5 +1,5 @@
-//! Files with right checksums over wrong contents: nothing is known of the answers but that they end, in a bounded number
-//! of steps and in memory that the length of the file justifies.
+//! Files with right checksums over wrong contents: nothing is known of the answers but that they end, in bounded work
+//! and in memory that the length of the file justifies.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -14,9 +14,9 @@ use super::counting::most_held;
 use super::sample::Sample;
 use super::samples::{Kind, halves, sample, samples};
 
-/// Most steps for each byte of a forgery. A byte holds at most eight values or ids; each of some ten questions comes by a
-/// value once, for the probes of a table look at ranges apart, and has few probes, as a scan costs less than many; what is
-/// read of a table comes by it once more.
+/// Most steps for each byte of a forgery. A byte holds at most eight values or ids. Each of some ten questions comes by
+/// a value once, as the probes of a table look at ranges apart, and has few probes, as a scan costs less than many;
+/// reading a table comes by it once more.
 const STEPS_FOR_A_BYTE: u64 = 128;
 
 /// Asks an index everything without knowing what is right: only that it ends. Whether there were errors, and the steps.

@@ -129,8 +129,8 @@ pub(crate) fn samples<F: Fingerprint>() -> Vec<Sample<F>> {
     samples
 }
 
-/// Values in clusters of eight, whose neighbours in table 0 are far apart in table 1: a Huffman code is much smaller for
-/// the one and not for the other, once there are enough of them to tell by the number of blocks.
+/// Values in clusters of eight, whose neighbours in table 0 are far apart in table 1: a Huffman code is much smaller
+/// for the one and not for the other, once there are enough of them to tell by the number of blocks.
 fn mixed_codecs<F: Fingerprint>() -> Sample<F> {
     let high_bits = |value: F| (0..8).map(move |i| value ^ F::from_u128(i) << (F::WIDTH / 2 - 3));
     let sample = |clusters| {
@@ -167,9 +167,9 @@ fn text_pipeline<F: Fingerprint>() -> Option<Sample<F>> {
     None
 }
 
-/// Larger files, each with a section of several pages of checksums: numbers, string bytes, groups. Of these not every
-/// bit is flipped, which would take minutes, but every n-th with an odd n, so that all bits of bytes come up. Offsets of
-/// strings take a second page only behind 40,000 strings, and share the code of the other sections.
+/// Larger files, each with a section of several pages, so several checksums: numbers, string bytes, groups. Not every
+/// bit of these is flipped, which would be more work than all others are, but every n-th with an odd n, so that all bits
+/// of bytes come up. Offsets of strings take a second page only behind 40,000 strings, and share the code of the others.
 pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
     let one_table = || -> BuildOptions<F> {
         let design = TableDesign::partition(1, 1);

@@ -1,4 +1,4 @@
-//! Every flipped bit, every truncation and many extensions of the samples: how many there were, and what became of them.
+//! Every flipped bit, every truncation and many extensions of the samples: how many, and what became of them.
 
 use std::ops::AddAssign;
 use std::thread;
@@ -107,8 +107,8 @@ fn truncations<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     tally
 }
 
-/// 1 to 64 bytes more: zeros, ones, random ones and its own, behind the file, before it, and behind it with as many lost
-/// before it.
+/// 1 to 64 bytes more: zeros, ones, random ones and its own, behind the file, before it, and behind it with as many
+/// lost before it.
 fn extensions<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     let mut tally = Tally::default();
     let mut rng = rng(64);
