@@ -68,7 +68,7 @@ fn compare<F: Fingerprint, D: AsRef<[u8]>>(path: &Path, index: &Index<F, D>) {
     let table = index.table_count() - 1;
     if table > 0 {
         let arguments = ["dump", name, "--table", &table.to_string()];
-        let theirs = text(&reference_reader::run(&arguments));
+        let theirs = reference_reader::printed(&arguments);
         assert_eq!(theirs, dump(index, table), "{name}, table {table}");
     }
     // Near some members, and near none where there are none.
@@ -82,7 +82,7 @@ fn compare<F: Fingerprint, D: AsRef<[u8]>>(path: &Path, index: &Index<F, D>) {
         let distance_text = distance.to_string();
         let mut arguments = vec!["query", name, "-k", &distance_text];
         arguments.extend(digits.iter().map(String::as_str));
-        let theirs = text(&reference_reader::run(&arguments));
+        let theirs = reference_reader::printed(&arguments);
         let ours: String = queries.iter().map(|&q| query(index, q, distance)).collect();
         assert_eq!(theirs, ours, "{name}, distance {distance}");
     }

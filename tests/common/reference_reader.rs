@@ -1,28 +1,43 @@
 //! The reader in Python, which was written from the specification alone, and the verdicts of both readers.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use simidx::{AnyIndex, Error};
 
-/// Judges the files that come on its input, each behind its length, and prints a line for each.
-const JUDGE: &str = r#"
+/// Serves requests, each a letter and a body behind its length: `J` judges a file, `R` runs the program with arguments
+/// parted by zero bytes. An answer comes behind its length too.
+const SERVER: &str = r#"
+import contextlib
+import io
 import sys
 sys.path.insert(0, sys.argv[1])
 import simidx_ref as reader
 
-while head := sys.stdin.buffer.read(8):
-    data = sys.stdin.buffer.read(int.from_bytes(head, "little"))
+def judge(data):
     try:
         reader.verify(reader.Index(data))
-        verdict = "sound"
+        return b"sound"
     except reader.Rejected as rejected:
-        verdict = str(rejected).split(":")[0]
+        return str(rejected).split(":")[0].encode()
     except Exception as error:
-        verdict = f"not judged: {error!r}"
-    print(verdict, flush=True)
+        return f"not judged: {error!r}".encode()
+
+def run(arguments):
+    sys.argv = ["simidx_ref.py", *arguments.decode().split("\0")]
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(printed):
+        status = reader.main()
+        printed.flush()
+    return printed.buffer.getvalue() if status == 0 else f"exit status {status}".encode()
+
+while head := sys.stdin.buffer.read(9):
+    body = sys.stdin.buffer.read(int.from_bytes(head[1:], "little"))
+    answer = judge(body) if head[:1] == b"J" else run(body)
+    sys.stdout.buffer.write(len(answer).to_bytes(8, "little") + answer)
+    sys.stdout.buffer.flush()
 "#;
 
 fn tools() -> &'static Path {
@@ -45,48 +60,65 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
         .expect("python3 must be installed for this test")
 }
 
-/// One Python process that judges all files of a test program; it ends when the program does.
-struct Judge {
+/// One Python process that serves a whole test program; it ends when the program does.
+struct Server {
     _process: Child,
-    files: ChildStdin,
-    verdicts: BufReader<ChildStdout>,
+    requests: ChildStdin,
+    answers: ChildStdout,
 }
 
-impl Judge {
+impl Server {
     fn start() -> Self {
         let mut process = python()
-            .args(["-c", JUDGE])
+            .args(["-c", SERVER])
             .arg(tools())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("python3 must be installed for this test");
-        Judge {
-            files: process.stdin.take().expect("the input is a pipe"),
-            verdicts: BufReader::new(process.stdout.take().expect("the output is a pipe")),
+        Server {
+            requests: process.stdin.take().expect("the input is a pipe"),
+            answers: process.stdout.take().expect("the output is a pipe"),
             _process: process,
         }
     }
 
-    fn verdict(&mut self, file: &[u8]) -> String {
-        let len = (file.len() as u64).to_le_bytes();
-        self.files.write_all(&len).expect("python takes the length");
-        self.files.write_all(file).expect("python takes the file");
-        self.files.flush().expect("python takes the file");
-        let mut line = String::new();
-        self.verdicts
-            .read_line(&mut line)
-            .expect("python gives a verdict");
-        line.trim_end().to_owned()
+    fn answer(&mut self, kind: u8, body: &[u8]) -> String {
+        let head = [&[kind][..], &(body.len() as u64).to_le_bytes()].concat();
+        self.requests
+            .write_all(&head)
+            .expect("python takes the length");
+        self.requests
+            .write_all(body)
+            .expect("python takes the body");
+        self.requests.flush().expect("python takes the body");
+        let mut len = [0; 8];
+        self.answers.read_exact(&mut len).expect("python answers");
+        let len = usize::try_from(u64::from_le_bytes(len)).expect("it fits into memory");
+        let mut answer = vec![0; len];
+        self.answers
+            .read_exact(&mut answer)
+            .expect("python answers");
+        String::from_utf8(answer).expect("python prints UTF-8")
     }
 }
 
-static JUDGE_PROCESS: LazyLock<Mutex<Judge>> = LazyLock::new(|| Mutex::new(Judge::start()));
+fn ask(kind: u8, body: &[u8]) -> String {
+    static SERVER: LazyLock<Mutex<Server>> = LazyLock::new(|| Mutex::new(Server::start()));
+    let server = SERVER.lock();
+    let mut server = server.unwrap_or_else(PoisonError::into_inner);
+    server.answer(kind, body)
+}
+
+/// What the reference reader prints with these arguments; `exit status N` if it fails. Costs no new process, as [`run`]
+/// does.
+pub(crate) fn printed(arguments: &[&str]) -> String {
+    ask(b'R', arguments.join("\0").as_bytes())
+}
 
 /// `class Vn` of the first rule that a file breaks, by the reference reader; `sound` for a sound one.
 pub(crate) fn reference_verdict(file: &[u8]) -> String {
-    let judge = JUDGE_PROCESS.lock();
-    judge.unwrap_or_else(PoisonError::into_inner).verdict(file)
+    ask(b'J', file)
 }
 
 /// The same by this crate.

@@ -168,8 +168,9 @@ fn text_pipeline<F: Fingerprint>() -> Option<Sample<F>> {
 }
 
 /// Larger files, each with a section of several pages, so several checksums: numbers, string bytes, groups. Not every
-/// bit of these is flipped, which would be more work than all others are, but every n-th with an odd n, so that all bits
-/// of bytes come up. Offsets of strings take a second page only behind 40,000 strings, and share the code of the others.
+/// bit of these is flipped, which would be more work than all others are, but every n-th with an odd n, so that all
+/// bits of bytes come up. Offsets of strings take a second page only behind 40,000 strings, and share the code of the
+/// others.
 pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
     let one_table = || -> BuildOptions<F> {
         let design = TableDesign::partition(1, 1);
