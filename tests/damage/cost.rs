@@ -4,7 +4,7 @@ use simidx::QueryStats;
 
 /// Bytes that may be held beside a multiple of the length of the file: the tables of codes and what is worked out for
 /// queries.
-const HELD_ANYWAY: usize = 1 << 18;
+const HELD_ANYWAY: usize = 1 << 17;
 
 /// Most bytes held for each byte of the file.
 const HELD_FOR_A_BYTE: usize = 16;
