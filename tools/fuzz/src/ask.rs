@@ -8,6 +8,9 @@ use crate::common::{scan, sorted_set};
 /// Most fingerprints of table 0 that queries are made from.
 const QUERY_COUNT: usize = 3;
 
+/// Most members that are looked up: each look-up may go through a large block.
+const MEMBER_COUNT: usize = 512;
+
 /// Opens the file, of whatever width, and asks it everything; whether it opens and is sound.
 pub fn ask_any(file: &[u8]) -> bool {
     match AnyIndex::from_bytes(file) {
@@ -152,21 +155,30 @@ fn ask_members<F: Fingerprint>(index: &Index<F, &[u8]>, queries: &[F], set: &[F]
         }
         judge(index.for_each_id_of_member(query, |_| ()), false);
     }
+    let step = set.len().div_ceil(MEMBER_COUNT).max(1);
     let mut ids = 0;
-    for &member in set {
+    for &member in set.iter().step_by(step) {
         judge(index.for_each_id(member, |_| ids += 1), sound);
     }
-    if sound && index.id_kind() != IdKind::None {
-        assert_eq!(ids, index.record_count());
+    if sound && step == 1 {
+        assert_eq!(ids, id_count(index));
     }
     for table in 0..index.table_count().min(2) {
         let mut fingerprints = index.fingerprints(table).expect("the table is there");
-        let mut again = 0;
+        let mut ids = 0;
         while let Some(next) = fingerprints.next() {
             judge(next, sound);
-            judge(fingerprints.for_each_id(|_| again += 1), sound);
+            judge(fingerprints.for_each_id(|_| ids += 1), sound);
         }
-        assert!(!sound || again == ids, "table {table}");
+        assert!(!sound || ids == id_count(index), "table {table}");
+    }
+}
+
+/// The number of ids that a sound file has.
+fn id_count<F: Fingerprint>(index: &Index<F, &[u8]>) -> u64 {
+    match index.id_kind() {
+        IdKind::None => 0,
+        _ => index.record_count(),
     }
 }
 
