@@ -29,7 +29,6 @@
 //!
 //! ```
 //! # #[cfg(feature = "mmap")] {
-//! use std::fs::File;
 //! use std::io::BufWriter;
 //! use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
 //!
@@ -40,7 +39,10 @@
 //! let mut builder = IndexBuilder::<u64>::new(options)?;
 //! builder.push_with_string(0x1234_5678_9abc_def0, "https://example.org/a")?;
 //! builder.push_with_string(0x1234_5678_9abc_def1, "https://example.org/b")?;
-//! builder.finish(BufWriter::new(File::create(&path)?))?;
+//! // Under its name when it is complete: whoever has an older file open keeps that.
+//! let file = tempfile::NamedTempFile::new_in(&directory)?;
+//! builder.finish(BufWriter::new(file.as_file()))?;
+//! file.persist(&path)?;
 //!
 //! let index = Index::<u64, _>::open(&path)?;
 //! let mut searcher = index.searcher(); // one for each thread
@@ -66,7 +68,7 @@
 //!
 //! On x86-64 the instructions of x86-64-v3 (AVX2, BMI2, POPCNT, LZCNT) are used where the processor has them; that is
 //! found out when the program runs. Elsewhere, or with `SIMIDX_SIMD=off` in the environment, portable code gives the
-//! same answers.
+//! same answers. (The checksums come from the crate `crc32fast`, which chooses by itself.)
 //!
 //! # Features
 //!

@@ -156,34 +156,38 @@ fn a_file_that_grows_before_it_is_checked_hides_no_other_verdict() {
     fs::create_dir_all(sandbox.path(&folder)).unwrap();
     let name = format!("{folder}/x.simidx");
     sandbox.run(&["build", "in.hex", "-o", &name]).done();
-    fs::copy(sandbox.path(&name), sandbox.path("last")).unwrap();
+    for copy in ["grown", "last"] {
+        fs::copy(sandbox.path(&name), sandbox.path(copy)).unwrap();
+    }
     let mut args = vec!["verify"];
     args.extend([&*name; 150]);
-    args.push("last");
+    args.extend(["grown", "grown", "last"]);
     let mut command = sandbox.command(&args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut verify = command.spawn().unwrap();
     let mut verdicts = BufReader::new(verify.stdout.take().unwrap());
     let mut text = String::new();
     verdicts.read_line(&mut text).unwrap();
-    let mut last = File::options()
+    let mut grown = File::options()
         .append(true)
-        .open(sandbox.path("last"))
+        .open(sandbox.path("grown"))
         .unwrap();
-    last.write_all(b"more").unwrap();
+    grown.write_all(b"more").unwrap();
     verdicts.read_to_string(&mut text).unwrap();
-    assert_eq!(
-        text.lines()
-            .filter(|line| line.contains(": sound (1 fing"))
-            .count(),
-        150
+    let (first, last) = text.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(first.lines().count(), 150);
+    assert!(
+        first
+            .lines()
+            .all(|line| line.contains("/x.simidx: sound (1 "))
     );
-    assert_eq!(text.lines().count(), 150);
+    assert!(last.starts_with("last: sound (1 "), "{last}");
     let ran = Ran::of(verify.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(2));
+    let told: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(told.len(), 2, "{told:?}");
     assert!(
-        ran.stderr.starts_with("simidx: last: ") && ran.stderr.contains(" bytes now"),
-        "{}",
-        ran.stderr
+        told.iter()
+            .all(|line| line.starts_with("simidx: grown: ") && line.contains(" bytes now"))
     );
 }

@@ -8,7 +8,7 @@ use std::fs;
 use common::document::table_behind;
 use common::manifest::{self, Broken, Entry, Expect, Stage};
 use common::reference::{EF, GAP, GROUPS, Layout, NUMBERS, STRING_BYTES, XOR, apply, crc32};
-use simidx::{AnyIndex, Error, FORMAT_VERSION, FormatClass, FormatError, IdKind, Index};
+use simidx::{AnyIndex, Error, FORMAT_VERSION, FormatClass, FormatError};
 
 /// Runs an expression on an index of any width.
 macro_rules! with_index {
@@ -21,27 +21,10 @@ macro_rules! with_index {
     };
 }
 
-/// What `dump` prints of a table, or the first error met.
-fn dump<F: simidx::Fingerprint, D: AsRef<[u8]>>(
-    index: &Index<F, D>,
-    table: usize,
-) -> Result<String, Error> {
-    let mut lines = String::new();
-    let mut fingerprints = index.fingerprints(table)?;
-    while let Some(fingerprint) = fingerprints.next() {
-        let fingerprint = fingerprint?.to_hex();
-        if index.id_kind() == IdKind::None {
-            lines += &format!("{fingerprint}\n");
-        }
-        fingerprints.for_each_id(|id| lines += &format!("{fingerprint}\t{id}\n"))?;
-    }
-    Ok(lines)
-}
-
 /// The dumps of all tables, or the first error met.
 fn dumps(index: &AnyIndex<&[u8]>) -> Result<Vec<String>, Error> {
     with_index!(index, index => {
-        (0..index.table_count()).map(|table| dump(index, table)).collect()
+        (0..index.table_count()).map(|table| common::dump(index, table)).collect()
     })
 }
 

@@ -150,7 +150,7 @@ fn every_dependency_has_a_reason() {
     take(&manifest["dev-dependencies"]);
     take(&fuzz["dependencies"]);
     for target in manifest["target"].as_table().unwrap().values() {
-        take(&target["dependencies"]);
+        target.as_table().unwrap().values().for_each(&mut take);
     }
     let guide = project_file("CONTRIBUTING.md");
     let (_, table) = guide.split_once("\n## Dependencies\n").unwrap();
@@ -166,4 +166,40 @@ fn every_dependency_has_a_reason() {
         explained.extend(cells[0].split(", ").map(str::to_owned));
     }
     assert_eq!(explained, wanted);
+}
+
+/// The names, versions and sources in a file of locked packages.
+fn locked(path: &str) -> BTreeSet<(String, String, String)> {
+    let lock: toml::Table = project_file(path).parse().unwrap();
+    let field = |package: &toml::Value, name: &str| {
+        let field = package.get(name).and_then(toml::Value::as_str);
+        field.unwrap_or_default().to_owned()
+    };
+    let packages = lock["package"].as_array().unwrap().iter();
+    let packages = packages.map(|p| (field(p, "name"), field(p, "version"), field(p, "source")));
+    packages.collect()
+}
+
+/// The package of the fuzz targets, which is not shipped, has what is checked above, the same versions of it, and little
+/// more: crates under MIT or Apache-2.0, and libFuzzer, parts of which are under NCSA.
+#[test]
+fn fuzzing_takes_few_packages_more() {
+    let tested = locked("Cargo.lock");
+    let fuzzed = locked("tools/fuzz/Cargo.lock");
+    assert!(fuzzed.len() > 50 && tested.len() > 100);
+    let more: BTreeSet<&str> = fuzzed.difference(&tested).map(|p| p.0.as_str()).collect();
+    let known = [
+        "arbitrary",
+        "derive_arbitrary",
+        "libfuzzer-sys",
+        "simidx-fuzz",
+    ];
+    assert_eq!(more, BTreeSet::from(known));
+    for (name, _, source) in &fuzzed {
+        let is_own = name.starts_with("simidx");
+        assert!(
+            is_own || source.starts_with("registry+"),
+            "{name}: {source}"
+        );
+    }
 }

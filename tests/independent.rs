@@ -26,22 +26,6 @@ fn text(output: &Output) -> String {
 /// Cases of random edits for each golden file.
 const EDITS_PER_FILE: usize = 8;
 
-/// What `dump` prints for a table, by this crate.
-fn dump<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, table: usize) -> String {
-    let mut lines = String::new();
-    let mut fingerprints = index.fingerprints(table).unwrap();
-    while let Some(fingerprint) = fingerprints.next() {
-        let fingerprint = fingerprint.unwrap().to_hex();
-        if index.id_kind() == IdKind::None {
-            lines += &format!("{fingerprint}\n");
-        }
-        fingerprints
-            .for_each_id(|id| lines += &format!("{fingerprint}\t{id}\n"))
-            .unwrap();
-    }
-    lines
-}
-
 /// What `query` prints, by this crate.
 fn query<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, query: F, distance: u32) -> String {
     let mut lines = String::new();
@@ -69,7 +53,11 @@ fn compare<F: Fingerprint, D: AsRef<[u8]>>(path: &Path, index: &Index<F, D>) {
     if table > 0 {
         let arguments = ["dump", name, "--table", &table.to_string()];
         let theirs = reference_reader::printed(&arguments);
-        assert_eq!(theirs, dump(index, table), "{name}, table {table}");
+        assert_eq!(
+            theirs,
+            common::dump(index, table).unwrap(),
+            "{name}, table {table}"
+        );
     }
     // Near some members, and near none where there are none.
     let difference = F::from_u128(0b101);

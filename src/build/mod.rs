@@ -171,7 +171,8 @@ impl<F: Fingerprint> IndexBuilder<F> {
     }
 
     /// Sorts the records, writes the whole index to `out` from a thread of its own, in large pieces, and flushes it. `out`
-    /// need not seek.
+    /// need not seek. An index that is in use must not be written over: write a file beside it and rename that, see
+    /// [`Storage::map`](crate::Storage::map).
     ///
     /// # Errors
     /// What `out` or a temporary file reports, also if it did so when records were added. Bytes written until then are no

@@ -32,25 +32,27 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
     let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
     let bar = mode.spinner();
     let mut out = stdout();
-    let (mut checked, mut failures) = (Vec::new(), Vec::new());
+    let (mut checks, mut failures) = (Vec::new(), Vec::new());
     for (path, index) in opened {
         let path = path.display().to_string();
-        match Verdict::on(index, &bar) {
-            Ok(verdict) => checked.push(SegmentVerdict { path, verdict }),
+        let check = match Verdict::on(index, &bar) {
+            Ok(verdict) => Check::Done(SegmentVerdict { path, verdict }),
             Err(failure) => {
+                let error = failure.to_string();
                 failures.push(failure);
-                continue;
+                Check::Failed { path, error }
             }
-        }
-        if let (Some(segment), false) = (checked.last(), args.json) {
+        };
+        if let (Check::Done(segment), false) = (&check, args.json) {
             // At once: whatever comes of the next file, this one has been checked.
             bar.suspend(|| segment.print(&mut out).and_then(|()| out.flush()))?;
         }
+        checks.push(check);
     }
     bar.finish_and_clear();
-    let sound = checked.iter().all(|segment| segment.verdict.sound);
+    let sound = checks.iter().all(Check::is_sound);
     if args.json {
-        write_json(out, checked, sound && failures.is_empty(), paths.len())?;
+        write_json(&mut out, checks)?;
     }
     match failures.pop() {
         None => Ok(sound),
@@ -61,20 +63,16 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
     }
 }
 
-/// Prints the object of all verdicts, or that of the only file; nothing if the only one could not be checked.
-fn write_json(
-    mut out: impl Write,
-    mut checked: Vec<SegmentVerdict>,
-    sound: bool,
-    file_count: usize,
-) -> Result<(), Failure> {
-    if file_count > 1 {
-        let segments = checked;
-        serde_json::to_writer(&mut out, &Verdicts { sound, segments })?;
-    } else if let Some(only) = checked.pop() {
-        serde_json::to_writer(&mut out, &only.verdict)?;
-    } else {
-        return Ok(());
+/// Prints the object of all files, or that of the only one; nothing if the only one could not be checked.
+fn write_json(mut out: impl Write, checks: Vec<Check>) -> Result<(), Failure> {
+    match &checks[..] {
+        [Check::Failed { .. }] => return Ok(()),
+        [Check::Done(only)] => serde_json::to_writer(&mut out, &only.verdict)?,
+        _ => {
+            let sound = checks.iter().all(Check::is_sound);
+            let segments = checks;
+            serde_json::to_writer(&mut out, &Verdicts { sound, segments })?;
+        }
     }
     writeln!(out)?;
     Ok(out.flush()?)
@@ -88,11 +86,29 @@ fn stage_name(stage: VerifyStage) -> String {
     }
 }
 
-/// What the checks of several files found, for printing.
+/// What the checks of several files came to, for printing.
 #[derive(Debug, Serialize)]
 struct Verdicts {
     sound: bool,
-    segments: Vec<SegmentVerdict>,
+    segments: Vec<Check>,
+}
+
+/// What came of checking one of several files.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Check {
+    Done(SegmentVerdict),
+    /// The file changed its length meanwhile.
+    Failed {
+        path: String,
+        error: String,
+    },
+}
+
+impl Check {
+    fn is_sound(&self) -> bool {
+        matches!(self, Check::Done(segment) if segment.verdict.sound)
+    }
 }
 
 /// What the check of one of several files found.
@@ -195,5 +211,45 @@ impl Problem {
             block: error.block,
             offset: error.offset,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(path: &str) -> Check {
+        let path = path.to_owned();
+        let verdict = Verdict::of(VerifyReport::default());
+        Check::Done(SegmentVerdict { path, verdict })
+    }
+
+    fn failed(path: &str) -> Check {
+        let (path, error) = (path.to_owned(), "it changed".to_owned());
+        Check::Failed { path, error }
+    }
+
+    fn json(checks: Vec<Check>) -> String {
+        let mut out = Vec::new();
+        write_json(&mut out, checks).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn one_that_could_not_be_checked_is_told_among_others_and_is_none_by_itself() {
+        assert_eq!(json(vec![failed("a")]), "");
+        let alone = json(vec![done("a")]);
+        assert!(alone.starts_with(r#"{"sound":true,"fingerprint_count":0,"#));
+        let all = json(vec![done("a"), failed("b"), done("c")]);
+        let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+        assert_eq!(all["sound"], false);
+        assert_eq!(all["segments"][0]["sound"], true);
+        let error = serde_json::json!({"path": "b", "error": "it changed"});
+        assert_eq!(all["segments"][1], error);
+        assert_eq!(all["segments"][2]["path"], "c");
+        assert!(
+            json(vec![done("a"), done("b")])
+                .starts_with(r#"{"sound":true,"segments":[{"path":"a","#)
+        );
     }
 }

@@ -96,6 +96,21 @@ impl<F: Fingerprint> Table<F> {
         Ok(block)
     }
 
+    /// The block, all of whose rules are checked even if they have been before: a file may be overwritten while it is
+    /// mapped.
+    ///
+    /// # Errors
+    /// The first rule that the block breaks.
+    pub(super) fn block_checked_again<'a>(
+        &'a self,
+        file: &'a [u8],
+        number: usize,
+    ) -> Result<Block<'a, F>, FormatError> {
+        let block = self.checked_block(file, number);
+        self.check(block, number)?;
+        Ok(block)
+    }
+
     #[cold]
     fn check(&self, block: Block<'_, F>, number: usize) -> Result<(), FormatError> {
         block

@@ -11,7 +11,24 @@ pub(crate) mod repair;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use simidx::{BuildOptions, Fingerprint, Index, IndexBuilder, Match, TableDesign};
+use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder, Match, TableDesign};
+
+/// What the program's `dump` prints of a table, or the first error met.
+pub(crate) fn dump<F: Fingerprint, D: AsRef<[u8]>>(
+    index: &Index<F, D>,
+    table: usize,
+) -> Result<String, Error> {
+    let mut lines = String::new();
+    let mut fingerprints = index.fingerprints(table)?;
+    while let Some(fingerprint) = fingerprints.next() {
+        let fingerprint = fingerprint?.to_hex();
+        if index.id_kind() == IdKind::None {
+            lines += &format!("{fingerprint}\n");
+        }
+        fingerprints.for_each_id(|id| lines += &format!("{fingerprint}\t{id}\n"))?;
+    }
+    Ok(lines)
+}
 
 /// A generator that gives the same numbers in every run.
 pub(crate) fn rng(seed: u64) -> StdRng {

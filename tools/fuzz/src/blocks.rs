@@ -300,7 +300,7 @@ fn in_buckets(values: &[u128], base: u128, (low, high): (u128, u128)) -> Vec<(us
     if below.is_empty() || low >= key || high < base {
         return Vec::new();
     }
-    let (low_bits, _) = reference::elias_fano_layout(below.len(), key - base);
+    let (low_bits, _) = reference::elias_fano_layout(below.len(), key - base - 1);
     let bucket = |value: u128| (value - base) >> low_bits;
     let wanted = bucket(low.max(base))..=bucket(high.min(key));
     let places = below.iter().copied().enumerate();
