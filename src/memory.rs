@@ -75,12 +75,13 @@ mod tests {
     #[test]
     #[cfg_attr(all(miri, feature = "mmap"), ignore = "Miri has no such advice")]
     fn advice_leaves_memory_as_it_is() {
-        let mut items: Vec<u64> = huge_vec(1 << 19);
-        assert!(items.is_empty() && items.capacity() >= 1 << 19);
-        items.extend(0..1 << 19);
+        const COUNT: u64 = if cfg!(miri) { 1 << 10 } else { 1 << 19 };
+        let mut items: Vec<u64> = huge_vec(COUNT as usize);
+        assert!(items.is_empty() && items.capacity() as u64 >= COUNT);
+        items.extend(0..COUNT);
         let bytes: Vec<u8> = items.iter().map(|&i| i as u8).collect();
         let twin = bytes.clone();
-        will_need(&bytes[100..200_000]);
+        will_need(&bytes[100..bytes.len() - 100]);
         will_need(&[]);
         assert!(bytes == twin);
         assert!(items.iter().enumerate().all(|(i, &item)| i as u64 == item));

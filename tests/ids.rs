@@ -130,6 +130,7 @@ fn check_many<F: Fingerprint>() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn thousands_of_fingerprints_keep_their_ids_across_pages() {
     check_many::<u32>();
     check_many::<u64>();
@@ -231,6 +232,7 @@ fn strings_of_extreme_lengths_come_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn strings_of_several_bytes_a_character_come_back() {
     let text = [
         "ß",
@@ -352,6 +354,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn the_order_of_records_does_not_show_in_the_bytes(
         records in prop::collection::vec((0u64..40, prop_oneof![0u64..5, any::<u64>()]), 0..300),
         seed in any::<u64>(),
