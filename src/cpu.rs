@@ -33,8 +33,8 @@ pub(crate) fn dispatch<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(cpu) = bmi2() {
         #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]
-        // SAFETY: a `Bmi2` is made in `bmi2` alone, where the processor and the system have all features that the function
-        // is compiled for.
+        // SAFETY: a `Bmi2` is made in `bmi2` alone, where the processor and the system have all features that the
+        // function is compiled for.
         return unsafe { run_bmi2(work, cpu) };
     }
     work.run(Portable)

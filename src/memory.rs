@@ -62,9 +62,9 @@ fn advise(start: usize, end: usize, advice: Advice) {
     };
     let address = std::ptr::without_provenance_mut(start);
     #[expect(unsafe_code, reason = "the call takes an address")]
-    // SAFETY: neither kind of advice given here changes a byte or makes an address invalid: one starts reads, the other
-    // names the size of pages. So pages that the range shares with other owners at its ends may be in it. An error means
-    // that the advice was not taken.
+    // SAFETY: neither kind of advice given here changes a byte or makes an address invalid: one starts reads, the
+    // other names the size of pages. So pages that the range shares with other owners at its ends may be in it. An
+    // error means that the advice was not taken.
     let _ = unsafe { rustix::mm::madvise(address, len, advice) };
 }
 
