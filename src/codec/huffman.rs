@@ -265,6 +265,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn limits_the_lengths_of_fibonacci_counts() {
         let mut counts = vec![1u64, 1];
         for i in 2..64 {
