@@ -12,8 +12,8 @@ pub(crate) trait Cpu: Copy {
     /// The low bits of `value` scattered to the bits set in `mask`, in their order (PDEP).
     fn deposit(self, value: u64, mask: u64) -> u64;
 
-    /// The number of bits above the set bit number `rank` (from 0, counted from the bottom); 64 if there are not so
-    /// many.
+    /// The number of bits above the set bit number `rank` (from 0 to 63, counted from the bottom); 64 if there are not
+    /// so many.
     fn select(self, word: u64, rank: u32) -> u32;
 }
 
@@ -33,7 +33,8 @@ pub(crate) fn dispatch<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     if let Some(cpu) = bmi2() {
         #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]
-        // SAFETY: a `Bmi2` exists only where the processor has these features.
+        // SAFETY: a `Bmi2` is made in `bmi2` alone, where the processor and the system have all features that the
+        // function is compiled for.
         return unsafe { run_bmi2(work, cpu) };
     }
     work.run(Portable)
@@ -147,7 +148,7 @@ pub(crate) fn prefetch<T>(items: &[T], at: usize) {
     if let Some(item) = items.get(at) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         #[expect(unsafe_code, reason = "the instruction takes a pointer")]
-        // SAFETY: every x86-64 processor has the instruction, and it reads nothing that a program could see.
+        // SAFETY: every x86-64 processor has the instruction. It takes any address, and what it reads no program sees.
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast());
         }
@@ -183,6 +184,31 @@ mod tests {
         assert_eq!(Portable.select(0b1011, 2), 60);
         assert_eq!(Portable.select(0b1011, 3), 64);
         assert_eq!(Portable.select(u64::MAX, 63), 0);
+    }
+
+    /// Whether the work is done with portable instructions.
+    #[cfg(target_arch = "x86_64")]
+    struct IsPortable;
+
+    #[cfg(target_arch = "x86_64")]
+    impl Work for IsPortable {
+        type Output = bool;
+
+        #[inline(always)]
+        fn run<C: Cpu>(self, _: C) -> bool {
+            C::IS_PORTABLE
+        }
+    }
+
+    /// Otherwise the comparison of the twins compares one with itself.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn special_instructions_are_used_where_they_are() {
+        let found = is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("avx2");
+        assert_eq!(dispatch(IsPortable), !(found && is_allowed()));
+        // Under Miri the processor has what the compiler was told that it has.
+        let told = cfg!(all(target_feature = "bmi2", target_feature = "avx2"));
+        assert!(!dispatch(IsPortable) || !told || !is_allowed());
     }
 
     proptest! {

@@ -62,8 +62,9 @@ fn advise(start: usize, end: usize, advice: Advice) {
     };
     let address = std::ptr::without_provenance_mut(start);
     #[expect(unsafe_code, reason = "the call takes an address")]
-    // SAFETY: of the advice given here none changes, moves or drops a page that is in use: one kind starts reads, the
-    // other names the size of pages. An error means that the advice was not taken.
+    // SAFETY: neither kind of advice given here changes a byte or makes an address invalid: one starts reads, the
+    // other names the size of pages. So pages that the range shares with other owners at its ends may be in it. An
+    // error means that the advice was not taken.
     let _ = unsafe { rustix::mm::madvise(address, len, advice) };
 }
 
@@ -72,14 +73,17 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(all(miri, feature = "mmap"), ignore = "Miri has no such advice")]
     fn advice_leaves_memory_as_it_is() {
-        let mut items: Vec<u64> = huge_vec(1 << 19);
-        assert!(items.is_empty() && items.capacity() >= 1 << 19);
-        items.extend(0..1 << 19);
+        const COUNT: u64 = if cfg!(miri) { 1 << 10 } else { 1 << 19 };
+        let mut items: Vec<u64> = huge_vec(COUNT as usize);
+        assert!(items.is_empty() && items.capacity() as u64 >= COUNT);
+        items.extend(0..COUNT);
         let bytes: Vec<u8> = items.iter().map(|&i| i as u8).collect();
-        will_need(&bytes[100..200_000]);
+        let twin = bytes.clone();
+        will_need(&bytes[100..bytes.len() - 100]);
         will_need(&[]);
-        assert_eq!(bytes[5000], 5000u64 as u8);
+        assert!(bytes == twin);
         assert!(items.iter().enumerate().all(|(i, &item)| i as u64 == item));
     }
 }

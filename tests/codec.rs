@@ -138,23 +138,23 @@ fn designs<F: Fingerprint>() -> Vec<TableDesign<F>> {
 
 #[test]
 fn blocks_of_32_bits_are_those_of_the_reference() {
-    check_files::<u32>(&[128, 1024], 700, &designs());
+    check_files::<u32>(&[128, 1024], common::sized(700), &designs());
 }
 
 #[test]
 fn blocks_of_64_bits_are_those_of_the_reference() {
-    check_files::<u64>(&[128, 1024], 700, &designs());
+    check_files::<u64>(&[128, 1024], common::sized(700), &designs());
 }
 
 #[test]
 fn blocks_of_128_bits_are_those_of_the_reference() {
-    check_files::<u128>(&[128, 1024], 700, &designs());
+    check_files::<u128>(&[128, 1024], common::sized(700), &designs());
 }
 
 #[test]
 fn every_block_size_is_filled_as_by_the_reference() {
     let design = TableDesign::<u64>::choose_bands(1, 2).unwrap();
-    let set: Vec<u64> = common::clustered(6000);
+    let set: Vec<u64> = common::clustered(common::sized(6000));
     for (shift, codec) in (7..=16).flat_map(|shift| Codec::ALL.map(|c| (shift, c))) {
         let file = build(coded(&design, 1 << shift, codec), &set);
         let layout = Layout::parse(&file);
@@ -166,6 +166,7 @@ fn every_block_size_is_filled_as_by_the_reference() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn a_full_count_ends_a_block_before_its_bits_do() {
     let design = TableDesign::<u32>::choose_bands(0, 1).unwrap();
     let run: Vec<u32> = (0..70_000).collect();
@@ -181,7 +182,10 @@ fn a_full_count_ends_a_block_before_its_bits_do() {
 
 #[test]
 fn block_counts_are_those_of_the_reference() {
-    let records: Vec<(u64, u64)> = common::clustered(900).into_iter().zip(0..).collect();
+    let records: Vec<(u64, u64)> = common::clustered(common::sized(900))
+        .into_iter()
+        .zip(0..)
+        .collect();
     let design = TableDesign::<u64>::choose_bands(1, 2).unwrap();
     for codec in Codec::ALL {
         let file = build_numbers(coded(&design, 256, codec), &records);
@@ -205,6 +209,7 @@ fn chosen_codecs<F: Fingerprint>(fingerprints: &[F]) -> Vec<Codec> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn the_builder_takes_a_huffman_code_where_it_saves_a_tenth() {
     assert_eq!(
         chosen_codecs::<u64>(&common::uniform(5000))[0],
@@ -218,6 +223,7 @@ fn the_builder_takes_a_huffman_code_where_it_saves_a_tenth() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn a_codec_makes_the_same_file_whether_chosen_or_given() {
     for data in data_sets::<u64>(3000) {
         let chosen = chosen_codecs(&data.fingerprints);

@@ -107,14 +107,17 @@ fn repeated<F: Fingerprint>(count: usize, seed: u64) -> Vec<F> {
 
 fn check_many<F: Fingerprint>() {
     let mut rng = rng(5);
-    let single: Vec<(F, u64)> = common::uniform(4000).into_iter().zip(1000..).collect();
+    let single: Vec<(F, u64)> = common::uniform(common::sized(4000))
+        .into_iter()
+        .zip(1000..)
+        .collect();
     check_numbers(&single);
-    let several: Vec<(F, u64)> = repeated(3000, 1)
+    let several: Vec<(F, u64)> = repeated(common::sized(3000), 1)
         .into_iter()
         .map(|f| (f, rng.random_range(0..1 << 40)))
         .collect();
     check_numbers(&several);
-    let strings: Vec<(F, String)> = repeated(3000, 2)
+    let strings: Vec<(F, String)> = repeated(common::sized(3000), 2)
         .into_iter()
         .map(|f| {
             (
@@ -127,6 +130,7 @@ fn check_many<F: Fingerprint>() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn thousands_of_fingerprints_keep_their_ids_across_pages() {
     check_many::<u32>();
     check_many::<u64>();
@@ -190,7 +194,9 @@ fn extreme_numbers_come_back() {
 
 #[test]
 fn equal_numbers_take_no_bits() {
-    let records: Vec<(u64, u64)> = (0..5000).map(|f| (f * 3, 42)).collect();
+    let records: Vec<(u64, u64)> = (0..common::sized(5000) as u64)
+        .map(|f| (f * 3, 42))
+        .collect();
     check_numbers(&records);
     let file = build_numbers(small_blocks(), &records);
     let layout = common::reference::Layout::parse(&file);
@@ -198,6 +204,7 @@ fn equal_numbers_take_no_bits() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn numbers_of_every_width_in_bits_come_back() {
     for bits in 1..=64 {
         let most = u64::MAX >> (64 - bits);
@@ -210,6 +217,7 @@ fn numbers_of_every_width_in_bits_come_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn strings_of_extreme_lengths_come_back() {
     let longest = "x".repeat(65_535);
     let mut records: Vec<(u64, String)> = [0, 1, 127, 128, 129, 16_383, 16_384, 65_534]
@@ -224,6 +232,7 @@ fn strings_of_extreme_lengths_come_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn strings_of_several_bytes_a_character_come_back() {
     let text = [
         "ß",
@@ -246,6 +255,7 @@ fn strings_of_several_bytes_a_character_come_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn more_records_than_a_chunk_holds_share_a_fingerprint() {
     for count in [447, 448, 449, 896, 897, 3000] {
         let mut records: Vec<(u64, u64)> = (0..count).map(|id| (500, id * 7 % 1013)).collect();
@@ -262,6 +272,7 @@ fn more_records_than_a_chunk_holds_share_a_fingerprint() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn an_empty_index_has_no_ids() {
     for kind in [IdKind::Number, IdKind::String] {
         let mut options = BuildOptions::<u64>::default();
@@ -332,7 +343,7 @@ fn a_summary_counts_records_and_fingerprints() {
 
 fn config() -> ProptestConfig {
     ProptestConfig {
-        cases: 150,
+        cases: common::sized(150) as u32,
         rng_seed: RngSeed::Fixed(0x1d5),
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -343,6 +354,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn the_order_of_records_does_not_show_in_the_bytes(
         records in prop::collection::vec((0u64..40, prop_oneof![0u64..5, any::<u64>()]), 0..300),
         seed in any::<u64>(),
@@ -366,6 +378,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn arbitrary_ids_come_back(
         numbers in prop::collection::vec((0u32..50, any::<u64>()), 0..200),
         strings in prop::collection::vec((0u128..50, ".{0,40}"), 0..200),

@@ -21,6 +21,48 @@ fn sample(codec: Codec, seed: u64) -> (Vec<u64>, Vec<u8>) {
     (sorted_set(&fingerprints), file)
 }
 
+#[test]
+fn a_mapping_holds_what_reading_gives_and_again_after_its_pages_are_released() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x");
+    let mut rng = common::rng(3);
+    for len in [0, 1, 4095, 4096, 4097, 300_000] {
+        let bytes: Vec<u8> = (0..len).map(|_| rand::RngExt::random(&mut rng)).collect();
+        fs::write(&path, &bytes).unwrap();
+        let (mapped, read) = (Storage::map(&path).unwrap(), Storage::read(&path).unwrap());
+        assert!(mapped.as_ref() == bytes && read.as_ref() == bytes, "{len}");
+        assert!(Storage::copy(&bytes).as_ref() == bytes, "{len}");
+        for storage in [&mapped, &read] {
+            storage.expect_random_access();
+            assert!(storage.as_ref() == bytes, "{len}");
+            #[cfg(unix)]
+            storage.release_pages().unwrap();
+            assert!(storage.as_ref() == bytes, "{len}");
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_mapped_answers_as_one_that_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    for codec in Codec::ALL {
+        let (set, file) = sample(codec, 1);
+        fs::write(&path, file).unwrap();
+        let mapped = Index::<u64, _>::open(&path).unwrap();
+        let read = Index::<u64, _>::open_in_memory(&path).unwrap();
+        for &member in set.iter().step_by(5) {
+            let near = member ^ 1 << (member % 64);
+            assert_eq!(ask(&mapped, near), Ok(scan(&set, near, 1)));
+            assert_eq!(ask(&read, near), Ok(scan(&set, near, 1)));
+            // Between the queries, so that blocks are read again that have been checked.
+            #[cfg(unix)]
+            mapped.storage().release_pages().unwrap();
+        }
+        assert!(mapped.verify().is_sound() && read.verify().is_sound());
+    }
+}
+
 /// Writes into a file that stays the same file.
 fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
     let mut file = File::options().write(true).open(path).unwrap();

@@ -256,16 +256,19 @@ fn check_designs<F: Fingerprint>() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn every_design_of_32_bits_agrees_with_the_scan() {
     check_designs::<u32>();
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn every_design_of_64_bits_agrees_with_the_scan() {
     check_designs::<u64>();
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn every_design_of_128_bits_agrees_with_the_scan() {
     check_designs::<u128>();
 }
@@ -305,22 +308,26 @@ fn check_codecs<F: Fingerprint>(size: usize) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn every_codec_of_32_bits_agrees_with_the_scan_at_every_distance() {
     check_codecs::<u32>(8000);
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn every_codec_of_64_bits_agrees_with_the_scan_at_every_distance() {
     check_codecs::<u64>(8000);
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn every_codec_of_128_bits_agrees_with_the_scan_at_every_distance() {
     check_codecs::<u128>(8000);
 }
 
 /// The instructions of the processor are not used where the environment says so.
 #[test]
+#[cfg_attr(miri, ignore = "starts a process")]
 fn portable_instructions_agree_with_the_scan() {
     if std::env::var_os("SIMIDX_SIMD").is_some() {
         return;
@@ -337,6 +344,7 @@ fn portable_instructions_agree_with_the_scan() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn the_sets_of_these_tests_are_large_enough_for_probes_with_flips() {
     let set: Vec<u64> = common::uniform(8000);
     for (bands, codec) in (1..=3).flat_map(|bands| Codec::ALL.map(|c| (bands, c))) {
@@ -353,6 +361,7 @@ fn the_sets_of_these_tests_are_large_enough_for_probes_with_flips() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn probes_find_what_several_tables_hold_once() {
     let design = TableDesign::<u64>::choose_bands(3, 4).unwrap();
     let set = sorted_set(&common::clustered::<u64>(20_000));
@@ -382,7 +391,7 @@ fn probes_find_what_several_tables_hold_once() {
 
 #[test]
 fn many_queries_are_answered_as_one_by_one() {
-    let set = sorted_set(&common::clustered::<u64>(5000));
+    let set = sorted_set(&common::clustered::<u64>(common::sized(5000)));
     let queries = queries(&set, 4, 300, 9);
     for design in few_tables::<u64>() {
         for codec in Codec::ALL {
@@ -423,6 +432,7 @@ fn check_largest_blocks<F: Fingerprint>() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn the_largest_blocks_agree_with_the_scan() {
     check_largest_blocks::<u32>();
     check_largest_blocks::<u64>();
@@ -430,6 +440,7 @@ fn the_largest_blocks_agree_with_the_scan() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
 fn a_block_ends_at_65536_values_however_small_they_are() {
     let design = TableDesign::<u64>::choose_bands(0, 1).unwrap();
     let run: Vec<u64> = (0..150_000).collect();
@@ -526,7 +537,7 @@ fn check_scattered<F: Fingerprint>(values: &[u128], seed: u64, distance: u32, bl
 
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
-        cases,
+        cases: common::sized(cases as usize) as u32,
         rng_seed: RngSeed::Fixed(0x51d),
         failure_persistence: None,
         ..ProptestConfig::default()

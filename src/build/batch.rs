@@ -389,6 +389,7 @@ mod tests {
         }
 
         #[test]
+        #[cfg_attr(miri, ignore = "takes minutes")]
         fn records_up_to_a_bound_are_moved(
             records in prop::collection::vec((0u32..9, "[ab]{0,3}"), 0..80), bound in (0u32..9, "[ab]{0,3}"),
         ) {
@@ -407,6 +408,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn order_is_seen_across_tasks() {
         let mut values: Vec<u64> = (0..200_000).collect();
         assert!(is_sorted(&values));

@@ -140,6 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn a_spool_gives_back_what_it_took_from_memory_and_from_disk() {
         let folder = tempfile::tempdir().unwrap();
         for spool_len in [0, 1000, usize::MAX] {

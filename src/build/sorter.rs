@@ -269,6 +269,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn hundreds_of_runs_are_merged_in_several_steps() {
         let records: Vec<Numbered<u64>> = (0..100_000u64)
             .map(|id| Numbered {

@@ -224,6 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
+        #[cfg_attr(miri, ignore = "takes minutes")]
         fn values_are_the_same_in_memory_and_in_a_file(
             mut values in prop::collection::btree_set(any::<u64>(), 0..300), mask: u64, cut in 1usize..50,
         ) {

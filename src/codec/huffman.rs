@@ -265,6 +265,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn limits_the_lengths_of_fibonacci_counts() {
         let mut counts = vec![1u64, 1];
         for i in 2..64 {
@@ -291,6 +292,7 @@ mod tests {
 
     proptest! {
         #[test]
+        #[cfg_attr(miri, ignore = "takes minutes")]
         fn lengths_make_a_code_within_a_hundredth_of_the_optimum(
             counts in prop::collection::vec(prop_oneof![Just(0u64), 1u64..10, 1u64..1 << 40], 1..=128)
         ) {

@@ -28,6 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn payload_length_inverts_section_length() {
         let mut valid = std::collections::HashSet::new();
         for payload in 0..13_000 {

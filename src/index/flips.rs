@@ -120,6 +120,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn joined_addresses_hold_all_those_of_few_flips_once() {
         let value = 0xdead_beefu32;
         for (bits, flips, joined_bits) in [(10, 1, 3), (10, 2, 4), (6, 5, 4), (3, 2, 3), (8, 3, 8)]
@@ -142,6 +143,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn flips_every_pattern_of_few_bits_once() {
         for (bits, flips, count) in [
             (0, 1, 1),

@@ -79,9 +79,10 @@ impl Storage {
         let path = path.as_ref();
         let file = open_regular(path)?;
         #[expect(unsafe_code, reason = "the operating system offers no other mapping")]
-        // SAFETY: the mapping is read-only and private to this value. That nobody changes the file
-        // meanwhile is the caller's promise, stated above; every byte read is treated as hostile, so a
-        // broken promise yields an error or a wrong answer, and no index is used unchecked.
+        // SAFETY: the mapping is read-only, and nothing else in this process has its address. That nobody changes the
+        // file meanwhile is the caller's promise, stated above: the language leaves open what comes of bytes that
+        // change under a reference. As compilers are, a value is what it was when it was read, and all values are
+        // treated as hostile: a broken promise yields an error or a wrong answer, and no index is used unchecked.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(|e| named(path, e))?;
         let origin = Origin {
             path: path.to_owned(),
@@ -160,8 +161,8 @@ impl Storage {
     pub fn release_pages(&self) -> io::Result<()> {
         match &self.0 {
             #[expect(unsafe_code, reason = "memmap2 marks the advice as unsafe")]
-            // SAFETY: the mapping is of a file and read-only: dropped pages come back with the
-            // same contents from the file.
+            // SAFETY: the mapping is of a file, shared with it and read-only, so no page holds what the file does not:
+            // those that are dropped come back with the same contents, for threads that read them meanwhile too.
             Bytes::Mapped(map, _) => unsafe {
                 map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
             },
