@@ -119,6 +119,7 @@ fn remove_and_die(signal: i32) {
     }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if lost_pages::is_it(signal) {
+        // Nobody holds the lock of stderr and waits for a page: what is written there lies in memory.
         output::say(
             "a mapped file cannot be read: it became shorter, or its disk failed; replace files by renaming, or use --no-mmap",
         );

@@ -46,7 +46,8 @@ pub(super) fn return_large_buffers() {
             unsafe_code,
             reason = "the standard library has no setting of its allocator"
         )]
-        // SAFETY: the call changes a number inside the allocator and takes no pointer.
+        // SAFETY: the call changes a number inside the allocator and takes no pointer. `main` makes it before it starts any
+        // thread, which might allocate meanwhile.
         unsafe {
             libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_LEN);
         }
