@@ -7,3 +7,4 @@ mod container;
 mod examples;
 mod limits;
 mod worked_file;
+mod worked_lines;
