@@ -1,8 +1,8 @@
-//! The worked examples of codes, blocks, sequences and keys.
+//! The worked examples of streams, permutations, codes, blocks, sequences and keys.
 
-use simidx::{Codec, Index};
+use simidx::{Codec, Index, Permutation};
 
-use super::common::document::{after_marker, between, specification};
+use super::common::document::{after_marker, between, plain_number, specification};
 use super::common::forged::{ByHand, codec_number};
 use super::common::reference::{self, Bits, Coding};
 
@@ -41,6 +41,43 @@ fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]
     assert!(report.is_sound(), "{:?}", report.problems);
     let fingerprints = index.fingerprints(0).unwrap().skip(blocks.len() - 1);
     fingerprints.map(|f| f.unwrap().into()).collect()
+}
+
+#[test]
+fn the_example_of_a_bit_stream_is_that_of_the_reference() {
+    let text = specification();
+    let sentence = between(&text, "Writing the ", " gives the stream");
+    let stream = between(&text, " gives the stream\n`", "`");
+    let mut bits = Bits::new();
+    let numbers = sentence.replace(" and the ", ", the ");
+    for number in numbers.split(", the ") {
+        let (len, value) = number.split_once("-bit number ").unwrap();
+        bits.extend(reference::bits_of(
+            plain_number(value),
+            len.parse().unwrap(),
+        ));
+    }
+    let digits: String = bits
+        .iter()
+        .map(|bit| if *bit { '1' } else { '0' })
+        .collect();
+    assert_eq!(stream.replace(' ', ""), digits);
+    let bytes = between(&text, "filled with zero bits, the bytes `", "`");
+    assert_eq!(bytes, hex(&reference::filled(bits)));
+}
+
+#[test]
+fn the_example_of_a_permutation_is_that_of_the_program() {
+    let text = specification();
+    let mask = plain_number(between(&text, "*Example* (f = 32): M = ", ","));
+    let (value, permuted) = between(&text, ", apply(", ".\n")
+        .split_once(") = ")
+        .unwrap();
+    let permutation = Permutation::new(mask as u32);
+    let bits = between(&text, &format!("M = {mask:#010x}, p = "), ",");
+    assert_eq!(plain_number(bits), permutation.prefix_bits().into());
+    let applied = permutation.apply(plain_number(value) as u32);
+    assert_eq!(plain_number(permuted), applied.0.into());
 }
 
 #[test]
