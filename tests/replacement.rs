@@ -1,4 +1,5 @@
-//! Threads query a file that is replaced by renaming, and open it anew: every answer is of one whole generation.
+//! Threads query a file that is replaced by renaming, and open it anew: every answer is of one whole generation. They
+//! also share one index of the first generation, whose file is soon no longer there under its name.
 
 mod common;
 
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use common::{build, matched, options, scan, sorted_set, uniform};
-use simidx::{Codec, Index, TableDesign};
+use simidx::{Codec, Index, Searcher, Storage, TableDesign};
 
 /// Versions of an index that follow one another under one name.
 const GENERATIONS: usize = 8;
@@ -64,8 +65,11 @@ fn generations(queries: &[u64]) -> Vec<Generation> {
 /// How far all threads are.
 #[derive(Default)]
 struct Progress {
+    /// Queries of indexes that a reader opened for itself, and as many of the shared one.
     asked: AtomicUsize,
     replaced: AtomicUsize,
+    /// Those of either for which the file of the index had certainly been replaced before.
+    asked_of_replaced: [AtomicUsize; 2],
     /// Openings of each generation.
     openings: [AtomicUsize; GENERATIONS],
     /// Whether some thread has failed, so that nobody may wait any more.
@@ -76,6 +80,11 @@ impl Progress {
     /// How many replacements so many queries call for.
     fn due(&self) -> usize {
         self.asked.load(Ordering::Relaxed) * REPLACEMENTS / (READERS * QUERIES)
+    }
+
+    /// How often the file has been replaced, at least; once more, if it is being counted.
+    fn replaced(&self) -> usize {
+        self.replaced.load(Ordering::Acquire)
     }
 
     /// Waits until there is no more reason to; whether to go on.
@@ -98,27 +107,72 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// Opens the file, asks it some queries, and so on.
-fn read(reader: usize, path: &Path, queries: &[u64], all: &[Generation], progress: &Progress) {
+/// Maps the file where that can be done.
+fn open(path: &Path) -> Index<u64, Storage> {
+    #[cfg(feature = "mmap")]
+    return Index::open(path).unwrap();
+    #[cfg(not(feature = "mmap"))]
+    return Index::open_in_memory(path).unwrap();
+}
+
+/// A searcher, the generation of its index, and the replacements that were counted when it was opened.
+struct Asked<'a> {
+    searcher: Searcher<'a, u64, Storage>,
+    generation: &'a Generation,
+    opened_at: usize,
+}
+
+impl Asked<'_> {
+    /// Asks a query; whether the file had been replaced before.
+    fn ask(&mut self, queries: &[u64], i: usize, progress: &Progress) -> bool {
+        let is_replaced = progress.replaced() > self.opened_at;
+        let found = matched(self.searcher.query(queries[i], 3).unwrap());
+        let of = self.generation.record_count;
+        assert_eq!(found, self.generation.answers[i], "of {of} records");
+        is_replaced
+    }
+}
+
+/// Opens the file, asks it and the shared index some queries in turn, and so on.
+fn read(
+    reader: usize,
+    path: &Path,
+    shared: &Index<u64, Storage>,
+    queries: &[u64],
+    all: &[Generation],
+    progress: &Progress,
+) {
     let _alarm = Alarm(&progress.failed);
+    let mut shared = Asked {
+        searcher: shared.searcher(),
+        generation: &all[0],
+        opened_at: 0,
+    };
     for opening in 0..QUERIES / QUERIES_OF_AN_OPENING {
-        let replaced = || progress.replaced.load(Ordering::Relaxed);
-        if !progress.wait_while(|| progress.due() > replaced() + AHEAD) {
-            return;
-        }
         let index = match (reader + opening) % 4 {
-            #[cfg(feature = "mmap")]
-            1.. => Index::<u64, _>::open(path).unwrap(),
-            _ => Index::<u64, _>::open_in_memory(path).unwrap(),
+            0 => Index::<u64, _>::open_in_memory(path).unwrap(),
+            _ => open(path),
         };
         let is_it = |g: &Generation| g.record_count == index.record_count();
         let number = all.iter().position(is_it).expect("a generation");
         progress.openings[number].fetch_add(1, Ordering::Relaxed);
-        let mut searcher = index.searcher();
+        let mut own = Asked {
+            searcher: index.searcher(),
+            generation: &all[number],
+            // The one that made this generation may not have been counted yet.
+            opened_at: progress.replaced() + 1,
+        };
+        // Here and not before the file is opened, so that it is replaced under who has to wait.
+        if !progress.wait_while(|| progress.due() > progress.replaced() + AHEAD) {
+            return;
+        }
         for i in 0..QUERIES_OF_AN_OPENING {
             let i = (reader * 31 + opening * QUERIES_OF_AN_OPENING + i) % queries.len();
-            let found = matched(searcher.query(queries[i], 3).unwrap());
-            assert_eq!(found, all[number].answers[i], "generation {number}");
+            let [of_own, of_shared] = &progress.asked_of_replaced;
+            let is_replaced = own.ask(queries, i, progress);
+            of_own.fetch_add(is_replaced.into(), Ordering::Relaxed);
+            let is_replaced = shared.ask(queries, i, progress);
+            of_shared.fetch_add(is_replaced.into(), Ordering::Relaxed);
             progress.asked.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -134,7 +188,7 @@ fn replace(path: &Path, all: &[Generation], progress: &Progress) {
         let next = path.with_extension("next");
         fs::write(&next, &all[number % GENERATIONS].file).unwrap();
         fs::rename(&next, path).unwrap();
-        progress.replaced.store(number, Ordering::Relaxed);
+        progress.replaced.store(number, Ordering::Release);
     }
 }
 
@@ -145,22 +199,28 @@ fn readers_of_a_file_that_is_replaced_again_and_again_see_whole_generations() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.simidx");
     fs::write(&path, &all[0].file).unwrap();
+    let shared = open(&path);
     let progress = Progress::default();
     thread::scope(|scope| {
         for reader in 0..READERS {
-            let (path, queries, all, progress) = (&path, &queries, &all, &progress);
-            scope.spawn(move || read(reader, path, queries, all, progress));
+            let (path, shared, queries, all, progress) =
+                (&path, &shared, &queries, &all, &progress);
+            scope.spawn(move || read(reader, path, shared, queries, all, progress));
         }
         replace(&path, &all, &progress);
     });
     let asked = progress.asked.into_inner();
     let replaced = progress.replaced.into_inner();
+    let [own, of_shared] = progress.asked_of_replaced.map(AtomicUsize::into_inner);
     let openings = progress.openings.map(AtomicUsize::into_inner);
     let opened: usize = openings.iter().sum();
     println!(
-        "{asked} queries by {READERS} threads, {opened} openings, {replaced} replacements; openings by generation: \
-         {openings:?}"
+        "{asked} queries by {READERS} threads, {own} of them of a file replaced since its opening, and as many of one \
+         index that they shared, {of_shared} of them after its file was replaced; {opened} openings, {replaced} \
+         replacements; openings by generation: {openings:?}"
     );
+    assert!(own > 0 && of_shared > asked / 2);
+    assert!(shared.verify().is_sound());
     assert_eq!(asked, READERS * QUERIES);
     assert_eq!(opened * QUERIES_OF_AN_OPENING, asked);
     assert_eq!(replaced, REPLACEMENTS);
