@@ -1,0 +1,144 @@
+//! Threads that share an index meet a damaged block at the same time: each gets an error or the right answer.
+
+mod common;
+
+use std::sync::Barrier;
+use std::thread;
+
+use common::reference::Layout;
+use common::{build, clustered, flipped, matched, open, options, rng, scan, sorted_set};
+use rand::RngExt;
+use simidx::{Codec, Error, Index, TableDesign};
+
+/// Threads that share an index.
+const THREADS: usize = 16;
+
+/// Fresh indexes of each codec, each with damage of its own.
+const ROUNDS: u64 = 40;
+
+/// Queries of each thread.
+const QUERIES: u32 = 24;
+
+/// A file with one bit of a block of table 0 changed, and what to ask of it.
+struct Damaged {
+    file: Vec<u8>,
+    block: u64,
+    /// The members that the block held.
+    within: Vec<u64>,
+    /// Queries near members of the block and near others, the former first; with their answers.
+    queries: Vec<(u64, Vec<(u32, u64)>)>,
+}
+
+/// Changes another bit of another block in each round.
+fn damaged(file: &[u8], set: &[u64], round: u64) -> Damaged {
+    let mut rng = rng(round);
+    let layout = Layout::parse(file);
+    let blocks = layout.blocks(file, 0);
+    let block = rng.random_range(0..blocks.len());
+    let within: Vec<u64> = blocks[block].1.iter().map(|&v| v as u64).collect();
+    let queries = (0..QUERIES).map(|i| {
+        let near = if i % 3 < 2 { &within[..] } else { set };
+        let query = flipped(near[rng.random_range(0..near.len())], i % 4, &mut rng);
+        (query, scan(set, query, 3))
+    });
+    let queries = queries.collect();
+    let mut file = file.to_vec();
+    file[layout.block_at(0, block) + rng.random_range(0..layout.block_size)] ^=
+        1 << rng.random_range(0..8);
+    Damaged {
+        file,
+        block: block as u64,
+        within,
+        queries,
+    }
+}
+
+/// What queries came to.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Outcomes {
+    right: usize,
+    refused: usize,
+}
+
+impl Outcomes {
+    /// Counts an answer that must be the right one, or an error that must tell of the block.
+    fn count<A: PartialEq + std::fmt::Debug>(
+        &mut self,
+        found: Result<A, Error>,
+        right: &A,
+        block: u64,
+    ) {
+        match found {
+            Ok(found) => {
+                assert_eq!(found, *right, "a wrong answer");
+                self.right += 1;
+            }
+            Err(Error::Format(error)) => {
+                let place = (error.rule, error.table, error.block);
+                assert_eq!(place, (21, Some(0), Some(block)), "{error}");
+                self.refused += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Asks for what was in the block, then the queries.
+fn ask(index: &Index<u64, Vec<u8>>, damaged: &Damaged) -> Outcomes {
+    let (mut members, mut outcomes) = (Outcomes::default(), Outcomes::default());
+    for member in &damaged.within {
+        members.count(index.contains(*member), &true, damaged.block);
+    }
+    assert_eq!(members.right, 0, "a value of the damaged block was used");
+    let mut searcher = index.searcher();
+    for (query, answer) in &damaged.queries {
+        let found = searcher.query(*query, 3).map(matched);
+        outcomes.count(found, answer, damaged.block);
+    }
+    outcomes
+}
+
+/// What threads get that start at once.
+fn ask_together(damaged: &Damaged) -> Vec<Outcomes> {
+    let index = open::<u64>(damaged.file.clone());
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        let one = || {
+            barrier.wait();
+            ask(&index, damaged)
+        };
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn threads_that_meet_a_damaged_block_at_once_get_no_wrong_answer() {
+    let set = sorted_set(&clustered::<u64>(3000));
+    for codec in Codec::ALL {
+        let mut options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
+        options.codec = Some(codec);
+        let file = build(options, &set);
+        let mut all = Outcomes::default();
+        for round in 0..ROUNDS {
+            let damaged = damaged(&file, &set, round);
+            let alone = ask(&open(damaged.file.clone()), &damaged);
+            for outcomes in ask_together(&damaged) {
+                assert_eq!(outcomes, alone, "round {round}: as without other threads");
+                all.right += outcomes.right;
+                all.refused += outcomes.refused;
+            }
+        }
+        println!(
+            "{codec:?}: {} queries by {THREADS} threads of {ROUNDS} damaged indexes, {} answered, {} refused",
+            all.right + all.refused,
+            all.right,
+            all.refused
+        );
+        assert_eq!(
+            all.right + all.refused,
+            ROUNDS as usize * THREADS * QUERIES as usize
+        );
+        assert!(all.right > 1000 && all.refused > 1000, "{all:?}");
+    }
+}
