@@ -5,7 +5,7 @@ use simidx::{AnyIndex, Codec, Error, Fingerprint, Index};
 
 use super::common::document::{between, plain_number, specification};
 use super::common::editor::{Editor, assemble};
-use super::common::forged::{ByHand, plain, read_ids, refusal, small};
+use super::common::forged::{ByHand, numbers, plain, read_ids, refusal, small};
 use super::common::reference::STRING_BYTES;
 use super::common::reference_reader::common_verdict;
 use super::common::{build, build_numbers, build_strings, options};
@@ -123,6 +123,17 @@ fn v20_numbers_have_so_many_bits_at_most() {
     let written = widest.file[widest.layout.directory_at + 33];
     assert_eq!(u128::from(written), most);
     assert_eq!(common_verdict(&widest.file), "sound");
+}
+
+#[test]
+fn v30_ids_stay_below_the_number_printed() {
+    let end = bound("| V30 | id_base + number < ", " |");
+    assert_eq!(end, bound("it MUST be below ", " (V30)"));
+    for (base, verdict) in [(end - 10, "sound"), (end - 9, "damaged V30")] {
+        let mut editor = numbers();
+        editor.put_directory(16, base, 8);
+        assert_eq!(common_verdict(&editor.finish()), verdict, "{base}");
+    }
 }
 
 /// A number as a varint of so many bytes, with so many bits in each.

@@ -48,6 +48,11 @@ fn magic_version_and_lengths_are_those_of_the_files() {
     assert_eq!(header[1][4], FORMAT_VERSION.to_string());
     assert_eq!(file[8..10], FORMAT_VERSION.to_le_bytes());
     assert_eq!(bytes(&footer[5][4]), file[file.len() - 4..]);
+    let sum = |row: &[String]| format!("CRC-32 of bytes [0, {})", row[0]);
+    assert_eq!(header[4][4], sum(&header[4]));
+    assert_eq!(footer[4][4], sum(&footer[4]) + " of the footer");
+    let magic = format!("starts with the {} bytes of the magic", header[0][1]);
+    assert!(text.contains(&magic), "{magic}");
     for (rows, len) in [(&header, 16), (&footer, 32)] {
         let mut end = 0;
         for row in rows {

@@ -4,7 +4,7 @@ use std::fs;
 
 use simidx::{Codec, FORMAT_VERSION, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, TableDesign};
 
-use super::common::document::{between, plain_number, specification};
+use super::common::document::{between, plain_number, specification, table_behind};
 use super::common::editor::Editor;
 use super::common::forged::{ByHand, found, small};
 use super::common::manifest::{self, Expect};
@@ -35,7 +35,15 @@ fn room(block_size: usize) -> usize {
     let rule = between(&text, "bits) end within the ", " bits behind the count");
     assert_eq!(formula, rule);
     let (bits, rest) = formula.split_once("·(B − ").unwrap();
-    let checksum = plain_number(rest.strip_suffix(") − w").unwrap()) as usize;
+    let checksum = rest.strip_suffix(") − w").unwrap();
+    let rows = table_behind("### 7.1 Layout of a block");
+    assert_eq!(rows[0][..2], ["0", checksum]);
+    assert_eq!(
+        rows[0][3],
+        format!("checksum: CRC-32 of bytes [{checksum}, B) of the block")
+    );
+    assert_eq!(rows[1][..2], [checksum, &format!("B − {checksum}")]);
+    let checksum = plain_number(checksum) as usize;
     plain_number(bits) as usize * (block_size - checksum) - count_bits(block_size)
 }
 
@@ -82,6 +90,7 @@ fn the_examples_of_the_bits_of_a_count_follow_the_formula() {
     for example in examples {
         let (bits, size) = example.split_once(" for ").unwrap();
         let size = plain_number(size) as usize;
+        assert!(size.is_power_of_two(), "{example}");
         assert_eq!(plain_number(bits) as usize, count_bits(size), "{example}");
     }
     let most = plain_number(least.split(' ').nth(2).unwrap()) as usize;
@@ -204,6 +213,10 @@ fn lengths_that_no_payload_has_by_the_formulas_are_refused() {
 fn groups_and_string_offsets_have_the_lengths_printed() {
     let ids = printed("the payload is ⌈record_count / ", "⌉ chunks");
     let chunk = printed("⌉ chunks of ", " bytes. Chunk c holds");
+    let rows = table_behind("### 9.2 Groups");
+    let sizes: Vec<usize> = rows.iter().map(|row| row[1].parse().unwrap()).collect();
+    assert_eq!([&rows[0][0], &rows[1][0]], ["0", &rows[0][1]]);
+    assert_eq!((sizes.iter().sum(), 8 * sizes[1]), (chunk, ids));
     let each = printed("packed array of ⌈record_count / ", "⌉ numbers");
     for count in [ids - 1, ids, ids + 1, 2 * ids + 1, 3 * each, 3 * each + 1] {
         let id = |i: usize| ((i as u64 / 2) << 40, format!("{i:05}"));
@@ -257,6 +270,18 @@ fn directories_have_the_length_printed() {
     assert_eq!(width, "f)");
     let section = plain_number(sections.strip_prefix("section_count · ").unwrap()) as usize;
     let fixed = plain_number(fixed) as usize;
+    for row in [
+        format!("| {fixed} | ({table} + f) each |"),
+        format!("| … | {section} each |"),
+        format!("| {table} | f | bytes | code lengths "),
+    ] {
+        assert!(text.contains(&row), "{row}");
+    }
+    let alignment = printed("align(end of the last section, ", ")");
+    assert_eq!(
+        alignment,
+        printed("directory_offset is a multiple of ", ",")
+    );
     let folder = manifest::folder(FORMAT_VERSION);
     let mut seen = 0;
     for entry in manifest::read(&folder) {
@@ -266,6 +291,9 @@ fn directories_have_the_length_printed() {
             let tables = layout.tables.len() * (table + layout.width as usize);
             let expected = fixed + tables + layout.sections.len() * section;
             assert_eq!(layout.directory_len, expected, "{}", entry.file);
+            let last = layout.sections[layout.sections.len() - 1];
+            let end = (last.offset + last.len).next_multiple_of(alignment);
+            assert_eq!(layout.directory_at, end, "{}", entry.file);
             seen += 1;
         }
     }

@@ -5,6 +5,7 @@ use std::fs;
 use simidx::Index;
 
 use super::common::document::{after_marker, root, specification};
+use super::common::reference::Layout;
 
 /// A line of the hex dump: `offset  bytes  text`.
 pub(crate) struct Line {
@@ -66,6 +67,16 @@ fn the_worked_hex_decodes_to_the_records_that_the_text_names() {
     }
     assert_eq!(records.len(), 4);
     let text = specification();
+    let layout = Layout::parse(&worked_file());
+    assert_eq!(layout.tables.len(), 2);
+    let sentence = format!(
+        "width {}, max_distance {}, two tables of {}-bit prefixes, codec `xor`, blocks of {} bytes,\nstring ids.",
+        layout.width,
+        index.max_distance(),
+        layout.tables[0].mask.count_ones(),
+        layout.block_size
+    );
+    assert!(text.contains(&sentence), "{sentence}");
     for record in records {
         assert!(text.contains(&record), "{record}");
     }
