@@ -1,6 +1,8 @@
-//! The worked examples of streams, permutations, codes, blocks, sequences and keys.
+//! The worked examples of streams, permutations, designs, codes, blocks, sequences and keys.
 
-use simidx::{Codec, Index, Permutation};
+use simidx::{
+    COVERING_6, COVERING_8, COVERING_11, COVERING_14, Codec, Index, Permutation, TableDesign,
+};
 
 use super::common::document::{after_marker, between, plain_number, specification};
 use super::common::forged::{ByHand, codec_number};
@@ -202,4 +204,37 @@ fn the_keys_example_is_what_the_program_reads() {
         .collect();
     assert_eq!(read, keys);
     assert_eq!(hex(&file.keys[16..]), printed[24..]);
+}
+
+#[test]
+fn the_designs_have_the_tables_and_prefixes_printed() {
+    let text = specification();
+    let choices = between(&text, "k = 3 these are ", ").\n");
+    for choice in choices.split(") or ") {
+        let (sizes, bands) = choice.split_once(" bits (b = ").unwrap();
+        let design = TableDesign::<u64>::choose_bands(3, bands.parse().unwrap()).unwrap();
+        let sizes = sizes.replace(" tables", "");
+        let expected = format!(
+            "{} of at least {}",
+            design.table_count(),
+            design.min_prefix_bits()
+        );
+        assert_eq!(sizes, expected);
+    }
+    let coverings = between(&text, "k = 3 there are such of ", " bits.").replace('\n', " ");
+    let (tables, prefixes) = coverings
+        .split_once(" tables with prefixes of at least ")
+        .unwrap();
+    let known = [COVERING_6, COVERING_8, COVERING_11, COVERING_14];
+    let designs = known.map(|covering| TableDesign::<u64>::covering(&covering).unwrap());
+    assert_eq!(
+        list(tables),
+        designs
+            .each_ref()
+            .map(|design| design.table_count() as u128)
+    );
+    assert_eq!(
+        list(prefixes),
+        designs.map(|design| design.min_prefix_bits().into())
+    );
 }
