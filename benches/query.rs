@@ -1,5 +1,5 @@
 //! Mean query time: designs, codecs and block sizes beside the linear scan, one query at a time and several under way; and
-//! what the checksums of blocks cost.
+//! what the checks of blocks on their first use cost, checksums by themselves too.
 //! Percentiles, and the comparison with other systems, are those of the bench `peers`.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
@@ -82,8 +82,9 @@ fn query(c: &mut Criterion) {
     group.finish();
 }
 
-/// What the checksums cost: queries that meet each block for the first time, beside the same ones when all have been
-/// checked. Both find the blocks in the caches of the processor, where checksums are the largest share.
+/// What checking blocks costs: queries that meet each block for the first time, when its checksum and all other rules are
+/// checked, beside the same ones when all have been checked, and beside the checksums of as many blocks alone. All find
+/// the blocks in the caches of the processor, where checks are the largest share.
 fn checksums(c: &mut Criterion) {
     let fingerprints = common::uniform(common::count());
     let queries = common::queries(&fingerprints, CHECKED_QUERIES.min(fingerprints.len()));
@@ -111,8 +112,28 @@ fn checksums(c: &mut Criterion) {
             let again = || assert_eq!(ask(&checked), expected);
             b.iter_batched_ref(again, |()| ask(&checked), BatchSize::PerIteration);
         });
+        let blocks = blocks_read(&checked, &queries);
+        group.bench_function(format!("{name}/crc-alone"), |b| {
+            let blocks = file.chunks_exact(block_size as usize).take(blocks);
+            b.iter(|| {
+                blocks
+                    .clone()
+                    .map(crc32fast::hash)
+                    .fold(0, u32::wrapping_add)
+            });
+        });
     }
     group.finish();
+}
+
+/// Blocks that the queries read.
+fn blocks_read(index: &Index<u64, &[u8]>, queries: &[u64]) -> usize {
+    let mut searcher = index.searcher();
+    let mut blocks = |&q| {
+        searcher.query(q, DISTANCE).unwrap();
+        searcher.stats().blocks as usize
+    };
+    queries.iter().map(&mut blocks).sum()
 }
 
 fn matches_by_scan(fingerprints: &[u64], queries: &[u64]) -> usize {
