@@ -50,12 +50,12 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
         checks.push(check);
     }
     bar.finish_and_clear();
-    let sound = checks.iter().all(Check::is_sound);
+    let verdicts = Verdicts::of(checks);
     if args.json {
-        write_json(&mut out, checks)?;
+        write_json(&mut out, &verdicts)?;
     }
     match failures.pop() {
-        None => Ok(sound),
+        None => Ok(verdicts.sound),
         Some(last) => {
             failures.iter().for_each(say);
             Err(last)
@@ -64,15 +64,11 @@ pub(super) fn run(args: Args, mode: ProgressMode) -> Answer {
 }
 
 /// Prints the object of all files, or that of the only one; nothing if the only one could not be checked.
-fn write_json(mut out: impl Write, checks: Vec<Check>) -> Result<(), Failure> {
-    match &checks[..] {
+fn write_json(mut out: impl Write, verdicts: &Verdicts) -> Result<(), Failure> {
+    match &verdicts.segments[..] {
         [Check::Failed { .. }] => return Ok(()),
         [Check::Done(only)] => serde_json::to_writer(&mut out, &only.verdict)?,
-        _ => {
-            let sound = checks.iter().all(Check::is_sound);
-            let segments = checks;
-            serde_json::to_writer(&mut out, &Verdicts { sound, segments })?;
-        }
+        _ => serde_json::to_writer(&mut out, verdicts)?,
     }
     writeln!(out)?;
     Ok(out.flush()?)
@@ -91,6 +87,13 @@ fn stage_name(stage: VerifyStage) -> String {
 struct Verdicts {
     sound: bool,
     segments: Vec<Check>,
+}
+
+impl Verdicts {
+    fn of(segments: Vec<Check>) -> Self {
+        let sound = segments.iter().all(Check::is_sound);
+        Verdicts { sound, segments }
+    }
 }
 
 /// What came of checking one of several files.
@@ -231,7 +234,7 @@ mod tests {
 
     fn json(checks: Vec<Check>) -> String {
         let mut out = Vec::new();
-        write_json(&mut out, checks).unwrap();
+        write_json(&mut out, &Verdicts::of(checks)).unwrap();
         String::from_utf8(out).unwrap()
     }
 
