@@ -172,7 +172,7 @@ fn blocks_that_are_overwritten_before_they_are_used_are_damage() {
 }
 
 #[test]
-fn blocks_that_are_overwritten_after_they_were_used_are_not_looked_at_again_and_do_not_panic() {
+fn blocks_that_are_overwritten_after_they_were_used_are_used_on_without_panic_until_a_full_check() {
     for codec in Codec::ALL {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.simidx");
@@ -205,6 +205,48 @@ fn blocks_that_are_overwritten_after_they_were_used_are_not_looked_at_again_and_
             assert_eq!(report.problems[0].rule, 21);
             assert_eq!(report.problem_count, layout.tables[0].block_count as u64);
         }
+        // What it found is not used any more.
+        for &member in &set {
+            assert_eq!(ask(&index, member), Err(21));
+            assert!(index.contains(member).is_err());
+        }
+    }
+}
+
+#[test]
+fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    let records: Vec<(u64, String)> = (0..2000)
+        .map(|i| {
+            (
+                common::random(&mut common::rng(i)),
+                format!("record {i:05}"),
+            )
+        })
+        .collect();
+    let options = options(TableDesign::choose_bands(1, 2).unwrap(), 512);
+    let file = common::build_strings(options, &records);
+    fs::write(&path, &file).unwrap();
+    let index = Index::<u64, _>::open(&path).unwrap();
+    let ids_of = |fingerprint| -> Result<String, u8> {
+        let mut found = String::new();
+        match index.for_each_id(fingerprint, |id| found += &id.to_string()) {
+            Ok(()) => Ok(found),
+            Err(Error::Format(error)) => Err(error.rule),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(index.verify().is_sound(), "every page has been checked");
+    // From the first string to the end of the last, each with its length before it, on pages that have been checked.
+    let at = file.windows(7).position(|w| w == b"record ").unwrap();
+    overwrite(&path, at as u64, &vec![b'x'; 2000 * 13 - 1]);
+    for (fingerprint, id) in &records {
+        assert_ne!(ids_of(*fingerprint).as_ref(), Ok(id), "it is overwritten");
+    }
+    assert_eq!(index.verify().problems[0].rule, 28);
+    for (fingerprint, _) in &records {
+        assert_eq!(ids_of(*fingerprint), Err(28));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One bit a part; parts are only ever added.
+/// One bit a part.
 #[derive(Debug)]
 pub(super) struct CheckedSet {
     words: Box<[AtomicU64]>,
@@ -27,6 +27,13 @@ impl CheckedSet {
     pub(super) fn insert(&self, part: usize) {
         if let Some(word) = self.words.get(part / 64) {
             word.fetch_or(1 << (part % 64), Ordering::Relaxed);
+        }
+    }
+
+    /// The part is checked anew before its next use. A thread that uses it right now is not stopped.
+    pub(super) fn remove(&self, part: usize) {
+        if let Some(word) = self.words.get(part / 64) {
+            word.fetch_and(!(1 << (part % 64)), Ordering::Relaxed);
         }
     }
 }

@@ -67,12 +67,17 @@ impl Paged {
         Ok(read_value::<u64>(bytes, (first_bit % 8) as usize, bits))
     }
 
-    /// Checks one page.
+    /// Checks one page even if it has been checked before: from then on none that is damaged is used.
     ///
     /// # Errors
     /// V28.
+    pub(super) fn check_page_again(&self, file: &[u8], page: usize) -> Result<(), FormatError> {
+        let checked = self.check_page(file, page);
+        checked.inspect_err(|_| self.checked.remove(page))
+    }
+
     #[cold]
-    pub(super) fn check_page(&self, file: &[u8], page: usize) -> Result<(), FormatError> {
+    fn check_page(&self, file: &[u8], page: usize) -> Result<(), FormatError> {
         let start = self.payload.start + page * PAGE_LEN;
         let end = (start + PAGE_LEN).min(self.payload.end);
         let stored_at = self.payload.end + page * 4;

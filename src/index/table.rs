@@ -97,7 +97,7 @@ impl<F: Fingerprint> Table<F> {
     }
 
     /// The block, all of whose rules are checked even if they have been before: a file may be overwritten while it is
-    /// mapped.
+    /// mapped. From then on no query uses a block that breaks one.
     ///
     /// # Errors
     /// The first rule that the block breaks.
@@ -107,7 +107,8 @@ impl<F: Fingerprint> Table<F> {
         number: usize,
     ) -> Result<Block<'a, F>, FormatError> {
         let block = self.checked_block(file, number);
-        self.check(block, number)?;
+        let checked = self.check(block, number);
+        checked.inspect_err(|_| self.checked.remove(number))?;
         Ok(block)
     }
 

@@ -70,7 +70,8 @@ pub enum VerifyStage {
 
 impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// Checks every byte of the file against every rule of the format. What a file must satisfy to be
-    /// opened has been checked already; blocks and pages that have been used before are checked again.
+    /// opened has been checked already; blocks and pages that have been used before are checked again, and those found
+    /// damaged are refused to queries from then on.
     ///
     /// Time: each table is decoded, and each further one decoded and sorted again for every 2^25 fingerprints
     /// of table 0; memory: 2^26 fingerprints.
@@ -160,7 +161,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                     section.read_ahead(self.bytes(), page, PAGES_READ_AHEAD);
                 }
                 report.page_count += 1;
-                sound &= report.check(section.check_page(self.bytes(), page));
+                sound &= report.check(section.check_page_again(self.bytes(), page));
             }
         }
         if !sound {
