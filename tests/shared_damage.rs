@@ -1,12 +1,14 @@
-//! Threads that share an index meet a damaged block at the same time: each gets an error or the right answer.
+//! Threads that share an index meet a damaged block or page at the same time: each gets an error or the right answer.
 
 mod common;
 
 use std::sync::Barrier;
 use std::thread;
 
-use common::reference::Layout;
-use common::{build, clustered, flipped, matched, open, options, rng, scan, sorted_set};
+use common::reference::{GROUPS, Layout, STRING_BYTES, STRING_OFFSETS};
+use common::{
+    build, build_strings, clustered, flipped, matched, open, options, rng, scan, sorted_set,
+};
 use rand::RngExt;
 use simidx::{Codec, Error, Index, TableDesign};
 
@@ -98,14 +100,14 @@ fn ask(index: &Index<u64, Vec<u8>>, damaged: &Damaged) -> Outcomes {
     outcomes
 }
 
-/// What threads get that start at once.
-fn ask_together(damaged: &Damaged) -> Vec<Outcomes> {
-    let index = open::<u64>(damaged.file.clone());
+/// What threads get that open an index once and ask it at once.
+fn together<T: Send>(file: &[u8], ask: impl Fn(&Index<u64, Vec<u8>>) -> T + Sync) -> Vec<T> {
+    let index = open::<u64>(file.to_vec());
     let barrier = Barrier::new(THREADS);
     thread::scope(|scope| {
         let one = || {
             barrier.wait();
-            ask(&index, damaged)
+            ask(&index)
         };
         let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(one)).collect();
         threads.into_iter().map(|t| t.join().unwrap()).collect()
@@ -123,7 +125,7 @@ fn threads_that_meet_a_damaged_block_at_once_get_no_wrong_answer() {
         for round in 0..ROUNDS {
             let damaged = damaged(&file, &set, round);
             let alone = ask(&open(damaged.file.clone()), &damaged);
-            for outcomes in ask_together(&damaged) {
+            for outcomes in together(&damaged.file, |index| ask(index, &damaged)) {
                 assert_eq!(outcomes, alone, "round {round}: as without other threads");
                 all.right += outcomes.right;
                 all.refused += outcomes.refused;
@@ -141,4 +143,49 @@ fn threads_that_meet_a_damaged_block_at_once_get_no_wrong_answer() {
         );
         assert!(all.right > 1000 && all.refused > 1000, "{all:?}");
     }
+}
+
+/// The ids of all members, or the rule that reading them breaks.
+fn ids(index: &Index<u64, Vec<u8>>, set: &[u64]) -> Vec<Result<Vec<String>, u8>> {
+    let of = |&member: &u64| {
+        let mut ids = Vec::new();
+        match index.for_each_id(member, |id| ids.push(id.to_string())) {
+            Ok(()) => Ok(ids),
+            Err(Error::Format(error)) => Err(error.rule),
+            Err(error) => panic!("{error}"),
+        }
+    };
+    set.iter().map(of).collect()
+}
+
+#[test]
+fn threads_that_meet_a_damaged_page_of_ids_at_once_get_no_wrong_ids() {
+    let set = sorted_set(&clustered::<u64>(3000));
+    let records = (0..4).flat_map(|i| set.iter().map(move |&f| (f, format!("{f:x}-{i}"))));
+    let records: Vec<(u64, String)> = records.collect();
+    let options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
+    let file = build_strings(options, &records);
+    let good = ids(&open(file.clone()), &set);
+    let layout = Layout::parse(&file);
+    let (mut right, mut refused) = (0, 0);
+    for kind in [GROUPS, STRING_OFFSETS, STRING_BYTES] {
+        let section = layout.section(kind, 0);
+        for round in 0..ROUNDS {
+            let mut rng = rng(round);
+            let mut damaged = file.clone();
+            let at = section.offset + rng.random_range(0..section.len);
+            damaged[at] ^= 1 << rng.random_range(0..8);
+            let alone = ids(&open(damaged.clone()), &set);
+            for found in together(&damaged, |index| ids(index, &set)) {
+                assert_eq!(found, alone, "byte {at}: as without other threads");
+            }
+            for (found, good) in alone.iter().zip(&good) {
+                assert!(found == good || *found == Err(28), "byte {at}: {found:?}");
+                right += usize::from(found.is_ok());
+                refused += usize::from(found.is_err());
+            }
+        }
+    }
+    println!("of {THREADS} threads each: {right} members had their ids, {refused} were refused");
+    assert!(right > 10_000 && refused > 10_000);
 }

@@ -167,10 +167,9 @@ fn text_pipeline<F: Fingerprint>() -> Option<Sample<F>> {
     None
 }
 
-/// Larger files, each with a section of several pages, so several checksums: numbers, string bytes, groups. Not every
-/// bit of these is flipped, which would be more work than all others are, but every n-th with an odd n, so that all
-/// bits of bytes come up. Offsets of strings take a second page only behind 40,000 strings, and share the code of the
-/// others.
+/// Larger files, each with a section of several pages, so several checksums: numbers, string bytes, groups, offsets of
+/// strings. Not every bit of these is flipped, which would be more work than all others are, but every n-th with an odd
+/// n, so that all bits of bytes come up.
 pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
     let one_table = || -> BuildOptions<F> {
         let design = TableDesign::partition(1, 1);
@@ -181,13 +180,19 @@ pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
     let strings = fingerprints().zip((0..40).map(long)).collect();
     // The same number again and again takes no bits.
     let groups = fingerprints().zip([7; 65 * 448 - 1]).collect();
+    // Short ones, for there is one offset of 17 bits for each 16 strings.
+    let digit = |i: u64| (i / 20 % 10).to_string();
+    let many = fingerprints().zip((0..32_769).map(digit)).collect();
     let mut samples = vec![
         wide_numbers(20, 520),
         Sample::new("long strings", one_table(), &Records::Strings(strings)),
         Sample::new("large groups", one_table(), &Records::Numbers(groups)),
+        Sample::new("many strings", one_table(), &Records::Strings(many)),
     ];
-    // Of each one section has two pages; the other sections with ids have one, that of equal numbers none.
-    for (sample, (stride, pages)) in samples.iter_mut().zip([(13, 3), (13, 4), (131, 2)]) {
+    // Of each one section has two pages; the other sections with ids have one, that of equal numbers none. Of many
+    // strings the groups and the offsets have two and the bytes seventeen.
+    let expected = [(13, 3), (13, 4), (131, 2), (2003, 21)];
+    for (sample, (stride, pages)) in samples.iter_mut().zip(expected) {
         sample.stride = stride;
         assert_eq!(sample.report.page_count, pages, "{}", sample.name);
     }
