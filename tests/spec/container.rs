@@ -145,6 +145,57 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
     assert_eq!(seen, (1..=8).collect(), "the corpus has every kind");
 }
 
+/// Whether `id_kind ≠ 0 and record_count > fingerprint_count` or the like holds for a file.
+fn holds(condition: &str, file: &[u8], layout: &reference::Layout) -> bool {
+    let value = |name: &str| match name {
+        "id_kind" => file[layout.directory_at + 32].into(),
+        "record_count" => layout.record_count as u128,
+        "fingerprint_count" => layout.fingerprint_count as u128,
+        number => plain_number(number),
+    };
+    let one = |comparison: &str| {
+        let words: Vec<&str> = comparison.split(' ').collect();
+        let (left, right) = (value(words[0]), value(words[2]));
+        match words[1] {
+            "=" => left == right,
+            "≠" => left != right,
+            ">" => left > right,
+            other => panic!("{other}"),
+        }
+    };
+    condition.split(" and ").all(one)
+}
+
+#[test]
+fn the_sections_are_there_under_the_conditions_printed() {
+    let rows = table_behind("### 10.4 Sections");
+    let folder = manifest::folder(FORMAT_VERSION);
+    let mut seen = BTreeSet::new();
+    for entry in manifest::read(&folder) {
+        if entry.expect != Expect::Good {
+            continue;
+        }
+        let file = fs::read(folder.join(&entry.file)).unwrap();
+        let layout = reference::Layout::parse(&file);
+        for row in &rows {
+            let of_kind = layout
+                .sections
+                .iter()
+                .filter(|s| s.kind.to_string() == row[0]);
+            let count = of_kind.count();
+            let expected = match &row[2][..] {
+                "each table" => layout.tables.len(),
+                "optional" => count.min(1),
+                other => holds(other.strip_prefix("if ").unwrap(), &file, &layout).into(),
+            };
+            assert_eq!(count, expected, "{}: {row:?}", entry.file);
+            seen.insert((row[0].clone(), count > 0));
+        }
+    }
+    // Two kinds are in all files, each of the others is in some and not in others.
+    assert_eq!(seen.len(), 2 + 6 * 2, "{seen:?}");
+}
+
 #[test]
 fn the_numbers_of_codecs_and_kinds_of_ids_are_those_of_the_program() {
     let text = specification();

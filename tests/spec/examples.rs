@@ -182,6 +182,58 @@ fn the_elias_fano_example_is_right() {
     let stream = printed_bits(&after_marker("elias-fano-example").concat());
     let encoded = reference::elias_fano(&list(numbers), max.parse().unwrap());
     assert_eq!(stream, encoded);
+    let bits = between(&text, "are empty. The stream has ", " bits:");
+    assert_eq!(bits, stream.len().to_string());
+}
+
+/// What the example says on the way, by the definitions above it.
+#[test]
+fn the_steps_of_the_elias_fano_example_are_right() {
+    let text = specification().replace('\n', " ");
+    let sentence = between(
+        &text,
+        "*Worked example.* The four numbers ",
+        " The stream has ",
+    );
+    let (numbers, max) = sentence.split_once(" with Z = ").unwrap();
+    let (numbers, max) = (list(numbers), plain_number(max.split(':').next().unwrap()));
+    let count = numbers.len() as u128;
+    let part = |before, after| between(sentence, before, after);
+
+    let products = list(part("c·2^l is ", " for l = "));
+    let exponents = list(part(" for l = ", ", so l = "));
+    let expected: Vec<u128> = exponents.iter().map(|l| count << l).collect();
+    assert_eq!(products, expected);
+    let fitting = products.iter().filter(|product| **product <= max).count();
+    let low_bits = plain_number(part(", so l = ", " and H"));
+    assert_eq!(exponents[fitting - 1], low_bits);
+    assert!(fitting < products.len(), "the next one is too large");
+    let bucket_count = (max >> low_bits) + 1;
+    assert_eq!(plain_number(part(" and H = ", ". Their")), bucket_count);
+
+    let buckets: Vec<u128> = numbers.iter().map(|u| u >> low_bits).collect();
+    assert_eq!(
+        list(part("Their buckets are ", ", their low bits")),
+        buckets
+    );
+    let low = numbers.iter().map(|u| u & ((1 << low_bits) - 1));
+    assert_eq!(
+        list(part("their low bits ", ". The high bits")),
+        low.collect::<Vec<_>>()
+    );
+    let (set, high_bits) = part("The high bits ", " are set;")
+        .split_once(" of ")
+        .unwrap();
+    let expected: Vec<u128> = buckets
+        .iter()
+        .zip(0..)
+        .map(|(bucket, i)| bucket + i)
+        .collect();
+    assert_eq!(list(set), expected);
+    assert_eq!(plain_number(high_bits), count + bucket_count);
+    let empty = (0..bucket_count).filter(|bucket| !buckets.contains(bucket));
+    let empty: Vec<String> = empty.map(|bucket| format!("bucket {bucket}")).collect();
+    assert!(sentence.ends_with(&format!("{} are empty.", empty.join(" and "))));
 }
 
 #[test]
