@@ -143,7 +143,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             plan_probes(
                 &masks,
                 distance.min(F::WIDTH),
-                self.fingerprint_count(),
+                self.directory.plausible_count(),
                 &costs,
             )
         })
