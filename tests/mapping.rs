@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
-use common::reference::Layout;
+use common::reference::{KEYS, Layout};
 use common::{build, options, scan, sorted_set};
 use simidx::{AnyIndex, Codec, Error, FormatClass, Index, Storage, TableDesign};
 
@@ -251,6 +251,30 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
 }
 
 #[test]
+fn what_opening_has_read_is_checked_again_by_a_full_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    let (set, file) = sample(Codec::EliasFano, 1);
+    let layout = Layout::parse(&file);
+    let keys = layout.section(KEYS, 1).offset;
+    for (at, rule) in [
+        (0, 1),
+        (file.len() - 20, 5),
+        (layout.directory_at, 7),
+        (keys, 16),
+    ] {
+        fs::write(&path, &file).unwrap();
+        let index = Index::<u64, _>::open(&path).unwrap();
+        overwrite(&path, at as u64, &[!file[at]]);
+        for &member in set.iter().step_by(50) {
+            assert_eq!(ask(&index, member), Ok(scan(&set, member, 1)));
+        }
+        let rules: Vec<u8> = index.verify().problems.iter().map(|p| p.rule).collect();
+        assert_eq!(rules, [rule], "byte {at}");
+    }
+}
+
+#[test]
 fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened_anew() {
     for codec in Codec::ALL {
         let folder = tempfile::tempdir().unwrap();
@@ -281,6 +305,8 @@ fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened
             told * 2 > old_set.len() + new_set.len(),
             "most blocks do not fit the keys"
         );
+        let report = index.verify();
+        assert_eq!(report.problems[0].rule, 7, "another directory");
         let anew = Index::<u64, _>::open(&path).unwrap();
         assert!(anew.verify().is_sound());
         for &member in new_set.iter().step_by(13) {

@@ -241,7 +241,8 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         let (mut ascending, mut above_key) = (true, false);
         let mut left = self.count();
         let end = self.for_each(|value| {
-            left -= 1;
+            // More come than were counted if the file is overwritten meanwhile.
+            left = left.saturating_sub(1);
             if left > 0 {
                 let number = value.wrapping_sub(base);
                 ascending &= previous.is_none_or(|p| p < number);

@@ -1,5 +1,6 @@
 //! Parsing and validating a file when it is opened: the rules of stage "open" (spec, section 12).
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -70,8 +71,14 @@ fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory,
     let start = footer.directory_offset as usize;
     let bytes = file.get(start..start + footer.directory_len as usize);
     let missing = || FormatError::damaged(6, "the directory is not in the file");
+    let bytes = bytes.ok_or_else(missing)?;
+    // What is checked must be what is used, and a mapped file may be overwritten between the two.
+    let bytes = match bytes.len() {
+        ..=Directory::MAX_LEN => Cow::Owned(bytes.to_vec()),
+        _ => Cow::Borrowed(bytes),
+    };
     Directory::decode(
-        bytes.ok_or_else(missing)?,
+        &bytes,
         footer.directory_offset,
         footer.directory_checksum,
         width,

@@ -73,7 +73,7 @@ impl Paged {
     /// V28.
     pub(super) fn check_page_again(&self, file: &[u8], page: usize) -> Result<(), FormatError> {
         let checked = self.check_page(file, page);
-        checked.inspect_err(|_| self.checked.remove(page))
+        checked.inspect_err(|_| self.checked.distrust(page))
     }
 
     #[cold]

@@ -108,7 +108,7 @@ impl<F: Fingerprint> Table<F> {
     ) -> Result<Block<'a, F>, FormatError> {
         let block = self.checked_block(file, number);
         let checked = self.check(block, number);
-        checked.inspect_err(|_| self.checked.remove(number))?;
+        checked.inspect_err(|_| self.checked.distrust(number))?;
         Ok(block)
     }
 
@@ -317,21 +317,15 @@ fn decode_in_step<F: Fingerprint, R: DeltaRule>(
         }
         return;
     }
+    // The counts are read once: a file that is overwritten meanwhile may have others when they are read again.
+    let deltas: [_; LANES] = std::array::from_fn(|lane| blocks[lane].deltas());
     // Each lane fills a part of its own behind what is there.
     let mut next = [out.len(); LANES];
     for lane in 1..LANES {
-        next[lane] = next[lane - 1] + blocks[lane - 1].count();
+        next[lane] = next[lane - 1] + deltas[lane - 1].count;
     }
-    out.resize(
-        next[LANES - 1] + blocks[LANES - 1].count(),
-        Permuted(F::ZERO),
-    );
-    delta::for_each_in_step(
-        std::array::from_fn(|lane| blocks[lane].deltas()),
-        rule,
-        [code; LANES],
-        &mut Store { out, next },
-    );
+    out.resize(next[LANES - 1] + deltas[LANES - 1].count, Permuted(F::ZERO));
+    delta::for_each_in_step(deltas, rule, [code; LANES], &mut Store { out, next });
 }
 
 /// Stores the values of each lane behind each other.

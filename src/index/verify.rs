@@ -1,8 +1,9 @@
 //! The full check of a file: every block, every page, every rule (spec, section 12).
 
 use super::Index;
+use super::open::parse;
 use super::table::BLOCKS_READ_TOGETHER;
-use crate::error::FormatError;
+use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
 use crate::format::HEADER_LEN;
 
@@ -69,12 +70,11 @@ pub enum VerifyStage {
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
-    /// Checks every byte of the file against every rule of the format. What a file must satisfy to be
-    /// opened has been checked already; blocks and pages that have been used before are checked again, and those found
-    /// damaged are refused to queries from then on.
+    /// Checks every byte of the file against every rule of the format, also what opening and queries have checked before: a
+    /// mapped file may have been overwritten since. Queries refuse the blocks and pages found damaged from then on.
     ///
-    /// Time: each table is decoded, and each further one decoded and sorted again for every 2^25 fingerprints
-    /// of table 0; memory: 2^26 fingerprints.
+    /// Time: the file is opened again, each table is decoded, and each further one decoded and sorted again for every 2^25
+    /// fingerprints of table 0; memory: 2^26 fingerprints, or what opening takes.
     pub fn verify(&self) -> VerifyReport {
         self.verify_with(|_| ())
     }
@@ -82,6 +82,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// [`Index::verify`] that tells `progress` of each part as it begins.
     pub fn verify_with(&self, mut progress: impl FnMut(VerifyStage)) -> VerifyReport {
         let mut report = VerifyReport::default();
+        report.check(self.check_opening());
         let mut sound = Vec::with_capacity(self.tables.len());
         for table in 0..self.tables.len() {
             progress(VerifyStage::Blocks(table));
@@ -100,6 +101,19 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             .problems
             .sort_by_key(|problem| place_in_order(problem.rule));
         report
+    }
+
+    /// The rules of stage "open" once more, for what of the file has been read for good.
+    fn check_opening(&self) -> Result<(), FormatError> {
+        match parse::<F>(self.bytes()) {
+            Ok(parts) if parts.directory == self.directory => Ok(()),
+            Err(Error::Format(error)) => Err(error),
+            // Another index, of this width or another.
+            _ => {
+                let message = "the directory is another one than when the file was opened";
+                Err(FormatError::damaged(7, message))
+            }
+        }
     }
 
     /// V34 for the bytes between sections.
