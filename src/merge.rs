@@ -112,7 +112,8 @@ impl<F: Fingerprint> Exclusions<F> {
 pub struct Merged<F> {
     /// Parameters and sizes of the file.
     pub summary: Summary<F>,
-    /// Records that were left out. Without ids, the number of segments that held each fingerprint left out.
+    /// Records that were left out. Without ids, each fingerprint left out counts once for each segment that held it; where no
+    /// fingerprint is left, all records do.
     pub dropped_record_count: u64,
     /// Distinct fingerprints that were left out with them.
     pub dropped_fingerprint_count: u64,
@@ -124,7 +125,8 @@ pub struct Merged<F> {
 ///
 /// Cost: each table is decoded once for each of its codec's passes (`ef` one, the others two), merged and encoded, some 20
 /// to 40 ns a value; memory does not grow with the segments. Without ids `record_count` is the sum of theirs, less one for
-/// each segment that held a fingerprint left out.
+/// each segment that held a fingerprint left out: how often a fingerprint was repeated is not known. It is 0 where no
+/// fingerprint is left.
 ///
 /// # Errors
 /// Segments that differ in a parameter, a damaged segment ([`Error::Segment`](crate::Error::Segment) tells which), exclusions by ids of a kind that
@@ -150,17 +152,18 @@ pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
         let model = merger.model();
         let scratch = merger.scratch.clone();
         let mut file = Assembler::new::<F>(sink, model.block_size(), scratch, limit)?;
-        merger.merge_tables(&mut file, &records.dropped, &mut reporter)?;
+        let fingerprint_count = merger.merge_tables(&mut file, &records.dropped, &mut reporter)?;
+        let record_count = records.count(fingerprint_count);
         let parameters = FileParameters {
             max_distance: model.max_distance(),
             block_size: model.block_size(),
             id_kind: model.id_kind(),
-            record_count: records.record_count,
+            record_count,
             pipeline: model.pipeline(),
         };
         Ok(Merged {
             summary: file.finish(&parameters, records.ids, &mut reporter)?,
-            dropped_record_count: records.dropped_record_count,
+            dropped_record_count: segments.record_count().saturating_sub(record_count),
             dropped_fingerprint_count: records.dropped.len() as u64,
         })
     })
@@ -238,10 +241,20 @@ fn check_exclusions<F: Fingerprint, D: AsRef<[u8]>>(
 /// What is known when the records of all segments have been gone through.
 struct MergedRecords<F> {
     ids: Option<IdSpool>,
+    /// Without ids it still counts what repeated a fingerprint that is left out.
     record_count: u64,
-    dropped_record_count: u64,
     /// Fingerprints that are left with no record, ascending.
     dropped: Vec<F>,
+}
+
+impl<F> MergedRecords<F> {
+    /// The number of records to write beside so many fingerprints, as rule V8 wants it whatever was counted.
+    fn count(&self, fingerprint_count: u64) -> u64 {
+        match fingerprint_count {
+            0 => 0,
+            least => self.record_count.max(least),
+        }
+    }
 }
 
 struct Merger<'a, F, D> {
@@ -343,7 +356,6 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
             ids: None,
             // Segments whose counts are wrong are found out when their tables are read.
             record_count: total.saturating_sub(held),
-            dropped_record_count: held,
             dropped,
         })
     }
@@ -365,12 +377,13 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         Ok(())
     }
 
+    /// Writes all tables and returns the number of fingerprints in each.
     fn merge_tables(
         &self,
         file: &mut Assembler<'_>,
         dropped: &[F],
         reporter: &mut Reporter<'_>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let counts = self.segments().map(|(_, index)| index.fingerprint_count());
         let most = counts.sum();
         let mut first_count = None;
@@ -390,7 +403,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
                 return Err(FormatError::damaged(36, message).in_table(t).into());
             }
         }
-        Ok(())
+        Ok(first_count.unwrap_or(0))
     }
 
     /// The codec of table `t`; `None` where the data shall choose.
@@ -525,7 +538,6 @@ struct IdPass<'e, F> {
     exclusions: &'e Exclusions<F>,
     ids: IdSpool,
     open: Option<OpenGroup<F>>,
-    dropped_record_count: u64,
     dropped: Vec<F>,
 }
 
@@ -542,7 +554,6 @@ impl<'e, F: Fingerprint> IdPass<'e, F> {
             exclusions,
             ids,
             open: None,
-            dropped_record_count: 0,
             dropped: Vec::new(),
         }
     }
@@ -563,7 +574,6 @@ impl<'e, F: Fingerprint> IdPass<'e, F> {
         }
         let open = self.open.as_mut()?;
         if open.is_excluded || id_is_excluded {
-            self.dropped_record_count += 1;
             return None;
         }
         Some(!std::mem::replace(&mut open.has_records, true))
@@ -580,7 +590,6 @@ impl<'e, F: Fingerprint> IdPass<'e, F> {
         MergedRecords {
             record_count: self.ids.record_count(),
             ids: Some(self.ids),
-            dropped_record_count: self.dropped_record_count,
             dropped: self.dropped,
         }
     }
