@@ -10,7 +10,7 @@ use crate::build::{
 };
 use crate::codec::Codec;
 use crate::design::Permutation;
-use crate::error::{BuildError, FormatError, Result};
+use crate::error::{BuildError, Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT};
 use crate::index::{Fingerprints, Id, Index, Records, Segments};
@@ -129,7 +129,7 @@ pub struct Merged<F> {
 /// fingerprint is left.
 ///
 /// # Errors
-/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`](crate::Error::Segment) tells which), exclusions by ids of a kind that
+/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`] tells which), exclusions by ids of a kind that
 /// the segments do not have, too little memory, and what `out` or a temporary file reports.
 pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
     segments: &Segments<F, D>,
@@ -152,7 +152,7 @@ pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
         let model = merger.model();
         let scratch = merger.scratch.clone();
         let mut file = Assembler::new::<F>(sink, model.block_size(), scratch, limit)?;
-        let fingerprint_count = merger.merge_tables(&mut file, &records.dropped, &mut reporter)?;
+        let fingerprint_count = merger.merge_tables(&mut file, &records, &mut reporter)?;
         let record_count = records.count(fingerprint_count);
         let parameters = FileParameters {
             max_distance: model.max_distance(),
@@ -243,6 +243,8 @@ struct MergedRecords<F> {
     ids: Option<IdSpool>,
     /// Without ids it still counts what repeated a fingerprint that is left out.
     record_count: u64,
+    /// Fingerprints that the records have, where they were gone through.
+    fingerprint_count: Option<u64>,
     /// Fingerprints that are left with no record, ascending.
     dropped: Vec<F>,
 }
@@ -285,6 +287,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
                 table: t,
                 fingerprints: segment.fingerprints(t)?,
                 left: segment.fingerprint_count(),
+                last: None,
             })
         };
         self.segments().map(stream).collect()
@@ -297,6 +300,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
                 segments: self.segments,
                 number,
                 records: segment.records()?,
+                last: None,
             })
         };
         self.segments().map(stream).collect()
@@ -356,6 +360,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
             ids: None,
             // Segments whose counts are wrong are found out when their tables are read.
             record_count: total.saturating_sub(held),
+            fingerprint_count: None,
             dropped,
         })
     }
@@ -381,18 +386,23 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
     fn merge_tables(
         &self,
         file: &mut Assembler<'_>,
-        dropped: &[F],
+        records: &MergedRecords<F>,
         reporter: &mut Reporter<'_>,
     ) -> Result<u64> {
         let counts = self.segments().map(|(_, index)| index.fingerprint_count());
         let most = counts.sum();
-        let mut first_count = None;
+        let mut first_count = records.fingerprint_count;
         for (t, table) in self.model().summary().tables.iter().enumerate() {
             let permutation = Permutation::new(table.prefix_mask);
             let mut values = MergedTable {
                 merger: self,
                 table: t,
-                dropped: dropped.iter().map(|&f| permutation.apply(f).0).collect(),
+                dropped: records
+                    .dropped
+                    .iter()
+                    .map(|&f| permutation.apply(f).0)
+                    .collect(),
+                seen: None,
             };
             F::sort(&mut values.dropped);
             let (codec, expected) = (self.codec(t), first_count.unwrap_or(most));
@@ -429,6 +439,8 @@ struct TableStream<'a, F, D> {
     fingerprints: Fingerprints<'a, F, D>,
     /// Values that must still come.
     left: u64,
+    /// The value before them.
+    last: Option<F>,
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> TableStream<'_, F, D> {
@@ -438,8 +450,22 @@ impl<F: Fingerprint, D: AsRef<[u8]>> TableStream<'_, F, D> {
             return Ok(());
         }
         let message = "the table does not hold as many values as there are fingerprints";
-        let error = FormatError::damaged(35, message).in_table(self.table);
-        Err(self.segments.blame(self.number)(error.into()))
+        Err(self.damaged(35, message))
+    }
+
+    /// Rule V24 once more: blocks are checked when they are first used, and a file may be overwritten while it is mapped.
+    /// Merging and encoding rely on the order.
+    fn check_order(&self, values: &[F]) -> Result<()> {
+        let goes_on = self.last < values.first().copied();
+        if values.is_empty() || goes_on && values.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Ok(());
+        }
+        Err(self.damaged(24, "the values do not ascend"))
+    }
+
+    fn damaged(&self, rule: u8, message: &str) -> Error {
+        let error = FormatError::damaged(rule, message).in_table(self.table);
+        self.segments.blame(self.number)(error.into())
     }
 }
 
@@ -454,10 +480,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
                 Some(Err(error)) => return Err(self.segments.blame(self.number)(error)),
                 Some(Ok(values)) => values,
             };
-            let left = self.left.checked_sub(values.len() as u64);
+            let (start, left) = (batch.len(), self.left.checked_sub(values.len() as u64));
             batch.extend(values.iter().map(|value| value.0));
+            self.check_order(&batch[start..])?;
             self.check_count(left.is_some())?;
             self.left = left.unwrap_or(0);
+            self.last = batch.last().copied();
         }
         Ok(true)
     }
@@ -468,12 +496,31 @@ struct RecordStream<'a, F, D> {
     segments: &'a Segments<F, D>,
     number: usize,
     records: Records<'a, F, D>,
+    /// The record given last.
+    last: Option<(F, Id<'a>)>,
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
     fn next(&mut self) -> Result<Option<(F, Id<'a>)>> {
         let record = self.records.next().transpose();
-        record.map_err(self.segments.blame(self.number))
+        let record = record.map_err(self.segments.blame(self.number))?;
+        self.check_order(record)?;
+        self.last = record;
+        Ok(record)
+    }
+
+    /// Rules V24 and V33, which are not checked each time that records are read: merging relies on the order.
+    fn check_order(&self, record: Option<(F, Id<'a>)>) -> Result<()> {
+        if record.is_none() || record >= self.last {
+            return Ok(());
+        }
+        let error = match (record, self.last) {
+            (Some((now, _)), Some((before, _))) if now == before => {
+                FormatError::damaged(33, "the ids of a fingerprint descend")
+            }
+            _ => FormatError::damaged(24, "the values do not ascend").in_table(0),
+        };
+        Err(self.segments.blame(self.number)(error.into()))
     }
 }
 
@@ -511,6 +558,37 @@ struct MergedTable<'m, 'a, F, D> {
     table: usize,
     /// Permuted values, ascending.
     dropped: Vec<F>,
+    /// What the first pass went through.
+    seen: Option<Seen<F>>,
+}
+
+/// What tells whether two passes went through the same values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen<F> {
+    count: u64,
+    /// Of all values, less what passes the width.
+    sum: F,
+}
+
+impl<F: Fingerprint> Seen<F> {
+    fn add(&mut self, values: &[F]) {
+        self.count += values.len() as u64;
+        let sum = |sum: F, &value: &F| sum.wrapping_add(value);
+        self.sum = values.iter().fold(self.sum, sum);
+    }
+}
+
+impl<F: Fingerprint, D> MergedTable<'_, '_, F, D> {
+    /// The code is chosen by the first pass and has no codeword for what else the second one may hold.
+    fn check_pass(&mut self, seen: Seen<F>) -> Result<()> {
+        if *self.seen.get_or_insert(seen) == seen {
+            return Ok(());
+        }
+        let message = "the table of a segment changed while it was read";
+        Err(FormatError::damaged(36, message)
+            .in_table(self.table)
+            .into())
+    }
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '_, F, D> {
@@ -519,6 +597,10 @@ impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '
         let mut merge = Merge::<Vec<F>, _>::new(streams, self.merger.room);
         let mut dropped = self.dropped.as_slice();
         let mut last = None;
+        let mut seen = Seen {
+            count: 0,
+            sum: F::ZERO,
+        };
         while let Some(round) = merge.next_round()? {
             let end = round.last().copied();
             round.retain(|&value| {
@@ -527,9 +609,10 @@ impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '
                 dropped.first() != Some(&value) && last != Some(value)
             });
             last = end;
+            seen.add(round);
             take(round)?;
         }
-        Ok(())
+        self.check_pass(seen)
     }
 }
 
@@ -589,6 +672,7 @@ impl<'e, F: Fingerprint> IdPass<'e, F> {
         self.close();
         MergedRecords {
             record_count: self.ids.record_count(),
+            fingerprint_count: Some(self.ids.fingerprint_count()),
             ids: Some(self.ids),
             dropped: self.dropped,
         }
