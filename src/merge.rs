@@ -191,17 +191,13 @@ fn check_parameters<F: Fingerprint, D: AsRef<[u8]>>(segments: &Segments<F, D>) -
 
 /// What keeps two segments from being merged.
 fn difference<F: Fingerprint, D: AsRef<[u8]>>(a: &Index<F, D>, b: &Index<F, D>) -> Option<String> {
-    let masks = |index: &Index<F, D>| -> Vec<F> {
-        let tables = index.summary().tables;
-        tables.iter().map(|table| table.prefix_mask).collect()
-    };
     let (a_count, b_count) = (a.table_count(), b.table_count());
     if a_count != b_count {
         return Some(format!(
             "the number of their tables: {a_count} and {b_count}"
         ));
     }
-    if masks(a) != masks(b) {
+    if !a.prefix_masks().eq(b.prefix_masks()) {
         return Some("the prefixes of their tables".into());
     }
     let (a_size, b_size) = (a.block_size(), b.block_size());
@@ -392,8 +388,8 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         let counts = self.segments().map(|(_, index)| index.fingerprint_count());
         let most = counts.sum();
         let mut first_count = records.fingerprint_count;
-        for (t, table) in self.model().summary().tables.iter().enumerate() {
-            let permutation = Permutation::new(table.prefix_mask);
+        for (t, mask) in self.model().prefix_masks().enumerate() {
+            let permutation = Permutation::new(mask);
             let mut values = MergedTable {
                 merger: self,
                 table: t,
@@ -406,8 +402,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
             };
             F::sort(&mut values.dropped);
             let (codec, expected) = (self.codec(t), first_count.unwrap_or(most));
-            let count =
-                file.write_table(table.prefix_mask, codec, &mut values, expected, reporter)?;
+            let count = file.write_table(mask, codec, &mut values, expected, reporter)?;
             if *first_count.get_or_insert(count) != count {
                 let message = "the tables of a segment hold different fingerprints";
                 return Err(FormatError::damaged(36, message).in_table(t).into());
@@ -423,9 +418,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
             MergeCodec::Chosen => return None,
             MergeCodec::AsSegments => {}
         }
-        let mut codecs = self
-            .segments()
-            .map(|(_, index)| index.summary().tables[t].codec);
+        let mut codecs = self.segments().map(|(_, index)| index.codec(t));
         let first = codecs.next()?;
         codecs.all(|codec| codec == first).then_some(first)
     }
