@@ -39,8 +39,8 @@ pub struct MergeOptions<F> {
     pub codec: MergeCodec,
     /// What is left out.
     pub exclusions: Exclusions<F>,
-    /// Bytes of memory that the merge may use beside the segments themselves, at least [`MIN_MEMORY`](crate::MIN_MEMORY);
-    /// by default 256 MiB. The bytes of the result do not depend on it.
+    /// Bytes of memory that the merge may use beside the segments themselves and what is decoded of each at a time, see
+    /// [`merge`]; at least [`MIN_MEMORY`](crate::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
     pub memory: u64,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). Only ids need them, about
     /// as many bytes as they take in the result.
@@ -124,7 +124,9 @@ pub struct Merged<F> {
 /// nothing; the result has them too, and is byte for byte what a build with these parameters makes of all records.
 ///
 /// Cost: each table is decoded once for each of its codec's passes (`ef` one, the others two), merged and encoded, some 20
-/// to 40 ns a value; memory does not grow with the segments. Without ids `record_count` is the sum of theirs, less one for
+/// to 40 ns a value. Memory does not grow with the records, but with the number of segments: of each, 16 blocks are decoded at a
+/// time and their values held up to twice. With fingerprints of 64 bits that is some 30 KiB a segment for blocks of 512 bytes,
+/// and at most 16 MiB for the largest ones. Without ids `record_count` is the sum of theirs, less one for
 /// each segment that held a fingerprint left out: how often a fingerprint was repeated is not known. It is 0 where no
 /// fingerprint is left.
 ///
