@@ -10,7 +10,7 @@ use crate::build::{
 };
 use crate::codec::Codec;
 use crate::design::Permutation;
-use crate::error::{BuildError, FormatError, Result};
+use crate::error::{BuildError, Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT};
 use crate::index::{Fingerprints, Id, Index, Records, Segments};
@@ -39,8 +39,8 @@ pub struct MergeOptions<F> {
     pub codec: MergeCodec,
     /// What is left out.
     pub exclusions: Exclusions<F>,
-    /// Bytes of memory that the merge may use beside the segments themselves, at least [`MIN_MEMORY`](crate::MIN_MEMORY);
-    /// by default 256 MiB. The bytes of the result do not depend on it.
+    /// Bytes of memory that the merge may use beside the segments themselves and what is decoded of each at a time, see
+    /// [`merge`]; at least [`MIN_MEMORY`](crate::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
     pub memory: u64,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). Only ids need them, about
     /// as many bytes as they take in the result.
@@ -112,7 +112,8 @@ impl<F: Fingerprint> Exclusions<F> {
 pub struct Merged<F> {
     /// Parameters and sizes of the file.
     pub summary: Summary<F>,
-    /// Records that were left out. Without ids, the number of segments that held each fingerprint left out.
+    /// Records that were left out. Without ids, each fingerprint left out counts once for each segment that held it; where no
+    /// fingerprint is left, all records do.
     pub dropped_record_count: u64,
     /// Distinct fingerprints that were left out with them.
     pub dropped_fingerprint_count: u64,
@@ -123,11 +124,14 @@ pub struct Merged<F> {
 /// nothing; the result has them too, and is byte for byte what a build with these parameters makes of all records.
 ///
 /// Cost: each table is decoded once for each of its codec's passes (`ef` one, the others two), merged and encoded, some 20
-/// to 40 ns a value; memory does not grow with the segments. Without ids `record_count` is the sum of theirs, less one for
-/// each segment that held a fingerprint left out.
+/// to 40 ns a value. Memory does not grow with the records, but with the number of segments: of each, 16 blocks are decoded at a
+/// time and their values held up to twice. With fingerprints of 64 bits that is some 30 KiB a segment for blocks of 512 bytes,
+/// and at most 16 MiB for the largest ones. Without ids `record_count` is the sum of theirs, less one for
+/// each segment that held a fingerprint left out: how often a fingerprint was repeated is not known. It is 0 where no
+/// fingerprint is left.
 ///
 /// # Errors
-/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`](crate::Error::Segment) tells which), exclusions by ids of a kind that
+/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`] tells which), exclusions by ids of a kind that
 /// the segments do not have, too little memory, and what `out` or a temporary file reports.
 pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
     segments: &Segments<F, D>,
@@ -150,17 +154,18 @@ pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
         let model = merger.model();
         let scratch = merger.scratch.clone();
         let mut file = Assembler::new::<F>(sink, model.block_size(), scratch, limit)?;
-        merger.merge_tables(&mut file, &records.dropped, &mut reporter)?;
+        let fingerprint_count = merger.merge_tables(&mut file, &records, &mut reporter)?;
+        let record_count = records.count(fingerprint_count);
         let parameters = FileParameters {
             max_distance: model.max_distance(),
             block_size: model.block_size(),
             id_kind: model.id_kind(),
-            record_count: records.record_count,
+            record_count,
             pipeline: model.pipeline(),
         };
         Ok(Merged {
             summary: file.finish(&parameters, records.ids, &mut reporter)?,
-            dropped_record_count: records.dropped_record_count,
+            dropped_record_count: segments.record_count().saturating_sub(record_count),
             dropped_fingerprint_count: records.dropped.len() as u64,
         })
     })
@@ -188,17 +193,13 @@ fn check_parameters<F: Fingerprint, D: AsRef<[u8]>>(segments: &Segments<F, D>) -
 
 /// What keeps two segments from being merged.
 fn difference<F: Fingerprint, D: AsRef<[u8]>>(a: &Index<F, D>, b: &Index<F, D>) -> Option<String> {
-    let masks = |index: &Index<F, D>| -> Vec<F> {
-        let tables = index.summary().tables;
-        tables.iter().map(|table| table.prefix_mask).collect()
-    };
     let (a_count, b_count) = (a.table_count(), b.table_count());
     if a_count != b_count {
         return Some(format!(
             "the number of their tables: {a_count} and {b_count}"
         ));
     }
-    if masks(a) != masks(b) {
+    if !a.prefix_masks().eq(b.prefix_masks()) {
         return Some("the prefixes of their tables".into());
     }
     let (a_size, b_size) = (a.block_size(), b.block_size());
@@ -238,10 +239,22 @@ fn check_exclusions<F: Fingerprint, D: AsRef<[u8]>>(
 /// What is known when the records of all segments have been gone through.
 struct MergedRecords<F> {
     ids: Option<IdSpool>,
+    /// Without ids it still counts what repeated a fingerprint that is left out.
     record_count: u64,
-    dropped_record_count: u64,
+    /// Fingerprints that the records have, where they were gone through.
+    fingerprint_count: Option<u64>,
     /// Fingerprints that are left with no record, ascending.
     dropped: Vec<F>,
+}
+
+impl<F> MergedRecords<F> {
+    /// The number of records to write beside so many fingerprints, as rule V8 wants it whatever was counted.
+    fn count(&self, fingerprint_count: u64) -> u64 {
+        match fingerprint_count {
+            0 => 0,
+            least => self.record_count.max(least),
+        }
+    }
 }
 
 struct Merger<'a, F, D> {
@@ -272,6 +285,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
                 table: t,
                 fingerprints: segment.fingerprints(t)?,
                 left: segment.fingerprint_count(),
+                last: None,
             })
         };
         self.segments().map(stream).collect()
@@ -284,6 +298,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
                 segments: self.segments,
                 number,
                 records: segment.records()?,
+                last: None,
             })
         };
         self.segments().map(stream).collect()
@@ -343,7 +358,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
             ids: None,
             // Segments whose counts are wrong are found out when their tables are read.
             record_count: total.saturating_sub(held),
-            dropped_record_count: held,
+            fingerprint_count: None,
             dropped,
         })
     }
@@ -365,32 +380,37 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         Ok(())
     }
 
+    /// Writes all tables and returns the number of fingerprints in each.
     fn merge_tables(
         &self,
         file: &mut Assembler<'_>,
-        dropped: &[F],
+        records: &MergedRecords<F>,
         reporter: &mut Reporter<'_>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let counts = self.segments().map(|(_, index)| index.fingerprint_count());
         let most = counts.sum();
-        let mut first_count = None;
-        for (t, table) in self.model().summary().tables.iter().enumerate() {
-            let permutation = Permutation::new(table.prefix_mask);
+        let mut first_count = records.fingerprint_count;
+        for (t, mask) in self.model().prefix_masks().enumerate() {
+            let permutation = Permutation::new(mask);
             let mut values = MergedTable {
                 merger: self,
                 table: t,
-                dropped: dropped.iter().map(|&f| permutation.apply(f).0).collect(),
+                dropped: records
+                    .dropped
+                    .iter()
+                    .map(|&f| permutation.apply(f).0)
+                    .collect(),
+                seen: None,
             };
             F::sort(&mut values.dropped);
             let (codec, expected) = (self.codec(t), first_count.unwrap_or(most));
-            let count =
-                file.write_table(table.prefix_mask, codec, &mut values, expected, reporter)?;
+            let count = file.write_table(mask, codec, &mut values, expected, reporter)?;
             if *first_count.get_or_insert(count) != count {
                 let message = "the tables of a segment hold different fingerprints";
                 return Err(FormatError::damaged(36, message).in_table(t).into());
             }
         }
-        Ok(())
+        Ok(first_count.unwrap_or(0))
     }
 
     /// The codec of table `t`; `None` where the data shall choose.
@@ -400,9 +420,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
             MergeCodec::Chosen => return None,
             MergeCodec::AsSegments => {}
         }
-        let mut codecs = self
-            .segments()
-            .map(|(_, index)| index.summary().tables[t].codec);
+        let mut codecs = self.segments().map(|(_, index)| index.codec(t));
         let first = codecs.next()?;
         codecs.all(|codec| codec == first).then_some(first)
     }
@@ -416,6 +434,8 @@ struct TableStream<'a, F, D> {
     fingerprints: Fingerprints<'a, F, D>,
     /// Values that must still come.
     left: u64,
+    /// The value before them.
+    last: Option<F>,
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> TableStream<'_, F, D> {
@@ -425,8 +445,22 @@ impl<F: Fingerprint, D: AsRef<[u8]>> TableStream<'_, F, D> {
             return Ok(());
         }
         let message = "the table does not hold as many values as there are fingerprints";
-        let error = FormatError::damaged(35, message).in_table(self.table);
-        Err(self.segments.blame(self.number)(error.into()))
+        Err(self.damaged(35, message))
+    }
+
+    /// Rule V24 once more: blocks are checked when they are first used, and a file may be overwritten while it is mapped.
+    /// Merging and encoding rely on the order.
+    fn check_order(&self, values: &[F]) -> Result<()> {
+        let goes_on = self.last < values.first().copied();
+        if values.is_empty() || goes_on && values.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Ok(());
+        }
+        Err(self.damaged(24, "the values do not ascend"))
+    }
+
+    fn damaged(&self, rule: u8, message: &str) -> Error {
+        let error = FormatError::damaged(rule, message).in_table(self.table);
+        self.segments.blame(self.number)(error.into())
     }
 }
 
@@ -441,10 +475,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
                 Some(Err(error)) => return Err(self.segments.blame(self.number)(error)),
                 Some(Ok(values)) => values,
             };
-            let left = self.left.checked_sub(values.len() as u64);
+            let (start, left) = (batch.len(), self.left.checked_sub(values.len() as u64));
             batch.extend(values.iter().map(|value| value.0));
+            self.check_order(&batch[start..])?;
             self.check_count(left.is_some())?;
             self.left = left.unwrap_or(0);
+            self.last = batch.last().copied();
         }
         Ok(true)
     }
@@ -455,12 +491,31 @@ struct RecordStream<'a, F, D> {
     segments: &'a Segments<F, D>,
     number: usize,
     records: Records<'a, F, D>,
+    /// The record given last.
+    last: Option<(F, Id<'a>)>,
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
     fn next(&mut self) -> Result<Option<(F, Id<'a>)>> {
         let record = self.records.next().transpose();
-        record.map_err(self.segments.blame(self.number))
+        let record = record.map_err(self.segments.blame(self.number))?;
+        self.check_order(record)?;
+        self.last = record;
+        Ok(record)
+    }
+
+    /// Rules V24 and V33, which are not checked each time that records are read: merging relies on the order.
+    fn check_order(&self, record: Option<(F, Id<'a>)>) -> Result<()> {
+        if record.is_none() || record >= self.last {
+            return Ok(());
+        }
+        let error = match (record, self.last) {
+            (Some((now, _)), Some((before, _))) if now == before => {
+                FormatError::damaged(33, "the ids of a fingerprint descend")
+            }
+            _ => FormatError::damaged(24, "the values do not ascend").in_table(0),
+        };
+        Err(self.segments.blame(self.number)(error.into()))
     }
 }
 
@@ -498,6 +553,37 @@ struct MergedTable<'m, 'a, F, D> {
     table: usize,
     /// Permuted values, ascending.
     dropped: Vec<F>,
+    /// What the first pass went through.
+    seen: Option<Seen<F>>,
+}
+
+/// What tells whether two passes went through the same values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen<F> {
+    count: u64,
+    /// Of all values, less what passes the width.
+    sum: F,
+}
+
+impl<F: Fingerprint> Seen<F> {
+    fn add(&mut self, values: &[F]) {
+        self.count += values.len() as u64;
+        let sum = |sum: F, &value: &F| sum.wrapping_add(value);
+        self.sum = values.iter().fold(self.sum, sum);
+    }
+}
+
+impl<F: Fingerprint, D> MergedTable<'_, '_, F, D> {
+    /// The code is chosen by the first pass and has no codeword for what else the second one may hold.
+    fn check_pass(&mut self, seen: Seen<F>) -> Result<()> {
+        if *self.seen.get_or_insert(seen) == seen {
+            return Ok(());
+        }
+        let message = "the table of a segment changed while it was read";
+        Err(FormatError::damaged(36, message)
+            .in_table(self.table)
+            .into())
+    }
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '_, F, D> {
@@ -506,6 +592,10 @@ impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '
         let mut merge = Merge::<Vec<F>, _>::new(streams, self.merger.room);
         let mut dropped = self.dropped.as_slice();
         let mut last = None;
+        let mut seen = Seen {
+            count: 0,
+            sum: F::ZERO,
+        };
         while let Some(round) = merge.next_round()? {
             let end = round.last().copied();
             round.retain(|&value| {
@@ -514,9 +604,10 @@ impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '
                 dropped.first() != Some(&value) && last != Some(value)
             });
             last = end;
+            seen.add(round);
             take(round)?;
         }
-        Ok(())
+        self.check_pass(seen)
     }
 }
 
@@ -525,7 +616,6 @@ struct IdPass<'e, F> {
     exclusions: &'e Exclusions<F>,
     ids: IdSpool,
     open: Option<OpenGroup<F>>,
-    dropped_record_count: u64,
     dropped: Vec<F>,
 }
 
@@ -542,7 +632,6 @@ impl<'e, F: Fingerprint> IdPass<'e, F> {
             exclusions,
             ids,
             open: None,
-            dropped_record_count: 0,
             dropped: Vec::new(),
         }
     }
@@ -563,7 +652,6 @@ impl<'e, F: Fingerprint> IdPass<'e, F> {
         }
         let open = self.open.as_mut()?;
         if open.is_excluded || id_is_excluded {
-            self.dropped_record_count += 1;
             return None;
         }
         Some(!std::mem::replace(&mut open.has_records, true))
@@ -579,8 +667,8 @@ impl<'e, F: Fingerprint> IdPass<'e, F> {
         self.close();
         MergedRecords {
             record_count: self.ids.record_count(),
+            fingerprint_count: Some(self.ids.fingerprint_count()),
             ids: Some(self.ids),
-            dropped_record_count: self.dropped_record_count,
             dropped: self.dropped,
         }
     }

@@ -49,6 +49,11 @@ impl IdSpool {
         self.groups.record_count
     }
 
+    /// Number of fingerprints that the records have.
+    pub(crate) fn fingerprint_count(&self) -> u64 {
+        self.groups.first_count
+    }
+
     /// Appends an id; `is_first` is true for the first one of a fingerprint.
     pub(crate) fn push_number(&mut self, is_first: bool, id: u64) -> io::Result<()> {
         self.groups.push(is_first)?;

@@ -32,6 +32,7 @@ pub use verify::{VerifyReport, VerifyStage};
 
 use std::ops::Range;
 
+use crate::codec::Codec;
 use crate::design::{ProbePlan, plan_probes};
 use crate::error::{BuildError, Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
@@ -234,5 +235,15 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     fn bytes(&self) -> &[u8] {
         self.data.as_ref()
+    }
+
+    /// The prefix mask of each table, at less cost than [`Index::summary`], which plans queries.
+    pub(crate) fn prefix_masks(&self) -> impl Iterator<Item = F> {
+        self.tables.iter().map(|table| table.permutation.mask())
+    }
+
+    /// The codec of table `t`, which must be there, at less cost than [`Index::summary`].
+    pub(crate) fn codec(&self, t: usize) -> Codec {
+        self.tables[t].code.codec()
     }
 }
