@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-#[cfg(unix)]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 use super::{EXIT_FAILURE, output};
 
 /// The outputs that are being written, under their temporary names.
