@@ -2,8 +2,10 @@
 #![cfg(feature = "cli")]
 
 mod cli_support;
+mod common;
 
 use cli_support::{Sandbox, hex};
+use common::editor::Editor;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
@@ -291,4 +293,31 @@ fn lopsided_and_correlated_bits_are_found_where_they_matter() {
     let pair = &report["bits"]["correlated"][0];
     assert_eq!((&pair["a"], &pair["b"]), (&10.into(), &50.into()));
     assert!((pair["phi"].as_f64().unwrap() - 0.9).abs() < 0.03);
+}
+
+#[test]
+fn damage_of_a_further_table_names_its_file() {
+    let sandbox = Sandbox::new();
+    for name in ["x", "y"] {
+        sandbox.write("a.hex", hex(&random(3000, 21)));
+        let build = ["build", "a.hex", "-o", name, "--tables", "4"];
+        sandbox.run(&build).done();
+    }
+    let mut editor = Editor::new(sandbox.read("y"));
+    let at = editor.layout.block_at(1, 0);
+    editor.flip(at + 20, 1);
+    sandbox.write("y", &editor.file);
+    let ran = sandbox.run(&["lint", "x", "y"]);
+    assert!(ran.refusal().starts_with("y: "), "{ran:?}");
+}
+
+#[test]
+fn an_id_in_the_report_stays_on_its_line() {
+    let sandbox = Sandbox::new();
+    let records = [(1u64, "a\u{1b}[31m"), (1, "b")];
+    let file = common::build_strings(common::forged::small(), &records);
+    sandbox.write("x", file);
+    let ran = sandbox.run(&["lint", "x"]);
+    let expected = "2 records with 0000000000000001, first a\\u{1b}[31m\n";
+    assert!(ran.text().contains(expected), "{ran:?}");
 }

@@ -2,6 +2,7 @@
 #![cfg(feature = "cli")]
 
 mod cli_support;
+mod common;
 
 use cli_support::{Ran, Sandbox, hex, keys, newer, sample};
 use serde_json::json;
@@ -402,5 +403,19 @@ fn bench_for_people_tells_the_same() {
         "matches ",
     ] {
         assert!(ran.text().contains(word), "{word}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_pipeline_of_a_file_cannot_forge_lines_of_a_report() {
+    let mut options = common::forged::small();
+    options.pipeline = Some("{\u{1b}[2K\nwidth 7\u{85}}".into());
+    let sandbox = Sandbox::new();
+    sandbox.write("x", common::build(options, &[1, 2, 3]));
+    for args in [&["info", "x"][..], &["info", "x", "x"]] {
+        let ran = sandbox.run(args).done();
+        let expected = r"pipeline                {\u{1b}[2K\nwidth 7\u{85}}";
+        assert!(ran.lines().contains(&expected), "{ran:?}");
+        assert!(!ran.text().contains('\u{1b}'), "{ran:?}");
     }
 }

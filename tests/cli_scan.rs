@@ -2,8 +2,11 @@
 #![cfg(feature = "cli")]
 
 mod cli_support;
+mod common;
 
 use cli_support::{Sandbox, hex, sample};
+use common::editor::Editor;
+use common::forged::{small, values_of};
 
 /// An index of some fingerprints with numbers, some of which share one, and queries in `q`.
 fn sandbox(count: usize) -> Sandbox {
@@ -146,4 +149,41 @@ fn what_cannot_be_scanned_is_refused_in_one_line() {
     assert!(refusal(&["x.simidx", "a.hex", "--memory", "1KiB"]).contains("memory"));
     let refused = refusal(&["x.simidx", "q.jsonl", "--input", "jsonl"]);
     assert!(refused.starts_with("q.jsonl:1: a document"), "{refused}");
+}
+
+/// An index with numbers whose table 1 holds a fingerprint that its table 0 lacks.
+fn forged_file() -> (Vec<u8>, u64) {
+    let records: Vec<(u64, u64)> = common::uniform(3000).into_iter().zip(0..).collect();
+    let mut editor = Editor::new(common::build_numbers(small(), &records));
+    let last = editor.layout.tables[1].block_count - 1;
+    let mut values = values_of(&editor, 1, last);
+    let end = values.len() - 1;
+    values[end] ^= 1;
+    editor.put_values(1, last, &values);
+    // The halves are swapped in table 1.
+    let forged = u64::try_from(values[end]).unwrap().rotate_right(32);
+    (editor.finish(), forged)
+}
+
+#[test]
+fn v36_ids_of_another_file_are_no_answer_for_a_damaged_one() {
+    let (file, forged) = forged_file();
+    let records = format!("{forged:016x}\t7\n");
+    let sandbox = Sandbox::with_index(("a.tsv", records.as_bytes()), &["--ids", "number"]);
+    sandbox.write("y.simidx", file);
+    sandbox.write("q", hex(&[forged]));
+    for files in [&["y.simidx", "x.simidx"][..], &["x.simidx", "y.simidx"]] {
+        for json in [&[][..], &["--json"]] {
+            let args = [&["scan"], files, &["q", "--strategy", "probe"], json].concat();
+            let ran = sandbox.run(&args);
+            assert!(ran.refusal().starts_with("y.simidx: "), "{ran:?}");
+            assert!(ran.refusal().contains("V36"), "{ran:?}");
+        }
+    }
+    let ran = sandbox.run(&["scan", "y.simidx", "q", "--strategy", "probe"]);
+    assert!(ran.refusal().starts_with("y.simidx: "), "{ran:?}");
+    // Table 0 is sound, and a stream reads no other.
+    let args = ["scan", "y.simidx", "x.simidx", "q", "--strategy", "stream"];
+    let first = format!("{forged:016x}\t{forged:016x}\t0\t7\n");
+    assert!(sandbox.run(&args).done().text().starts_with(&first));
 }

@@ -495,3 +495,23 @@ fn bench_samples_members_of_every_file() {
     let matches = report["matches"].as_u64().unwrap();
     assert!((5..=20).contains(&matches), "{matches}");
 }
+
+#[test]
+fn equal_ids_come_as_often_as_there_are_records() {
+    let sandbox = Sandbox::new();
+    build(&sandbox, "x", "1\t5\n1\t5\n1\t9\n", &["--ids", "number"]);
+    build(&sandbox, "y", "1\t5\n1\t7\n1\t9\n", &["--ids", "number"]);
+    let ids = json!([5, 5, 5, 7, 9, 9]);
+    let ran = sandbox.run(&["query", "x", "y", "1", "--json", "--stats"]);
+    let found = ran.done().json();
+    assert_eq!(found["matches"][0]["ids"], ids);
+    assert_eq!(keys(&found).len(), 5);
+    let ran = sandbox.run(&["dump", "y", "x", "--json"]);
+    assert_eq!(ran.done().json()["ids"], ids);
+    sandbox.write("q", "1\n3\n");
+    let ran = sandbox.run(&["scan", "x", "y", "q", "--json"]).done();
+    for line in ran.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["matches"][0]["ids"], ids);
+    }
+}

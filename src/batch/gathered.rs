@@ -5,6 +5,9 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
 
+/// Bytes to make room for on the word of a file alone.
+const MOST_BELIEVED: usize = 1 << 26;
+
 /// Fingerprints in any order, repeated or not, which are sorted in so much memory, beyond that in temporary files.
 #[derive(Debug)]
 pub(super) struct Gathered<F> {
@@ -39,7 +42,10 @@ impl<F: Fingerprint> Gathered<F> {
         segments: &Segments<F, D>,
     ) -> Result<()> {
         for (number, segment) in segments.segments().iter().enumerate() {
-            self.reserve(segment.expected_count());
+            // Beyond it the room grows with what comes: a file that claims more than it holds shall not use up the memory
+            // before its first block is read.
+            let believed = (MOST_BELIEVED / F::BYTES) as u64;
+            self.reserve(segment.expected_count().min(believed));
             let mut values = segment.fingerprints(0)?;
             while let Some(chunk) = values.next_chunk() {
                 for value in chunk.map_err(segments.blame(number))? {

@@ -206,7 +206,7 @@ impl<F: Fingerprint> Report<'_, F> {
 
     fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
         let found = &self.comparison;
-        writeln!(out, "{:<24}{}", "pipeline", name(self.pipeline))?;
+        writeln!(out, "{:<24}{}", "pipeline", one_line(&name(self.pipeline)))?;
         for (letter, (name, document)) in ["A", "B"].into_iter().zip(self.sides()) {
             let ComparedDocument {
                 distinct_count,

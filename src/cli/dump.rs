@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use serde_json::json;
-use simidx::{Fingerprint, Id, IdKind, Segments, Storage};
+use simidx::{Fingerprint, IdKind, Segments, Storage};
 
 use super::Answer;
 use super::failure::Failure;
 use super::index_file::{IndexArgs, with_segments};
+use super::json_ids::write_ids;
 use super::output::stdout;
 
 /// Arguments of `simidx dump`.
@@ -40,6 +40,7 @@ fn dump<F: Fingerprint>(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut fingerprints = segments.fingerprints(args.table)?;
+    let mut line = Vec::new();
     while let Some(value) = fingerprints.next_permuted() {
         let value = value?;
         let shown = match args.permuted {
@@ -48,9 +49,12 @@ fn dump<F: Fingerprint>(
         }
         .to_hex();
         if args.json {
-            let mut ids = Vec::new();
-            fingerprints.for_each_id(|id| ids.push(id_to_json(id)))?;
-            writeln!(out, "{}", json!({ "fingerprint": shown, "ids": ids }))?;
+            // Gathered first: an object is printed whole or not at all.
+            line.clear();
+            write!(line, r#"{{"fingerprint":"{shown}","ids":"#)?;
+            write_ids(&mut line, &|visit| fingerprints.for_each_id(visit))?;
+            line.extend_from_slice(b"}\n");
+            out.write_all(&line)?;
         } else if segments.id_kind() == IdKind::None {
             writeln!(out, "{shown}")?;
         } else {
@@ -65,12 +69,4 @@ fn dump<F: Fingerprint>(
         }
     }
     Ok(())
-}
-
-/// An id as JSON says it.
-pub(super) fn id_to_json(id: Id<'_>) -> serde_json::Value {
-    match id {
-        Id::Number(number) => number.into(),
-        Id::String(string) => string.into(),
-    }
 }

@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
-
 #[cfg(unix)]
+use std::sync::Once;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 use super::{EXIT_FAILURE, output};
 
 /// The outputs that are being written, under their temporary names.

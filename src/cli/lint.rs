@@ -11,7 +11,7 @@ use simidx::{
 use super::Answer;
 use super::failure::Failure;
 use super::index_file::{with_segments, with_width};
-use super::output::stdout;
+use super::output::{one_line, stdout};
 use super::progress::{ProgressMode, ReadingBar};
 use super::records::{self, Fingerprinted, Refusal, Sink};
 use super::resources::ResourceArgs;
@@ -213,7 +213,11 @@ fn print<F: Fingerprint>(
 ) -> std::io::Result<()> {
     print_bits(out, report)?;
     for group in &report.groups {
-        let (count, hex, id) = (group.record_count, group.fingerprint.to_hex(), &group.id);
+        let (count, hex, id) = (
+            group.record_count,
+            group.fingerprint.to_hex(),
+            one_line(&group.id),
+        );
         writeln!(out, "{:<24}{count} records with {hex}, first {id}", "group")?;
     }
     for table in &report.tables {
@@ -242,7 +246,7 @@ fn print<F: Fingerprint>(
         )?;
     }
     for warning in warnings {
-        writeln!(out, "warning: {warning}")?;
+        writeln!(out, "warning: {}", one_line(&warning.to_string()))?;
     }
     Ok(())
 }

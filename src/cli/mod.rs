@@ -16,6 +16,7 @@ mod idf;
 mod index_file;
 mod info;
 mod interrupt;
+mod json_ids;
 mod lint;
 mod memory;
 mod merge;

@@ -9,9 +9,9 @@ use simidx::{
 };
 
 use super::Answer;
-use super::dump::id_to_json;
 use super::failure::Failure;
 use super::index_file::{with_segments, with_width};
+use super::json_ids::id_to_json;
 use super::output::{push_hex, stdout};
 use super::progress::{ProgressMode, ReadingBar};
 use super::records::{self, Each, Fingerprinted};

@@ -4,16 +4,15 @@ use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
 use simidx::input::{self, Content, Format, RecordReader};
 use simidx::text::Fingerprinter;
-use simidx::{AnySegments, Fingerprint, Index, QueryStats, SegmentSearcher, Segments, Storage};
+use simidx::{AnySegments, Fingerprint, Id, Index, QueryStats, SegmentSearcher, Segments, Storage};
 
 use super::Answer;
 use super::complaints::Complaints;
-use super::dump::id_to_json;
 use super::failure::Failure;
 use super::index_file::{OpenArgs, together, with_index, with_segments};
+use super::json_ids::push_match;
 use super::output::{say, stdout};
 use super::pipeline::{PipelineFiles, recorded};
 use super::records::{FieldArgs, InputFormat, OnError, refused};
@@ -311,25 +310,26 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
     }
 
     fn print_json(&mut self, fingerprint: F) -> Result<(), Failure> {
-        let mut matches = Vec::with_capacity(self.searcher.matches().len());
+        let mut matches = Vec::new();
         for &found in self.searcher.matches() {
-            let mut ids: Vec<Value> = Vec::new();
-            self.searcher
-                .for_each_id(found, |id| ids.push(id_to_json(id)))?;
-            matches.push(json!({
-                "fingerprint": found.fingerprint.to_hex(),
-                "distance": found.distance,
-                "ids": ids,
-            }));
+            let read = |visit: &mut dyn FnMut(Id<'_>)| self.searcher.for_each_id(found, visit);
+            push_match(&mut matches, found, &read)?;
         }
-        let mut line = json!({ "query": fingerprint.to_hex(), "matches": matches });
-        if self.args.stats {
-            let stats = self.searcher.stats();
-            line["probes"] = stats.probes.into();
-            line["blocks"] = stats.blocks.into();
-            line["candidates"] = stats.candidates.into();
-        }
-        writeln!(self.out, "{line}")?;
+        let (before, behind) = match self.args.stats {
+            true => {
+                let stats = self.searcher.stats();
+                let (blocks, candidates) = (stats.blocks, stats.candidates);
+                (
+                    format!(r#""blocks":{blocks},"candidates":{candidates},"#),
+                    format!(r#","probes":{}"#, stats.probes),
+                )
+            }
+            false => Default::default(),
+        };
+        write!(self.out, r#"{{{before}"matches":["#)?;
+        self.out.write_all(&matches)?;
+        let query = fingerprint.to_hex();
+        writeln!(self.out, r#"]{behind},"query":"{query}"}}"#)?;
         Ok(())
     }
 

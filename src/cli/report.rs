@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use simidx::{FORMAT_VERSION, Fingerprint, Summary, TableSummary};
 
+use super::output::one_line;
+
 /// Parameters and compression of an index.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -139,7 +141,7 @@ impl Report {
     /// Prints a line for each table and the pipeline.
     pub(super) fn print_details(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some(pipeline) = &self.pipeline {
-            writeln!(out, "{:<24}{pipeline}", "pipeline")?;
+            writeln!(out, "{:<24}{}", "pipeline", one_line(pipeline))?;
         }
         writeln!(out)?;
         writeln!(
@@ -216,7 +218,7 @@ impl TotalReport {
             format!("{:.2}", self.bits_per_fingerprint),
         )?;
         for segment in &self.segments {
-            writeln!(out, "\n{}:", segment.path)?;
+            writeln!(out, "\n{}:", one_line(&segment.path))?;
             segment.report.print(out)?;
             segment.report.print_details(out)?;
         }

@@ -1,17 +1,17 @@
 //! `simidx scan`: everything within a distance of many fingerprints, all of them asked in one go.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
 use simidx::{
-    Fingerprint, IdKind, Match, ScanOptions, ScanStrategy, Segments, Shard, Storage, scan,
+    Fingerprint, Id, IdKind, Match, ScanOptions, ScanStrategy, Segments, Shard, Storage, scan,
 };
 
 use super::Answer;
-use super::dump::id_to_json;
 use super::failure::Failure;
 use super::index_file::{IndexArgs, OpenArgs, with_segments};
+use super::json_ids::push_match;
 use super::output::{push_hex, say, stdout};
 use super::progress::ProgressMode;
 use super::query_file;
@@ -137,8 +137,8 @@ struct Printer<'a, F, W> {
     line: Vec<u8>,
     /// The query whose object is printed next.
     next: usize,
-    /// Its matches.
-    matches: Vec<Value>,
+    /// Its matches, as the elements of an array.
+    matches: Vec<u8>,
     found: bool,
 }
 
@@ -149,17 +149,15 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
             return self.print_lines(self.queries[number], found);
         }
         self.print_objects_before(number)?;
-        let mut ids: Vec<Value> = Vec::new();
-        let fingerprint = found.fingerprint;
-        self.segments
-            .for_each_id(fingerprint, |id| ids.push(id_to_json(id)))?;
-        self.check_ids(fingerprint, ids.len() as u64)?;
-        self.matches.push(json!({
-            "fingerprint": fingerprint.to_hex(),
-            "distance": found.distance,
-            "ids": ids,
-        }));
-        Ok(())
+        let (segments, member, ids) = (self.segments, found.fingerprint, Cell::new(0));
+        let read = |visit: &mut dyn FnMut(Id<'_>)| {
+            segments.for_each_id(member, |id| {
+                ids.set(ids.get() + 1);
+                visit(id);
+            })
+        };
+        push_match(&mut self.matches, found, &read)?;
+        self.check_ids(member, ids.get())
     }
 
     fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
@@ -202,9 +200,10 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
     fn print_objects_before(&mut self, number: usize) -> Result<(), Failure> {
         while self.next < number {
             let query = self.queries[self.next].to_hex();
-            let matches = std::mem::take(&mut self.matches);
-            let object = json!({ "query": query, "matches": matches });
-            writeln!(self.out, "{object}")?;
+            self.out.write_all(br#"{"matches":["#)?;
+            self.out.write_all(&self.matches)?;
+            writeln!(self.out, r#"],"query":"{query}"}}"#)?;
+            self.matches.clear();
             self.next += 1;
         }
         Ok(())

@@ -9,7 +9,7 @@ use simidx::{AnyIndex, FormatError, VerifyReport, VerifyStage};
 use super::Answer;
 use super::failure::Failure;
 use super::index_file::{IndexArgs, with_index};
-use super::output::{say, stdout};
+use super::output::{one_line, say, stdout};
 use super::progress::ProgressMode;
 
 /// Arguments of `simidx verify`.
@@ -186,7 +186,7 @@ impl Verdict {
 
 impl SegmentVerdict {
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let (name, verdict) = (&self.path, &self.verdict);
+        let (name, verdict) = (one_line(&self.path), &self.verdict);
         if verdict.sound {
             return writeln!(
                 out,
@@ -195,7 +195,7 @@ impl SegmentVerdict {
             );
         }
         for problem in &verdict.problems {
-            writeln!(out, "{name}: {}", problem.message)?;
+            writeln!(out, "{name}: {}", one_line(&problem.message))?;
         }
         let hidden = verdict.problem_count - verdict.problems.len() as u64;
         if hidden > 0 {

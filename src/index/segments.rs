@@ -178,7 +178,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
     /// bytes, equal ones as often as there are records. Never for a fingerprint that no segment holds.
     ///
     /// One look-up in table 0 of each segment; [`SegmentSearcher::for_each_id`] knows where a match lies and needs fewer.
-    /// With more than one segment, 24 bytes of memory for each id.
+    /// With more than one segment, 32 bytes of memory for each id, of equal ones that follow each other in a segment for one.
     ///
     /// # Errors
     /// A damaged block or page of a segment; then `visit` may have seen some of the ids of a single segment.
@@ -202,11 +202,13 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
         }
         let mut ids = Vec::new();
         for number in numbers {
-            read(number, &mut |id| ids.push(id)).map_err(self.blame(number))?;
+            read(number, &mut |id| count_in(&mut ids, id)).map_err(self.blame(number))?;
         }
         // A stable sort merges runs, and the ids of each segment are one.
         ids.sort();
-        ids.into_iter().for_each(visit);
+        for (id, count) in ids {
+            (0..count).for_each(|_| visit(id));
+        }
         Ok(())
     }
 
@@ -240,6 +242,14 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
     /// What makes an error of a segment one that names it.
     pub(crate) fn blame(&self, segment: usize) -> impl Fn(Error) -> Error {
         move |error| segment_error(segment, &self.names[segment], error)
+    }
+}
+
+/// Adds an id to those that are counted. Equal ones may take no bytes in a file, so that there may be any number of them.
+fn count_in<'a>(ids: &mut Vec<(Id<'a>, u64)>, id: Id<'a>) {
+    match ids.last_mut() {
+        Some((last, count)) if *last == id => *count += 1,
+        _ => ids.push((id, 1)),
     }
 }
 

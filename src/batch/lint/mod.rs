@@ -143,7 +143,8 @@ pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
     let (fingerprint_count, bits, groups) = look_at_members(segments, options)?;
     let (mut tables, mut probed) = (Vec::new(), Vec::new());
     for (number, index) in segments.segments().iter().enumerate() {
-        tables.extend(crowding::crowding(number, index, distance)?);
+        let crowding = crowding::crowding(number, index, distance);
+        tables.extend(crowding.map_err(segments.blame(number))?);
         probed.push(!index.plan(distance).scan_is_cheaper());
     }
     Ok(LintReport {

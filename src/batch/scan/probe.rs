@@ -8,6 +8,7 @@ use super::hits::{Hit, HitSorter};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::format::IdKind;
 use crate::index::{QueryStats, Searcher};
 
 /// Queries of one task.
@@ -30,8 +31,11 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
     let work = |searchers: &mut Vec<Searcher<'_, F, D>>, task: usize, give: Give<'_, Hit<F>>| {
         let (mut found, mut total) = (Vec::new(), QueryStats::default());
         for (number, searcher) in searchers.iter_mut().enumerate() {
+            let before = found.len();
             let asked = ask(batch, searcher, tasks[task], task * TASK_LEN, &mut found);
-            asked.map_err(batch.segments.blame(number))?;
+            asked
+                .and_then(|()| check_members(batch, number, &found[before..]))
+                .map_err(batch.segments.blame(number))?;
             total += searcher.stats();
         }
         if let Ok(mut stats) = stats.lock() {
@@ -65,4 +69,32 @@ fn ask<F: Fingerprint, D: AsRef<[u8]> + Sync>(
             }
         }
     })
+}
+
+/// Checks that table 0 of a segment holds what its other tables gave, where there are ids to be found by it. Afterwards
+/// nobody knows which of several segments a match is of, so that one would answer with the ids of another. Of a single
+/// segment a match without ids tells; and a scan of table 0 gives what it holds.
+///
+/// # Errors
+/// A damaged block, or a match that table 0 lacks.
+fn check_members<F: Fingerprint, D: AsRef<[u8]>>(
+    batch: &Batch<'_, F, D>,
+    segment: usize,
+    found: &[Hit<F>],
+) -> Result<()> {
+    let index = &batch.segments.segments()[segment];
+    let is_single = batch.segments.segments().len() == 1;
+    if is_single || index.id_kind() == IdKind::None || index.plan(batch.distance).best().is_none() {
+        return Ok(());
+    }
+    let mut members: Vec<F> = found.iter().map(|hit| hit.fingerprint).collect();
+    // In the order of table 0, for the sake of the cache.
+    members.sort_unstable();
+    members.dedup();
+    for member in members {
+        if !index.contains(member)? {
+            index.for_each_id_of_member(member, |_| ())?;
+        }
+    }
+    Ok(())
 }

@@ -1,13 +1,13 @@
 //! `simidx bench`: the latency of queries on an index.
 
+mod page_cache;
 mod queries;
 mod report;
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use simidx::{Fingerprint, Index, QueryStats, Segments, Storage};
+use simidx::{Fingerprint, QueryStats, Segments, Storage};
 
 use crate::cli::Answer;
 use crate::cli::failure::Failure;
@@ -16,6 +16,7 @@ use crate::cli::output::{stdout, write_report};
 use crate::cli::progress::ProgressMode;
 use crate::cli::query_file;
 use crate::cli::records::{InputFormat, threads_from};
+use page_cache::PageCache;
 use report::{BenchReport, Latency};
 
 /// Longest time spent on queries that are not measured.
@@ -200,35 +201,4 @@ fn ask<F: Fingerprint>(
         measured.stats += searcher.stats();
     }
     Ok(measured)
-}
-
-/// The page cache of an index file, to be emptied.
-struct PageCache<'a, F> {
-    index: &'a Index<F, Storage>,
-    path: &'a Path,
-    file: File,
-}
-
-impl<'a, F: Fingerprint> PageCache<'a, F> {
-    /// The page cache of each segment.
-    fn of(segments: &'a Segments<F, Storage>, paths: &'a [PathBuf]) -> Result<Vec<Self>, Failure> {
-        let open = |(index, path): (&'a Index<F, Storage>, &'a PathBuf)| {
-            let file = File::open(path);
-            let file = file.map_err(|error| Failure::from(error).about(path.display()))?;
-            Ok(PageCache { index, path, file })
-        };
-        segments.segments().iter().zip(paths).map(open).collect()
-    }
-
-    fn drop_pages(&self) -> Result<(), Failure> {
-        let dropped = self.index.storage().release_pages().and_then(|()| {
-            Ok(rustix::fs::fadvise(
-                &self.file,
-                0,
-                None,
-                rustix::fs::Advice::DontNeed,
-            )?)
-        });
-        dropped.map_err(|error| Failure::from(error).about(self.path.display()))
-    }
 }

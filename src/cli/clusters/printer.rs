@@ -2,13 +2,13 @@
 
 use std::io::{BufWriter, Write};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use simidx::{Cluster, Fingerprint, Id, IdKind, Segments, Storage};
 
 use super::Args;
 use super::keyed_ids::unkeyed;
-use crate::cli::dump::id_to_json;
 use crate::cli::failure::Failure;
+use crate::cli::json_ids::write_ids;
 use crate::cli::output::{Stdout, push_hex, stdout};
 
 /// What the ids of an index are to the user.
@@ -70,12 +70,16 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
         self.line.clear();
         write!(self.line, "{}\t", cluster.number)?;
         push_hex(&mut self.line, member);
-        let ids = self.ids_of(cluster, member)?;
-        for id in &ids {
-            self.out.write_all(&self.line)?;
-            writeln!(self.out, "\t{id}")?;
-        }
-        if ids.is_empty() {
+        let (mut has_ids, mut result) = (false, Ok(()));
+        let (line, out) = (&self.line, &mut self.out);
+        for_each_id(self.ids, cluster, member, &mut |id| {
+            has_ids = true;
+            if result.is_ok() {
+                result = out.write_all(line).and_then(|()| writeln!(out, "\t{id}"));
+            }
+        })?;
+        result?;
+        if !has_ids {
             self.line.push(b'\n');
             self.out.write_all(&self.line)?;
         }
@@ -92,7 +96,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
             "{number}\t{size}\t{fingerprint_count}\t{diameter}\t"
         )?;
         push_hex(&mut self.line, cluster.representative);
-        if let Some(id) = self.ids_of(cluster, cluster.representative)?.first() {
+        if let Some(id) = self.first_id(cluster)? {
             write!(self.line, "\t{id}")?;
         }
         self.line.push(b'\n');
@@ -118,29 +122,46 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
         let head = object.strip_suffix('}').unwrap_or(&object);
         write!(self.out, "{head},\"members\":[")?;
         for (number, member) in members(cluster).enumerate() {
-            let ids = self.ids_of(cluster, member)?;
-            let ids: Vec<Value> = ids.into_iter().map(id_to_json).collect();
             let separator = if number == 0 { "" } else { "," };
-            let member = json!({ "fingerprint": member.to_hex(), "ids": ids });
-            write!(self.out, "{separator}{member}")?;
+            let (ids, hex) = (self.ids, member.to_hex());
+            write!(self.out, r#"{separator}{{"fingerprint":"{hex}","ids":"#)?;
+            write_ids(&mut self.out, &|visit| {
+                for_each_id(ids, cluster, member, visit)
+            })?;
+            self.out.write_all(b"}")?;
         }
         Ok(writeln!(self.out, "]}}")?)
     }
 
-    /// The ids of a member in order; of the representative that of its record comes first.
-    fn ids_of(&self, cluster: &Cluster<'_, F>, member: F) -> simidx::Result<Vec<Id<'a>>> {
-        let mut ids = Vec::new();
-        let Some((segments, kind)) = self.ids else {
-            return Ok(ids);
-        };
-        segments.for_each_id(member, |id| ids.push(id))?;
-        if let Ids::Keyed(kind) = kind {
-            ids.iter_mut().for_each(|id| *id = unkeyed(*id, kind));
+    /// The id that the representative is told by.
+    fn first_id(&self, cluster: &Cluster<'_, F>) -> simidx::Result<Option<String>> {
+        let mut first = None;
+        for_each_id(self.ids, cluster, cluster.representative, &mut |id| {
+            first.get_or_insert_with(|| id.to_string());
+        })?;
+        Ok(first)
+    }
+}
+
+/// Calls `visit` with the ids of a member in order; of the representative that of its record comes first.
+fn for_each_id<F: Fingerprint>(
+    source: Option<IdSource<'_, F>>,
+    cluster: &Cluster<'_, F>,
+    member: F,
+    visit: &mut dyn FnMut(Id<'_>),
+) -> simidx::Result<()> {
+    match source {
+        None => Ok(()),
+        Some((segments, Ids::Keyed(kind))) => {
+            let mut ids = Vec::new();
+            segments.for_each_id(member, |id| ids.push(unkeyed(id, kind)))?;
             // The first by the key stays the first of the representative.
             let kept = usize::from(member == cluster.representative).min(ids.len());
             ids[kept..].sort_unstable();
+            ids.into_iter().for_each(visit);
+            Ok(())
         }
-        Ok(ids)
+        Some((segments, _)) => segments.for_each_id(member, visit),
     }
 }
 

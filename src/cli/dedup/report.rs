@@ -10,8 +10,8 @@ use simidx::{DedupCounts, Deduplicated, Error, Fate, Fingerprint, IdKind, Segmen
 
 use super::documents::Known;
 use super::texts::Texts;
-use crate::cli::dump::id_to_json;
 use crate::cli::failure::Failure;
+use crate::cli::json_ids::id_to_json;
 use crate::cli::output::{stdout, write_report};
 
 /// What documents, and members of the index, are called.
