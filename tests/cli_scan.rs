@@ -6,7 +6,7 @@ mod common;
 
 use cli_support::{Sandbox, hex, sample};
 use common::editor::Editor;
-use common::forged::{small, values_of};
+use common::forged::{put_stranger, small};
 
 /// An index of some fingerprints with numbers, some of which share one, and queries in `q`.
 fn sandbox(count: usize) -> Sandbox {
@@ -155,13 +155,7 @@ fn what_cannot_be_scanned_is_refused_in_one_line() {
 fn forged_file() -> (Vec<u8>, u64) {
     let records: Vec<(u64, u64)> = common::uniform(3000).into_iter().zip(0..).collect();
     let mut editor = Editor::new(common::build_numbers(small(), &records));
-    let last = editor.layout.tables[1].block_count - 1;
-    let mut values = values_of(&editor, 1, last);
-    let end = values.len() - 1;
-    values[end] ^= 1;
-    editor.put_values(1, last, &values);
-    // The halves are swapped in table 1.
-    let forged = u64::try_from(values[end]).unwrap().rotate_right(32);
+    let forged = put_stranger(&mut editor);
     (editor.finish(), forged)
 }
 

@@ -5,7 +5,9 @@ mod common;
 
 use common::build_strings;
 use common::editor::Editor;
-use common::forged::{found, grouped_numbers, numbers, plain, read_ids, small, strings, values_of};
+use common::forged::{
+    found, grouped_numbers, numbers, plain, put_stranger, read_ids, small, strings, values_of,
+};
 use common::reference::{self, GROUPS, NUMBERS, STRING_BYTES, STRING_OFFSETS, bits_of};
 use common::reference_reader::common_verdict;
 use simidx::FormatClass::Damaged;
@@ -255,14 +257,8 @@ fn v36_tables_with_other_fingerprints_are_damage() {
 #[test]
 fn v36_a_fingerprint_that_table_0_lacks_has_no_ids() {
     for mut editor in [numbers(), grouped_numbers(), strings()] {
-        let last = editor.layout.tables[1].block_count - 1;
-        let mut values = values_of(&editor, 1, last);
-        let end = values.len() - 1;
-        // The halves are swapped in table 1.
-        let good = u64::try_from(values[end]).unwrap().rotate_right(32);
-        values[end] ^= 1;
-        editor.put_values(1, last, &values);
-        let forged = good ^ 1 << 32;
+        let forged = put_stranger(&mut editor);
+        let good = forged ^ 1 << 32;
         let file = editor.finish();
         assert_eq!(found(file.clone()), (36, Damaged));
 
@@ -299,12 +295,7 @@ fn v36_a_fingerprint_that_table_0_lacks_has_no_ids() {
 fn v36_the_program_gives_no_answer_with_such_a_fingerprint() {
     let records: Vec<(u64, u64)> = common::uniform(3000).into_iter().zip(0..).collect();
     let mut editor = Editor::new(common::build_numbers(small(), &records));
-    let last = editor.layout.tables[1].block_count - 1;
-    let mut values = values_of(&editor, 1, last);
-    let end = values.len() - 1;
-    values[end] ^= 1;
-    editor.put_values(1, last, &values);
-    let forged = u64::try_from(values[end]).unwrap().rotate_right(32);
+    let forged = put_stranger(&mut editor);
     let file = editor.finish();
     let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
     assert!(index.plan(1).best().is_some(), "so many are not scanned");

@@ -68,7 +68,7 @@ impl Storage {
     ///   [`Storage::check_len`] tells whether it has happened; opening asks once.
     /// - Overwriting it is an error where a block or page that has not been used yet no longer fits its checksum. **What has
     ///   been checked is not checked again** except by [`Index::verify`](crate::Index::verify), which makes queries refuse
-    ///   what it finds; keys and parameters have been read for good, and a block of another index has a right checksum too:
+    ///   the blocks and pages that it finds damaged; keys and parameters have been read for good, and a block of another index has a right checksum too:
     ///   then answers can be wrong. Nothing panics, and no byte outside the mapping is read.
     ///
     /// Where files are not replaced by renaming, use [`Storage::read`].

@@ -114,6 +114,18 @@ pub(crate) fn assert_block_rule(file: Vec<u8>, table: usize, rule: u8) {
     assert_eq!(found(file), (rule, Damaged));
 }
 
+/// Puts a fingerprint into table 1, by changing its bit 32, which table 0 then lacks (V36); returns it.
+pub(crate) fn put_stranger(editor: &mut Editor) -> u64 {
+    let last = editor.layout.tables[1].block_count - 1;
+    let mut values = values_of(editor, 1, last);
+    let end = values.len() - 1;
+    values[end] ^= 1;
+    editor.put_values(1, last, &values);
+    // The halves are swapped in table 1.
+    let stranger = u64::try_from(values[end]).expect("it has 64 bits");
+    stranger.rotate_right(32)
+}
+
 /// The values of a block, the key the last of them.
 pub(crate) fn values_of(editor: &Editor, table: usize, block: usize) -> Vec<u128> {
     editor.layout.blocks(&editor.file, table)[block].1.clone()
