@@ -57,13 +57,18 @@ pub(crate) fn named_table(text: &str, name: &str) -> Vec<Vec<String>> {
     let cell = |cell: &str| {
         let cell = cell.trim();
         let code = cell.strip_prefix('`').and_then(|c| c.strip_suffix('`'));
-        code.filter(|code| !code.contains('`')).unwrap_or(cell).to_owned()
+        code.filter(|code| !code.contains('`'))
+            .unwrap_or(cell)
+            .to_owned()
     };
     let rows = after_name(text, name).take_while(|line| line.starts_with('|'));
     let rows = rows.map(|row| row.trim_matches('|').split('|').map(cell).collect());
     let mut rows: Vec<Vec<String>> = rows.collect();
     assert!(rows.len() > 2, "{name} is not a table with rows");
-    assert!(rows[1].iter().all(|cell| cell.trim_matches('-').is_empty()), "{name}");
+    assert!(
+        rows[1].iter().all(|cell| cell.trim_matches('-').is_empty()),
+        "{name}"
+    );
     assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{name}");
     rows.drain(..2);
     rows
@@ -174,7 +179,10 @@ impl Formulas {
     }
 
     fn ratio(&self, name: &str, variables: &[(&str, usize)]) -> Ratio {
-        let formula = self.0.get(name).unwrap_or_else(|| panic!("no formula {name}"));
+        let formula = self
+            .0
+            .get(name)
+            .unwrap_or_else(|| panic!("no formula {name}"));
         let mut reader = FormulaReader {
             rest: formula.chars().peekable(),
             lookup: &|wanted| match variables.iter().find(|(known, _)| *known == wanted) {
