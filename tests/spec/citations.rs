@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::common::document::{between, root, specification};
+use super::common::document::{named_table, root, specification};
 
 /// The numbers of the rules that the names of tests cite: `fn v07_…`.
 fn cited_rules() -> BTreeSet<usize> {
@@ -24,11 +24,9 @@ fn cited_rules() -> BTreeSet<usize> {
 
 #[test]
 fn every_rule_is_numbered_once_in_order_and_cited_by_a_test() {
-    let text = specification();
-    let table = between(&text, "\n## 12. Validation\n", "\n## ");
-    let rules: Vec<usize> = table
-        .lines()
-        .filter_map(|line| line.strip_prefix("| V")?.split(' ').next()?.parse().ok())
+    let rules: Vec<usize> = named_table(&specification(), "rules")
+        .iter()
+        .map(|row| row[0].strip_prefix('V').unwrap().parse().unwrap())
         .collect();
     assert!(!rules.is_empty());
     assert_eq!(rules, (1..=rules.len()).collect::<Vec<_>>());
