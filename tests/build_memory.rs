@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
-use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder, MIN_MEMORY, TableDesign};
+use simidx::build::MIN_MEMORY;
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
 
 /// More than fits the least memory, with ids and without.
 const COUNT: usize = 3_000_000;

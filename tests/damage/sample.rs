@@ -1,11 +1,13 @@
 //! A small good file, what it must answer, and asking a damaged one the same.
 
-use simidx::{BuildOptions, Error, Fingerprint, Id, Index, Searcher, Strategy, VerifyReport};
+use simidx::index::{Searcher, Strategy};
+use simidx::verify::VerifyReport;
+use simidx::{BuildOptions, Error, Fingerprint, Id, Index};
 
-use super::common::{
+use super::cost::Meter;
+use simidx_testkit::{
     build, build_numbers, build_strings, flipped, matched, open, rng, scan, sorted_set,
 };
-use super::cost::Meter;
 
 /// The records of a sample.
 #[derive(Debug, Clone)]

@@ -1,9 +1,10 @@
 //! The samples that are damaged: small files that cover widths, codecs, designs, kinds of ids and pipelines.
 
-use simidx::{BuildOptions, COVERING_7, Codec, Fingerprint, TableDesign};
+use simidx::design::{COVERING_7, TableDesign};
+use simidx::{BuildOptions, Codec, Fingerprint};
 
-use super::common::{clustered, options, sorted_set, uniform};
 use super::sample::{Records, Sample};
+use simidx_testkit::{clustered, options, sorted_set, uniform};
 
 /// What a sample holds beside its fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

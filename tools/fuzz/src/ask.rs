@@ -1,6 +1,7 @@
 //! Asks an index everything: it must answer or give an error, and where the file is sound the answers must agree.
 
-use simidx::{AnyIndex, Error, Fingerprint, IdKind, Index, Match, Strategy};
+use simidx::{AnyIndex, Error, Fingerprint, IdKind, Index, Match};
+use simidx::index::Strategy;
 
 use crate::common::repair::repair;
 use crate::common::{scan, sorted_set};
