@@ -31,8 +31,8 @@ fn dumps(index: &AnyIndex<&[u8]>) -> Result<Vec<String>, Error> {
 
 fn broken(error: &FormatError, stage: Stage) -> Broken {
     Broken {
-        class: error.class,
-        rule: error.rule,
+        class: error.class(),
+        rule: error.rule(),
         stage,
     }
 }

@@ -266,7 +266,7 @@ fn v36_a_fingerprint_that_table_0_lacks_has_no_ids() {
         searcher.set_strategy(Strategy::Scan);
         assert_eq!(searcher.query(forged, 0).unwrap(), []);
         let rule = |result: Result<(), Error>| match result {
-            Err(Error::Format(error)) => error.rule,
+            Err(Error::Format(error)) => error.rule(),
             other => panic!("{other:?}"),
         };
         let mut ids = 0;

@@ -403,7 +403,7 @@ fn assert_blamed<T: std::fmt::Debug>(result: Result<T, Error>) {
             error,
         } => {
             assert_eq!((segment, &*name), (1, "part 1"));
-            let damage = |error: &FormatError| (error.rule, error.block);
+            let damage = |error: &FormatError| (error.rule(), error.block());
             assert!(
                 matches!(&*error, Error::Format(error) if damage(error) == (21, Some(0))),
                 "{error:?}"

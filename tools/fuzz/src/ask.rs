@@ -197,7 +197,7 @@ fn judge<T>(result: Result<T, Error>, sound: bool) -> Option<T> {
 
 fn assert_of_the_format(error: &Error) {
     match error {
-        Error::Format(error) => assert!((1..=36).contains(&error.rule), "{error}"),
+        Error::Format(error) => assert!((1..=36).contains(&error.rule()), "{error}"),
         other => panic!("no error of the format: {other}"),
     }
 }

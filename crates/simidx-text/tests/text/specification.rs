@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
-use simidx::text::{Fingerprinter, Pipeline, PipelineOptions, Resources};
+use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Resources};
 use simidx_testkit::document::{between, specification};
 
 /// Section 11, its lines joined where they are broken.
