@@ -216,7 +216,7 @@ impl<F: Fingerprint> Probes<F> {
     fn of(design: &TableDesign<F>, distance: u32, count: u64, costs: &Costs) -> Self {
         let plan = design.plan(distance, count, costs);
         let tables = plan.probes().iter().map(|p| {
-            let mask = design.masks()[p.table()];
+            let mask = design.masks()[p.table];
             assert!(p.address_bits <= mask.count_ones() || plan.probes().len() == 1);
             (Permutation::new(mask), p.address_bits, p.flips)
         });

@@ -303,7 +303,7 @@ fn every_table_is_merged_where_all_have_the_same_masks() {
 
 fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     match result.unwrap_err() {
-        Error::Build(BuildError::Parameter(message)) => message,
+        error @ (Error::Options(_) | Error::Mismatch { .. }) => error.to_string(),
         error => panic!("{error:?}"),
     }
 }

@@ -515,7 +515,9 @@ impl<F: Fingerprint> Run<F> {
                 Some(Ok(record)) => {
                     batch.push(record, reader.place(), self.next_position);
                 }
-                Some(Err(simidx_input::Error::Input(error))) => self.complaints.skip_or_fail(error)?,
+                Some(Err(simidx_input::Error::Input(error))) => {
+                    self.complaints.skip_or_fail(error)?
+                }
                 Some(Err(error)) => return Err(error.into()),
             }
             self.next_position += 1;

@@ -74,7 +74,11 @@ pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
         .map(|_| ())
         .expect_err("a bad file opens");
     let error = format_error(any);
-    assert!(error.to_string().contains(&format!("rule V{}", error.rule())));
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("rule V{}", error.rule()))
+    );
     assert_judged(file, error.rule(), error.class());
     (error.rule(), error.class())
 }

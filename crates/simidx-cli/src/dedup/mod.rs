@@ -184,7 +184,11 @@ fn copy<F: Fingerprint>(
             bar.show_sometimes(walk.position(), bytes);
             document.is_some_and(|document| found.is_kept(document))
         };
-        Ok(simidx_input::copy_records::<F>(originals, out, &mut choose)?)
+        Ok(simidx_input::copy_records::<F>(
+            originals,
+            out,
+            &mut choose,
+        )?)
     })?;
     bar.finish();
     walk.check_complete()
