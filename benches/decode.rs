@@ -4,7 +4,8 @@
 mod common;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use simidx::{Codec, Fingerprints, Index};
+use simidx::index::Fingerprints;
+use simidx::{Codec, Index};
 
 fn decode(c: &mut Criterion) {
     let fingerprints = common::uniform(common::count());

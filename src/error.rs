@@ -3,10 +3,22 @@
 use std::fmt;
 use std::io;
 
+use crate::format::IdKind;
+
 /// The result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Anything that building, opening or searching an index can report.
+/// Anything that building, opening or searching an index can report, by kind.
+///
+/// ```
+/// use simidx::{Error, Index};
+///
+/// match Index::<u32, _>::from_bytes(b"no index at all".to_vec()) {
+///     Err(Error::Format(error)) => assert_eq!(error.class().name(), "not-simidx"),
+///     Err(Error::WidthMismatch { index, .. }) => println!("open it with {index} bits"),
+///     other => panic!("{other:?}"),
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,26 +28,67 @@ pub enum Error {
     /// The bytes are not an index that this version can read, or are damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The parameters or the records cannot make an index.
+    /// The index holds fingerprints of another width than the caller asked for.
+    /// [`AnyIndex`](crate::AnyIndex) opens an index of any width.
+    #[error("the index holds {index}-bit fingerprints, not {requested}-bit ones")]
+    WidthMismatch {
+        /// Bits of the fingerprints in the file.
+        index: u32,
+        /// Bits of the type that it was opened for.
+        requested: u32,
+    },
+    /// An option or argument is out of its range, or does not go with another.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The records cannot make an index.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A text pipeline description cannot be carried out by this version.
-    #[error("text pipeline: {0}")]
-    Pipeline(String),
-    /// A record of an input cannot be used.
-    #[error(transparent)]
-    Input(#[from] InputError),
+    /// The work does not fit the memory that its options allow.
+    #[error("{purpose} takes at least {needed} bytes of memory, and the limit leaves {given}")]
+    Budget {
+        /// What the memory is for.
+        purpose: String,
+        /// Bytes that it takes at least.
+        needed: u64,
+        /// Bytes that the limit leaves for it.
+        given: u64,
+    },
+    /// There is more of something than the caller or the format permits.
+    #[error("there are more than {limit} {what}")]
+    LimitReached {
+        /// What there is too much of, in the plural.
+        what: &'static str,
+        /// The largest number permitted.
+        limit: u64,
+    },
+    /// Two segments cannot be read as one index, or not be merged.
+    #[error("{first} and {second} differ in {difference}")]
+    Mismatch {
+        /// Name of one segment.
+        first: String,
+        /// Name of the other.
+        second: String,
+        /// What differs, and how.
+        difference: String,
+    },
     /// One of several segments failed.
     #[error("{name}: {error}")]
     Segment {
         /// Number of the segment, from 0, in the order in which they were given.
         segment: usize,
-        /// What it is called: the path of its file, where it has one.
+        /// Its name: the path of its file, where it has one.
         name: String,
         /// What is wrong with it.
         #[source]
         error: Box<Error>,
     },
+}
+
+impl Error {
+    /// An option out of its range: which one, and what is wrong with it, one clause.
+    pub(crate) fn option(option: &'static str, message: impl Into<String>) -> Self {
+        OptionsError::new(option, message).into()
+    }
 }
 
 /// The three ways in which a file can fail its reader (spec, section 12).
@@ -63,21 +116,45 @@ impl FormatClass {
 /// A broken rule of the file format and the place where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatError {
-    /// Number of the validation rule (V1…) in section 12 of the specification.
-    pub rule: u8,
-    /// How the file fails.
-    pub class: FormatClass,
-    /// What was found, one clause.
-    pub message: String,
-    /// Bytes from the start of the file, where one place is to blame.
-    pub offset: Option<u64>,
-    /// The table concerned.
-    pub table: Option<u8>,
-    /// The block of that table.
-    pub block: Option<u64>,
+    rule: u8,
+    class: FormatClass,
+    message: String,
+    offset: Option<u64>,
+    table: Option<u8>,
+    block: Option<u64>,
 }
 
 impl FormatError {
+    /// Number of the validation rule (V1…) in section 12 of the specification.
+    pub fn rule(&self) -> u8 {
+        self.rule
+    }
+
+    /// How the file fails.
+    pub fn class(&self) -> FormatClass {
+        self.class
+    }
+
+    /// What was found, one clause.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Bytes from the start of the file, where one place is to blame.
+    pub fn offset(&self) -> Option<u64> {
+        self.offset
+    }
+
+    /// The table concerned, where it is one.
+    pub fn table(&self) -> Option<u8> {
+        self.table
+    }
+
+    /// The block of that table, where it is one.
+    pub fn block(&self) -> Option<u64> {
+        self.block
+    }
+
     /// A rule broken by a damaged or wrongly written file.
     pub(crate) fn damaged(rule: u8, message: impl Into<String>) -> Self {
         Self::new(rule, FormatClass::Damaged, message)
@@ -145,51 +222,43 @@ impl fmt::Display for FormatError {
 
 impl std::error::Error for FormatError {}
 
-/// Parameters or records from which no index can be built.
+/// An option or argument that is out of its range, or that does not go with another.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// A parameter is out of its range.
-    #[error("{0}")]
-    Parameter(String),
-    /// A record has no id although the index stores ids, or the reverse.
-    #[error("{0}")]
-    Id(String),
+#[error("{message}")]
+pub struct OptionsError {
+    option: &'static str,
+    message: String,
 }
 
-/// A record that an input reader or the builder cannot use, and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputError {
-    /// The file, or `-` for standard input.
-    pub source: String,
-    /// Line (from 1) of a text input, byte offset of a binary one, row (from 1) of a table.
-    pub place: Place,
-    /// What is wrong, one clause.
-    pub message: String,
-}
+impl OptionsError {
+    /// An error about the option with that name: what is wrong with it, one clause.
+    pub fn new(option: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        OptionsError { option, message }
+    }
 
-/// A place in an input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// A line, counted from 1.
-    Line(u64),
-    /// A byte, counted from 0.
-    Offset(u64),
-    /// A row of a table, counted from 1.
-    Row(u64),
-    /// The file as a whole.
-    File,
-}
-
-impl fmt::Display for InputError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place {
-            Place::Line(line) => write!(f, "{}:{line}: {}", self.source, self.message),
-            Place::Offset(at) => write!(f, "{}: offset {at}: {}", self.source, self.message),
-            Place::Row(row) => write!(f, "{}: row {row}: {}", self.source, self.message),
-            Place::File => write!(f, "{}: {}", self.source, self.message),
-        }
+    /// Name of the field or argument, as in `block_size`.
+    pub fn option(&self) -> &'static str {
+        self.option
     }
 }
 
-impl std::error::Error for InputError {}
+/// A record that cannot go into the index that is being built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The index stores ids, and the record has none.
+    #[error("a record has no id, but the index stores ids")]
+    MissingId,
+    /// The index stores no ids, or ids of another kind than that of the record.
+    #[error("the index does not store {} as ids", .0.plural())]
+    WrongIdKind(IdKind),
+    /// The id is longer than the format permits.
+    #[error("an id is {len} bytes long, the limit is {limit}")]
+    IdTooLong {
+        /// Bytes of the id.
+        len: usize,
+        /// Bytes that an id has at most.
+        limit: usize,
+    },
+}

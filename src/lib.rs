@@ -78,47 +78,28 @@
 //! `parquet` are on by default; a library user writes
 //! `cargo add simidx --no-default-features --features mmap`.
 
-mod batch;
+pub mod batch;
 mod bound;
-mod build;
+pub mod build;
 mod codec;
 mod cpu;
-mod design;
+pub mod design;
 mod error;
 mod fingerprint;
-mod format;
+pub mod format;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-mod index;
-#[cfg(feature = "input")]
-pub mod input;
+pub mod index;
 mod memory;
 mod merge;
+pub mod segments;
 mod summary;
-#[cfg(feature = "text")]
-pub mod text;
+pub mod verify;
 
-pub use batch::{
-    BitPair, BitReport, Cluster, ClusterFinder, ClusterOptions, ClusterReport, Confirm,
-    DedupCounts, DedupOptions, Deduplicated, Deduplicator, Diameter, DocumentLengths,
-    DuplicateGroup, Fate, IdPair, LintOptions, LintReport, LintWarning, LintWarningKind, Pair,
-    PairFinder, PairOptions, Representative, ScanOptions, ScanReport, ScanStrategy, Shard,
-    TableCrowding, clusters, id_pairs, lint, pairs, scan,
-};
-pub use build::{BuildOptions, BuildProgress, BuildStage, IndexBuilder, MIN_MEMORY};
+pub use build::{BuildOptions, IndexBuilder};
 pub use codec::Codec;
-pub use design::{
-    COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Costs, Coverage, Covering,
-    MAX_DISTANCE, MAX_TABLE_COUNT, Medium, Permutation, Permuted, PlanRequest, PlannedIndex,
-    ProbePlan, TableDesign, TableProbes,
-};
-pub use error::{BuildError, Error, FormatClass, FormatError, InputError, Place, Result};
+pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
-pub use format::{FORMAT_VERSION, IdKind, MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
-pub use index::{
-    AnyIndex, AnySegments, Fingerprints, Id, Index, Match, QueryStats, Searcher,
-    SegmentFingerprints, SegmentSearcher, Segments, Storage, Strategy, VerifyReport, VerifyStage,
-};
-pub use merge::{Exclusions, MergeCodec, MergeOptions, Merged, merge};
-pub use summary::{Summary, TableSummary};
+pub use format::IdKind;
+pub use index::{AnyIndex, Id, Index, Match, Storage};

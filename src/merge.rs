@@ -10,7 +10,7 @@ use crate::build::{
 };
 use crate::codec::Codec;
 use crate::design::Permutation;
-use crate::error::{BuildError, Error, FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT};
 use crate::index::{Fingerprints, Id, Index, Records, Segments};
@@ -40,7 +40,7 @@ pub struct MergeOptions<F> {
     /// What is left out.
     pub exclusions: Exclusions<F>,
     /// Bytes of memory that the merge may use beside the segments themselves and what is decoded of each at a time, see
-    /// [`merge`]; at least [`MIN_MEMORY`](crate::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
+    /// [`merge`]; at least [`MIN_MEMORY`](crate::build::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
     pub memory: u64,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). Only ids need them, about
     /// as many bytes as they take in the result.
@@ -178,15 +178,20 @@ fn check_parameters<F: Fingerprint, D: AsRef<[u8]>>(segments: &Segments<F, D>) -
     if let Some((first_name, first)) = with_records.next() {
         for (name, other) in with_records {
             if let Some(difference) = difference(first, other) {
-                let message = format!("{first_name} and {name} differ in {difference}");
-                return Err(BuildError::Parameter(message).into());
+                return Err(Error::Mismatch {
+                    first: first_name.clone(),
+                    second: name.clone(),
+                    difference,
+                });
             }
         }
     }
     let records = segments.record_count();
     if records > MAX_COUNT {
-        let message = format!("{records} records are more than an index holds, {MAX_COUNT}");
-        return Err(BuildError::Parameter(message).into());
+        return Err(Error::LimitReached {
+            what: "records",
+            limit: MAX_COUNT,
+        });
     }
     Ok(())
 }
@@ -233,7 +238,7 @@ fn check_exclusions<F: Fingerprint, D: AsRef<[u8]>>(
         "records cannot be left out by such ids: the ids are {}",
         kind.name()
     );
-    Err(BuildError::Parameter(message).into())
+    Err(Error::option("exclusions", message))
 }
 
 /// What is known when the records of all segments have been gone through.

@@ -1,6 +1,6 @@
 //! Clusters: this library beside a union-find over the pairs of `all-pairs-hamming`.
 
-use simidx::{ClusterFinder, ClusterOptions, PairFinder, PairOptions};
+use simidx::batch::{ClusterFinder, ClusterOptions, PairFinder, PairOptions};
 
 use crate::common::datasets::Dataset;
 use crate::pairs::{similar_halves, similar_whole};
@@ -45,7 +45,7 @@ fn simidx(values: &[u64], distance: u32) -> Found {
     let mut finder = ClusterFinder::new(&options).expect("the options are valid");
     finder.extend(values).expect("they fit memory");
     let mut found = Found::default();
-    let visit = |cluster: simidx::Cluster<'_, u64>| {
+    let visit = |cluster: simidx::batch::Cluster<'_, u64>| {
         found.add(cluster.fingerprints[0], cluster.record_count);
         Ok(())
     };
@@ -61,7 +61,7 @@ fn of_pairs(values: &[u64], distance: u32) -> Found {
     finder.extend(values).expect("they fit memory");
     let mut parents = Parents::new(values.len());
     let rank = |value| values.partition_point(|&other| other < value);
-    let visit = |pair: simidx::Pair<u64>| {
+    let visit = |pair: simidx::batch::Pair<u64>| {
         parents.join(rank(pair.smaller), rank(pair.larger));
         Ok(())
     };

@@ -1,6 +1,8 @@
 //! The health check of an index beside counting the set bits of all its fingerprints, which is a part of it.
 
-use simidx::{BuildOptions, Index, IndexBuilder, LintOptions, Segments, lint};
+use simidx::batch::{LintOptions, lint};
+use simidx::segments::Segments;
+use simidx::{BuildOptions, Index, IndexBuilder};
 
 use crate::common::datasets::Dataset;
 use crate::{Contender, Found, Settings, compare};

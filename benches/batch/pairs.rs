@@ -1,7 +1,7 @@
 //! All pairs within a distance: this library beside `all-pairs-hamming`.
 
 use all_pairs_hamming::chunked_join::ChunkedJoiner;
-use simidx::{PairFinder, PairOptions};
+use simidx::batch::{PairFinder, PairOptions};
 
 use crate::common::datasets::Dataset;
 use crate::{Contender, Found, Settings, compare};
@@ -46,7 +46,7 @@ fn simidx(values: &[u64], distance: u32, sorted: bool) -> Found {
     let mut finder = PairFinder::new(&options).expect("the options are valid");
     finder.extend(values).expect("they fit memory");
     let mut found = Found::default();
-    let visit = |pair: simidx::Pair<u64>| {
+    let visit = |pair: simidx::batch::Pair<u64>| {
         found.add(pair.smaller, pair.larger);
         Ok(())
     };

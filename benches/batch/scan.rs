@@ -1,6 +1,8 @@
 //! Many queries at once: both strategies beside queries one by one, by this library and by `mih-rs`.
 
-use simidx::{Codec, Index, ScanOptions, ScanStrategy, Segments, scan};
+use simidx::batch::{ScanOptions, ScanStrategy, scan};
+use simidx::segments::Segments;
+use simidx::{Codec, Index};
 
 use crate::common::datasets::Dataset;
 use crate::{Contender, Found, Settings, common, compare};

@@ -5,7 +5,8 @@ use std::io::{Read, Seek};
 use std::path::Path;
 use std::time::Instant;
 
-use simidx::{BuildProgress, BuildStage, IndexBuilder};
+use simidx::IndexBuilder;
+use simidx::build::{BuildProgress, BuildStage};
 
 use crate::cases::Case;
 use crate::sorts::on_threads;

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use simidx::{BuildOptions, Codec, MIN_MEMORY, TableDesign};
+use simidx::build::MIN_MEMORY;
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec};
 
 use crate::sorts::thread_counts;
 

@@ -9,7 +9,8 @@ pub(crate) mod scan;
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use simidx::{BuildOptions, Codec, IndexBuilder, TableDesign};
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec, IndexBuilder};
 
 /// Number of fingerprints: `SIMIDX_BENCH_COUNT`, or 10^7, or few where the benchmarks run as tests.
 pub(crate) fn count() -> usize {
@@ -73,7 +74,7 @@ pub(crate) fn build(fingerprints: &[u64], tables: usize, block_size: u32, codec:
 
 /// Uncompressed sorted tables of a design, searched by bisection: what the blocks are measured against.
 pub(crate) struct SortedTables {
-    tables: Vec<(simidx::Permutation<u64>, Vec<u64>)>,
+    tables: Vec<(simidx::design::Permutation<u64>, Vec<u64>)>,
 }
 
 impl SortedTables {
@@ -84,7 +85,7 @@ impl SortedTables {
 
     pub(crate) fn of_design(fingerprints: &[u64], design: &TableDesign<u64>) -> Self {
         let table = |&mask: &u64| {
-            let permutation = simidx::Permutation::new(mask);
+            let permutation = simidx::design::Permutation::new(mask);
             let mut values: Vec<u64> = fingerprints
                 .iter()
                 .map(|&f| permutation.apply(f).0)
@@ -106,7 +107,7 @@ impl SortedTables {
             let first = values.partition_point(|&v| v < low.0);
             for &candidate in values[first..].iter().take_while(|&&v| v <= high.0) {
                 if (candidate ^ value.0).count_ones() <= distance {
-                    matches.push(permutation.invert(simidx::Permuted(candidate)));
+                    matches.push(permutation.invert(simidx::design::Permuted(candidate)));
                 }
             }
         }

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use simidx::{
-    BuildOptions, Codec, Index, IndexBuilder, PlanRequest, PlannedIndex, Storage, TableDesign,
-};
+use simidx::design::{PlanRequest, PlannedIndex, TableDesign};
+use simidx::{BuildOptions, Codec, Index, IndexBuilder, Storage};
 
 use crate::common::SortedTables;
 use crate::common::datasets::Dataset;

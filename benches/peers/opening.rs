@@ -9,7 +9,8 @@ use std::time::Instant;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rustix::fs::{Advice, fadvise};
-use simidx::{Index, TableDesign};
+use simidx::Index;
+use simidx::design::TableDesign;
 
 use crate::Workload;
 use crate::common;

@@ -1,6 +1,6 @@
 //! Disjoint sets of numbers, joined two at a time: union-find by size with path halving.
 
-use crate::error::{BuildError, Result};
+use crate::error::{Error, Result};
 
 /// A partition of the numbers below a count (Tarjan and van Leeuwen, JACM 1984). Eight bytes a number.
 #[derive(Debug, Clone)]
@@ -16,8 +16,10 @@ impl DisjointSets {
     /// 2^32 numbers and more.
     pub(crate) fn new(count: usize) -> Result<Self> {
         let Ok(end) = u32::try_from(count) else {
-            let message = format!("{count} members are more than the 2^32 - 1 that can be grouped");
-            return Err(BuildError::Parameter(message).into());
+            return Err(Error::LimitReached {
+                what: "fingerprints to group",
+                limit: u32::MAX.into(),
+            });
         };
         Ok(DisjointSets {
             parents: (0..end).collect(),

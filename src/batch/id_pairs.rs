@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::pair_lists::{NamePairs, NearPair, PairSorter, for_each_sorted, name_sorter};
 use super::pairs::{PairLimit, PairOptions, pairs};
 use crate::build::{MemoryLimit, Sorted};
-use crate::error::{BuildError, Result};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, Segments};
@@ -50,7 +50,7 @@ pub fn id_pairs<F: Fingerprint, D: AsRef<[u8]>>(
     match segments.id_kind() {
         IdKind::None if !segments.is_empty() => {
             let message = format!("{} has no ids; leave --by id out", segments.names()[0]);
-            Err(BuildError::Parameter(message).into())
+            Err(Error::option("by", message))
         }
         _ if !options.sorted => find(segments, options, &mut visit),
         IdKind::Number => sort_numbers(segments, options, &mut visit),
@@ -143,7 +143,7 @@ fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
     };
     MemoryLimit::new(Some(memory))?;
     let room = memory / 4;
-    rest.memory = Some((memory - room).max(crate::MIN_MEMORY));
+    rest.memory = Some((memory - room).max(crate::build::MIN_MEMORY));
     Ok((usize::try_from(room).unwrap_or(usize::MAX), rest))
 }
 

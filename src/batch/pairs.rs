@@ -11,7 +11,7 @@ use super::pair_lists::{NearPair, PairSorter, for_each_sorted};
 use super::partition::{Buckets, Groups};
 use super::spill::{Take, search_values};
 use crate::build::{MemoryLimit, Reporter, Sorted, ValueSpace, Values};
-use crate::error::{BuildError, Error, Result};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
 
@@ -33,7 +33,7 @@ pub struct PairOptions {
     /// Most pairs that are wanted: one more is an error, after these many have been given, or before any where they are
     /// sorted. By default there is no limit.
     pub max_pairs: Option<u64>,
-    /// Bytes of memory that the search may use, at least [`MIN_MEMORY`](crate::MIN_MEMORY); what does not fit goes to
+    /// Bytes of memory that the search may use, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY); what does not fit goes to
     /// temporary files, also pairs that are to be sorted. By default there is no limit.
     pub memory: Option<u64>,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
@@ -117,12 +117,12 @@ pub fn pairs<F: Fingerprint, D: AsRef<[u8]>>(
 /// brought together that agree on it, and compared. Which cover is cheapest is told by the number of fingerprints and a
 /// sample of their bits; six masks of 21 bits at ten million for distance 3. Groups that come out large are searched in
 /// the same way. (Manku, Jain and Das Sarma, WWW 2007, section 3, with tables that live as long as they are used; covering
-/// designs as in [`Covering`](crate::Covering).)
+/// designs as in [`Covering`](crate::design::Covering).)
 ///
 /// Memory: about 2.1 times the fingerprints; above the limit of the options they are sorted outside for each mask.
 ///
 /// ```
-/// use simidx::{PairFinder, PairOptions};
+/// use simidx::batch::{PairFinder, PairOptions};
 ///
 /// let mut finder = PairFinder::<u64>::new(&PairOptions::default())?;
 /// for fingerprint in [0xff00, 0xff01, 0xff03, 0x1234_5678_0000_0000, 0xff01] {
@@ -286,9 +286,12 @@ impl PairLimit {
             self.left -= count as u64;
             return Ok(count);
         }
-        let message = format!("there are more than {} pairs", self.limit);
         let left = std::mem::take(&mut self.left);
-        Err((left as usize, BuildError::Parameter(message).into()))
+        let error = Error::LimitReached {
+            what: "pairs",
+            limit: self.limit,
+        };
+        Err((left as usize, error))
     }
 }
 

@@ -6,7 +6,7 @@ use super::group::{Rule, search};
 use super::ordered::{Give, in_order};
 use crate::build::{Sorted, Sorter, ValueCollector, ValueSource, ValueSpace, Values, add_all};
 use crate::design::{Permutation, Permuted};
-use crate::error::{BuildError, Result};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds to bring a value to the others of its group by way of a file.
@@ -37,7 +37,7 @@ pub(super) fn search_values<F: Fingerprint>(
         return Ok(());
     }
     let cover = bits.any_cover(rule.distance, values.len(), SPILL_NS);
-    let masks = cover.ok_or_else(|| too_many(values.len(), rule.distance))?;
+    let masks = cover.ok_or_else(|| too_many::<F>(values.len(), rule.distance, space))?;
     for number in 0..masks.len() {
         let groups = GroupStream {
             permutation: Permutation::new(masks[number]),
@@ -51,11 +51,14 @@ pub(super) fn search_values<F: Fingerprint>(
     Ok(())
 }
 
-fn too_many(count: u64, distance: u32) -> crate::Error {
-    let message = format!(
-        "{count} fingerprints within distance {distance} of each other do not fit the memory limit"
-    );
-    BuildError::Parameter(message).into()
+fn too_many<F: Fingerprint>(count: u64, distance: u32, space: &ValueSpace) -> Error {
+    // Every value is held, and its permuted twin.
+    let each = 2 * F::BYTES as u64;
+    Error::Budget {
+        purpose: format!("comparing {count} fingerprints within distance {distance} of each other"),
+        needed: count.saturating_mul(each),
+        given: space.sort_room as u64,
+    }
 }
 
 /// Goes through values for what varies.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::scratch::Scratch;
 use super::values::ValueSpace;
-use crate::error::BuildError;
+use crate::error::{Error, Result};
 
 /// The least limit of memory that a build can keep on up to eight threads, in bytes: 64 MiB. Each further thread takes
 /// 2 MiB.
@@ -42,17 +42,14 @@ impl MemoryLimit {
 
     /// # Errors
     /// A limit that is too small to be kept.
-    pub(crate) fn new(bytes: Option<u64>) -> Result<Self, BuildError> {
+    pub(crate) fn new(bytes: Option<u64>) -> Result<Self> {
         let least = MIN_MEMORY + further_threads_len();
         match bytes {
-            Some(bytes) if bytes < least => Err(BuildError::Parameter(format!(
-                "a build takes at least {least} bytes of memory, not {bytes}{}",
-                if least > MIN_MEMORY {
-                    ", on so many threads"
-                } else {
-                    ""
-                }
-            ))),
+            Some(bytes) if bytes < least => Err(Error::Budget {
+                purpose: format!("sorting on {} threads", rayon::current_num_threads()),
+                needed: least,
+                given: bytes,
+            }),
             _ => Ok(MemoryLimit { bytes }),
         }
     }

@@ -15,6 +15,7 @@ mod sorter;
 mod table;
 mod values;
 
+pub use crate::error::{BuildError, OptionsError};
 pub use memory_limit::MIN_MEMORY;
 pub use progress::{BuildProgress, BuildStage};
 
@@ -23,7 +24,7 @@ use std::path::PathBuf;
 
 use crate::codec::Codec;
 use crate::design::{TableDesign, check_distance};
-use crate::error::{BuildError, Error, Result};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     IdKind, MAX_BLOCK_SIZE, MAX_COUNT, MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, is_block_size,
@@ -48,7 +49,7 @@ pub struct BuildOptions<F> {
     /// The distance that the tables are chosen for: 0 to 12, or more with a design of your own. Queries may ask for any.
     /// Default 3.
     pub max_distance: u32,
-    /// The tables; by default those that [`PlanRequest::choose`](crate::PlanRequest::choose) chooses for the number of
+    /// The tables; by default those that [`PlanRequest::choose`](crate::design::PlanRequest::choose) chooses for the number of
     /// fingerprints. Its distance must be `max_distance`.
     pub design: Option<TableDesign<F>>,
     /// Bytes of a block, a power of two from 128 to 65,536. Default 512: the part of an Elias-Fano block that every
@@ -205,7 +206,10 @@ impl<F: Fingerprint> IndexBuilder<F> {
         add: impl FnOnce(&mut dyn Engine<F>) -> Result<()>,
     ) -> Result<()> {
         if self.record_count + count > MAX_COUNT {
-            return Err(parameter(format!("an index holds at most {MAX_COUNT} records")).into());
+            return Err(Error::LimitReached {
+                what: "records",
+                limit: MAX_COUNT,
+            });
         }
         let added = add(self.engine.as_mut());
         match &added {
@@ -218,33 +222,36 @@ impl<F: Fingerprint> IndexBuilder<F> {
     }
 }
 
-fn check_options<F: Fingerprint>(options: &BuildOptions<F>) -> Result<(), BuildError> {
+fn check_options<F: Fingerprint>(options: &BuildOptions<F>) -> Result<(), OptionsError> {
     let size = options.block_size;
     if !is_block_size(size) {
-        return Err(parameter(format!(
-            "a block size is a power of two from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {size}"
-        )));
+        return Err(OptionsError::new(
+            "block_size",
+            format!(
+                "a block size is a power of two from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {size}"
+            ),
+        ));
     }
     match &options.design {
         Some(design) if design.max_distance() != options.max_distance => {
-            return Err(parameter(format!(
-                "the table design is for distance {}, not {}",
-                design.max_distance(),
-                options.max_distance
-            )));
+            return Err(OptionsError::new(
+                "design",
+                format!(
+                    "the table design is for distance {}, not {}",
+                    design.max_distance(),
+                    options.max_distance
+                ),
+            ));
         }
         Some(_) => {}
         None => check_distance(options.max_distance)?,
     }
     let pipeline_len = options.pipeline.as_ref().map_or(1, String::len);
     if !(1..=MAX_PIPELINE_LEN).contains(&pipeline_len) {
-        return Err(parameter(format!(
-            "a pipeline description has 1 to {MAX_PIPELINE_LEN} bytes, not {pipeline_len}"
-        )));
+        return Err(OptionsError::new(
+            "pipeline",
+            format!("a pipeline description has 1 to {MAX_PIPELINE_LEN} bytes, not {pipeline_len}"),
+        ));
     }
     Ok(())
-}
-
-fn parameter(message: String) -> BuildError {
-    BuildError::Parameter(message)
 }

@@ -51,21 +51,21 @@ impl<F: Fingerprint> Records<F> {
     #[inline]
     pub(super) fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
         let Records::Numbers(sorter) = self else {
-            return Err(wrong_kind("the index does not store numbers as ids"));
+            return Err(BuildError::WrongIdKind(IdKind::Number).into());
         };
         sorter.add(|batch| batch.push(Numbered { fingerprint, id }))
     }
 
     pub(super) fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
         let Records::Strings(sorter) = self else {
-            return Err(wrong_kind("the index does not store strings as ids"));
+            return Err(BuildError::WrongIdKind(IdKind::String).into());
         };
         if id.len() > MAX_ID_LEN {
-            let message = format!(
-                "an id is {} bytes long, the limit is {MAX_ID_LEN}",
-                id.len()
-            );
-            return Err(BuildError::Id(message).into());
+            return Err(BuildError::IdTooLong {
+                len: id.len(),
+                limit: MAX_ID_LEN,
+            }
+            .into());
         }
         sorter.add(|batch| batch.push(fingerprint, id.as_bytes()))
     }
@@ -172,9 +172,5 @@ impl<'a, F: Fingerprint> Parter<'a, F> {
 }
 
 fn no_id() -> crate::Error {
-    wrong_kind("a record has no id, but the index stores ids")
-}
-
-fn wrong_kind(message: &str) -> crate::Error {
-    BuildError::Id(message.into()).into()
+    BuildError::MissingId.into()
 }

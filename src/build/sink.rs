@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn an_error_of_the_producer_is_passed_on() {
         let result = write_behind(Vec::new(), |_| -> Result<()> {
-            Err(crate::BuildError::Parameter("no".into()).into())
+            Err(crate::Error::option("none", "no"))
         });
         assert_eq!(result.unwrap_err().to_string(), "no");
     }

@@ -4,7 +4,7 @@
 
 use super::probes::pattern_count;
 use super::{MAX_DISTANCE, MAX_TABLE_COUNT, TableDesign};
-use crate::error::BuildError;
+use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
 impl<F: Fingerprint> TableDesign<F> {
@@ -18,13 +18,13 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// No band, more bands than bits, or a distance out of range.
-    pub fn partition(max_distance: u32, bands: u32) -> Result<Self, BuildError> {
+    pub fn partition(max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         if !(1..=F::WIDTH).contains(&bands) {
-            return Err(BuildError::Parameter(format!(
-                "{} bits make no {bands} bands",
-                F::WIDTH
-            )));
+            return Err(OptionsError::new(
+                "design",
+                format!("{} bits make no {bands} bands", F::WIDTH),
+            ));
         }
         let widths = band_widths(F::WIDTH, max_distance, bands);
         let mut left = F::WIDTH;
@@ -40,13 +40,14 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// `bands` not above `max_distance`, above the width, or giving more than 255 tables.
-    pub fn choose_bands(max_distance: u32, bands: u32) -> Result<Self, BuildError> {
+    pub fn choose_bands(max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let tables = binomial(bands, max_distance);
         if bands <= max_distance || bands > F::WIDTH || tables > MAX_TABLE_COUNT as u64 {
-            return Err(BuildError::Parameter(format!(
-                "{bands} bands make no design for distance {max_distance}"
-            )));
+            return Err(OptionsError::new(
+                "design",
+                format!("{bands} bands make no design for distance {max_distance}"),
+            ));
         }
         let masks = choices_of_bands(&all_positions::<F>(), bands, max_distance);
         Self::from_masks(max_distance, masks)
@@ -57,7 +58,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// A distance for which the width has too few bits or the tables are more than 255.
-    pub fn two_level_bands(max_distance: u32) -> Result<Self, BuildError> {
+    pub fn two_level_bands(max_distance: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let parts = max_distance as usize + 1;
         let mut masks = Vec::with_capacity(parts * parts);
@@ -67,9 +68,10 @@ impl<F: Fingerprint> TableDesign<F> {
                 .filter(|&bit| bit & outer == F::ZERO)
                 .collect();
             if rest.len() < parts {
-                return Err(BuildError::Parameter(format!(
-                    "distance {max_distance} leaves no bits for a second level of bands"
-                )));
+                return Err(OptionsError::new(
+                    "design",
+                    format!("distance {max_distance} leaves no bits for a second level of bands"),
+                ));
             }
             masks.extend(split(&rest, parts).into_iter().map(|inner| outer | inner));
         }
@@ -112,13 +114,14 @@ fn band_widths(width: u32, distance: u32, bands: u32) -> Vec<u32> {
     widths
 }
 
-pub(crate) fn check_distance(max_distance: u32) -> Result<(), BuildError> {
+pub(crate) fn check_distance(max_distance: u32) -> Result<(), OptionsError> {
     if max_distance <= MAX_DISTANCE {
         return Ok(());
     }
-    Err(BuildError::Parameter(format!(
-        "max_distance is at most {MAX_DISTANCE}, not {max_distance}"
-    )))
+    Err(OptionsError::new(
+        "design",
+        format!("max_distance is at most {MAX_DISTANCE}, not {max_distance}"),
+    ))
 }
 
 /// Every bit of the width by itself, from the top down.

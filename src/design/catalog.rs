@@ -3,7 +3,7 @@
 use super::TableDesign;
 use super::bands::check_distance;
 use super::covering::COVERINGS;
-use crate::error::BuildError;
+use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
 /// Largest distance for which two levels of bands are offered; beyond it their coverage takes long to prove and
@@ -31,7 +31,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// No such design; the message lists those that there are.
-    pub fn with_table_count(max_distance: u32, tables: usize) -> Result<Self, BuildError> {
+    pub fn with_table_count(max_distance: u32, tables: usize) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let designs = Self::available(max_distance);
         let counts: Vec<String> = designs
@@ -42,7 +42,7 @@ impl<F: Fingerprint> TableDesign<F> {
             .into_iter()
             .find(|d| d.table_count() == tables)
             .ok_or_else(|| {
-                BuildError::Parameter(format!(
+                OptionsError::new("tables", format!(
                     "no design of {tables} tables for {} bits and distance {max_distance}; there are {}",
                     F::WIDTH,
                     counts.join(", ")

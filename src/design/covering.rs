@@ -7,7 +7,7 @@
 
 use super::TableDesign;
 use super::bands::{all_positions, split};
-use crate::error::BuildError;
+use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
 /// A covering design over groups of bits, for any width.
@@ -75,13 +75,12 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// A design of your own with more groups than bits, or that [`TableDesign::from_masks`] refuses.
-    pub fn covering(covering: &Covering) -> Result<Self, BuildError> {
+    pub fn covering(covering: &Covering) -> Result<Self, OptionsError> {
         if !(1..=F::WIDTH).contains(&covering.group_count) {
-            return Err(BuildError::Parameter(format!(
-                "{} bits make no {} groups",
-                F::WIDTH,
-                covering.group_count
-            )));
+            return Err(OptionsError::new(
+                "max_distance",
+                format!("{} bits make no {} groups", F::WIDTH, covering.group_count),
+            ));
         }
         let masks = covering.masks_over(&all_positions::<F>());
         Self::from_masks(covering.max_distance, masks)

@@ -25,7 +25,7 @@ pub(crate) use planner::{ELIAS_FANO_ALLOWANCE, costs_in_memory};
 pub use planner::{Medium, PlanRequest, PlannedIndex};
 pub use probes::TableProbes;
 
-use crate::error::BuildError;
+use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
 /// Most tables that one index can hold (spec, section 13).
@@ -40,7 +40,7 @@ pub const MAX_DISTANCE: u32 = 12;
 /// exactly; which ones do so quickly is what a design is about.
 ///
 /// ```
-/// use simidx::TableDesign;
+/// use simidx::design::TableDesign;
 ///
 /// let design = TableDesign::<u64>::choose_bands(3, 5).unwrap(); // the paper's ten tables
 /// assert_eq!(design.masks().len(), 10);
@@ -57,24 +57,33 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// No mask or more than 255, a distance above the width, or a first mask that is not leading bits.
-    pub fn from_masks(max_distance: u32, masks: Vec<F>) -> Result<Self, BuildError> {
+    pub fn from_masks(max_distance: u32, masks: Vec<F>) -> Result<Self, OptionsError> {
         if masks.is_empty() || masks.len() > MAX_TABLE_COUNT {
-            return Err(BuildError::Parameter(format!(
-                "a table design has 1 to {MAX_TABLE_COUNT} tables, not {}",
-                masks.len()
-            )));
+            return Err(OptionsError::new(
+                "design",
+                format!(
+                    "a table design has 1 to {MAX_TABLE_COUNT} tables, not {}",
+                    masks.len()
+                ),
+            ));
         }
         if max_distance > F::WIDTH {
-            return Err(BuildError::Parameter(format!(
-                "max_distance {max_distance} is more than the {} bits of a fingerprint",
-                F::WIDTH
-            )));
+            return Err(OptionsError::new(
+                "design",
+                format!(
+                    "max_distance {max_distance} is more than the {} bits of a fingerprint",
+                    F::WIDTH
+                ),
+            ));
         }
         if !Permutation::new(masks[0]).is_identity() {
-            return Err(BuildError::Parameter(format!(
-                "the mask of table 0 must be leading bits, not {:#x}",
-                masks[0]
-            )));
+            return Err(OptionsError::new(
+                "design",
+                format!(
+                    "the mask of table 0 must be leading bits, not {:#x}",
+                    masks[0]
+                ),
+            ));
         }
         Ok(TableDesign {
             max_distance,

@@ -20,7 +20,7 @@ const MOST_SEARCHED_FLIPS: u32 = 6;
 /// How to answer queries of one distance exactly: by probes of some tables, or by comparing every fingerprint.
 ///
 /// ```
-/// use simidx::{Costs, TableDesign};
+/// use simidx::design::{Costs, TableDesign};
 ///
 /// let halves = TableDesign::<u64>::partition(3, 2).unwrap();
 /// let plan = halves.plan(3, 100_000_000, &Costs::DIRECT);

@@ -7,7 +7,7 @@ use super::bands::check_distance;
 use super::{Costs, ProbePlan, TableDesign};
 use crate::bound::bound_bits;
 use crate::codec::Codec;
-use crate::error::BuildError;
+use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 use crate::format::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, is_block_size};
 
@@ -77,13 +77,16 @@ fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -
     bits * block_len_bits / (block_len_bits - block_bits)
 }
 
-fn check_block_size(block_size: u32) -> Result<(), BuildError> {
+fn check_block_size(block_size: u32) -> Result<(), OptionsError> {
     if is_block_size(block_size) {
         return Ok(());
     }
-    Err(BuildError::Parameter(format!(
-        "a block has a power of two of bytes from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {block_size}"
-    )))
+    Err(OptionsError::new(
+        "plan",
+        format!(
+            "a block has a power of two of bytes from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {block_size}"
+        ),
+    ))
 }
 
 /// How much larger Elias-Fano blocks may be than Huffman-coded ones and still be chosen: they are searched two to four
@@ -115,7 +118,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// A distance above 12, or more fingerprints than the width has.
-    pub fn for_count(max_distance: u32, fingerprint_count: u64) -> Result<Self, BuildError> {
+    pub fn for_count(max_distance: u32, fingerprint_count: u64) -> Result<Self, OptionsError> {
         let request = PlanRequest {
             codec: Some(Codec::EliasFano),
             ..PlanRequest::new(fingerprint_count, max_distance)
@@ -171,15 +174,18 @@ impl PlanRequest {
     ///
     /// # Errors
     /// A distance above 12, a block size that the format does not have, or more fingerprints than the width has.
-    pub fn curve<F: Fingerprint>(&self) -> Result<Vec<PlannedIndex<F>>, BuildError> {
+    pub fn curve<F: Fingerprint>(&self) -> Result<Vec<PlannedIndex<F>>, OptionsError> {
         check_distance(self.distance)?;
         check_block_size(self.block_size)?;
         if self.count as f64 > 2f64.powi(F::WIDTH as i32) {
-            return Err(BuildError::Parameter(format!(
-                "there are no {} distinct fingerprints of {} bits",
-                self.count,
-                F::WIDTH
-            )));
+            return Err(OptionsError::new(
+                "plan",
+                format!(
+                    "there are no {} distinct fingerprints of {} bits",
+                    self.count,
+                    F::WIDTH
+                ),
+            ));
         }
         let codecs = self
             .codec
@@ -201,11 +207,11 @@ impl PlanRequest {
     ///
     /// # Errors
     /// As for [`PlanRequest::curve`]; or no index fits the memory.
-    pub fn design<F: Fingerprint>(&self) -> Result<TableDesign<F>, BuildError> {
+    pub fn design<F: Fingerprint>(&self) -> Result<TableDesign<F>, OptionsError> {
         let mut curve = self.curve()?;
         let chosen = self.choose(&curve);
         chosen.map(|i| curve.swap_remove(i).design).ok_or_else(|| {
-            BuildError::Parameter("no index of these parameters fits the memory".into())
+            OptionsError::new("plan", "no index of these parameters fits the memory")
         })
     }
 

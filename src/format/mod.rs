@@ -6,6 +6,8 @@ mod header;
 mod layout;
 mod paged;
 
+pub use crate::error::{FormatClass, FormatError};
+pub use crate::summary::{Summary, TableSummary};
 pub(crate) use directory::{Directory, SectionRecord, TableRecord};
 pub(crate) use footer::{FOOTER_LEN, Footer};
 pub(crate) use header::{HEADER_LEN, Header};
@@ -63,6 +65,15 @@ impl IdKind {
             IdKind::None => "none",
             IdKind::Number => "number",
             IdKind::String => "string",
+        }
+    }
+
+    /// What the ids are, in the plural.
+    pub(crate) fn plural(self) -> &'static str {
+        match self {
+            IdKind::None => "nothing",
+            IdKind::Number => "numbers",
+            IdKind::String => "strings",
         }
     }
 

@@ -34,7 +34,7 @@ use std::ops::Range;
 
 use crate::codec::Codec;
 use crate::design::{ProbePlan, plan_probes};
-use crate::error::{BuildError, Error, FormatError, Result};
+use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
 use crate::summary::Summary;
@@ -66,8 +66,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// they are first used. Time and memory in proportion to the number of blocks.
     ///
     /// # Errors
-    /// The first rule of the format that the bytes break, or [`BuildError::Parameter`] if the index is
-    /// of another width than `F`.
+    /// The first rule of the format that the bytes break, or [`Error::WidthMismatch`].
     pub fn from_bytes(data: D) -> Result<Self> {
         let parts = open::parse::<F>(data.as_ref())?;
         Ok(Index {
@@ -205,15 +204,16 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// costs a decoding step, a few nanoseconds.
     ///
     /// # Errors
-    /// [`BuildError::Parameter`] if there is no such table.
+    /// [`Error::Options`] if there is no such table.
     pub fn fingerprints(&self, table: usize) -> Result<Fingerprints<'_, F, D>> {
         if table < self.tables.len() {
             return Ok(Fingerprints::new(self, table));
         }
-        Err(Error::from(BuildError::Parameter(format!(
+        let message = format!(
             "there is no table {table}, the index has {}",
             self.tables.len()
-        ))))
+        );
+        Err(Error::option("table", message))
     }
 
     /// The blocks of table 0 that hold all fingerprints from `low` to `high`, and few others.

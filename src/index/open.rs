@@ -15,7 +15,7 @@ use crate::codec::block::MAX_BLOCK_VALUES;
 use crate::codec::huffman::Code;
 use crate::codec::{Codec, TableCode, keys};
 use crate::design::Permutation;
-use crate::error::{BuildError, Error, FormatError};
+use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     Directory, Footer, HEADER_LEN, Header, IdKind, Kind, MAX_PIPELINE_LEN, SECTION_ALIGNMENT,
@@ -36,17 +36,15 @@ pub(super) struct Parts<F> {
 /// Checks every rule of the stage "open" in their order.
 ///
 /// # Errors
-/// The first rule broken; [`BuildError::Parameter`] for an index of another width.
+/// The first rule broken; [`Error::WidthMismatch`] for an index of another width.
 pub(super) fn parse<F: Fingerprint>(file: &[u8]) -> Result<Parts<F>, Error> {
     let header = Header::decode(file)?;
     let footer = Footer::decode(file)?;
     if header.width != F::WIDTH {
-        let message = format!(
-            "the index holds {}-bit fingerprints, not {}-bit ones",
-            header.width,
-            F::WIDTH
-        );
-        return Err(BuildError::Parameter(message).into());
+        return Err(Error::WidthMismatch {
+            index: header.width,
+            requested: F::WIDTH,
+        });
     }
     let directory = read_directory(file, &footer, F::WIDTH)?;
     let masks = check_masks::<F>(&directory)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{AnyIndex, Fingerprints, Id, Index, Match, QueryStats, Searcher, Storage, Strategy};
 use crate::design::Permuted;
-use crate::error::{BuildError, Error, Result};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 
@@ -21,7 +21,8 @@ use crate::format::IdKind;
 /// `segment 1` and so on where there are none.
 ///
 /// ```
-/// use simidx::{BuildOptions, Index, IndexBuilder, Segments};
+/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::segments::Segments;
 ///
 /// let segment = |fingerprints: &[u64]| {
 ///     let mut builder = IndexBuilder::new(BuildOptions::default())?;
@@ -59,7 +60,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
     /// The segments, each with the name that errors shall call it.
     ///
     /// # Errors
-    /// [`BuildError::Parameter`] if there is no segment, or if two that have records differ in the kind of their ids or
+    /// [`Error::Options`] if there is no segment; [`Error::Mismatch`] if two that have records differ in the kind of their ids or
     /// in their text pipelines: it names both and says how they differ.
     pub fn with_names(segments: Vec<(String, Index<F, D>)>) -> Result<Self> {
         let (names, segments): (Vec<String>, Vec<Index<F, D>>) = segments.into_iter().unzip();
@@ -85,19 +86,20 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
             return Ok(());
         }
         if first.id_kind() != other.id_kind() {
-            let kinds = [first.id_kind(), other.id_kind()].map(described_kind);
-            return Err(self.differ(segment, kinds));
+            let kinds = [first.id_kind(), other.id_kind()].map(IdKind::name);
+            return Err(self.differ(segment, "the kind of their ids", kinds));
         }
         if first.pipeline() != other.pipeline() {
             let pipelines = [first.pipeline(), other.pipeline()].map(described_pipeline);
-            return Err(self.differ(segment, pipelines));
+            return Err(self.differ(segment, "their text pipelines", pipelines));
         }
         Ok(())
     }
 
     /// The error that the typical segment and another one differ.
-    fn differ(&self, segment: usize, what: [impl std::fmt::Display; 2]) -> Error {
-        differ([&self.names[self.typical], &self.names[segment]], what)
+    fn differ(&self, segment: usize, what: &str, values: [impl std::fmt::Display; 2]) -> Error {
+        let names = [&self.names[self.typical][..], &self.names[segment]];
+        differ(names, what, values)
     }
 
     /// The segment that tells what the records are.
@@ -216,7 +218,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
     /// memory: a few decoded blocks of each segment.
     ///
     /// # Errors
-    /// [`BuildError::Parameter`] if the table is missing in a segment, or in the bit order of another mask than in the
+    /// [`Error::Options`] if the table is missing in a segment; [`Error::Mismatch`] if it is in the bit order of another mask than in the
     /// first. All have the same table 0: it is in numeric order.
     pub fn fingerprints(&self, table: usize) -> Result<SegmentFingerprints<'_, F, D>> {
         let mut sources = Vec::with_capacity(self.segments.len());
@@ -225,9 +227,9 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
             let orders = [0, number].map(|n| &self.segments[n].tables[table].permutation);
             let identities = orders.iter().all(|order| order.is_identity());
             if !identities && orders[0].mask() != orders[1].mask() {
-                let masks =
-                    orders.map(|o| format!("table {table} in the order of {:#x}", o.mask()));
-                return Err(differ([&self.names[0], &self.names[number]], masks));
+                let masks = orders.map(|order| format!("{:#x}", order.mask()));
+                let what = format!("the prefix mask of table {table}");
+                return Err(differ([&self.names[0], &self.names[number]], &what, masks));
             }
         }
         Ok(SegmentFingerprints {
@@ -266,28 +268,23 @@ fn segment_error(segment: usize, name: &str, error: Error) -> Error {
 }
 
 fn no_segment() -> Error {
-    BuildError::Parameter("there is no segment to search".into()).into()
+    Error::option("segments", "there is no segment to search")
 }
 
 /// The error that two segments cannot be read together, for each has something else.
-fn differ(names: [&str; 2], what: [impl std::fmt::Display; 2]) -> Error {
+fn differ(names: [&str; 2], what: &str, values: [impl std::fmt::Display; 2]) -> Error {
     let [first, second] = names;
-    let message = format!("{first} has {}, {second} has {}", what[0], what[1]);
-    BuildError::Parameter(message).into()
-}
-
-fn described_kind(kind: IdKind) -> &'static str {
-    match kind {
-        IdKind::None => "no ids",
-        IdKind::Number => "ids that are numbers",
-        IdKind::String => "ids that are strings",
+    Error::Mismatch {
+        first: first.to_owned(),
+        second: second.to_owned(),
+        difference: format!("{what}: {} and {}", values[0], values[1]),
     }
 }
 
 fn described_pipeline(pipeline: Option<&str>) -> String {
     match pipeline {
-        None => "no text pipeline".to_owned(),
-        Some(pipeline) => format!("the text pipeline {pipeline}"),
+        None => "none".to_owned(),
+        Some(pipeline) => pipeline.to_owned(),
     }
 }
 
@@ -493,16 +490,14 @@ impl<D: AsRef<[u8]>> AnySegments<D> {
     /// The segments, each with the name that errors shall call it.
     ///
     /// # Errors
-    /// [`BuildError::Parameter`] if there is no segment, or if two differ in their width, or as for
+    /// [`Error::Options`] if there is no segment; [`Error::Mismatch`] if two differ in their width, or as for
     /// [`Segments::with_names`].
     pub fn with_names(segments: Vec<(String, AnyIndex<D>)>) -> Result<Self> {
         let (first_name, first) = segments.first().ok_or_else(no_segment)?;
-        let widths = |index: &AnyIndex<D>| {
-            [first, index].map(|index| format!("{}-bit fingerprints", index.width()))
-        };
+        let widths = |index: &AnyIndex<D>| [first, index].map(AnyIndex::width);
         for (name, index) in &segments {
             if index.width() != first.width() {
-                return Err(differ([first_name, name], widths(index)));
+                return Err(differ([first_name, name], "their width", widths(index)));
             }
         }
         Ok(match first {

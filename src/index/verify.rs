@@ -99,7 +99,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         }
         report
             .problems
-            .sort_by_key(|problem| place_in_order(problem.rule));
+            .sort_by_key(|problem| place_in_order(problem.rule()));
         report
     }
 

@@ -2,10 +2,9 @@
 
 use std::fmt::Debug;
 
-use simidx::{
-    ClusterOptions, Codec, Error, Fingerprint, Index, MergeOptions, PairOptions, ScanOptions,
-    ScanStrategy, Segments,
-};
+use simidx::batch::{ClusterOptions, PairOptions, ScanOptions, ScanStrategy};
+use simidx::segments::{MergeOptions, Segments};
+use simidx::{Codec, Error, Fingerprint, Index};
 
 use super::sample::{Sample, answer};
 use super::samples::{Kind, halves, sample};
@@ -27,12 +26,12 @@ impl<F: Fingerprint> Batch<F> {
         let mut options = PairOptions::default();
         options.sorted = true;
         let mut pairs = Vec::new();
-        let paired = simidx::pairs(&segments, &options, |pair| {
+        let paired = simidx::batch::pairs(&segments, &options, |pair| {
             pairs.push((pair.smaller, pair.larger));
             Ok(())
         });
         let mut clusters = Vec::new();
-        let clustered = simidx::clusters(&segments, &ClusterOptions::default(), |cluster| {
+        let clustered = simidx::batch::clusters(&segments, &ClusterOptions::default(), |cluster| {
             clusters.push(cluster.fingerprints.to_vec());
             Ok(())
         });
@@ -40,14 +39,16 @@ impl<F: Fingerprint> Batch<F> {
             let mut options = ScanOptions::default();
             options.strategy = strategy;
             let mut found = Vec::new();
-            let scanned = simidx::scan(&segments, queries, &options, |number, found_match| {
-                found.push((number, found_match.fingerprint));
-                Ok(())
-            });
+            let scanned =
+                simidx::batch::scan(&segments, queries, &options, |number, found_match| {
+                    found.push((number, found_match.fingerprint));
+                    Ok(())
+                });
             answer_of_segment(scanned, what).map(|_| found)
         };
         let mut bytes = Vec::new();
-        let merged = simidx::merge(&segments, &MergeOptions::default(), &mut bytes, |_| ());
+        let merged =
+            simidx::segments::merge(&segments, &MergeOptions::default(), &mut bytes, |_| ());
         Some(Batch {
             pairs: answer_of_segment(paired, what).map(|()| pairs),
             clusters: answer_of_segment(clustered, what).map(|_| clusters),

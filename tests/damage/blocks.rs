@@ -1,10 +1,12 @@
 //! A damaged block keeps nobody from the others.
 
-use simidx::{Codec, Index, Strategy, TableDesign};
+use simidx::design::TableDesign;
+use simidx::index::Strategy;
+use simidx::{Codec, Index};
 
-use super::common::editor::Editor;
-use super::common::{build, matched, options, scan, sorted_set, uniform};
 use super::sample::answer;
+use simidx_testkit::editor::Editor;
+use simidx_testkit::{build, matched, options, scan, sorted_set, uniform};
 
 /// Two hundred fingerprints and their file, one block of which is damaged.
 fn with_a_damaged_block(codec: Codec, table: usize, block: usize) -> (Vec<u64>, Editor) {
@@ -41,10 +43,10 @@ fn a_damaged_block_leaves_the_others_readable() {
         let report = index.verify();
         assert_eq!(report.problem_count, 1);
         assert_eq!(
-            (report.problems[0].table, report.problems[0].block),
+            (report.problems[0].table(), report.problems[0].block()),
             (Some(0), Some(2))
         );
-        assert_eq!(report.problems[0].offset, Some(at as u64));
+        assert_eq!(report.problems[0].offset(), Some(at as u64));
     }
 }
 

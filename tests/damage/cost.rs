@@ -1,6 +1,6 @@
 //! What a file may cost whatever its bytes say: memory, and work in steps, for a clock would measure the machine.
 
-use simidx::QueryStats;
+use simidx::index::QueryStats;
 
 /// Bytes that may be held beside a multiple of the length of the file: the tables of codes and what is worked out for
 /// queries.

@@ -3,16 +3,18 @@
 
 use rand::RngExt;
 use rand::rngs::StdRng;
-use simidx::{
-    ClusterOptions, Codec, Fingerprint, FormatError, Index, PairOptions, Segments, VerifyReport,
-};
+use simidx::batch::{ClusterOptions, PairOptions};
+use simidx::format::FormatError;
+use simidx::segments::Segments;
+use simidx::verify::VerifyReport;
+use simidx::{Codec, Fingerprint, Index};
 
-use super::common::editor::Editor;
-use super::common::rng;
 use super::cost::{Meter, held_limit};
-use super::counting::most_held;
 use super::sample::Sample;
 use super::samples::{Kind, halves, sample, samples};
+use simidx_testkit::counting::most_held;
+use simidx_testkit::editor::Editor;
+use simidx_testkit::rng;
 
 /// Most steps for each byte of a forgery. A byte holds at most eight values or ids. Each of some ten questions comes by
 /// a value once, as the probes of a table look at ranges apart, and has few probes, as a scan costs less than many;
@@ -131,13 +133,14 @@ fn a_count_that_the_file_cannot_hold_makes_no_room() {
     assert_eq!(u128::from(index.fingerprint_count()), most);
     let segments = Segments::new(vec![index]).expect("one segment goes with itself");
     let limit = held_limit(file.len());
-    let (_, held) = most_held(|| simidx::pairs(&segments, &PairOptions::default(), |_| Ok(())));
+    let (_, held) =
+        most_held(|| simidx::batch::pairs(&segments, &PairOptions::default(), |_| Ok(())));
     assert!(held < limit, "{held} bytes for pairs");
     let options = ClusterOptions::default();
-    let (_, held) = most_held(|| simidx::clusters(&segments, &options, |_| Ok(())));
+    let (_, held) = most_held(|| simidx::batch::clusters(&segments, &options, |_| Ok(())));
     assert!(held < limit, "{held} bytes for clusters");
     let (report, held): (VerifyReport, _) = most_held(|| segments.segments()[0].verify());
     assert!(held < limit, "{held} bytes for a full check");
-    let first = report.problems.first().map(|p: &FormatError| p.rule);
+    let first = report.problems.first().map(|p: &FormatError| p.rule());
     assert_eq!(first, Some(35));
 }

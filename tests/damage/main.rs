@@ -3,13 +3,14 @@
 
 mod batches;
 mod blocks;
-#[path = "../common/mod.rs"]
-mod common;
 mod cost;
-#[path = "../common/counting.rs"]
-mod counting;
 mod forgeries;
 mod repairs;
 mod sample;
 mod samples;
 mod sweep;
+
+use simidx_testkit::counting::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;

@@ -2,9 +2,9 @@
 
 use simidx::Fingerprint;
 
-use super::common::editor::Editor;
-use super::common::repair::repair;
 use super::samples::samples;
+use simidx_testkit::editor::Editor;
+use simidx_testkit::repair::repair;
 
 fn check_repairs<F: Fingerprint>() {
     for sample in samples::<F>() {

@@ -1,11 +1,13 @@
 //! A small good file, what it must answer, and asking a damaged one the same.
 
-use simidx::{BuildOptions, Error, Fingerprint, Id, Index, Searcher, Strategy, VerifyReport};
+use simidx::index::{Searcher, Strategy};
+use simidx::verify::VerifyReport;
+use simidx::{BuildOptions, Error, Fingerprint, Id, Index};
 
-use super::common::{
+use super::cost::Meter;
+use simidx_testkit::{
     build, build_numbers, build_strings, flipped, matched, open, rng, scan, sorted_set,
 };
-use super::cost::Meter;
 
 /// The records of a sample.
 #[derive(Debug, Clone)]
@@ -253,7 +255,7 @@ pub(crate) fn answer<T>(result: Result<T, Error>, what: &str) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(Error::Format(error)) => {
-            assert!((1..=36).contains(&error.rule), "{what}: {error}");
+            assert!((1..=36).contains(&error.rule()), "{what}: {error}");
             None
         }
         Err(error) => panic!("{what}: {error}"),

@@ -6,11 +6,11 @@ use std::thread;
 use rand::RngExt;
 use simidx::{Fingerprint, Index};
 
-use super::common::rng;
 use super::cost::held_limit;
-use super::counting::most_held;
 use super::sample::{Asked, Sample, answer};
 use super::samples::{samples, samples_of_several_pages};
+use simidx_testkit::counting::most_held;
+use simidx_testkit::rng;
 
 /// What came of damages of one kind.
 #[derive(Debug, Default, Clone, Copy)]

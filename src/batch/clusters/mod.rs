@@ -43,7 +43,7 @@ pub struct ClusterOptions {
     /// The least number of records of a cluster; 1 makes a cluster of each fingerprint that is near no other one, too.
     /// Default 2.
     pub min_size: u64,
-    /// Bytes of memory that may be used, at least [`MIN_MEMORY`](crate::MIN_MEMORY). By default there is no limit.
+    /// Bytes of memory that may be used, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY). By default there is no limit.
     pub memory: Option<u64>,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir): there are some only if
     /// many fingerprints are given more than once.
@@ -137,7 +137,7 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 
 /// Finds clusters of distinct fingerprints, straight from the fingerprints.
 ///
-/// A union-find over the fingerprints joins what a search like that of [`PairFinder`](crate::PairFinder) links. In a
+/// A union-find over the fingerprints joins what a search like that of [`PairFinder`](crate::batch::PairFinder) links. In a
 /// crowd where all are near each other it does not go through all pairs: of a group that agrees on a mask only as many
 /// pairs are looked at as link it, so that a hundred thousand copies take no longer than others.
 ///
@@ -146,7 +146,7 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 /// is refused.
 ///
 /// ```
-/// use simidx::{ClusterFinder, ClusterOptions};
+/// use simidx::batch::{ClusterFinder, ClusterOptions};
 ///
 /// let mut finder = ClusterFinder::<u64>::new(&ClusterOptions::default())?;
 /// for fingerprint in [0xff00, 0xff07, 0xff3f, 0x1234_5678_0000_0000, 0xff00] {

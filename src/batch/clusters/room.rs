@@ -1,7 +1,7 @@
 //! The memory that clusters are found in: it holds what it has to, or there is an error that says so.
 
 use crate::build::MemoryLimit;
-use crate::error::{BuildError, Result};
+use crate::error::{Error, Result};
 
 /// Memory for fingerprints and what is known of each.
 #[derive(Debug, Clone, Copy)]
@@ -38,10 +38,10 @@ impl Room {
         if needed <= self.bytes {
             return Ok(());
         }
-        let message = format!(
-            "the clusters of {count} distinct fingerprints and more take {needed} bytes of memory, and the limit leaves {}",
-            self.bytes
-        );
-        Err(BuildError::Parameter(message).into())
+        Err(Error::Budget {
+            purpose: format!("clustering {count} distinct fingerprints"),
+            needed: needed as u64,
+            given: self.bytes as u64,
+        })
     }
 }

@@ -9,7 +9,7 @@ use super::disjoint_sets::DisjointSets;
 use super::pairs::{Pair, PairFinder, PairOptions, link_values};
 use super::scan::{ScanOptions, scan};
 use crate::build::MIN_MEMORY;
-use crate::error::{BuildError, Result};
+use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
 use fate::near;
@@ -76,7 +76,7 @@ pub trait Confirm {
 /// rest of the limit goes.
 ///
 /// ```
-/// use simidx::{DedupOptions, Deduplicator, Fate};
+/// use simidx::batch::{DedupOptions, Deduplicator, Fate};
 ///
 /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
 /// for fingerprint in [0xff00, 0x1234_5678_0000_0000, 0xff01, 0xff00] {
@@ -140,24 +140,28 @@ impl<F: Fingerprint> Deduplicator<F> {
     /// As for [`Deduplicator::push`].
     pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
         if fingerprints.len() > self.most - self.fingerprints.len() {
-            return Err(self.too_many());
+            return Err(self.too_many(fingerprints.len()));
         }
         self.heads = None;
         self.fingerprints.extend_from_slice(fingerprints);
         Ok(())
     }
 
-    fn too_many(&self) -> crate::Error {
-        let message = match self.options.memory {
-            Some(memory) if self.most < NONE as usize => format!(
-                "{memory} bytes of memory have room for {} documents: each takes {} bytes, the search for pairs at least \
-                 {MIN_MEMORY}",
-                self.most,
-                Self::document_len(),
-            ),
-            _ => format!("more than {NONE} documents"),
-        };
-        BuildError::Parameter(message).into()
+    fn too_many(&self, more: usize) -> Error {
+        match self.options.memory {
+            Some(memory) if self.most < NONE as usize => {
+                let count = self.fingerprints.len() as u64 + more as u64;
+                Error::Budget {
+                    purpose: format!("deduplicating {count} documents"),
+                    needed: count * Self::document_len() + MIN_MEMORY,
+                    given: memory,
+                }
+            }
+            _ => Error::LimitReached {
+                what: "documents",
+                limit: NONE.into(),
+            },
+        }
     }
 
     /// Drops all documents so far that are within the distance of a fingerprint of the segments: by their fingerprints
@@ -339,7 +343,7 @@ impl<F: Fingerprint> Deduplicator<F> {
         let taken = self.fingerprints.len() as u64 * Self::document_len();
         match memory.checked_sub(taken) {
             Some(rest) => Ok(Some(rest)),
-            None => Err(self.too_many()),
+            None => Err(self.too_many(0)),
         }
     }
 

@@ -117,7 +117,9 @@ impl<F: Fingerprint> LintReport<F> {
 /// 20 ns for each fingerprint of 64 bits. Memory: some megabytes.
 ///
 /// ```
-/// use simidx::{BuildOptions, Index, IndexBuilder, LintOptions, LintWarningKind, Segments, lint};
+/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::batch::{LintOptions, LintWarningKind, lint};
+/// use simidx::segments::Segments;
 ///
 /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
 /// for i in 0..1000u64 {

@@ -2,14 +2,14 @@
 
 use std::str::FromStr;
 
-use crate::error::BuildError;
+use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
 /// The fingerprints of one of `count` ranges of values of the same length, numbered from 1. What several runs find in all
 /// ranges is together what one run finds in the whole.
 ///
 /// ```
-/// use simidx::Shard;
+/// use simidx::batch::Shard;
 ///
 /// let shard: Shard = "2/4".parse().unwrap();
 /// assert_eq!((shard.number(), shard.count()), (2, 4));
@@ -36,12 +36,12 @@ impl Shard {
     ///
     /// # Errors
     /// A number that is not from 1 to `count`.
-    pub fn new(number: u32, count: u32) -> Result<Self, BuildError> {
+    pub fn new(number: u32, count: u32) -> Result<Self, OptionsError> {
         if (1..=count).contains(&number) {
             return Ok(Shard { number, count });
         }
         let message = format!("there is no shard {number} of {count}");
-        Err(BuildError::Parameter(message))
+        Err(OptionsError::new("shard", message))
     }
 
     /// Which range, from 1.
@@ -72,14 +72,15 @@ impl Shard {
 }
 
 impl FromStr for Shard {
-    type Err = BuildError;
+    type Err = OptionsError;
 
-    fn from_str(text: &str) -> Result<Self, BuildError> {
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
         let parts = text.split_once('/');
         let parsed =
             parts.and_then(|(number, count)| Some((number.parse().ok()?, count.parse().ok()?)));
-        let (number, count) = parsed
-            .ok_or_else(|| BuildError::Parameter(format!("{text:?} is not a shard such as 1/4")))?;
+        let (number, count) = parsed.ok_or_else(|| {
+            OptionsError::new("shard", format!("{text:?} is not a shard such as 1/4"))
+        })?;
         Shard::new(number, count)
     }
 }

@@ -1,13 +1,16 @@
 //! Queries, pairs, clusters and scans of small sets against brute force.
 
 use arbitrary::Arbitrary;
-use simidx::{
-    ClusterOptions, Fingerprint, Index, Match, Pair, PairOptions, ScanOptions, ScanStrategy,
-    Segments, Strategy, clusters, pairs, scan as scan_batch,
+use simidx::batch::{
+    ClusterOptions, Pair, PairOptions, ScanOptions, ScanStrategy, clusters, pairs,
+    scan as scan_batch,
 };
+use simidx::index::Strategy;
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Index, Match};
 
-use crate::common::{build, scan, sorted_set};
 use crate::sets::{Set, Tables, Width, in_width};
+use simidx_testkit::{build, scan, sorted_set};
 
 /// A set, or two that are searched as one, and what is asked.
 #[derive(Debug, Arbitrary)]
@@ -186,7 +189,7 @@ fn check_clusters<F: Fingerprint>(
     expected.retain(|part| part.len() as u64 >= options.min_size);
     expected.sort_by_key(|part| (std::cmp::Reverse(part.len()), part[0]));
     let mut found: Vec<Vec<F>> = Vec::new();
-    let visit = |cluster: simidx::Cluster<'_, F>| {
+    let visit = |cluster: simidx::batch::Cluster<'_, F>| {
         let members = cluster.fingerprints;
         assert_eq!(cluster.diameter.distance, diameter(members));
         assert_eq!(cluster.representative, members[0]);

@@ -1,7 +1,8 @@
 //! Small sets of fingerprints in clusters, and tables for them, made of arbitrary input.
 
 use arbitrary::Arbitrary;
-use simidx::{BuildOptions, Codec, Fingerprint, TableDesign};
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec, Fingerprint};
 
 /// Bits of a fingerprint.
 #[derive(Debug, Clone, Copy, Arbitrary)]

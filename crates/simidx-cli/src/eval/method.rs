@@ -1,0 +1,55 @@
+//! What is evaluated: the fingerprints of a pipeline, or the exact similarity of its features.
+
+use std::fmt;
+use std::str::FromStr;
+
+use simidx_text::{Idf, Pipeline, PipelineOptions, Resources};
+
+/// The prefix of a method that compares sets of features.
+const JACCARD: &str = "jaccard:";
+
+/// A way to tell near-duplicates.
+#[derive(Debug, Clone)]
+pub(super) struct Method {
+    /// What the user calls it.
+    name: String,
+    options: PipelineOptions,
+}
+
+impl Method {
+    /// Whether sets of features are compared, not fingerprints.
+    pub(super) fn is_jaccard(&self) -> bool {
+        self.name.starts_with(JACCARD)
+    }
+
+    /// The pipeline, with those files of the user that it can do with.
+    pub(super) fn pipeline(&self, files: &Resources) -> simidx_text::Result<Pipeline> {
+        let mut options = self.options.clone();
+        options.stop_words = files.stop_words.clone();
+        if options.segment.needs_jieba() {
+            options.user_dictionary = files.user_dictionary.clone();
+        }
+        if let Some(table) = &files.idf {
+            options.idf = Idf::Table(table.clone());
+        }
+        Pipeline::new(options)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name)
+    }
+}
+
+impl FromStr for Method {
+    type Err = simidx_text::Error;
+
+    fn from_str(text: &str) -> simidx_text::Result<Self> {
+        let pipeline = text.strip_prefix(JACCARD).unwrap_or(text);
+        Ok(Method {
+            name: text.to_owned(),
+            options: pipeline.parse()?,
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! The options of `simidx build` for large inputs: sorted records, memory, temporary files, progress, the report.
+
+use crate::support::{Sandbox, words};
+
+#[test]
+fn sorted_records_give_the_same_file() {
+    let sandbox = Sandbox::new();
+    sandbox.write("mixed.hex", "1f\tb\n02\tx\n1f\ta\nff\tc\n");
+    sandbox.write("sorted.hex", "02\tx\n1f\tb\n");
+    // The order goes on from file to file; ids of one fingerprint may come in any.
+    sandbox.write("more.hex", "1f\ta\nff\tc\n");
+    sandbox.run(&["build", "mixed.hex", "-o", "mixed"]).done();
+    let args = [
+        "build",
+        "sorted.hex",
+        "more.hex",
+        "-o",
+        "sorted",
+        "--sorted",
+    ];
+    sandbox.run(&args).done();
+    assert_eq!(sandbox.read("mixed"), sandbox.read("sorted"));
+}
+
+#[test]
+fn records_that_are_not_sorted_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.hex", "02\n1f\n1f\n1e\nff\n");
+    sandbox.write("named.tsv", "02\ta\n01\tb\n");
+    let mut words = words(3000);
+    words[..8].fill(0xff);
+    sandbox.write("a.le", words);
+    for (name, message) in [
+        // Fingerprints alone are read many at a time, where lines are not counted.
+        (
+            "a.hex",
+            "a.hex: record 3 of all, from 0: 000000000000001e comes behind 000000000000001f; leave",
+        ),
+        ("a.le", "a.le: offset 8: "),
+        (
+            "named.tsv",
+            "named.tsv:2: 0000000000000001 comes behind 0000000000000002; leave",
+        ),
+    ] {
+        let ran = sandbox.run(&["build", name, "-o", "x", "--sorted"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(
+            ran.stderr.starts_with(&format!("simidx: {message}")),
+            "{}",
+            ran.stderr
+        );
+    }
+    assert_eq!(sandbox.names(), ["a.hex", "a.le", "named.tsv"]);
+    // It is no record at fault, so that it could be skipped.
+    let skip = [
+        "build",
+        "a.hex",
+        "-o",
+        "x",
+        "--sorted",
+        "--on-error",
+        "skip",
+    ];
+    assert_eq!(sandbox.run(&skip).code, Some(2));
+}
+
+#[test]
+fn sizes_of_memory_are_checked() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.hex", "1f\n");
+    for (size, message) in [
+        (
+            "63MiB",
+            "simidx: a build takes at least 67108864 bytes of memory, not 66060288\n",
+        ),
+        ("x", "simidx: invalid value 'x' for '--memory <SIZE>': "),
+    ] {
+        let ran = sandbox.run(&["build", "a.hex", "-o", "x", "--memory", size]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.starts_with(message), "{}", ran.stderr);
+    }
+    let report = sandbox
+        .run(&["build", "a.hex", "-o", "x", "--memory", "64MiB", "--json"])
+        .done();
+    assert_eq!(report.json()["memory_limit_bytes"], 64 << 20);
+}
+
+#[test]
+fn every_stage_tells_how_far_it_is_and_how_long_it_took() {
+    let sandbox = Sandbox::new();
+    sandbox.write("in.le", words(5_000_000));
+    let build = [
+        "build", "in.le", "-o", "x", "--tables", "2", "--codec", "auto", "--ids", "number",
+    ];
+    let limited = ["--memory", "64MiB", "--json", "--progress", "always"];
+    let ran = sandbox.run(&[&build[..], &limited].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for stage in [
+        "reading",
+        "merging the records",
+        "sorting table 1",
+        "choosing the code of table 0",
+        "encoding table 0",
+        "encoding table 1",
+        "writing the ids",
+    ] {
+        let lines: Vec<&str> = ran
+            .stderr
+            .lines()
+            .filter(|line| line.contains(stage))
+            .collect();
+        assert!(!lines.is_empty(), "no word of {stage}: {}", ran.stderr);
+        if stage != "reading" {
+            assert!(
+                lines.iter().all(|line| line.contains("of 5,000,000")),
+                "{lines:?}"
+            );
+            assert!(
+                lines
+                    .iter()
+                    .all(|line| line.contains("/s, ") && line.contains(" left)")),
+                "{lines:?}"
+            );
+        }
+    }
+    let report = ran.json();
+    let stages = report["stage_seconds"].as_object().unwrap();
+    let named: Vec<&str> = stages.keys().map(String::as_str).collect();
+    let all = [
+        "choose_code",
+        "encode",
+        "ids",
+        "merge",
+        "read",
+        "sort",
+        "write",
+    ];
+    assert_eq!(named, all);
+    let sum: f64 = stages
+        .values()
+        .map(|seconds| seconds.as_f64().unwrap())
+        .sum();
+    let whole = report["seconds"].as_f64().unwrap();
+    assert!(sum <= whole && sum > 0.9 * whole, "{sum} of {whole} s");
+    for stage in ["read", "sort", "merge", "choose_code", "encode", "ids"] {
+        assert!(stages[stage].as_f64().unwrap() > 0.0, "{stage}");
+    }
+}
+
+#[test]
+fn temporary_files_go_where_they_are_told() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.hex", "1f\n");
+    sandbox.write("file", "");
+    for (folder, message) in [
+        ("nowhere", "simidx: nowhere: No such file or directory"),
+        ("file", "simidx: file: Not a directory"),
+    ] {
+        let ran = sandbox.run(&["build", "a.hex", "-o", "x", "--temp-dir", folder]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.starts_with(message), "{}", ran.stderr);
+    }
+    assert_eq!(sandbox.names(), ["a.hex", "file"]);
+}

@@ -1,0 +1,222 @@
+//! How many of the near-duplicates of real corpora `simidx dedup` drops, and how much of what it drops is one.
+//!
+//! A corpus is a file NAME.jsonl.gz of documents beside NAME.j80.tsv.gz, all pairs of them of which the Jaccard
+//! similarity of three-word shingles is 0.8 or more. Those of `data/` are always tested; further ones are looked for
+//! in the folder that the environment variable SIMIDX_CORPORA names.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::support::Sandbox;
+use simidx_text::FeatureSet;
+
+/// The settings that are measured.
+const SETTINGS: [&[&str]; 4] = [
+    &["-k", "3"],
+    &["-k", "3", "--verify", "jaccard:0.8"],
+    &["-k", "3", "--verify", "jaccard:0.8:3"],
+    &["-k", "6", "--verify", "jaccard:0.8:3"],
+];
+
+/// For each setting what recall and precision must be at least: somewhat below what they are.
+const FLOORS: [(&str, [[f64; 2]; 4]); 2] = [
+    (
+        "en",
+        [[0.74, 0.77], [0.74, 0.83], [0.74, 0.92], [0.95, 0.80]],
+    ),
+    (
+        "zh",
+        [[0.80, 0.90], [0.80, 0.90], [0.80, 0.90], [0.90, 0.90]],
+    ),
+];
+
+type Pairs = BTreeSet<(usize, usize)>;
+
+/// Documents and their near-duplicates.
+struct Corpus {
+    name: String,
+    path: PathBuf,
+    ids: HashMap<String, usize>,
+    texts: Vec<String>,
+    pairs: Pairs,
+}
+
+impl Corpus {
+    /// The corpus of this name in a folder.
+    fn load(folder: &Path, name: &str) -> Self {
+        let path = folder.join(format!("{name}.jsonl.gz"));
+        let (mut ids, mut texts) = (HashMap::new(), Vec::new());
+        for line in unzipped(&path).lines() {
+            let object: serde_json::Value = serde_json::from_str(line).unwrap();
+            let member = |name: &str| object[name].as_str().unwrap().to_owned();
+            assert_eq!(ids.insert(member("id"), texts.len()), None);
+            texts.push(member("text"));
+        }
+        let truth = unzipped(&folder.join(format!("{name}.j80.tsv.gz")));
+        let lines = truth.lines().skip(1);
+        let pairs = lines.map(|line| {
+            let mut members = line.split('\t').map(|id| ids.get(id).copied());
+            let [a, b] = [0; 2].map(|_| members.next().unwrap().unwrap());
+            (a.min(b), a.max(b))
+        });
+        let pairs = pairs.collect();
+        Corpus {
+            name: name.to_owned(),
+            path,
+            ids,
+            texts,
+            pairs,
+        }
+    }
+
+    /// For each document that of its cluster which is kept.
+    fn kept(&self, setting: &[&str]) -> Vec<usize> {
+        let sandbox = Sandbox::new();
+        let path = self.path.canonicalize().unwrap();
+        let args = [
+            "dedup",
+            path.to_str().unwrap(),
+            "-o",
+            "kept",
+            "--report",
+            "report.tsv",
+        ];
+        let ran = sandbox.run(&[&args, setting].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let mut kept: Vec<usize> = (0..self.texts.len()).collect();
+        let report = String::from_utf8(sandbox.read("report.tsv")).unwrap();
+        for line in report.lines() {
+            let columns: Vec<&str> = line.split('\t').collect();
+            kept[self.ids[columns[0]]] = self.ids[columns[1]];
+        }
+        kept
+    }
+
+    /// Prints and returns recall and precision of each setting.
+    ///
+    /// A pair of documents is found if they are in one cluster. Precision counts a found pair as right if it is among
+    /// the pairs themselves; the figure in parentheses, if a chain of such pairs leads from one to the other.
+    fn measure(&self) -> Vec<[f64; 2]> {
+        let closed = all_pairs(&components(self.texts.len(), &self.pairs));
+        let mut measured = Vec::new();
+        for setting in SETTINGS {
+            let found = all_pairs(&self.kept(setting));
+            let share = |part: usize, whole: usize| part as f64 / whole.max(1) as f64;
+            let right = found.intersection(&self.pairs).count();
+            let right_closed = found.intersection(&closed).count();
+            let figures = [share(right, self.pairs.len()), share(right, found.len())];
+            println!(
+                "{:<22} {:<28} recall {:.3}  precision {:.3} ({:.3})  {} documents, {} pairs, {} found",
+                self.name,
+                setting.join(" "),
+                figures[0],
+                figures[1],
+                share(right_closed, found.len()),
+                self.texts.len(),
+                self.pairs.len(),
+                found.len(),
+            );
+            measured.push(figures);
+        }
+        let floors = FLOORS.iter().find(|(name, _)| *name == self.name);
+        for (measured, floors) in measured
+            .iter()
+            .zip(floors.iter().flat_map(|floors| floors.1))
+        {
+            assert!(
+                measured[0] >= floors[0] && measured[1] >= floors[1],
+                "{measured:?} {floors:?}"
+            );
+        }
+        measured
+    }
+}
+
+fn unzipped(path: &Path) -> String {
+    let mut text = String::new();
+    let file = File::open(path).unwrap();
+    flate2::read::MultiGzDecoder::new(file)
+        .read_to_string(&mut text)
+        .unwrap();
+    text
+}
+
+/// For each number the smallest one that it is connected with.
+fn components(count: usize, pairs: &Pairs) -> Vec<usize> {
+    let mut first: Vec<usize> = (0..count).collect();
+    loop {
+        let before = first.clone();
+        for &(a, b) in pairs {
+            let least = first[a].min(first[b]);
+            (first[a], first[b]) = (least, least);
+        }
+        if first == before {
+            return first;
+        }
+    }
+}
+
+/// All pairs of numbers with the same label.
+fn all_pairs(labels: &[usize]) -> Pairs {
+    let mut clusters: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (number, label) in labels.iter().enumerate() {
+        clusters.entry(*label).or_default().push(number);
+    }
+    let pairs = clusters.values().flat_map(|members| {
+        let firsts = members.iter().enumerate();
+        firsts.flat_map(|(i, &a)| members[i + 1..].iter().map(move |&b| (a, b)))
+    });
+    pairs.collect()
+}
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data")
+}
+
+#[test]
+fn the_pairs_in_the_data_are_all_there_are() {
+    for name in ["en", "zh"] {
+        let corpus = Corpus::load(&data(), name);
+        let texts = corpus.texts.iter();
+        let sets: Vec<FeatureSet> = texts.map(|text| FeatureSet::of_shingles(text, 3)).collect();
+        let mut expected = Pairs::new();
+        for (b, y) in sets.iter().enumerate() {
+            for (a, x) in sets[..b].iter().enumerate() {
+                let lens = [x.hashes().len(), y.hashes().len()];
+                // Sets of which one is much smaller than the other cannot have so much in common.
+                let [small, large] = [lens[0].min(lens[1]), lens[0].max(lens[1])];
+                if small as f64 >= 0.8 * large as f64 && x.jaccard(y) >= 0.8 {
+                    expected.insert((a, b));
+                }
+            }
+        }
+        assert!(corpus.pairs == expected, "{name}");
+    }
+}
+
+#[test]
+fn the_corpora_in_the_data_lose_their_duplicates() {
+    for name in ["en", "zh"] {
+        Corpus::load(&data(), name).measure();
+    }
+}
+
+#[test]
+fn corpora_elsewhere_lose_their_duplicates() {
+    let Some(folder) = std::env::var_os("SIMIDX_CORPORA").map(PathBuf::from) else {
+        println!("skipped: SIMIDX_CORPORA names no folder of corpora");
+        return;
+    };
+    let names = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let names =
+        names.filter_map(|name| Some(name.to_str()?.strip_suffix(".j80.tsv.gz")?.to_owned()));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    for name in names {
+        Corpus::load(&folder, &name).measure();
+    }
+}

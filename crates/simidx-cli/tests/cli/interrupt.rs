@@ -1,0 +1,73 @@
+//! A build that is ended by a signal leaves nothing behind.
+#![cfg(unix)]
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+/// Names in a folder that belong to an unfinished output.
+fn temporary_files(folder: &Path) -> usize {
+    let names = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    names
+        .filter(|name| name.to_string_lossy().ends_with(".tmp"))
+        .count()
+}
+
+/// Starts a build that takes a while and waits until it writes.
+fn build_that_writes(folder: &Path) -> Child {
+    let mut build = Command::new(env!("CARGO_BIN_EXE_simidx"))
+        .current_dir(folder)
+        .args([
+            "build",
+            "in.le",
+            "--tables",
+            "35",
+            "-o",
+            "out.simidx",
+            "--threads",
+            "1",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    while temporary_files(folder) == 0 {
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "the build does not write"
+        );
+        assert!(
+            build.try_wait().unwrap().is_none(),
+            "the build was too quick"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    build
+}
+
+#[test]
+fn signals_that_end_a_build_take_its_temporary_file_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = SmallRng::seed_from_u64(1);
+    let words: Vec<u8> = (0..1_000_000u64)
+        .flat_map(|_| rng.random::<u64>().to_le_bytes())
+        .collect();
+    std::fs::write(folder.path().join("in.le"), words).unwrap();
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let mut build = build_that_writes(folder.path());
+        let kill = Command::new("kill")
+            .args([signal, &build.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(kill.success());
+        assert!(!build.wait().unwrap().success(), "{signal}");
+        assert_eq!(temporary_files(folder.path()), 0, "{signal}");
+        assert!(!folder.path().join("out.simidx").exists(), "{signal}");
+    }
+}

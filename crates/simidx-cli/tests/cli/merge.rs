@@ -1,0 +1,183 @@
+//! `simidx merge`: the files of several builds become that of one.
+
+use crate::support::Sandbox;
+
+/// Documents of a day: those of two days overlap.
+fn day(number: u64) -> String {
+    (number * 50..number * 50 + 80).fold(String::new(), |mut text, i| {
+        use std::fmt::Write;
+        let fingerprint = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        writeln!(text, "{fingerprint:016x}\tpage {i}").unwrap();
+        text
+    })
+}
+
+fn with_days() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for number in 0..3 {
+        let name = format!("day{number}.tsv");
+        sandbox.write(&name, day(number));
+        let out = format!("day{number}.simidx");
+        sandbox
+            .run(&["build", &name, "-o", &out, "--tables", "2"])
+            .done();
+    }
+    let all = [
+        "build",
+        "day0.tsv",
+        "day1.tsv",
+        "day2.tsv",
+        "-o",
+        "all.simidx",
+        "--tables",
+        "2",
+    ];
+    sandbox.run(&all).done();
+    sandbox
+}
+
+const DAYS: [&str; 4] = ["merge", "day0.simidx", "day1.simidx", "day2.simidx"];
+
+#[test]
+fn a_merge_is_the_build_of_all_inputs() {
+    let sandbox = with_days();
+    let ran = sandbox
+        .run(&[&DAYS[..], &["-o", "merged.simidx", "--json"]].concat())
+        .done();
+    assert!(sandbox.read("merged.simidx") == sandbox.read("all.simidx"));
+    let report = ran.json();
+    assert_eq!(report["segment_count"], 3);
+    assert_eq!(
+        (&report["record_count"], &report["dropped_record_count"]),
+        (&240.into(), &0.into())
+    );
+    sandbox.run(&["verify", "merged.simidx"]).done();
+    // To standard output with the report on stderr.
+    let ran = sandbox.run(&[&DAYS[..], &["-o", "-"]].concat());
+    assert!(ran.code == Some(0) && ran.stdout == sandbox.read("all.simidx"));
+    assert!(ran.stderr.contains("left out"), "{}", ran.stderr);
+}
+
+#[test]
+fn records_are_left_out_by_fingerprint() {
+    let sandbox = with_days();
+    let first = day(0)
+        .lines()
+        .take(60)
+        .map(|line| line[..16].to_owned() + "\n")
+        .collect::<String>();
+    sandbox.write("gone", first);
+    let merge = [
+        &DAYS[..],
+        &["-o", "m.simidx", "--exclude", "gone", "--json"],
+    ]
+    .concat();
+    let report = sandbox.run(&merge).done().json();
+    // Ten of the sixty are in the second day as well.
+    assert_eq!(report["dropped_record_count"], 70);
+    assert_eq!(report["dropped_fingerprint_count"], 60);
+    let kept: String = (0..3)
+        .map(day)
+        .collect::<String>()
+        .lines()
+        .filter(|line| !day(0).lines().take(60).any(|gone| gone == *line))
+        .map(|line| line.to_owned() + "\n")
+        .collect();
+    sandbox.write("kept.tsv", kept);
+    sandbox
+        .run(&["build", "kept.tsv", "-o", "kept.simidx", "--tables", "2"])
+        .done();
+    assert!(sandbox.read("m.simidx") == sandbox.read("kept.simidx"));
+}
+
+#[test]
+fn records_are_left_out_by_id() {
+    let sandbox = with_days();
+    sandbox.write("gone", "page 3\npage 70\nno such page\n");
+    let by_id = ["-o", "m.simidx", "--exclude", "gone", "--exclude-by", "id"];
+    sandbox.run(&[&DAYS[..], &by_id].concat()).done();
+    let dump = sandbox.run(&["dump", "m.simidx"]).done().stdout;
+    let dump = String::from_utf8(dump).unwrap();
+    let names: Vec<&str> = dump
+        .lines()
+        .filter_map(|line| line.split('\t').nth(1))
+        .collect();
+    assert_eq!(names.len(), 240 - 3);
+    assert!(!names.contains(&"page 3") && !names.contains(&"page 70"));
+    sandbox.run(&["verify", "m.simidx"]).done();
+}
+
+#[test]
+fn bad_exclusions_and_inputs_are_errors_that_leave_nothing() {
+    let sandbox = with_days();
+    sandbox.write("bad", "00\nxyz\n");
+    sandbox.write("four.tsv", day(0));
+    sandbox
+        .run(&["build", "four.tsv", "-o", "four.simidx", "--tables", "4"])
+        .done();
+    let numbers = [
+        "build", "four.tsv", "-o", "n.simidx", "--ids", "none", "--tables", "2",
+    ];
+    sandbox.run(&numbers).done();
+    let before = sandbox.names();
+    for (args, message) in [
+        (
+            &["day0.simidx", "--exclude", "bad"][..],
+            "bad:2: \"xyz\" is not a hexadecimal number",
+        ),
+        (
+            &["day0.simidx", "--exclude", "none"],
+            "none: No such file or directory (os error 2)",
+        ),
+        (
+            &["n.simidx", "--exclude", "bad", "--exclude-by", "id"],
+            "bad:1: names an id, but the index has none",
+        ),
+        (
+            &["day0.simidx", "--exclude", "day0.tsv"],
+            "day0.tsv:1: has an id beside the fingerprint, all records of which would go",
+        ),
+        (
+            &["day0.simidx", "--exclude-by", "id"],
+            "the following required arguments were not provided: ",
+        ),
+        (
+            &["day0.simidx", "--temp-dir", "nowhere"],
+            "nowhere: No such file or directory",
+        ),
+        (
+            &["day0.simidx", "four.simidx"],
+            "day0.simidx and four.simidx differ in the number of their tables: 2 and 4",
+        ),
+        (
+            &["day0.simidx", "four.tsv"],
+            "four.tsv: not a simidx file: ",
+        ),
+        (
+            &["day0.simidx", "--memory", "1MiB"],
+            "a build takes at least 67108864 bytes of memory",
+        ),
+    ] {
+        let ran = sandbox.run(&[&["merge", "-o", "m.simidx"], args].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(
+            ran.stderr.starts_with(&format!("simidx: {message}")),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(ran.stderr.lines().count(), 1);
+    }
+    assert_eq!(sandbox.names(), before);
+}
+
+#[test]
+fn an_output_may_replace_one_of_the_inputs() {
+    let sandbox = with_days();
+    let all = sandbox.read("all.simidx");
+    let ran = sandbox.run(&[&DAYS[..], &["-o", "day0.simidx"]].concat());
+    assert_eq!(ran.code, Some(2), "an existing file needs --force");
+    sandbox
+        .run(&[&DAYS[..], &["-o", "day0.simidx", "--force"]].concat())
+        .done();
+    assert!(sandbox.read("day0.simidx") == all);
+}

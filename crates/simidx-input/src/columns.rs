@@ -1,0 +1,138 @@
+//! Lines of a fingerprint and an id: the formats `hex`, `dec` and `tsv`.
+
+use super::Record;
+use super::digits;
+use super::id::RecordId;
+use super::line_reader::{LineFormat, LineReader};
+use super::line_source::LineSource;
+use super::plain_lines::{self, Extent};
+use super::source::Source;
+use simidx::Fingerprint;
+
+/// The greatest length of a line in bytes: twice that of an id.
+pub(super) const MAX_LINE: u64 = 128 << 10;
+
+/// The digits of the fingerprint column.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Radix {
+    Hex,
+    Dec,
+}
+
+/// Lines of a fingerprint with or without an id.
+pub(super) struct Columns(Radix);
+
+impl Columns {
+    pub(super) fn reader(source: Source, radix: Radix) -> LineReader<Self> {
+        LineReader::new(LineSource::new(source, MAX_LINE), Columns(radix))
+    }
+}
+
+impl LineFormat for Columns {
+    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
+        let (digits, id) = match line.split_once('\t') {
+            Some((digits, id)) => (digits, Some(id)),
+            None => (line, None),
+        };
+        let fingerprint = match self.0 {
+            Radix::Hex => digits::hex(digits)?,
+            Radix::Dec => digits::dec(digits)?,
+        };
+        let id = match id {
+            Some(id) if id.contains('\t') => return Err("more than two columns".into()),
+            Some(id) => Some(RecordId::from_text(id)?),
+            None => None,
+        };
+        Ok(Record::fingerprint(fingerprint, id))
+    }
+
+    fn read_fingerprints<F: Fingerprint>(
+        &self,
+        lines: &mut LineSource,
+        out: &mut Vec<F>,
+    ) -> Extent {
+        plain_lines::read(lines.lines_ahead(), self.0, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{Read, fingerprint, read_all};
+    use crate::Format;
+
+    fn hex(bytes: &[u8]) -> Read<u64> {
+        read_all(bytes, Format::Hex)
+    }
+
+    #[test]
+    fn hexadecimal_lines_are_read() {
+        let expected = [
+            fingerprint(255, None),
+            fingerprint(1, Some("a b")),
+            fingerprint(2, None),
+        ];
+        assert_eq!(hex(b"00fF\n\n1\ta b\r\n2").records(), expected);
+    }
+
+    #[test]
+    fn decimal_lines_are_read() {
+        let read: Read<u32> = read_all(b"4294967295\n10\tx\n", Format::Dec);
+        assert_eq!(
+            read.records(),
+            [fingerprint(u32::MAX, None), fingerprint(10, Some("x"))]
+        );
+    }
+
+    #[test]
+    fn wide_fingerprints_are_read() {
+        let text = format!("{:x}\n{}", u128::MAX, 7);
+        let read: Read<u128> = read_all(text.as_bytes(), Format::Hex);
+        assert_eq!(
+            read.records(),
+            [fingerprint(u128::MAX, None), fingerprint(7, None)]
+        );
+    }
+
+    #[test]
+    fn bad_lines_are_reported_and_the_next_one_is_read() {
+        for (line, message) in [
+            (&b"xyz"[..], r#""xyz" is not a hexadecimal number"#),
+            (b" 1", r#"" 1" is not a hexadecimal number"#),
+            (b"1 \ta", r#""1 " is not a hexadecimal number"#),
+            (b"\ta", r#""" is not a hexadecimal number"#),
+            (
+                b"12345678901234567",
+                r#""12345678901234567" has 17 hexadecimal digits, at most 16 fit a 64-bit fingerprint"#,
+            ),
+            (b"1\t", "id is empty"),
+            (b"1\ta\tb", "more than two columns"),
+            (b"1\ta\x1b", "id holds a control character"),
+            (b"1\t\xff", "not valid UTF-8"),
+        ] {
+            let read = hex(&[b"1\n", line, b"\n2\n"].concat());
+            assert_eq!(read.errors(), [format!("in:2: {message}")]);
+            assert_eq!(read.records(), [fingerprint(1, None), fingerprint(2, None)]);
+        }
+    }
+
+    #[test]
+    fn long_ids_and_lines_are_refused() {
+        let line = format!("1\t{}\n", "x".repeat(70000));
+        let message = "in:1: id is 70000 bytes long, the limit is 65535";
+        assert_eq!(hex(line.as_bytes()).errors(), [message]);
+        let line = "1".repeat(200_000) + "\n1";
+        let read = hex(line.as_bytes());
+        assert_eq!(read.errors(), ["in:1: line is longer than 131072 bytes"]);
+        assert_eq!(read.records(), [fingerprint(1, None)]);
+    }
+
+    #[test]
+    fn tsv_lines_are_those_of_hex() {
+        let read: Read<u64> = read_all(b"a\n\nb\tid\n1\ta\tb\n", Format::Tsv);
+        assert_eq!(
+            read.records(),
+            [fingerprint(10, None), fingerprint(11, Some("id"))]
+        );
+        assert_eq!(read.errors(), ["in:4: more than two columns"]);
+    }
+}

@@ -1,0 +1,71 @@
+//! Errors: what cannot be read, and the record that cannot be used with its place.
+
+use std::fmt;
+use std::io;
+
+/// The result of every fallible call in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a record, or an input as a whole, cannot be read.
+///
+/// ```
+/// use simidx_input::{Error, Place, ReadOptions, open_with};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("fingerprints.hex");
+/// std::fs::write(&path, "00ff\nno hex\n")?;
+/// let mut records = open_with::<u64>(&path, None, &ReadOptions::default())?;
+/// assert!(records.next_record().is_some_and(|record| record.is_ok()));
+/// match records.next_record() {
+///     Some(Err(Error::Input(error))) => assert_eq!(error.place, Place::Line(2)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused to read. The message names the file.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A record cannot be used. The reader goes on with the next one.
+    #[error(transparent)]
+    Input(#[from] InputError),
+}
+
+/// A record that cannot be used, and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// The file, or `-` for standard input.
+    pub source: String,
+    /// Line (from 1) of a text input, byte offset of a binary one, row (from 1) of a table.
+    pub place: Place,
+    /// What is wrong, one clause.
+    pub message: String,
+}
+
+/// A place in an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line, counted from 1.
+    Line(u64),
+    /// A byte, counted from 0.
+    Offset(u64),
+    /// A row of a table, counted from 1.
+    Row(u64),
+    /// The file as a whole.
+    File,
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Place::Line(line) => write!(f, "{}:{line}: {}", self.source, self.message),
+            Place::Offset(at) => write!(f, "{}: offset {at}: {}", self.source, self.message),
+            Place::Row(row) => write!(f, "{}: row {row}: {}", self.source, self.message),
+            Place::File => write!(f, "{}: {}", self.source, self.message),
+        }
+    }
+}
+
+impl std::error::Error for InputError {}

@@ -1,0 +1,314 @@
+//! Documents in a file each: the format `files`.
+
+use std::fs;
+use std::io::Read;
+use std::path::{MAIN_SEPARATOR, Path};
+
+use walkdir::WalkDir;
+
+use super::encoding::{self, Decoded};
+use super::id::RecordId;
+use super::source::{Source, input_error, io_error, is_stdin, printable};
+use super::{MAX_DOCUMENT, Record, RecordReader, TextEncoding};
+use crate::{Error, Place, Result};
+use simidx::Fingerprint;
+
+/// A reader of documents named by their paths.
+pub(super) struct FilesReader {
+    files: Files,
+    /// The file read last, or what was opened.
+    name: String,
+    /// Bytes that a document may have.
+    limit: u64,
+    encoding: TextEncoding,
+    /// Bytes read of the files so far.
+    bytes_read: u64,
+}
+
+/// The files still to be read.
+enum Files {
+    One(Source),
+    Tree(walkdir::IntoIter),
+    None,
+}
+
+impl FilesReader {
+    /// Opens a file or a directory.
+    pub(super) fn open(path: &Path, encoding: TextEncoding) -> Result<Self> {
+        let name = printable(path);
+        if is_stdin(path) {
+            let message = "standard input cannot be read as files";
+            return Err(input_error(&name, Place::File, message));
+        }
+        if !fs::metadata(path).map_err(|e| io_error(&name, e))?.is_dir() {
+            path_id(path)?;
+            return Ok(Self::single(Source::open(path)?, encoding));
+        }
+        // The walk itself would report an unreadable root with the first record only.
+        fs::read_dir(path).map_err(|e| io_error(&name, e))?;
+        let walk = WalkDir::new(path).follow_links(false).sort_by_file_name();
+        Ok(FilesReader {
+            files: Files::Tree(walk.into_iter()),
+            name,
+            limit: MAX_DOCUMENT,
+            encoding,
+            bytes_read: 0,
+        })
+    }
+
+    /// A reader of one document, whose id is the name of the source.
+    pub(super) fn single(source: Source, encoding: TextEncoding) -> Self {
+        let name = source.name().to_owned();
+        FilesReader {
+            files: Files::One(source),
+            name,
+            limit: MAX_DOCUMENT,
+            encoding,
+            bytes_read: 0,
+        }
+    }
+
+    /// The next file with its id.
+    fn next_file(&mut self) -> Option<Result<(Source, RecordId)>> {
+        match std::mem::replace(&mut self.files, Files::None) {
+            Files::None => None,
+            Files::One(source) => {
+                let id = RecordId::from_text(source.name());
+                let id = id.map_err(|message| source.input_error(Place::File, message));
+                Some(id.map(|id| (source, id)))
+            }
+            Files::Tree(mut walk) => {
+                let found =
+                    walk.find(|entry| !matches!(entry, Ok(e) if !e.file_type().is_file()))?;
+                self.files = Files::Tree(walk);
+                Some(found.map_err(walk_error).and_then(|entry| {
+                    self.name = printable(entry.path());
+                    let id = path_id(entry.path())?;
+                    Ok((Source::open(entry.path())?, id))
+                }))
+            }
+        }
+    }
+
+    /// The path of the next document, as its id has it; nothing for one that has no id.
+    pub(super) fn next_path(&mut self) -> Option<Result<Option<String>>> {
+        match self.next_file()? {
+            Ok((_, id)) => Some(Ok(Some(id.to_string()))),
+            Err(Error::Input(_)) => Some(Ok(None)),
+            Err(error) => {
+                self.files = Files::None;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+/// The document that a file holds.
+pub(super) fn read(source: &mut Source, limit: u64, encoding: TextEncoding) -> Result<Decoded> {
+    let mut bytes = Vec::new();
+    let read = source.reader().take(limit + 1).read_to_end(&mut bytes);
+    read.map_err(|e| source.io_error(e))?;
+    if bytes.len() as u64 > limit {
+        let message = format!("file is longer than {limit} bytes");
+        return Err(source.input_error(Place::File, message));
+    }
+    let decoded = encoding::decode(bytes, None, encoding);
+    decoded.map_err(|message| source.input_error(Place::File, message))
+}
+
+impl<F: Fingerprint> RecordReader<F> for FilesReader {
+    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+        let file = self.next_file()?;
+        let record = file.and_then(|(mut source, id)| {
+            let decoded = read(&mut source, self.limit, self.encoding);
+            self.bytes_read += source.bytes_read();
+            Ok(Record::decoded(decoded?, id))
+        });
+        if matches!(record, Err(Error::Io(_))) {
+            self.files = Files::None;
+        }
+        Some(record)
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    fn place(&self) -> (&str, Place) {
+        (&self.name, Place::File)
+    }
+}
+
+/// The id of a file: its path, with slashes on every system.
+fn path_id(path: &Path) -> Result<RecordId> {
+    let id = match path.to_str() {
+        Some(text) if MAIN_SEPARATOR == '/' => RecordId::from_text(text),
+        Some(text) => RecordId::from_text(&text.replace(MAIN_SEPARATOR, "/")),
+        None => Err("path is not valid UTF-8".into()),
+    };
+    // The user knows the path, not the id that it is to become.
+    id.map_err(|message| match message.strip_prefix("id ") {
+        Some(rest) => input_error(&printable(path), Place::File, format!("path {rest}")),
+        None => input_error(&printable(path), Place::File, message),
+    })
+}
+
+fn walk_error(error: walkdir::Error) -> Error {
+    let name = error.path().map_or_else(|| "-".into(), printable);
+    let message = error.to_string();
+    let cause = error
+        .into_io_error()
+        .unwrap_or_else(|| std::io::Error::other(message));
+    io_error(&name, cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::tests::{gzip, source, zstd};
+    use super::super::tests::{Read, document, drain};
+    use super::*;
+    use std::fs::{create_dir, write};
+
+    fn read(path: &Path) -> Read<u64> {
+        drain(&mut FilesReader::open(path, TextEncoding::default()).unwrap())
+    }
+
+    fn names(read: &Read<u64>, root: &Path) -> Vec<String> {
+        let start = format!("{}/", root.display());
+        let ids = read.records().into_iter().flat_map(|record| record.id);
+        ids.map(|id| id.to_string().strip_prefix(&start).unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn a_directory_is_walked_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        create_dir(dir.path().join("b")).unwrap();
+        create_dir(dir.path().join("empty")).unwrap();
+        for name in ["c", "b/z", "b/a", ".hidden", "a"] {
+            write(dir.path().join(name), name).unwrap();
+        }
+        let read = read(dir.path());
+        assert_eq!(
+            names(&read, dir.path()),
+            [".hidden", "a", "b/a", "b/z", "c"]
+        );
+        let first = dir.path().join(".hidden");
+        assert_eq!(read.records()[0], document(".hidden", first.to_str()));
+    }
+
+    #[test]
+    fn one_file_is_one_document() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        write(&path, "\u{feff}one\ntwo\n").unwrap();
+        assert_eq!(
+            read(&path).records(),
+            [document("one\ntwo\n", path.to_str())]
+        );
+    }
+
+    #[test]
+    fn compressed_files_are_read_through() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path().join("a.gz"), gzip(b"one")).unwrap();
+        write(dir.path().join("b"), zstd(b"two")).unwrap();
+        let records = read(dir.path()).records();
+        let [a, b] = ["a.gz", "b"].map(|name| dir.path().join(name));
+        assert_eq!(
+            records,
+            [document("one", a.to_str()), document("two", b.to_str())]
+        );
+    }
+
+    #[test]
+    fn other_encodings_are_decoded() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心。";
+        let (gbk, ..) = encoding_rs::GBK.encode(text);
+        write(dir.path().join("a"), &gbk).unwrap();
+        write(dir.path().join("b.gz"), gzip(&gbk)).unwrap();
+        let read = read(dir.path());
+        let [a, b] = ["a", "b.gz"].map(|name| dir.path().join(name));
+        assert_eq!(
+            read.records(),
+            [document(text, a.to_str()), document(text, b.to_str())]
+        );
+    }
+
+    #[test]
+    fn binary_files_are_refused_and_the_next_file_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path().join("a"), b"\x89PNG\0\xff").unwrap();
+        write(dir.path().join("b"), "ok").unwrap();
+        let read = read(dir.path());
+        let bad = dir.path().join("a");
+        assert_eq!(
+            read.errors(),
+            [format!("{}: holds binary data", bad.display())]
+        );
+        assert_eq!(names(&read, dir.path()), ["b"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn paths_that_cannot_be_ids_are_refused() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path().join("a\tb"), "").unwrap();
+        write(dir.path().join(std::ffi::OsStr::from_bytes(b"b\xff")), "").unwrap();
+        let errors = read(dir.path()).errors();
+        assert!(
+            errors[0].ends_with("a\\tb: path holds a control character"),
+            "{errors:?}"
+        );
+        assert!(
+            errors[1].ends_with(": path is not valid UTF-8"),
+            "{errors:?}"
+        );
+        assert!(FilesReader::open(&dir.path().join("a\tb"), TextEncoding::default()).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn symbolic_links_inside_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path().join("a"), "").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("a"), dir.path().join("b")).unwrap();
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("c")).unwrap();
+        assert_eq!(names(&read(dir.path()), dir.path()), ["a"]);
+    }
+
+    #[test]
+    fn a_file_too_long_is_refused() {
+        let mut reader = FilesReader::single(source(b"12345"), TextEncoding::default());
+        reader.limit = 4;
+        let read: Read<u64> = drain(&mut reader);
+        assert_eq!(read.errors(), ["in: file is longer than 4 bytes"]);
+    }
+
+    #[test]
+    fn a_damaged_file_ends_the_records() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path().join("a.gz"), &gzip(b"one")[..12]).unwrap();
+        write(dir.path().join("b"), "two").unwrap();
+        let mut reader = FilesReader::open(dir.path(), TextEncoding::default()).unwrap();
+        let mut next = || RecordReader::<u64>::next_record(&mut reader);
+        let error = next().unwrap().unwrap_err();
+        let name = dir.path().join("a.gz").display().to_string();
+        assert!(matches!(error, Error::Io(_)));
+        assert!(error.to_string().starts_with(&name), "{error}");
+        assert!(next().is_none());
+    }
+
+    #[test]
+    fn standard_input_is_no_files() {
+        let error = FilesReader::open(Path::new("-"), TextEncoding::default())
+            .err()
+            .unwrap();
+        assert_eq!(
+            error.to_string(),
+            "-: standard input cannot be read as files"
+        );
+    }
+}

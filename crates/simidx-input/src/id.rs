@@ -1,0 +1,97 @@
+//! Ids: what an input may call a record.
+
+use std::fmt;
+
+use simidx::format::MAX_ID_LEN;
+
+/// The id of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RecordId {
+    /// A number, from a JSON integer.
+    Number(u64),
+    /// Text of 1 to [`MAX_ID_LEN`] bytes without control characters and line separators.
+    Text(String),
+}
+
+impl RecordId {
+    /// The id that `text` is, or else what is wrong with it.
+    pub(super) fn from_text(text: &str) -> Result<Self, String> {
+        check(text)?;
+        Ok(RecordId::Text(text.to_owned()))
+    }
+}
+
+impl fmt::Display for RecordId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordId::Number(number) => number.fmt(f),
+            RecordId::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+fn check(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("id is empty".into());
+    }
+    if text.len() > MAX_ID_LEN {
+        let length = text.len();
+        return Err(format!(
+            "id is {length} bytes long, the limit is {MAX_ID_LEN}"
+        ));
+    }
+    // Ids are printed line by line between tabs.
+    if text.chars().any(breaks_line) {
+        return Err("id holds a control character".into());
+    }
+    Ok(())
+}
+
+/// Whether some terminal or tool takes the character for more than a part of a line.
+pub(super) fn breaks_line(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_printed_as_they_are() {
+        assert_eq!(
+            RecordId::Number(u64::MAX).to_string(),
+            "18446744073709551615"
+        );
+        assert_eq!(RecordId::from_text("a b é").unwrap().to_string(), "a b é");
+    }
+
+    #[test]
+    fn the_longest_id_is_accepted() {
+        let longest = "x".repeat(MAX_ID_LEN);
+        assert_eq!(RecordId::from_text(&longest), Ok(RecordId::Text(longest)));
+    }
+
+    #[test]
+    fn bad_ids_are_refused() {
+        let error = |text: &str| RecordId::from_text(text).unwrap_err();
+        assert_eq!(error(""), "id is empty");
+        let long = "x".repeat(70000);
+        assert_eq!(error(&long), "id is 70000 bytes long, the limit is 65535");
+        for control in [
+            "a\0",
+            "\u{1f}",
+            "a\nb",
+            "\u{7f}",
+            "\u{80}",
+            "a\u{85}b",
+            "\u{9f}",
+            "é\u{2028}",
+            "\u{2029}",
+        ] {
+            assert_eq!(error(control), "id holds a control character");
+        }
+        for text in ["\u{a0}", "\u{2027}", "\u{202a}"] {
+            assert!(RecordId::from_text(text).is_ok(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What the formats that are made of lines share: a record on each line.
+
+use super::line_source::LineSource;
+use super::plain_lines::Extent;
+use super::{Record, RecordReader};
+use crate::{Place, Result};
+use simidx::Fingerprint;
+
+/// What a line holds in one of those formats.
+pub(super) trait LineFormat {
+    /// The record of a line, or what is wrong with it.
+    fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String>;
+
+    /// Appends the fingerprints of lines that hold nothing else, up to the first one that does.
+    fn read_fingerprints<F: Fingerprint>(
+        &self,
+        lines: &mut LineSource,
+        out: &mut Vec<F>,
+    ) -> Extent {
+        let _ = (lines, out);
+        Extent::default()
+    }
+}
+
+/// A reader of one record a line.
+pub(super) struct LineReader<L> {
+    lines: LineSource,
+    format: L,
+}
+
+impl<L> LineReader<L> {
+    pub(super) fn new(lines: LineSource, format: L) -> Self {
+        LineReader { lines, format }
+    }
+
+    pub(super) fn into_format(self) -> L {
+        self.format
+    }
+}
+
+impl<F: Fingerprint, L: LineFormat> RecordReader<F> for LineReader<L> {
+    fn next_record(&mut self) -> Option<Result<Record<F>>> {
+        match self.lines.advance() {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(e) => return Some(Err(e)),
+        }
+        let record = self.lines.text().and_then(|line| {
+            let record = self.format.record(line);
+            record.map_err(|message| self.lines.error(message))
+        });
+        Some(record.map(|mut record| {
+            record.has_faults = self.lines.has_faults();
+            record
+        }))
+    }
+
+    fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
+        let before = out.len();
+        let extent = self.format.read_fingerprints(&mut self.lines, out);
+        self.lines.pass_over(extent.lines, extent.bytes);
+        out.len() - before
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.lines.bytes_read()
+    }
+
+    fn guessed_encoding(&self) -> Option<&'static str> {
+        self.lines.guessed_encoding()
+    }
+
+    fn place(&self) -> (&str, Place) {
+        (self.lines.name(), self.lines.place())
+    }
+}

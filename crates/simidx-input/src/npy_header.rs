@@ -1,0 +1,335 @@
+//! The header of a NumPy file: versions 1 to 3, and no arrays but those of fingerprints.
+
+use std::io::Read;
+
+use super::digits::quote;
+use super::source::Source;
+use crate::{Place, Result};
+use simidx::Fingerprint;
+
+/// What a file starts with.
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The greatest length of a header. That of an array of numbers has some hundred bytes.
+const MAX_HEADER: u32 = 1 << 16;
+
+/// How fingerprints lie in the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) count: u64,
+    pub(super) big_endian: bool,
+}
+
+/// Reads the header: how the array is laid out, and the offset at which it starts.
+pub(super) fn read<F: Fingerprint>(source: &mut Source) -> Result<(Layout, u64)> {
+    let (version, mut start) = (take(source, 8)?, 8);
+    let length = match version[..] {
+        [.., 1, _] if version.starts_with(MAGIC) => take(source, 2)?,
+        [.., 2 | 3, _] if version.starts_with(MAGIC) => take(source, 4)?,
+        [.., major, minor] if version.starts_with(MAGIC) => {
+            let message = format!("is of version {major}.{minor} of the NumPy format");
+            return Err(source.input_error(Place::Offset(6), message));
+        }
+        _ => return Err(source.input_error(Place::File, "is not a NumPy file")),
+    };
+    start += length.len() as u64;
+    let length = length
+        .iter()
+        .rev()
+        .fold(0, |all, &b| all << 8 | u32::from(b));
+    if length > MAX_HEADER {
+        let message = format!("header is {length} bytes long, the limit is {MAX_HEADER}");
+        return Err(source.input_error(Place::Offset(8), message));
+    }
+    let text = take(source, length)?;
+    let layout = layout::<F>(&String::from_utf8_lossy(&text));
+    let layout = layout.map_err(|message| source.input_error(Place::Offset(start), message))?;
+    Ok((layout, start + u64::from(length)))
+}
+
+/// This many bytes, or an error.
+fn take(source: &mut Source, length: u32) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = source.reader().take(length.into()).read_to_end(&mut bytes);
+    match read {
+        Ok(read) if read as u64 == u64::from(length) => Ok(bytes),
+        Ok(_) => Err(source.input_error(Place::File, "ends within the NumPy header")),
+        Err(e) => Err(source.io_error(e)),
+    }
+}
+
+/// What a header says, or what is wrong with it.
+fn layout<F: Fingerprint>(text: &str) -> Result<Layout, String> {
+    let array = Array::parse(text).ok_or("malformed NumPy header")?;
+    let descr = array
+        .descr
+        .ok_or("holds records of several fields, not fingerprints")?;
+    let (order, kind) = descr.split_at_checked(1).unwrap_or_default();
+    let bytes = F::BYTES.min(8);
+    match kind {
+        "u4" | "i4" | "u8" | "i8" if kind.ends_with(&bytes.to_string()) => {}
+        "u4" | "i4" => return Err(other_width::<F>(32)),
+        "u8" | "i8" => return Err(other_width::<F>(64)),
+        _ => {
+            let (descr, width) = (quote(descr), F::WIDTH);
+            return Err(format!(
+                "holds elements of type {descr}, not {width}-bit fingerprints"
+            ));
+        }
+    }
+    let big_endian = match order {
+        "<" => false,
+        ">" => true,
+        _ => return Err("does not tell the byte order of its numbers".into()),
+    };
+    let count = array.fingerprints::<F>()?;
+    Ok(Layout { count, big_endian })
+}
+
+fn other_width<F: Fingerprint>(width: u32) -> String {
+    format!(
+        "holds {width}-bit numbers, not {}-bit fingerprints",
+        F::WIDTH
+    )
+}
+
+/// The array that a header describes.
+#[derive(Debug, PartialEq, Eq)]
+struct Array<'a> {
+    /// The type of the elements, none if that is not one word.
+    descr: Option<&'a str>,
+    fortran_order: bool,
+    shape: Vec<u64>,
+}
+
+impl<'a> Array<'a> {
+    /// Reads the Python dictionary that a header is.
+    fn parse(text: &'a str) -> Option<Self> {
+        let mut rest = Literal(text);
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        rest.token("{")?;
+        while rest.token("}").is_none() {
+            let key = rest.string()?;
+            rest.token(":")?;
+            match key {
+                // Fields make a list, which is looked at no further.
+                "descr" if rest.token("[").is_some() => {
+                    return Some(Array {
+                        descr: None,
+                        fortran_order: false,
+                        shape: vec![],
+                    });
+                }
+                "descr" => descr = Some(rest.string()?),
+                "fortran_order" => fortran_order = Some(rest.boolean()?),
+                "shape" => shape = Some(rest.tuple()?),
+                _ => return None,
+            }
+            if rest.token(",").is_none() {
+                rest.token("}")?;
+                break;
+            }
+        }
+        Some(Array {
+            descr: Some(descr?),
+            fortran_order: fortran_order?,
+            shape: shape.filter(|_| rest.is_empty())?,
+        })
+    }
+
+    /// The number of fingerprints, if the shape is one for them.
+    fn fingerprints<F: Fingerprint>(&self) -> Result<u64, String> {
+        match (F::WIDTH, &self.shape[..]) {
+            (32 | 64, &[count]) => Ok(count),
+            (128, &[count, 2]) if !self.fortran_order => Ok(count),
+            (128, [_, 2]) => Err("holds columns one after the other, not rows".into()),
+            (128, [_]) => Err(other_width::<F>(64) + ", which are an array of shape (n, 2)"),
+            (_, shape) => {
+                let shape: Vec<_> = shape.iter().map(u64::to_string).collect();
+                let (shape, right) = (shape.join(", "), if F::WIDTH == 128 { "n, 2" } else { "n" });
+                Err(format!("has the shape ({shape}), not ({right})"))
+            }
+        }
+    }
+}
+
+/// What is left of a Python literal.
+struct Literal<'a>(&'a str);
+
+impl<'a> Literal<'a> {
+    fn is_empty(&self) -> bool {
+        self.0.trim().is_empty()
+    }
+
+    fn token(&mut self, token: &str) -> Option<()> {
+        self.0 = self.0.trim_start().strip_prefix(token)?;
+        Some(())
+    }
+
+    fn string(&mut self) -> Option<&'a str> {
+        let quote = if self.token("'").is_some() {
+            '\''
+        } else {
+            self.token("\"").map(|()| '"')?
+        };
+        let (text, rest) = self.0.split_once(quote)?;
+        self.0 = rest;
+        (!text.contains('\\')).then_some(text)
+    }
+
+    fn boolean(&mut self) -> Option<bool> {
+        let truth = self.token("True").is_some();
+        if !truth {
+            self.token("False")?;
+        }
+        Some(truth)
+    }
+
+    fn tuple(&mut self) -> Option<Vec<u64>> {
+        let mut numbers = Vec::new();
+        self.token("(")?;
+        while self.token(")").is_none() {
+            numbers.push(self.number()?);
+            if self.token(",").is_none() {
+                self.token(")")?;
+                break;
+            }
+        }
+        Some(numbers)
+    }
+
+    /// A number, which Python 2 may have marked as a long one.
+    fn number(&mut self) -> Option<u64> {
+        let text = self.0.trim_start();
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, rest) = text.split_at(digits);
+        self.0 = rest.strip_prefix('L').unwrap_or(rest);
+        number.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::npy::tests::npy;
+    use super::super::source::tests::source;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read_bytes<F: Fingerprint>(bytes: &[u8]) -> Result<(Layout, u64), String> {
+        read::<F>(&mut source(bytes)).map_err(|e| e.to_string())
+    }
+
+    fn header<F: Fingerprint>(descr: &str, shape: &str) -> Result<(Layout, u64), String> {
+        read_bytes::<F>(&npy(descr, shape, &[]))
+    }
+
+    #[test]
+    fn all_versions_are_read() {
+        let dict = b"{'descr': '>u4', 'fortran_order': True, 'shape': (5,)}\n";
+        let length = dict.len() as u32;
+        let layout = Layout {
+            count: 5,
+            big_endian: true,
+        };
+        for (version, length) in [
+            ([1, 0], &length.to_le_bytes()[..2]),
+            ([2, 0], &length.to_le_bytes()),
+            ([3, 0], &length.to_le_bytes()),
+        ] {
+            let bytes = [MAGIC, &version, length, dict].concat();
+            let start = 8 + length.len() + dict.len();
+            assert_eq!(read_bytes::<u32>(&bytes), Ok((layout, start as u64)));
+        }
+        let error = read_bytes::<u32>(&[MAGIC, &[4, 0, 0, 0]].concat()).unwrap_err();
+        assert_eq!(error, "in: offset 6: is of version 4.0 of the NumPy format");
+    }
+
+    #[test]
+    fn dictionaries_may_be_written_in_other_ways() {
+        for text in [
+            r#"{"shape":(7L,),"fortran_order":False,"descr":"<i8"}"#,
+            " { 'descr' : '<u8' , 'fortran_order' : True , 'shape' : ( 7 , ) , } \n",
+        ] {
+            let layout = layout::<u64>(text).unwrap();
+            assert_eq!((layout.count, layout.big_endian), (7, false));
+        }
+    }
+
+    #[test]
+    fn other_arrays_are_refused() {
+        let refused = |read: Result<(Layout, u64), String>| {
+            let error = read.unwrap_err();
+            error.strip_prefix("in: offset 10: ").unwrap().to_owned()
+        };
+        for (descr, shape, message) in [
+            (
+                "<u4",
+                "(1,)",
+                "holds 32-bit numbers, not 64-bit fingerprints",
+            ),
+            (
+                "<f8",
+                "(1,)",
+                "holds elements of type \"<f8\", not 64-bit fingerprints",
+            ),
+            (
+                "|u1",
+                "(1,)",
+                "holds elements of type \"|u1\", not 64-bit fingerprints",
+            ),
+            (
+                "",
+                "(1,)",
+                "holds elements of type \"\", not 64-bit fingerprints",
+            ),
+            ("=u8", "(1,)", "does not tell the byte order of its numbers"),
+            ("<u8", "(2, 3)", "has the shape (2, 3), not (n)"),
+            ("<u8", "()", "has the shape (), not (n)"),
+            ("<u8", "(-1,)", "malformed NumPy header"),
+            ("<u8", "(18446744073709551616,)", "malformed NumPy header"),
+            ("<u8", "(1,", "malformed NumPy header"),
+        ] {
+            assert_eq!(refused(header::<u64>(descr, shape)), message);
+        }
+        let message = "holds 64-bit numbers, not 32-bit fingerprints";
+        assert_eq!(refused(header::<u32>("<u8", "(1,)")), message);
+        let message =
+            "holds 64-bit numbers, not 128-bit fingerprints, which are an array of shape (n, 2)";
+        assert_eq!(refused(header::<u128>("<u8", "(2,)")), message);
+        let message = "has the shape (2, 3), not (n, 2)";
+        assert_eq!(refused(header::<u128>("<u8", "(2, 3)")), message);
+        let text = "{'descr': [('a', '<u8')], 'fortran_order': False, 'shape': (1,)}";
+        let message = "holds records of several fields, not fingerprints";
+        assert_eq!(layout::<u64>(text), Err(message.into()));
+        let text = "{'descr': '<u8', 'fortran_order': True, 'shape': (3, 2)}";
+        let message = "holds columns one after the other, not rows";
+        assert_eq!(layout::<u128>(text), Err(message.into()));
+    }
+
+    #[test]
+    fn a_header_cut_off_or_too_long_is_refused() {
+        let whole = npy("<u8", "(1,)", &[]);
+        for length in 0..whole.len() {
+            let error = read_bytes::<u64>(&whole[..length]).unwrap_err();
+            assert_eq!(error, "in: ends within the NumPy header", "{length}");
+        }
+        let long = [MAGIC, &[2, 0, 255, 255, 255, 255], b"{}"].concat();
+        let error = read_bytes::<u64>(&long).unwrap_err();
+        let message = "in: offset 8: header is 4294967295 bytes long, the limit is 65536";
+        assert_eq!(error, message);
+        assert_eq!(
+            read_bytes::<u64>(b"NUMPY or not").unwrap_err(),
+            "in: is not a NumPy file"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_makes_the_parser_panic(
+            text in r"\{('descr'|'shape'|'fortran_order'|True|[:,(){}'0-9 L]|'<u8'|\(3,\)|\PC){0,30}\}?"
+        ) {
+            let _ = layout::<u64>(&text);
+            let _ = layout::<u128>(&text);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The values of one column, some rows at a time.
+
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{ByteArray, FixedLenByteArray};
+use parquet::errors::ParquetError;
+use parquet::file::reader::RowGroupReader;
+
+use simidx::Fingerprint;
+
+/// A column of an open row group.
+pub(super) struct Column {
+    reader: ColumnReader,
+    /// The level of a value that is there; 0 if no row can be null, and then there are no levels.
+    top: i16,
+    levels: Vec<i16>,
+    values: Values,
+    /// Rows that are decoded, and those of them that have been taken.
+    rows: usize,
+    row: usize,
+    /// Values that have been taken.
+    value: usize,
+}
+
+/// Decoded values, without the nulls among them.
+enum Values {
+    Small(Vec<i32>),
+    Large(Vec<i64>),
+    Bytes(Vec<ByteArray>),
+    Fixed(Vec<FixedLenByteArray>),
+}
+
+/// The value of one row.
+#[derive(Clone, Copy)]
+pub(super) enum Cell<'a> {
+    Small(i32),
+    Large(i64),
+    Bytes(&'a [u8]),
+}
+
+impl Cell<'_> {
+    /// The bits of a number; those of bytes of which the first is the most significant.
+    pub(super) fn to_fingerprint<F: Fingerprint>(self) -> F {
+        F::from_u128(match self {
+            Cell::Small(number) => number.cast_unsigned().into(),
+            Cell::Large(number) => number.cast_unsigned().into(),
+            Cell::Bytes(bytes) => from_bytes(bytes),
+        })
+    }
+}
+
+fn from_bytes(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0, |all, &b| all << 8 | u128::from(b))
+}
+
+impl Column {
+    pub(super) fn new(group: &dyn RowGroupReader, index: usize) -> Result<Self, ParquetError> {
+        let reader = group.get_column_reader(index)?;
+        let values = match reader {
+            ColumnReader::Int32ColumnReader(_) => Values::Small(Vec::new()),
+            ColumnReader::Int64ColumnReader(_) => Values::Large(Vec::new()),
+            ColumnReader::FixedLenByteArrayColumnReader(_) => Values::Fixed(Vec::new()),
+            _ => Values::Bytes(Vec::new()),
+        };
+        let column = group.metadata().column(index);
+        Ok(Column {
+            reader,
+            top: column.column_descr().max_def_level(),
+            levels: Vec::new(),
+            values,
+            rows: 0,
+            row: 0,
+            value: 0,
+        })
+    }
+
+    /// Decodes the next rows in the place of those before.
+    pub(super) fn load(&mut self, rows: usize) -> Result<(), ParquetError> {
+        let levels = &mut self.levels;
+        levels.clear();
+        macro_rules! read {
+            ($reader:expr, $values:expr) => {{
+                $values.clear();
+                $reader.read_records(rows, Some(levels), None, $values)?.0
+            }};
+        }
+        let read = match (&mut self.reader, &mut self.values) {
+            (ColumnReader::Int32ColumnReader(r), Values::Small(v)) => read!(r, v),
+            (ColumnReader::Int64ColumnReader(r), Values::Large(v)) => read!(r, v),
+            (ColumnReader::ByteArrayColumnReader(r), Values::Bytes(v)) => read!(r, v),
+            (ColumnReader::FixedLenByteArrayColumnReader(r), Values::Fixed(v)) => read!(r, v),
+            _ => return Err(ParquetError::General("a column changes its type".into())),
+        };
+        let there = match self.top {
+            0 => rows,
+            top => levels.iter().filter(|&&level| level == top).count(),
+        };
+        if read != rows || (self.top > 0 && levels.len() != rows) || self.values.len() != there {
+            return Err(ParquetError::General(
+                "a column ends before its rows".into(),
+            ));
+        }
+        (self.rows, self.row, self.value) = (rows, 0, 0);
+        Ok(())
+    }
+
+    /// The value of the next row, if it is there and not null.
+    pub(super) fn next(&mut self) -> Option<Cell<'_>> {
+        self.row += 1;
+        if self.top > 0 && self.levels.get(self.row - 1) != Some(&self.top) {
+            return None;
+        }
+        self.value += 1;
+        let at = self.value - 1;
+        match &self.values {
+            Values::Small(values) => values.get(at).map(|&value| Cell::Small(value)),
+            Values::Large(values) => values.get(at).map(|&value| Cell::Large(value)),
+            Values::Bytes(values) => values.get(at).map(|value| Cell::Bytes(value.data())),
+            Values::Fixed(values) => values.get(at).map(|value| Cell::Bytes(value.data())),
+        }
+    }
+
+    /// Appends the values of the decoded rows up to the next null, and returns how many.
+    pub(super) fn take_many<F: Fingerprint>(&mut self, out: &mut Vec<F>) -> usize {
+        let rest = self.levels.get(self.row..).unwrap_or_default();
+        let count = match self.top {
+            0 => self.rows - self.row,
+            top => rest.iter().take_while(|&&level| level == top).count(),
+        };
+        let range = self.value..self.value + count;
+        match &self.values {
+            Values::Small(values) => {
+                let values = values[range].iter().map(|&value| Cell::Small(value));
+                out.extend(values.map(Cell::to_fingerprint::<F>));
+            }
+            Values::Large(values) => {
+                let values = values[range].iter().map(|&value| Cell::Large(value));
+                out.extend(values.map(Cell::to_fingerprint::<F>));
+            }
+            Values::Fixed(values) => {
+                let values = values[range].iter().map(|value| Cell::Bytes(value.data()));
+                out.extend(values.map(Cell::to_fingerprint::<F>));
+            }
+            Values::Bytes(_) => return 0,
+        }
+        self.row += count;
+        self.value += count;
+        count
+    }
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Values::Small(values) => values.len(),
+            Values::Large(values) => values.len(),
+            Values::Bytes(values) => values.len(),
+            Values::Fixed(values) => values.len(),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Some rows of Parquet files copied into a new one, with all of their columns.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+
+use super::{ParquetReader, guarded, unreadable};
+use crate::source::{input_error, printable};
+use crate::{Choose, Fields};
+use crate::{Error, Place, Result};
+use simidx::Fingerprint;
+
+/// Rows of a column that are decoded at a time.
+const ROWS: usize = 1024;
+
+/// Copies the rows that `choose` chooses. See [`copy_records`](crate::copy_records).
+pub(crate) fn copy_rows<F: Fingerprint>(
+    inputs: &[(&Path, &Fields)],
+    out: &mut (dyn Write + Send),
+    choose: Choose<'_>,
+) -> Result<()> {
+    let open = |&(path, fields): &(&Path, &Fields)| ParquetReader::open::<F>(path, fields);
+    let readers = inputs.iter().map(open);
+    let readers = readers.collect::<Result<Vec<_>>>()?;
+    let Some(first) = readers.first() else {
+        return Ok(());
+    };
+    let schema = |reader: &ParquetReader| {
+        let data = reader.parquet.metadata().file_metadata();
+        data.schema_descr().root_schema_ptr()
+    };
+    if let Some(other) = readers
+        .iter()
+        .find(|reader| schema(reader) != schema(first))
+    {
+        let message = format!("has another schema than {}", first.name);
+        return Err(input_error(&other.name, Place::File, message));
+    }
+    let mut out = Watched { out, failure: None };
+    let copied = copy_all(inputs, &readers, &mut out, choose);
+    match (copied, out.failure) {
+        (Err(_), Some(failure)) => Err(failure.into()),
+        (copied, _) => copied,
+    }
+}
+
+fn copy_all(
+    inputs: &[(&Path, &Fields)],
+    readers: &[ParquetReader],
+    out: &mut Watched<'_>,
+    choose: Choose<'_>,
+) -> Result<()> {
+    let first = &readers[0];
+    let blame = |message: String| unreadable(&first.name, &message);
+    let metadata = first.parquet.metadata();
+    let schema = metadata.file_metadata().schema_descr().root_schema_ptr();
+    let properties = Arc::new(properties(metadata));
+    let writer = guarded(|| SerializedFileWriter::new(out, schema, properties));
+    let mut writer = writer.map_err(blame)?;
+    let mut bytes_before = 0;
+    for (reader, (path, _)) in readers.iter().zip(inputs) {
+        copy_file(reader, path, &mut writer, &mut |row| {
+            let share = u128::from(reader.file_len) * u128::from(row);
+            choose(bytes_before + (share / u128::from(reader.rows.max(1))) as u64)
+        })?;
+        bytes_before += reader.file_len;
+    }
+    guarded(|| writer.close()).map(drop).map_err(blame)
+}
+
+/// Writes as a file was written, as far as its metadata tell.
+fn properties(metadata: &ParquetMetaData) -> WriterProperties {
+    let pairs = metadata.file_metadata().key_value_metadata();
+    let mut properties = WriterProperties::builder().set_key_value_metadata(pairs.cloned());
+    if let Some(group) = metadata.row_groups().first() {
+        for column in group.columns() {
+            let path = column.column_path().clone();
+            properties = properties.set_column_compression(path, column.compression());
+        }
+    }
+    properties.build()
+}
+
+fn copy_file(
+    reader: &ParquetReader,
+    path: &Path,
+    writer: &mut SerializedFileWriter<&mut Watched<'_>>,
+    choose: &mut dyn FnMut(u64) -> bool,
+) -> Result<()> {
+    let name = printable(path);
+    let mut row = 0;
+    for number in 0..reader.parquet.num_row_groups() {
+        let rows = reader.parquet.metadata().row_group(number).num_rows();
+        let rows = u64::try_from(rows).unwrap_or(0);
+        let mut chosen = Vec::new();
+        for _ in 0..rows {
+            row += 1;
+            chosen.push(choose(row));
+        }
+        if chosen.contains(&true) {
+            let copied = guarded(|| copy_group(&reader.parquet, number, &chosen, writer));
+            copied.map_err(|message| -> Error { unreadable(&name, &message) })?;
+        }
+    }
+    Ok(())
+}
+
+fn copy_group(
+    parquet: &SerializedFileReader<File>,
+    number: usize,
+    chosen: &[bool],
+    writer: &mut SerializedFileWriter<&mut Watched<'_>>,
+) -> Result<(), ParquetError> {
+    let group = parquet.get_row_group(number)?;
+    let mut copy = writer.next_row_group()?;
+    for index in 0..group.num_columns() {
+        copy_column(&*group, index, chosen, &mut copy)?;
+    }
+    copy.close().map(drop)
+}
+
+fn copy_column<W: Write + Send>(
+    group: &dyn RowGroupReader,
+    index: usize,
+    chosen: &[bool],
+    copy: &mut SerializedRowGroupWriter<'_, W>,
+) -> Result<(), ParquetError> {
+    let descriptor = group.metadata().column(index).column_descr_ptr();
+    let top = [descriptor.max_def_level(), descriptor.max_rep_level()];
+    let mut reader = group.get_column_reader(index)?;
+    let too_few = || ParquetError::General("a row group has too few columns".into());
+    let mut writer = copy.next_column()?.ok_or_else(too_few)?;
+    macro_rules! copy_values {
+        ($($reader:ident to $writer:ident),*) => {
+            match (&mut reader, writer.untyped()) {
+                $((ColumnReader::$reader(r), ColumnWriter::$writer(w)) => copy_values(r, w, top, chosen)?,)*
+                _ => return Err(ParquetError::General("a column changes its type".into())),
+            }
+        };
+    }
+    copy_values!(
+        BoolColumnReader to BoolColumnWriter,
+        Int32ColumnReader to Int32ColumnWriter,
+        Int64ColumnReader to Int64ColumnWriter,
+        Int96ColumnReader to Int96ColumnWriter,
+        FloatColumnReader to FloatColumnWriter,
+        DoubleColumnReader to DoubleColumnWriter,
+        ByteArrayColumnReader to ByteArrayColumnWriter,
+        FixedLenByteArrayColumnReader to FixedLenByteArrayColumnWriter
+    );
+    writer.close()
+}
+
+/// Copies the values of the rows that are chosen; `top` is the greatest definition level, which a value has that is
+/// there, and the greatest repetition level.
+fn copy_values<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    writer: &mut ColumnWriterImpl<'_, T>,
+    top: [i16; 2],
+    chosen: &[bool],
+) -> Result<(), ParquetError> {
+    let [mut definitions, mut repetitions] = [Vec::new(), Vec::new()];
+    let mut values = Vec::new();
+    for chosen in chosen.chunks(ROWS) {
+        definitions.clear();
+        repetitions.clear();
+        values.clear();
+        let rows = chosen.len();
+        let read = reader.read_records(
+            rows,
+            Some(&mut definitions),
+            Some(&mut repetitions),
+            &mut values,
+        )?;
+        let mut levels = Levels {
+            top,
+            definitions: std::mem::take(&mut definitions),
+            repetitions: std::mem::take(&mut repetitions),
+        };
+        let there = levels.filter(chosen, read.2, values.len());
+        let there = there
+            .filter(|_| read.0 == rows)
+            .ok_or_else(|| ParquetError::General("a column ends before its rows".into()))?;
+        let mut there = there.into_iter();
+        values.retain(|_| there.next().unwrap_or(false));
+        let [definitions_of, repetitions_of] = [0, 1].map(|i| top[i] > 0);
+        writer.write_batch(
+            &values,
+            definitions_of.then_some(&levels.definitions[..]),
+            repetitions_of.then_some(&levels.repetitions[..]),
+        )?;
+        (definitions, repetitions) = (levels.definitions, levels.repetitions);
+    }
+    Ok(())
+}
+
+/// How the values of some rows nest, as Dremel has it.
+struct Levels {
+    top: [i16; 2],
+    definitions: Vec<i16>,
+    repetitions: Vec<i16>,
+}
+
+impl Levels {
+    /// Leaves the levels of chosen rows; returns of each value whether its row is chosen, or nothing if the levels and
+    /// the values do not fit each other.
+    fn filter(
+        &mut self,
+        chosen: &[bool],
+        level_count: usize,
+        value_count: usize,
+    ) -> Option<Vec<bool>> {
+        let [top_definition, top_repetition] = self.top;
+        let mut kept_values = Vec::with_capacity(value_count);
+        let (mut rows, mut kept) = (0, 0);
+        for i in 0..level_count {
+            let starts = top_repetition == 0 || *self.repetitions.get(i)? == 0;
+            rows += usize::from(starts);
+            let is_chosen = *chosen.get(rows.checked_sub(1)?)?;
+            if top_definition == 0 || *self.definitions.get(i)? == top_definition {
+                kept_values.push(is_chosen);
+            }
+            if is_chosen {
+                for levels in [&mut self.definitions, &mut self.repetitions] {
+                    if let Some(&level) = levels.get(i) {
+                        levels[kept] = level;
+                    }
+                }
+                kept += 1;
+            }
+        }
+        self.definitions.truncate(kept);
+        self.repetitions.truncate(kept);
+        (rows == chosen.len() && kept_values.len() == value_count).then_some(kept_values)
+    }
+}
+
+/// An output whose failure is kept: the library would turn it into words.
+struct Watched<'a> {
+    out: &'a mut (dyn Write + Send),
+    failure: Option<io::Error>,
+}
+
+impl Watched<'_> {
+    fn keep(&mut self, error: io::Error) -> io::Error {
+        let copy = io::Error::new(error.kind(), error.to_string());
+        self.failure.get_or_insert(error);
+        copy
+    }
+}
+
+impl Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.out.write(bytes) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(self.keep(error)),
+            result => result,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush().map_err(|error| self.keep(error))
+    }
+}

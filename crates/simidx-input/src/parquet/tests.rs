@@ -1,0 +1,400 @@
+//! Parquet files, written with the library, read, damaged and read again.
+
+use std::sync::Arc;
+
+use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+use super::super::tests::{Read, document, drain, drain_in_bulk, fields, fingerprint};
+use super::*;
+use crate::{open, open_with};
+
+/// The values of a column in one row group; a null for each `None`.
+enum Values {
+    Small(Vec<Option<i32>>),
+    Large(Vec<Option<i64>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+fn large(values: &[u64]) -> Values {
+    Values::Large(values.iter().map(|v| Some(v.cast_signed())).collect())
+}
+
+fn strings(values: &[&str]) -> Values {
+    Values::Bytes(values.iter().map(|v| Some(v.as_bytes().to_vec())).collect())
+}
+
+/// A file with these columns, and in each row group their values.
+fn write(columns: &str, groups: &[Vec<Values>], compression: Compression) -> Vec<u8> {
+    let schema = parse_message_type(&format!("message rows {{ {columns} }}")).unwrap();
+    let properties = WriterProperties::builder().set_compression(compression);
+    let properties = properties
+        .set_data_page_row_count_limit(1000)
+        .set_write_batch_size(100)
+        .build();
+    let mut file = Vec::new();
+    let mut writer =
+        SerializedFileWriter::new(&mut file, Arc::new(schema), Arc::new(properties)).unwrap();
+    for group in groups {
+        let mut rows = writer.next_row_group().unwrap();
+        for values in group {
+            let mut column = rows.next_column().unwrap().unwrap();
+            macro_rules! put {
+                ($writer:expr, $values:expr) => {{
+                    let levels: Vec<i16> = $values.iter().map(|v| i16::from(v.is_some())).collect();
+                    let there: Vec<_> = $values.iter().flatten().cloned().map(Into::into).collect();
+                    $writer.write_batch(&there, Some(&levels), None).unwrap();
+                }};
+            }
+            match (column.untyped(), values) {
+                (ColumnWriter::Int32ColumnWriter(w), Values::Small(v)) => put!(w, v),
+                (ColumnWriter::Int64ColumnWriter(w), Values::Large(v)) => put!(w, v),
+                (ColumnWriter::ByteArrayColumnWriter(w), Values::Bytes(v)) => put!(w, v),
+                (ColumnWriter::FixedLenByteArrayColumnWriter(w), Values::Bytes(v)) => {
+                    let levels: Vec<i16> = v.iter().map(|v| i16::from(v.is_some())).collect();
+                    let there = v.iter().flatten().cloned();
+                    let there: Vec<_> = there.map(|v| ByteArray::from(v).into()).collect();
+                    w.write_batch(&there, Some(&levels), None).unwrap();
+                }
+                _ => panic!("the values do not fit the column"),
+            }
+            column.close().unwrap();
+        }
+        rows.close().unwrap();
+    }
+    writer.close().unwrap();
+    file
+}
+
+fn plain(columns: &str, groups: &[Vec<Values>]) -> Vec<u8> {
+    write(columns, groups, Compression::UNCOMPRESSED)
+}
+
+/// The records of a file named `x.parquet`, which must be the same in bulk.
+fn read<F: Fingerprint>(bytes: &[u8]) -> Result<Read<F>, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let local = |message: String| message.replace(&format!("{}/", dir.path().display()), "");
+    let open = || open::<F>(&path, None).map_err(|e| local(e.to_string()));
+    let read = drain(&mut *open()?).map_errors(local);
+    let (bulk, _) = drain_in_bulk(&mut *open()?, 1);
+    let bulk = bulk.map_errors(local);
+    assert_eq!(
+        (bulk.records(), bulk.errors()),
+        (read.records(), read.errors())
+    );
+    Ok(read)
+}
+
+#[test]
+fn numbers_of_either_sign_are_bits() {
+    let values = [0, 1, u64::MAX, 1 << 63, 0x0123_4567_89ab_cdef];
+    let expected = values.map(|value| fingerprint(value, None));
+    for column in [
+        "required int64 fingerprint;",
+        "optional int64 fingerprint (integer(64, false));",
+        "optional int64 fingerprint (UINT_64);",
+        "required int64 hash; required int32 other;",
+        "required int64 fingerprint; required int64 other;",
+    ] {
+        let mut group = vec![large(&values)];
+        match column {
+            c if c.contains("int32") => group.push(Values::Small(vec![Some(1); 5])),
+            c if c.contains("other") => group.push(large(&values)),
+            _ => {}
+        }
+        let file = plain(column, &[group]);
+        assert_eq!(read::<u64>(&file).unwrap().records(), expected, "{column}");
+    }
+    let file = plain(
+        "required int32 fingerprint (UINT_32);",
+        &[vec![Values::Small(vec![Some(-1), Some(7)])]],
+    );
+    let expected = [fingerprint(u32::MAX, None), fingerprint(7, None)];
+    assert_eq!(read::<u32>(&file).unwrap().records(), expected);
+}
+
+#[test]
+fn every_compression_and_row_group_is_read() {
+    let values: Vec<u64> = (0..20_000).map(|i| i * i).collect();
+    let expected: Vec<_> = values
+        .iter()
+        .map(|&value| fingerprint(value, None))
+        .collect();
+    for compression in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(GzipLevel::default()),
+        Compression::ZSTD(ZstdLevel::default()),
+    ] {
+        let groups = values.chunks(9000).map(|group| vec![large(group)]);
+        let groups: Vec<_> = groups.collect();
+        for column in ["required int64 fingerprint;", "optional int64 fingerprint;"] {
+            let file = write(column, &groups, compression);
+            assert!(
+                read::<u64>(&file).unwrap().records() == expected,
+                "{compression}"
+            );
+        }
+    }
+}
+
+#[test]
+fn byte_arrays_have_the_most_significant_byte_first() {
+    let value = 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10u128;
+    for kind in ["", " (UUID)"] {
+        let file = plain(
+            &format!("required fixed_len_byte_array(16) fingerprint{kind};"),
+            &[vec![Values::Bytes(vec![Some(
+                value.to_be_bytes().to_vec(),
+            )])]],
+        );
+        let read = read::<u128>(&file).unwrap();
+        assert_eq!(read.records(), [fingerprint(value, None)]);
+    }
+}
+
+#[test]
+fn digits_and_ids_are_read() {
+    let file = plain(
+        "required binary fingerprint (UTF8); optional binary id (UTF8);",
+        &[vec![strings(&["ff", "xyz", "1"]), strings(&["a", "b", ""])]],
+    );
+    let read = read::<u64>(&file).unwrap();
+    assert_eq!(read.records(), [fingerprint(255, Some("a"))]);
+    let messages = [
+        "x.parquet: row 2: \"xyz\" is not a hexadecimal number",
+        "x.parquet: row 3: id is empty",
+    ];
+    assert_eq!(read.errors(), messages);
+}
+
+#[test]
+fn documents_with_numbers_as_ids_are_read() {
+    let ids = Values::Large(vec![Some(7), Some(-7), None, Some(8)]);
+    let text = Values::Bytes(vec![
+        Some(b"one".to_vec()),
+        Some(b"two".to_vec()),
+        Some(b"three".to_vec()),
+        Some(b"\xff".to_vec()),
+    ]);
+    let file = plain(
+        "optional int64 id; required binary text (UTF8);",
+        &[vec![ids, text]],
+    );
+    let read = read::<u64>(&file).unwrap();
+    let mut expected = document("one", None);
+    expected.id = Some(RecordId::Number(7));
+    assert_eq!(read.records(), [expected]);
+    let messages = [
+        "x.parquet: row 2: \"id\" is -7, which is below 0",
+        "x.parquet: row 3: \"id\" is null",
+        "x.parquet: row 4: not valid UTF-8",
+    ];
+    assert_eq!(read.errors(), messages);
+    let file = plain(
+        "required int32 id (UINT_32); required binary text;",
+        &[vec![Values::Small(vec![Some(-1)]), strings(&["a"])]],
+    );
+    let id = super::tests::read::<u64>(&file).unwrap().records()[0]
+        .id
+        .clone();
+    assert_eq!(id, Some(RecordId::Number(u32::MAX.into())));
+}
+
+#[test]
+fn a_null_is_a_bad_row() {
+    let mut values: Vec<_> = (0..3000).map(Some).collect();
+    values[2000] = None;
+    let file = plain(
+        "optional int64 fingerprint;",
+        &[vec![Values::Large(values)]],
+    );
+    let read = read::<u64>(&file).unwrap();
+    assert_eq!(read.records().len(), 2999);
+    assert_eq!(
+        read.errors(),
+        ["x.parquet: row 2001: \"fingerprint\" is null"]
+    );
+}
+
+#[test]
+fn files_without_the_columns_are_refused() {
+    let one = || large(&[1]);
+    let text = || strings(&["a"]);
+    for (columns, group, message) in [
+        (
+            "required int64 a; required int64 b;",
+            vec![one(), one()],
+            "has no column \"fingerprint\" or \"text\", and 2 columns of 64-bit numbers",
+        ),
+        (
+            "required binary a;",
+            vec![text()],
+            "has no column \"fingerprint\" or \"text\", and none of 64-bit numbers",
+        ),
+        (
+            "required int64 a (TIMESTAMP(MILLIS,true));",
+            vec![one()],
+            "has no column \"fingerprint\" or \"text\", and none of 64-bit numbers",
+        ),
+        (
+            "required int64 id;",
+            vec![one()],
+            "has neither a column \"fingerprint\" nor a column \"text\"",
+        ),
+        (
+            "required int64 fingerprint; required binary text;",
+            vec![one(), text()],
+            "has a column \"fingerprint\" and a column \"text\"",
+        ),
+        (
+            "required int64 text;",
+            vec![one()],
+            "column \"text\" holds 64-bit numbers, not strings",
+        ),
+        (
+            "required int32 fingerprint;",
+            vec![Values::Small(vec![Some(1)])],
+            "column \"fingerprint\" holds 32-bit numbers, not 64-bit fingerprints",
+        ),
+        (
+            "required fixed_len_byte_array(1) fingerprint;",
+            vec![text()],
+            "column \"fingerprint\" holds arrays of 1 bytes, not 64-bit fingerprints",
+        ),
+        (
+            "repeated int64 fingerprint;",
+            vec![],
+            "column \"fingerprint\" holds values of another type, not 64-bit fingerprints",
+        ),
+        (
+            "required fixed_len_byte_array(1) id; required int64 fingerprint;",
+            vec![text(), one()],
+            "column \"id\" holds arrays of 1 bytes, neither strings nor integers",
+        ),
+    ] {
+        let groups = if group.is_empty() {
+            vec![]
+        } else {
+            vec![group]
+        };
+        let error = read::<u64>(&plain(columns, &groups)).err().unwrap();
+        assert_eq!(error, format!("x.parquet: {message}"), "{columns}");
+    }
+}
+
+#[test]
+fn what_is_no_file_of_this_format_is_refused() {
+    let message = |bytes: &[u8]| read::<u64>(bytes).err().unwrap();
+    assert_eq!(message(b"ff\n"), "x.parquet: is not a Parquet file");
+    assert_eq!(message(b""), "x.parquet: is not a Parquet file");
+    let compressed = super::super::source::tests::gzip(b"PAR1");
+    let through = "x.parquet: a Parquet file cannot be read through compression";
+    assert_eq!(message(&compressed), through);
+    let error = message(b"PAR1 and no more");
+    assert!(
+        error.starts_with("x.parquet: cannot be read as Parquet: "),
+        "{error}"
+    );
+    let stdin = open::<u64>(Path::new("-"), Some(crate::Format::Parquet));
+    let message = "-: a Parquet file cannot be read from standard input";
+    assert_eq!(stdin.err().unwrap().to_string(), message);
+}
+
+#[test]
+fn the_number_of_rows_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.parquet");
+    let groups = [vec![large(&[1, 2])], vec![large(&[3])]];
+    std::fs::write(&path, plain("required int64 fingerprint;", &groups)).unwrap();
+    let reader = open::<u64>(&path, None).unwrap();
+    assert_eq!(reader.expected_records(), Some(3));
+}
+
+#[test]
+fn damaged_files_are_errors() {
+    let values: Vec<u64> = (0..50).map(|i| i * 77).collect();
+    let names: Vec<String> = values.iter().map(|v| format!("name {v}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let groups = [vec![large(&values), strings(&names)]];
+    let columns = "optional int64 fingerprint; optional binary id (UTF8);";
+    for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
+        let whole = write(columns, &groups, compression);
+        for length in (0..whole.len()).step_by(7) {
+            assert!(read::<u64>(&whole[..length]).is_err(), "{length}");
+        }
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            // Some bits mean nothing; whatever is read, nothing panics.
+            let _ = read::<u64>(&bytes);
+        }
+    }
+}
+
+/// The same with fields of these names.
+fn read_named(bytes: &[u8], text: &str, id: &str) -> Result<Read<u64>, String> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    let local = |message: String| message.replace(&format!("{}/", dir.path().display()), "");
+    let reader = open_with::<u64>(&path, None, &fields(text, id).into());
+    let mut reader = reader.map_err(|e| local(e.to_string()))?;
+    Ok(drain(&mut *reader).map_errors(local))
+}
+
+#[test]
+fn columns_may_have_other_names() {
+    let file = plain(
+        "required int64 fingerprint; required binary text; optional binary body (UTF8); required int64 url;",
+        &[vec![
+            large(&[1, 2]),
+            strings(&["x", "y"]),
+            Values::Bytes(vec![Some(b"one".to_vec()), None]),
+            large(&[7, u64::MAX]),
+        ]],
+    );
+    let one = |id| Record::text("one".into(), id);
+    let read = read_named(&file, "body", "").unwrap();
+    assert_eq!(read.records(), [one(None)]);
+    assert_eq!(read.errors(), ["x.parquet: row 2: \"body\" is null"]);
+    let read = read_named(&file, "body", "url").unwrap();
+    assert_eq!(read.records(), [one(Some(RecordId::Number(7)))]);
+    assert_eq!(
+        read.errors(),
+        ["x.parquet: row 2: \"url\" is -1, which is below 0"]
+    );
+    for (text, id, message) in [
+        ("page", "", "has no column \"page\""),
+        ("body", "page", "has no column \"page\""),
+        (
+            "url",
+            "",
+            "column \"url\" holds 64-bit numbers, not strings",
+        ),
+        (
+            "body",
+            "body",
+            "the text and the id cannot both be \"body\"",
+        ),
+    ] {
+        let error = read_named(&file, text, id).err().unwrap();
+        assert_eq!(error, format!("x.parquet: {message}"));
+    }
+}
+
+#[test]
+fn columns_may_lie_within_others() {
+    let columns = "required group page { optional binary body (UTF8); } required binary body;";
+    let file = plain(columns, &[vec![strings(&["one"]), strings(&["two"])]]);
+    for (name, text) in [("page.body", "one"), ("body", "two")] {
+        let read = read_named(&file, name, "").unwrap();
+        assert_eq!(read.records(), [document(text, None)], "{name}");
+    }
+}

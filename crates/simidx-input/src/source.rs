@@ -1,0 +1,490 @@
+//! Byte sources: a file or standard input, decompressed on the way.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use encoding_rs::Encoding;
+use flate2::bufread::MultiGzDecoder;
+use zstd::stream::read::Decoder as ZstdDecoder;
+
+use super::decoding::{Decoding, FaultyLines};
+use super::id::breaks_line;
+use super::{TextEncoding, encoding};
+use crate::{Error, InputError, Place};
+
+/// Bytes read at a time, and kept decompressed.
+const BUFFER: usize = 64 << 10;
+
+/// Decompressed bytes looked at to tell a format or an encoding.
+pub(super) const SNIFFED: u64 = 64 << 10;
+
+/// Bytes looked at to know a compressed stream.
+const MAGIC: usize = 4;
+
+/// A named stream of bytes.
+pub(super) struct Source {
+    name: String,
+    reader: Box<dyn BufRead + Send>,
+    /// Bytes read so far, before they are decompressed.
+    raw_bytes: Arc<AtomicU64>,
+    compression: Compression,
+    /// Bytes of the file, if it is a regular one.
+    file_len: Option<u64>,
+    /// Of a stream that is decoded.
+    faulty_lines: Option<FaultyLines>,
+    guessed_encoding: Option<&'static Encoding>,
+}
+
+impl Source {
+    /// Opens a file, or standard input for `-`, decompressed if its first bytes say so.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        if is_stdin(path) {
+            return Self::detect("-".into(), io::stdin(), None);
+        }
+        let (name, file) = open_file(path)?;
+        let len = regular_len(&file);
+        Self::detect(name, file, len)
+    }
+
+    /// What an open file holds from where it stands, decompressed if its first bytes say so.
+    pub(super) fn of_file(name: &str, file: File) -> Result<Self, Error> {
+        let len = regular_len(&file);
+        Self::detect(name.to_owned(), file, len)
+    }
+
+    /// The same, decompressed if the name of the file says so, whatever its first bytes are.
+    pub(super) fn open_by_name(path: &Path) -> Result<Self, Error> {
+        if is_stdin(path) {
+            return Self::with("-".into(), io::stdin(), None, |_| Compression::None);
+        }
+        let (name, file) = open_file(path)?;
+        let len = regular_len(&file);
+        Self::with(name, file, len, |_| split_suffix(&file_name(path)).1)
+    }
+
+    /// A source of what `raw` holds, decompressed if it is a gzip or a Zstandard stream.
+    #[cfg(test)]
+    pub(super) fn new(name: String, raw: impl Read + Send + 'static) -> Result<Self, Error> {
+        Self::detect(name, raw, None)
+    }
+
+    /// The same of a file that has this length, if it is a regular one.
+    fn detect(
+        name: String,
+        raw: impl Read + Send + 'static,
+        file_len: Option<u64>,
+    ) -> Result<Self, Error> {
+        Self::with(name, raw, file_len, Compression::by_magic)
+    }
+
+    /// A source of what `raw` holds, compressed in the way that its first bytes are said to tell.
+    fn with(
+        name: String,
+        raw: impl Read + Send + 'static,
+        file_len: Option<u64>,
+        compression: impl FnOnce(&[u8]) -> Compression,
+    ) -> Result<Self, Error> {
+        let raw_bytes = Arc::new(AtomicU64::new(0));
+        let mut raw = Counted {
+            raw,
+            bytes: Arc::clone(&raw_bytes),
+            file_len,
+        };
+        let mut head = Vec::with_capacity(MAGIC);
+        let read = raw.by_ref().take(MAGIC as u64).read_to_end(&mut head);
+        read.map_err(|e| io_error(&name, e))?;
+        let compression = compression(&head);
+        match decompress(Cursor::new(head).chain(raw), compression) {
+            Ok(reader) => Ok(Source {
+                name,
+                reader,
+                raw_bytes,
+                compression,
+                file_len,
+                faulty_lines: None,
+                guessed_encoding: None,
+            }),
+            Err(e) => Err(io_error(&name, e)),
+        }
+    }
+
+    /// The same as UTF-8, if it is in another encoding by what is chosen, and that perhaps by its first bytes.
+    pub(super) fn decoded(self, chosen: TextEncoding) -> Result<Self, Error> {
+        if let Some(encoding) = chosen.named() {
+            return Ok(self.decoded_from(encoding));
+        }
+        if chosen.is_default() {
+            return Ok(self);
+        }
+        self.decoded_by_content(chosen)
+    }
+
+    fn decoded_by_content(mut self, chosen: TextEncoding) -> Result<Self, Error> {
+        let head = self.peek(SNIFFED)?;
+        let is_whole = (head.len() as u64) < SNIFFED;
+        let Some(encoding) = encoding::of_stream(&head, is_whole, chosen) else {
+            return Ok(self);
+        };
+        let is_marked = Encoding::for_bom(&head).is_some();
+        self.guessed_encoding = Some(encoding).filter(|_| !is_marked);
+        Ok(self.decoded_from(encoding))
+    }
+
+    fn decoded_from(mut self, encoding: &'static Encoding) -> Self {
+        let (decoding, faulty_lines) = Decoding::new(self.reader, encoding);
+        self.reader = Box::new(decoding);
+        self.faulty_lines = Some(faulty_lines);
+        self
+    }
+
+    /// The name of the encoding that the stream is decoded from, if that is a guess.
+    pub(super) fn guessed_encoding(&self) -> Option<&'static str> {
+        self.guessed_encoding.map(Encoding::name)
+    }
+
+    /// Whether bytes of a line, from 1, stood for nothing and became U+FFFD. Lines are asked for in ascending order.
+    pub(super) fn is_faulty(&self, line: u64) -> bool {
+        let lines = self.faulty_lines.as_ref();
+        lines.is_some_and(|lines| lines.holds(line))
+    }
+
+    /// Bytes read so far, before they are decompressed.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.raw_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the source has altogether, if it is a regular file that is not compressed.
+    pub(super) fn plain_len(&self) -> Option<u64> {
+        self.file_len
+            .filter(|_| self.compression == Compression::None)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn reader(&mut self) -> &mut (dyn BufRead + Send) {
+        &mut *self.reader
+    }
+
+    /// The first bytes, up to `limit` of them, which remain to be read.
+    pub(super) fn peek(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
+        let mut head = Vec::new();
+        let mut start = (&mut self.reader).take(limit);
+        start
+            .read_to_end(&mut head)
+            .map_err(|e| io_error(&self.name, e))?;
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = Box::new(Cursor::new(head.clone()).chain(rest));
+        Ok(head)
+    }
+
+    /// The error of a failed read from this source.
+    pub(super) fn io_error(&self, error: io::Error) -> Error {
+        io_error(&self.name, error)
+    }
+
+    /// The error of a record that cannot be used.
+    pub(super) fn input_error(&self, place: Place, message: impl Into<String>) -> Error {
+        input_error(&self.name, place, message)
+    }
+}
+
+/// A reader that counts, and does not take a file that became shorter for one that has ended.
+struct Counted<R> {
+    raw: R,
+    bytes: Arc<AtomicU64>,
+    /// What a regular file held when it was opened.
+    file_len: Option<u64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let length = self.raw.read(out)?;
+        let before = self.bytes.fetch_add(length as u64, Ordering::Relaxed);
+        if length == 0 && !out.is_empty() && self.file_len.is_some_and(|len| before < len) {
+            let message = "is shorter than when it was opened";
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+        }
+        Ok(length)
+    }
+}
+
+/// The length of an open file, if it is a regular one.
+fn regular_len(file: &File) -> Option<u64> {
+    let data = file.metadata().ok()?;
+    data.is_file().then_some(data.len())
+}
+
+/// How a stream is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    pub(super) fn by_magic(head: &[u8]) -> Self {
+        if is_gzip(head) {
+            Compression::Gzip
+        } else if is_zstd(head) {
+            Compression::Zstd
+        } else {
+            Compression::None
+        }
+    }
+}
+
+/// The last part of the path, in lower case.
+pub(super) fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().to_ascii_lowercase()
+}
+
+/// A file name in lower case without its `.gz` or `.zst`, and what that tells.
+pub(super) fn split_suffix(name: &str) -> (&str, Compression) {
+    if let Some(rest) = name.strip_suffix(".gz") {
+        (rest, Compression::Gzip)
+    } else if let Some(rest) = name.strip_suffix(".zst") {
+        (rest, Compression::Zstd)
+    } else {
+        (name, Compression::None)
+    }
+}
+
+/// Whether the path stands for standard input.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The path as messages show it: on one line, with anything unreadable escaped or replaced.
+pub(super) fn printable(path: &Path) -> String {
+    let mut name = String::new();
+    for c in path.to_string_lossy().chars() {
+        if breaks_line(c) {
+            name.extend(c.escape_default());
+        } else {
+            name.push(c);
+        }
+    }
+    name
+}
+
+/// An error of the system, with the name of the file in front.
+pub(super) fn io_error(name: &str, error: io::Error) -> Error {
+    Error::Io(io::Error::new(error.kind(), format!("{name}: {error}")))
+}
+
+/// An error in the named input.
+pub(super) fn input_error(name: &str, place: Place, message: impl Into<String>) -> Error {
+    Error::Input(InputError {
+        source: name.to_owned(),
+        place,
+        message: message.into(),
+    })
+}
+
+/// Opens anything but a directory, which some systems would open and only then refuse to read.
+pub(super) fn open_file(path: &Path) -> Result<(String, File), Error> {
+    let name = printable(path);
+    let file = File::open(path).and_then(|file| {
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::new(
+                io::ErrorKind::IsADirectory,
+                "is a directory",
+            ));
+        }
+        Ok(file)
+    });
+    match file {
+        Ok(file) => Ok((name, file)),
+        Err(e) => Err(io_error(&name, e)),
+    }
+}
+
+fn decompress(
+    raw: impl Read + Send + 'static,
+    compression: Compression,
+) -> io::Result<Box<dyn BufRead + Send>> {
+    let raw = BufReader::with_capacity(BUFFER, raw);
+    Ok(match compression {
+        Compression::None => Box::new(raw),
+        Compression::Gzip => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw))),
+        Compression::Zstd => Box::new(BufReader::with_capacity(
+            BUFFER,
+            ZstdDecoder::with_buffer(raw)?,
+        )),
+    })
+}
+
+/// Whether a stream that starts so is a gzip one, be it cut off within the first bytes.
+///
+/// The method, always 8, and the reserved flags count too.
+fn is_gzip(head: &[u8]) -> bool {
+    match head {
+        [0x1f, 0x8b] | [0x1f, 0x8b, 8] => true,
+        [0x1f, 0x8b, 8, flags] => flags & 0xe0 == 0,
+        _ => false,
+    }
+}
+
+/// Whether a stream that starts so is a Zstandard one, be it cut off within the first bytes.
+fn is_zstd(head: &[u8]) -> bool {
+    head.len() >= 2 && [0x28, 0xb5, 0x2f, 0xfd].starts_with(head)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    /// A source named `in` of these bytes.
+    pub(crate) fn source(bytes: &[u8]) -> Source {
+        Source::new("in".into(), Cursor::new(bytes.to_vec())).unwrap()
+    }
+
+    pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
+        zstd::stream::encode_all(bytes, 3).unwrap()
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut source = source(bytes);
+        let mut all = Vec::new();
+        match source.reader().read_to_end(&mut all) {
+            Ok(_) => Ok(all),
+            Err(e) => Err(source.io_error(e)),
+        }
+    }
+
+    /// Numbers that compress to more than a few bytes.
+    fn sample() -> Vec<u8> {
+        (0u32..200_000)
+            .flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn compressed_streams_are_read_through() {
+        let sample = sample();
+        assert_eq!(read(&gzip(&sample)).unwrap(), sample);
+        assert_eq!(read(&zstd(&sample)).unwrap(), sample);
+        assert_eq!(read(&sample).unwrap(), sample);
+    }
+
+    #[test]
+    fn concatenated_streams_are_read_as_one() {
+        assert_eq!(
+            read(&[gzip(b"one "), gzip(b"two")].concat()).unwrap(),
+            b"one two"
+        );
+        assert_eq!(
+            read(&[zstd(b"one "), zstd(b"two")].concat()).unwrap(),
+            b"one two"
+        );
+    }
+
+    #[test]
+    fn truncated_streams_are_errors_that_name_the_file() {
+        for whole in [gzip(&sample()), zstd(&sample())] {
+            for length in [2, 3, 4, 5, whole.len() / 2, whole.len() - 1] {
+                let error = read(&whole[..length]).unwrap_err();
+                assert!(matches!(error, Error::Io(_)), "{error:?}");
+                assert!(error.to_string().starts_with("in: "), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_stream_is_an_error() {
+        let mut damaged = gzip(&sample());
+        let checksum = damaged.len() - 8;
+        damaged[checksum] ^= 1;
+        assert!(matches!(read(&damaged), Err(Error::Io(_))));
+        let trailing = [gzip(b"one"), b"garbage".to_vec()].concat();
+        assert!(matches!(read(&trailing), Err(Error::Io(_))));
+    }
+
+    #[test]
+    fn other_streams_are_left_alone() {
+        for plain in [
+            &b""[..],
+            b"\x1f",
+            b"\x1f\x8b\x07\x00",
+            b"\x1f\x8b\x08\xff",
+            b"(",
+            b"(\xb5/?",
+        ] {
+            assert_eq!(read(plain).unwrap(), plain);
+        }
+    }
+
+    #[test]
+    fn what_is_peeked_at_is_still_read() {
+        let mut source = source(b"abcdef");
+        assert_eq!(source.peek(4).unwrap(), b"abcd");
+        let mut all = Vec::new();
+        source.reader().read_to_end(&mut all).unwrap();
+        assert_eq!(all, b"abcdef");
+    }
+
+    #[test]
+    fn a_file_that_becomes_shorter_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let sample = sample();
+        for (name, bytes) in [
+            ("plain", sample.clone()),
+            ("x.gz", gzip(&sample)),
+            ("x.zst", zstd(&sample)),
+        ] {
+            let path = dir.path().join(name);
+            std::fs::write(&path, &bytes).unwrap();
+            let mut source = Source::open(&path).unwrap();
+            source.reader().read_exact(&mut [0; 1000]).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            file.set_len(bytes.len() as u64 - 1).unwrap();
+            let error = source.reader().read_to_end(&mut Vec::new()).unwrap_err();
+            let message = source.io_error(error).to_string();
+            let end = format!("{name}: is shorter than when it was opened");
+            assert!(message.ends_with(&end), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_grows_is_read_as_far_as_it_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::fs::write(&path, "12345").unwrap();
+        let mut source = Source::open(&path).unwrap();
+        std::fs::write(&path, "123456").unwrap();
+        let mut all = Vec::new();
+        source.reader().read_to_end(&mut all).unwrap();
+        assert_eq!(all, b"123456");
+    }
+
+    #[test]
+    fn bytes_are_counted_as_they_lie_on_the_disk() {
+        let bytes = gzip(&sample());
+        let mut source = source(&bytes);
+        assert_eq!(source.peek(100).unwrap().len(), 100);
+        let begun = source.bytes_read();
+        assert!((100..bytes.len() as u64).contains(&begun), "{begun}");
+        source.reader().read_to_end(&mut Vec::new()).unwrap();
+        assert_eq!(source.bytes_read(), bytes.len() as u64);
+    }
+
+    #[test]
+    fn names_fit_on_a_line() {
+        assert_eq!(printable(Path::new("a\nb\u{2028} é")), "a\\nb\\u{2028} é");
+    }
+}

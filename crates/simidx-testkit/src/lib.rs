@@ -1,0 +1,253 @@
+//! What the tests of all crates share: data sets, oracles, small builders, the reference reader, forged files.
+#![allow(
+    missing_docs,
+    reason = "helpers of tests say what they are by their names"
+)]
+
+pub mod counting;
+pub mod document;
+pub mod editor;
+pub mod forged;
+pub mod manifest;
+pub mod reference;
+pub mod reference_reader;
+pub mod repair;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder, Match};
+
+/// What the program's `dump` prints of a table, or the first error met.
+pub fn dump<F: Fingerprint, D: AsRef<[u8]>>(
+    index: &Index<F, D>,
+    table: usize,
+) -> Result<String, Error> {
+    let mut lines = String::new();
+    let mut fingerprints = index.fingerprints(table)?;
+    while let Some(fingerprint) = fingerprints.next() {
+        let fingerprint = fingerprint?.to_hex();
+        if index.id_kind() == IdKind::None {
+            lines += &format!("{fingerprint}\n");
+        }
+        fingerprints.for_each_id(|id| lines += &format!("{fingerprint}\t{id}\n"))?;
+    }
+    Ok(lines)
+}
+
+/// So many items, queries or cases; a hundredth of them under Miri, which takes thousands of times as long.
+pub const fn sized(count: usize) -> usize {
+    if cfg!(miri) {
+        count.div_ceil(100)
+    } else {
+        count
+    }
+}
+
+/// A generator that gives the same numbers in every run.
+pub fn rng(seed: u64) -> StdRng {
+    StdRng::seed_from_u64(seed)
+}
+
+/// A fingerprint of which every bit is drawn.
+pub fn random<F: Fingerprint>(rng: &mut StdRng) -> F {
+    F::from_u128(rng.random())
+}
+
+/// The fingerprint with that one bit set.
+pub fn bit<F: Fingerprint>(position: u32) -> F {
+    F::from_u128(1) << position
+}
+
+/// `fingerprint` with exactly `count` bits changed.
+pub fn flipped<F: Fingerprint>(fingerprint: F, count: u32, rng: &mut StdRng) -> F {
+    let mut changed = F::ZERO;
+    while changed.count_ones() < count {
+        changed = changed | bit(rng.random_range(0..F::WIDTH));
+    }
+    fingerprint ^ changed
+}
+
+/// Records of one shape, duplicates and disorder included.
+pub struct DataSet<F> {
+    pub name: &'static str,
+    pub fingerprints: Vec<F>,
+}
+
+/// Every shape of data, the large ones of about `size` fingerprints.
+pub fn data_sets<F: Fingerprint>(size: usize) -> Vec<DataSet<F>> {
+    let set = |name, fingerprints| DataSet { name, fingerprints };
+    vec![
+        set("empty", Vec::new()),
+        set("single", vec![F::from_u128(0x5a5a_0f0f_1234_5678)]),
+        set("all zero", vec![F::ZERO; 3]),
+        set("all one", vec![F::MAX; 2]),
+        set("uniform", uniform(size)),
+        set("clustered", clustered(size)),
+        set("equal prefixes", equal_prefixes(size)),
+        set("pairs", pairs()),
+        set("dense run", dense_run(size)),
+    ]
+}
+
+/// Independent random values.
+pub fn uniform<F: Fingerprint>(size: usize) -> Vec<F> {
+    let mut rng = rng(0x0011_f082);
+    (0..size).map(|_| random(&mut rng)).collect()
+}
+
+/// Centres with copies in which 0 to 4 bits are flipped; a cluster has s members with a probability
+/// of about 1/s².
+pub fn clustered<F: Fingerprint>(size: usize) -> Vec<F> {
+    let mut rng = rng(0xc105_7e2d);
+    let mut fingerprints = Vec::with_capacity(size);
+    while fingerprints.len() < size {
+        let centre: F = random(&mut rng);
+        let draw: f64 = rng.random_range(0.01..1.0);
+        for _ in 0..(1.0 / draw) as usize {
+            let flips = rng.random_range(0..=4);
+            fingerprints.push(flipped(centre, flips, &mut rng));
+        }
+    }
+    fingerprints.truncate(size);
+    fingerprints
+}
+
+/// The same upper half everywhere.
+pub fn equal_prefixes<F: Fingerprint>(size: usize) -> Vec<F> {
+    let mut rng = rng(0xe9_0a11);
+    let low = F::MAX >> (F::WIDTH / 2);
+    let prefix = random::<F>(&mut rng) & !low;
+    (0..size)
+        .map(|_| prefix | (random::<F>(&mut rng) & low))
+        .collect()
+}
+
+/// For each bit two values that differ in that bit only.
+pub fn pairs<F: Fingerprint>() -> Vec<F> {
+    let mut rng = rng(0x9a12);
+    (0..F::WIDTH)
+        .flat_map(|position| {
+            let first: F = random(&mut rng);
+            [first, first ^ bit(position)]
+        })
+        .collect()
+}
+
+/// Consecutive integers, the larger first.
+pub fn dense_run<F: Fingerprint>(size: usize) -> Vec<F> {
+    let start = 0x7fff_fe00;
+    (0..size as u128)
+        .rev()
+        .map(|i| F::from_u128(start + i))
+        .collect()
+}
+
+/// Ways in which fingerprints may come that are hard on a sort that parts them by their values.
+pub const SKEWS: [&str; 5] = [
+    "uniform",
+    "one prefix",
+    "half equal",
+    "ascending",
+    "descending",
+];
+
+pub fn skewed(skew: &str, count: usize) -> Vec<u64> {
+    let mut rng = rng(11);
+    let mut values: Vec<u64> = (0..count).map(|_| rng.random()).collect();
+    match skew {
+        "one prefix" => values
+            .iter_mut()
+            .for_each(|v| *v = 0xabcd_ef01_2345 << 16 | *v >> 48 | *v & 0xffff),
+        "half equal" => values.iter_mut().step_by(2).for_each(|v| *v = 7),
+        "ascending" => values.sort_unstable(),
+        "descending" => values.sort_unstable_by(|a, b| b.cmp(a)),
+        _ => {}
+    }
+    values
+}
+
+/// The set that the records make.
+pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
+    let mut set = fingerprints.to_vec();
+    set.sort_unstable();
+    set.dedup();
+    set
+}
+
+/// The oracle: every member within `distance` by a linear scan, by distance, then by value.
+pub fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) -> Vec<(u32, F)> {
+    let mut found: Vec<(u32, F)> = fingerprints
+        .iter()
+        .map(|&member| ((member ^ query).count_ones(), member))
+        .filter(|&(d, _)| d <= distance)
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// What a searcher found as [`scan`] gives it.
+pub fn matched<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
+    let pairs = matches.iter().map(|m| (m.distance, m.fingerprint));
+    pairs.collect()
+}
+
+/// Options for a design and a block size.
+pub fn options<F: Fingerprint>(design: TableDesign<F>, block_size: u32) -> BuildOptions<F> {
+    let mut options = BuildOptions::default();
+    options.max_distance = design.max_distance();
+    options.design = Some(design);
+    options.block_size = block_size;
+    options
+}
+
+/// The file that holds these records without ids.
+pub fn build<F: Fingerprint>(options: BuildOptions<F>, fingerprints: &[F]) -> Vec<u8> {
+    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+    for &fingerprint in fingerprints {
+        builder.push(fingerprint).expect("a record without id fits");
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).expect("memory takes all bytes");
+    file
+}
+
+/// The file that holds these records with number ids.
+pub fn build_numbers<F: Fingerprint>(
+    mut options: BuildOptions<F>,
+    records: &[(F, u64)],
+) -> Vec<u8> {
+    options.ids = simidx::IdKind::Number;
+    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+    for &(fingerprint, id) in records {
+        builder
+            .push_with_number(fingerprint, id)
+            .expect("a number fits");
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).expect("memory takes all bytes");
+    file
+}
+
+/// The file that holds these records with string ids.
+pub fn build_strings<F: Fingerprint, S: AsRef<str>>(
+    mut options: BuildOptions<F>,
+    records: &[(F, S)],
+) -> Vec<u8> {
+    options.ids = simidx::IdKind::String;
+    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+    for (fingerprint, id) in records {
+        builder
+            .push_with_string(*fingerprint, id.as_ref())
+            .expect("the string is short enough");
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).expect("memory takes all bytes");
+    file
+}
+
+/// Opens a file that must be good.
+pub fn open<F: Fingerprint>(file: Vec<u8>) -> Index<F, Vec<u8>> {
+    Index::from_bytes(file).expect("the builder writes files that open")
+}

@@ -1,0 +1,153 @@
+//! The reader in Python, which was written from the specification alone, and the verdicts of both readers.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use simidx::{AnyIndex, Error};
+
+/// Serves requests, each a letter and a body behind its length: `J` judges a file, `R` runs the program with arguments
+/// parted by zero bytes. An answer comes behind its length too.
+const SERVER: &str = r#"
+import contextlib
+import io
+import sys
+sys.path.insert(0, sys.argv[1])
+import simidx_ref as reader
+
+def judge(data):
+    try:
+        reader.verify(reader.Index(data))
+        return b"sound"
+    except reader.Rejected as rejected:
+        return str(rejected).split(":")[0].encode()
+    except Exception as error:
+        return f"not judged: {error!r}".encode()
+
+def run(arguments):
+    sys.argv = ["simidx_ref.py", *arguments.decode().split("\0")]
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(printed):
+        status = reader.main()
+        printed.flush()
+    return printed.buffer.getvalue() if status == 0 else f"exit status {status}".encode()
+
+while head := sys.stdin.buffer.read(9):
+    body = sys.stdin.buffer.read(int.from_bytes(head[1:], "little"))
+    answer = judge(body) if head[:1] == b"J" else run(body)
+    sys.stdout.buffer.write(len(answer).to_bytes(8, "little") + answer)
+    sys.stdout.buffer.flush()
+"#;
+
+fn tools() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools"))
+}
+
+/// Python that leaves no compiled files behind. It must be 3.9 or newer.
+fn python() -> Command {
+    let mut command = Command::new("python3");
+    command.arg("-B");
+    command
+}
+
+/// Runs the reference reader as a user does.
+pub fn run(arguments: &[&str]) -> Output {
+    python()
+        .arg(tools().join("simidx_ref.py"))
+        .args(arguments)
+        .output()
+        .expect("python3 must be installed for this test")
+}
+
+/// One Python process that serves a whole test program; it ends when the program does.
+struct Server {
+    _process: Child,
+    requests: ChildStdin,
+    answers: ChildStdout,
+}
+
+impl Server {
+    fn start() -> Self {
+        let mut process = python()
+            .args(["-c", SERVER])
+            .arg(tools())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 must be installed for this test");
+        Server {
+            requests: process.stdin.take().expect("the input is a pipe"),
+            answers: process.stdout.take().expect("the output is a pipe"),
+            _process: process,
+        }
+    }
+
+    fn answer(&mut self, kind: u8, body: &[u8]) -> String {
+        let head = [&[kind][..], &(body.len() as u64).to_le_bytes()].concat();
+        self.requests
+            .write_all(&head)
+            .expect("python takes the length");
+        self.requests
+            .write_all(body)
+            .expect("python takes the body");
+        self.requests.flush().expect("python takes the body");
+        let mut len = [0; 8];
+        self.answers.read_exact(&mut len).expect("python answers");
+        let len = usize::try_from(u64::from_le_bytes(len)).expect("it fits into memory");
+        let mut answer = vec![0; len];
+        self.answers
+            .read_exact(&mut answer)
+            .expect("python answers");
+        String::from_utf8(answer).expect("python prints UTF-8")
+    }
+}
+
+fn ask(kind: u8, body: &[u8]) -> String {
+    static SERVER: LazyLock<Mutex<Server>> = LazyLock::new(|| Mutex::new(Server::start()));
+    let server = SERVER.lock();
+    let mut server = server.unwrap_or_else(PoisonError::into_inner);
+    server.answer(kind, body)
+}
+
+/// What the reference reader prints with these arguments; `exit status N` if it fails. Costs no new process, as [`run`]
+/// does.
+pub fn printed(arguments: &[&str]) -> String {
+    ask(b'R', arguments.join("\0").as_bytes())
+}
+
+/// `class Vn` of the first rule that a file breaks, by the reference reader; `sound` for a sound one.
+pub fn reference_verdict(file: &[u8]) -> String {
+    ask(b'J', file)
+}
+
+/// The same by this crate.
+pub fn verdict(file: &[u8]) -> String {
+    let error = match AnyIndex::from_bytes(file) {
+        Err(Error::Format(error)) => error,
+        Err(error) => panic!("{error}"),
+        Ok(index) => {
+            let report = match index {
+                AnyIndex::W32(index) => index.verify(),
+                AnyIndex::W64(index) => index.verify(),
+                AnyIndex::W128(index) => index.verify(),
+            };
+            match report.problems.into_iter().next() {
+                None => return "sound".into(),
+                Some(problem) => problem,
+            }
+        }
+    };
+    format!("{} V{}", error.class().name(), error.rule())
+}
+
+/// The verdict on a file, which must be that of both readers.
+pub fn common_verdict(file: &[u8]) -> String {
+    let ours = verdict(file);
+    assert_eq!(
+        ours,
+        reference_verdict(file),
+        "this crate and the reference reader"
+    );
+    ours
+}

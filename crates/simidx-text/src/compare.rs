@@ -1,0 +1,267 @@
+//! Two documents side by side: what their fingerprints tell, and what their features say exactly.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::minhash::{jaccard_estimate, minhash};
+use super::{Feature, Fingerprinter, Method};
+use simidx::Fingerprint;
+
+/// Two documents through one pipeline; made by [`Fingerprinter::compare`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Comparison<F> {
+    /// The first document.
+    pub a: ComparedDocument<F>,
+    /// The second document.
+    pub b: ComparedDocument<F>,
+    /// The features of either, each once, in the order of their first occurrences: those of the first document, then
+    /// those that only the second one has.
+    pub features: Vec<ComparedFeature>,
+    method: Method,
+}
+
+/// One of two documents that are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ComparedDocument<F> {
+    /// The fingerprint that the pipeline gives it.
+    pub fingerprint: F,
+    /// Distinct features.
+    pub distinct_count: u64,
+    /// Distinct features that count: of a weight above 0.
+    pub counted_count: u64,
+    /// Occurrences of features.
+    pub occurrence_count: u64,
+    /// The one-bit MinHash of the features that count, whatever the method of the pipeline.
+    minhash: F,
+}
+
+/// A feature of either of two documents, with its weights in them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ComparedFeature {
+    /// The feature itself.
+    pub text: String,
+    /// Its weight in the first document; 0 if it is not there or does not count.
+    pub weight_a: f64,
+    /// Its weight in the second document.
+    pub weight_b: f64,
+}
+
+impl ComparedFeature {
+    /// How far the weights are apart.
+    fn difference(&self) -> f64 {
+        (self.weight_a - self.weight_b).abs()
+    }
+}
+
+impl<F: Fingerprint> Fingerprinter<F> {
+    /// Compares two documents: both fingerprints, and all features. Linear in their lengths, some hundred bytes a feature.
+    pub fn compare(&mut self, a: &str, b: &str) -> Comparison<F> {
+        let (a, of_a) = self.compared(a);
+        let (b, of_b) = self.compared(b);
+        Comparison {
+            a,
+            b,
+            features: aligned(of_a, of_b),
+            method: self.pipeline.options.method,
+        }
+    }
+
+    /// One side of a comparison.
+    fn compared(&mut self, document: &str) -> (ComparedDocument<F>, Vec<Feature>) {
+        let features = self.features(document);
+        let counted = || features.iter().filter(|feature| feature.weight > 0.0);
+        // A hash of fewer bits is too narrow for MinHash.
+        let is_wide = self.pipeline.options.feature_hash.width() >= 128;
+        let hash = |feature: &Feature| match is_wide {
+            true => feature.hash,
+            false => xxh3_128(feature.text.as_bytes()),
+        };
+        let document = ComparedDocument {
+            fingerprint: self.fingerprint(document),
+            distinct_count: features.len() as u64,
+            counted_count: counted().count() as u64,
+            occurrence_count: features.iter().map(|f| u64::from(f.count)).sum(),
+            minhash: minhash(counted().map(hash)),
+        };
+        (document, features)
+    }
+}
+
+/// The features of two documents, those of the same hash as one.
+fn aligned(a: Vec<Feature>, b: Vec<Feature>) -> Vec<ComparedFeature> {
+    let numbers = a.iter().enumerate().map(|(i, feature)| (feature.hash, i));
+    let numbers: HashMap<u128, usize> = numbers.collect();
+    let of_a = a.into_iter().map(|feature| ComparedFeature {
+        text: feature.text,
+        weight_a: feature.weight,
+        weight_b: 0.0,
+    });
+    let mut features: Vec<_> = of_a.collect();
+    for feature in b {
+        match numbers.get(&feature.hash) {
+            Some(&i) => features[i].weight_b = feature.weight,
+            None => features.push(ComparedFeature {
+                text: feature.text,
+                weight_a: 0.0,
+                weight_b: feature.weight,
+            }),
+        }
+    }
+    features
+}
+
+impl<F: Fingerprint> Comparison<F> {
+    /// The distance of the fingerprints.
+    pub fn distance(&self) -> u32 {
+        self.a.fingerprint.distance(self.b.fingerprint)
+    }
+
+    /// The bits in which the fingerprints differ, ascending; bit 0 is the least significant.
+    pub fn differing_bits(&self) -> Vec<u32> {
+        let bits = (self.a.fingerprint ^ self.b.fingerprint).to_u128();
+        (0..F::WIDTH).filter(|&bit| bits >> bit & 1 == 1).collect()
+    }
+
+    /// The similarity that the fingerprints of this pipeline stand for, exact, 0 to 1: [`cosine`](Self::cosine) for
+    /// simhash, [`jaccard`](Self::jaccard) for MinHash.
+    pub fn similarity(&self) -> f64 {
+        match self.method {
+            Method::SimHash => self.cosine(),
+            Method::MinHash => self.jaccard(),
+        }
+    }
+
+    /// That similarity as the distance alone tells it, 0 to 1: for simhash the cosine of the angle π · distance / f, for
+    /// MinHash [`jaccard_estimate`].
+    pub fn estimate(&self) -> f64 {
+        let distance = self.distance();
+        match self.method {
+            Method::SimHash => {
+                let turn = f64::from(distance) / f64::from(F::WIDTH);
+                (std::f64::consts::PI * turn).cos().max(0.0)
+            }
+            Method::MinHash => jaccard_estimate::<F>(distance),
+        }
+    }
+
+    /// The cosine of the angle between the documents as vectors of weights, 0 to 1; 1 of two documents without features,
+    /// 0 of one with and one without.
+    pub fn cosine(&self) -> f64 {
+        let sum = |f: fn(&ComparedFeature) -> f64| self.features.iter().map(f).sum::<f64>();
+        let squares = sum(|f| f.weight_a * f.weight_a) * sum(|f| f.weight_b * f.weight_b);
+        if squares > 0.0 {
+            return (sum(|f| f.weight_a * f.weight_b) / squares.sqrt()).min(1.0);
+        }
+        self.if_one_is_empty()
+    }
+
+    /// The Jaccard similarity of the sets of features that count, 0 to 1; 1 of two empty sets.
+    pub fn jaccard(&self) -> f64 {
+        let count = |pick: fn(&ComparedFeature) -> bool| {
+            self.features.iter().filter(|f| pick(f)).count() as f64
+        };
+        match count(|f| f.weight_a > 0.0 || f.weight_b > 0.0) {
+            0.0 => 1.0,
+            either => count(|f| f.weight_a > 0.0 && f.weight_b > 0.0) / either,
+        }
+    }
+
+    /// The Jaccard similarity of the weights: the sum of the lesser ones over that of the greater ones, 0 to 1; 1 of
+    /// two documents without features.
+    pub fn weighted_jaccard(&self) -> f64 {
+        let sum = |f: fn(&ComparedFeature) -> f64| self.features.iter().map(f).sum::<f64>();
+        match sum(|f| f.weight_a.max(f.weight_b)) {
+            0.0 => 1.0,
+            greater => sum(|f| f.weight_a.min(f.weight_b)) / greater,
+        }
+    }
+
+    /// [`Comparison::jaccard`] as one-bit MinHash fingerprints of these features estimate it, whatever the method of the
+    /// pipeline, 0 to 1. Features with hashes of fewer than 128 bits are hashed by XXH3 here.
+    pub fn minhash_estimate(&self) -> f64 {
+        jaccard_estimate::<F>(self.a.minhash.distance(self.b.minhash))
+    }
+
+    /// At most so many of the features whose weights are not the same, those that differ most first, of equal ones those
+    /// that occur first.
+    pub fn most_different(&self, count: usize) -> Vec<&ComparedFeature> {
+        let differing = self.features.iter().filter(|f| f.difference() > 0.0);
+        let mut differing: Vec<_> = differing.collect();
+        differing.sort_by(|a, b| b.difference().total_cmp(&a.difference()));
+        differing.truncate(count);
+        differing
+    }
+
+    fn if_one_is_empty(&self) -> f64 {
+        match self.a.counted_count == self.b.counted_count {
+            true => 1.0,
+            false => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Pipeline, PipelineOptions};
+
+    fn compare(pipeline: &str, a: &str, b: &str) -> Comparison<u64> {
+        let options: PipelineOptions = pipeline.parse().unwrap();
+        let pipeline = Pipeline::new(options).unwrap();
+        pipeline.fingerprinter().unwrap().compare(a, b)
+    }
+
+    #[test]
+    fn figures_are_those_of_the_weights() {
+        // Weights: x 2 and 1, y 1 and 0, z 0 and 2.
+        let found = compare("short,fingerprint=simhash", "x y x", "z x z");
+        assert_eq!(found.jaccard(), 1.0 / 3.0);
+        assert_eq!(found.weighted_jaccard(), 1.0 / 5.0);
+        assert!((found.cosine() - 2.0 / 5.0).abs() < 1e-12);
+        assert_eq!(found.similarity(), found.cosine());
+        assert_eq!((found.a.distinct_count, found.a.occurrence_count), (2, 3));
+        let order = found.most_different(9);
+        let order: Vec<_> = order.iter().map(|f| &*f.text).collect();
+        assert_eq!(order, ["z", "x", "y"]);
+        assert_eq!(found.most_different(1)[0].weight_b, 2.0);
+        assert_eq!(found.differing_bits().len() as u32, found.distance());
+    }
+
+    #[test]
+    fn fingerprints_are_those_of_the_pipeline() {
+        for pipeline in ["short", "short,fingerprint=simhash", "compat-mfonda"] {
+            let options: PipelineOptions = pipeline.parse().unwrap();
+            let of = |text| {
+                Pipeline::new(options.clone())
+                    .unwrap()
+                    .fingerprint::<u64>(text)
+            };
+            let found = compare(pipeline, "one two three four", "one two three five");
+            assert_eq!(found.a.fingerprint, of("one two three four").unwrap());
+            assert_eq!(found.b.fingerprint, of("one two three five").unwrap());
+        }
+        // MinHash with nothing but the method changed estimates the same.
+        let (a, b) = ("a b c d e f g h", "a b c d e f g i");
+        let minhash = compare("short", a, b);
+        assert_eq!(minhash.estimate(), minhash.minhash_estimate());
+        let simhash = compare("short,fingerprint=simhash", a, b);
+        assert_eq!(simhash.minhash_estimate(), minhash.estimate());
+    }
+
+    #[test]
+    fn nothing_is_like_nothing_only() {
+        for pipeline in ["short", "short,fingerprint=simhash", "compat-mfonda"] {
+            let none = compare(pipeline, "", "…");
+            let figures = [none.similarity(), none.jaccard(), none.weighted_jaccard()];
+            assert_eq!(figures, [1.0; 3]);
+            assert!(none.most_different(5).is_empty());
+            let one = compare(pipeline, "", "word");
+            let figures = [one.similarity(), one.jaccard(), one.weighted_jaccard()];
+            assert_eq!(figures, [0.0; 3]);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! A pipeline at work: the stages with the memory that they use again for each document.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::clean::Cleaner;
+use super::feature_set::FeatureSet;
+use super::minhash::{Minima, minhash};
+use super::normalise::Normaliser;
+use super::segment::{Segmenter, Token};
+use super::shingles::Shingles;
+use super::simhash::{Votes, WeightedVotes};
+use super::tally::{self, Tally};
+use super::{Idf, Method, Pipeline, Select, Weights};
+use simidx::Fingerprint;
+
+/// Entries of the memory for inverse document frequencies that are dear to look up.
+const KEPT_FREQUENCIES: usize = 1 << 18;
+
+/// The stages up to features.
+#[derive(Debug)]
+struct Stages {
+    cleaner: Cleaner,
+    normaliser: Normaliser,
+    segmenter: Box<dyn Segmenter>,
+    stop_words: Arc<HashSet<String>>,
+    shingles: Shingles,
+}
+
+impl Stages {
+    fn new(pipeline: &Pipeline) -> Self {
+        let options = &pipeline.options;
+        let mut steps = options.normalise;
+        steps.space &= !options.segment.needs_space();
+        Stages {
+            cleaner: Cleaner::new(options.html),
+            normaliser: Normaliser::new(steps),
+            segmenter: pipeline.segmenter(),
+            stop_words: Arc::clone(&pipeline.stop_words),
+            shingles: Shingles::new(options.shingle),
+        }
+    }
+
+    /// Calls `emit` with every feature of a document, once per occurrence.
+    fn each_feature(&mut self, document: &str, emit: &mut dyn FnMut(Token<'_>)) {
+        let text = self.cleaner.clean(document);
+        let text = self.normaliser.normalise(text);
+        if self.stop_words.is_empty() && self.shingles.are_tokens() {
+            return self.segmenter.segment(text, emit);
+        }
+        let (shingles, stop_words) = (&mut self.shingles, &*self.stop_words);
+        self.segmenter.segment(text, &mut |token| {
+            if !stop_words.contains(token.text) {
+                shingles.push(token, emit);
+            }
+        });
+        shingles.finish(emit);
+    }
+}
+
+/// A [`Pipeline`] that keeps its working memory from one document to the next.
+///
+/// It holds on to a few times the bytes of the longest document seen.
+#[derive(Debug)]
+pub struct Fingerprinter<F> {
+    pub(super) pipeline: Pipeline,
+    stages: Stages,
+    tally: Tally,
+    /// Inverse document frequencies looked up before, by the hash of the feature.
+    frequencies: HashMap<u128, f64>,
+    width: std::marker::PhantomData<fn() -> F>,
+}
+
+/// A distinct feature of a document.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Feature {
+    /// The feature itself.
+    pub text: String,
+    /// Its hash.
+    pub hash: u128,
+    /// How often it occurs.
+    pub count: u32,
+    /// Its weight; 0 if it does not count.
+    pub weight: f64,
+}
+
+impl<F: Fingerprint> Fingerprinter<F> {
+    /// For a pipeline whose feature hash is as wide as the fingerprint.
+    pub(super) fn new(pipeline: &Pipeline) -> Self {
+        Fingerprinter {
+            stages: Stages::new(pipeline),
+            tally: Tally::default(),
+            frequencies: HashMap::new(),
+            pipeline: pipeline.clone(),
+            width: std::marker::PhantomData,
+        }
+    }
+
+    /// The fingerprint of one document, the same as [`Pipeline::fingerprint`] gives.
+    pub fn fingerprint(&mut self, document: &str) -> F {
+        let options = &self.pipeline.options;
+        match (options.method, options.weights) {
+            (Method::SimHash, Weights::Count) if self.pipeline.counts_all() => self.vote(document),
+            // Of a set it does not matter how often a member comes.
+            (Method::MinHash, _) if self.pipeline.counts_all() => self.minimise(document),
+            _ => {
+                self.count(document, &mut |_| ());
+                self.combine()
+            }
+        }
+    }
+
+    /// Simhash, each occurrence of a feature with one vote.
+    fn vote(&mut self, document: &str) -> F {
+        let options = &*self.pipeline.options;
+        let mut votes = Votes::<F>::new();
+        self.stages.each_feature(document, &mut |feature| {
+            let text = feature.text.as_bytes();
+            votes.add(F::from_u128(options.feature_hash.hash(text, options.seed)));
+        });
+        votes.fingerprint(options.ties)
+    }
+
+    /// MinHash of all features.
+    fn minimise(&mut self, document: &str) -> F {
+        let options = &*self.pipeline.options;
+        let mut minima = Minima::<F>::new();
+        self.stages.each_feature(document, &mut |feature| {
+            let text = feature.text.as_bytes();
+            minima.add(options.feature_hash.hash(text, options.seed));
+        });
+        minima.fingerprint()
+    }
+
+    /// The pipeline that it goes through.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// The fingerprint of one document and the number of distinct features that count in it.
+    pub fn fingerprint_with_count(&mut self, document: &str) -> (F, u32) {
+        self.count(document, &mut |_| ());
+        let options = &self.pipeline.options;
+        let votes = self.tally.votes(options.weights, options.select);
+        let counted = votes.into_iter().filter(|&vote| vote > 0).count();
+        (self.combine(), u32::try_from(counted).unwrap_or(u32::MAX))
+    }
+
+    /// Calls `visit` with each distinct feature of a document, in the order of their first occurrences, whether it
+    /// counts or not.
+    pub fn for_each_feature(&mut self, document: &str, visit: &mut dyn FnMut(&str)) {
+        self.count(document, visit);
+    }
+
+    /// The distinct features of a document in the order of their first occurrences: what the fingerprint is made of.
+    pub fn features(&mut self, document: &str) -> Vec<Feature> {
+        let mut texts = Vec::new();
+        self.count(document, &mut |text| texts.push(text.to_owned()));
+        let options = &self.pipeline.options;
+        let votes = self.tally.votes(options.weights, options.select);
+        let entries = self.tally.entries().iter().zip(votes);
+        let features = entries.zip(texts).map(|((entry, vote), text)| Feature {
+            text,
+            hash: entry.hash,
+            count: entry.count,
+            weight: vote as f64 / tally::UNIT,
+        });
+        features.collect()
+    }
+
+    /// The features of a document that count, as a set.
+    pub fn feature_set(&mut self, document: &str) -> FeatureSet {
+        self.count(document, &mut |_| ());
+        let options = &self.pipeline.options;
+        let votes = self.tally.votes(options.weights, options.select);
+        let entries = self.tally.entries().iter().zip(votes);
+        let counted = entries.filter(|(_, vote)| *vote > 0);
+        FeatureSet::from_hashes(counted.map(|(entry, _)| entry.hash as u64).collect())
+    }
+
+    /// The text of a document as the segments are cut out of it: clean and normalised.
+    pub fn text(&mut self, document: &str) -> &str {
+        let text = self.stages.cleaner.clean(document);
+        self.stages.normaliser.normalise(text)
+    }
+
+    /// Fills the tally with the features of a document; `visit` sees each when it comes first.
+    fn count(&mut self, document: &str, visit: &mut dyn FnMut(&str)) {
+        let options = &*self.pipeline.options;
+        let (hash, seed) = (options.feature_hash, options.seed);
+        let (tally, frequencies) = (&mut self.tally, &mut self.frequencies);
+        tally.clear();
+        self.stages.each_feature(document, &mut |feature| {
+            let hash = hash.hash(feature.text.as_bytes(), seed);
+            let describe = || {
+                let part = options.parts.as_ref().map_or(1.0, |p| p.get(feature.part));
+                let idf = inverse_document_frequency(&options.idf, feature.text, hash, frequencies);
+                let length = match options.select {
+                    Select::Longest(_) => feature.text.chars().count() as u32,
+                    _ => 0,
+                };
+                (part * idf, length)
+            };
+            if tally.add(hash, describe) {
+                visit(feature.text);
+            }
+        });
+    }
+
+    /// The fingerprint of the features in the tally.
+    fn combine(&self) -> F {
+        let options = &self.pipeline.options;
+        let votes = self.tally.votes(options.weights, options.select);
+        let entries = self.tally.entries().iter().zip(votes);
+        match options.method {
+            Method::SimHash => {
+                let mut sums = WeightedVotes::<F>::new();
+                for (entry, vote) in entries {
+                    sums.add(F::from_u128(entry.hash), vote);
+                }
+                sums.fingerprint(options.ties)
+            }
+            Method::MinHash => {
+                let counted = entries.filter(|(_, vote)| *vote > 0);
+                minhash(counted.map(|(entry, _)| entry.hash))
+            }
+        }
+    }
+}
+
+/// The inverse document frequency of a feature, remembered where looking it up is dear.
+fn inverse_document_frequency(
+    idf: &Idf,
+    feature: &str,
+    hash: u128,
+    known: &mut HashMap<u128, f64>,
+) -> f64 {
+    match idf {
+        Idf::None => 1.0,
+        Idf::Table(table) => table.get(feature),
+        Idf::Jieba => {
+            if known.len() >= KEPT_FREQUENCIES {
+                known.clear();
+            }
+            *known
+                .entry(hash)
+                .or_insert_with(|| jieba_frequency(feature))
+        }
+    }
+}
+
+#[cfg(feature = "jieba")]
+fn jieba_frequency(feature: &str) -> f64 {
+    super::segment::inverse_document_frequency(feature)
+}
+
+#[cfg(not(feature = "jieba"))]
+fn jieba_frequency(_: &str) -> f64 {
+    unreachable!("no pipeline asks for it without the feature")
+}

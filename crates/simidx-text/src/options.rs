@@ -1,0 +1,240 @@
+//! What a pipeline is made of, and which of it fit together.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::clean::Html;
+use super::hash::FeatureHash;
+use super::normalise::Normalise;
+use super::presets::Preset;
+use super::resources::{IdfTable, StopWords, UserDictionary};
+use super::segment::{GramLen, Segment};
+use super::simhash::Ties;
+use super::weights::{PartWeights, Select, Weights};
+use crate::{Error, Result};
+use simidx::Fingerprint;
+
+/// How the hashes of features become a fingerprint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `simhash` (Charikar, STOC 2002): each bit is a vote of all features by their weights; the distance tells the
+    /// angle between two documents as vectors of weights.
+    #[default]
+    SimHash,
+    /// `minhash`: each bit is the lowest bit of the least value that a hash function takes on the features that
+    /// count; the distance tells the Jaccard similarity of the sets of features.
+    MinHash,
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Method::SimHash => "simhash",
+            Method::MinHash => "minhash",
+        })
+    }
+}
+
+impl FromStr for Method {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "simhash" => Ok(Method::SimHash),
+            "minhash" => Ok(Method::MinHash),
+            _ => Err(Error::Pipeline(format!(
+                "unknown fingerprint {name:?}, known are simhash and minhash"
+            ))),
+        }
+    }
+}
+
+/// Where the inverse document frequencies come from that weights are multiplied by.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Idf {
+    /// Nowhere: every feature has the factor 1.
+    #[default]
+    None,
+    /// The table that comes with jieba, for Chinese words.
+    Jieba,
+    /// A table of one's own.
+    Table(IdfTable),
+}
+
+/// The stages of a pipeline. Start from [`PipelineOptions::default`] or a [`Preset`] and set what
+/// differs; [`Pipeline::new`](super::Pipeline::new) says what does not fit together.
+///
+/// As text the name of a preset, and what differs from it: `web,segment=chars:4,weights=uniform`. The stages are `html`,
+/// `normalise`, `segment`, `shingle`, `weights`, `idf` (`none` or `jieba`), `parts`, `select`, `hash`, `seed`,
+/// `fingerprint` and `ties`.
+///
+/// ```
+/// use simidx_text::{Pipeline, PipelineOptions, Segment};
+///
+/// let options: PipelineOptions = "short,segment=words,shingle=2".parse()?;
+/// assert_eq!(options.segment, Segment::Words);
+/// let pipeline = Pipeline::new(options)?;
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PipelineOptions {
+    /// Whether documents are HTML, of which the text is taken.
+    pub html: Html,
+    /// The steps of normalisation.
+    pub normalise: Normalise,
+    /// The tokens of a text.
+    pub segment: Segment,
+    /// Words that jieba is to know besides its own.
+    pub user_dictionary: Option<UserDictionary>,
+    /// Tokens that are dropped, normalised as the text is.
+    pub stop_words: Option<StopWords>,
+    /// Tokens in a feature: with more than one, each run of so many tokens is a feature, or all where there are fewer.
+    pub shingle: GramLen,
+    /// What the occurrences of a feature count.
+    pub weights: Weights,
+    /// The inverse document frequencies that weights are multiplied by.
+    pub idf: Idf,
+    /// Factors by part of speech that weights are multiplied by, for tokens of jieba.
+    pub parts: Option<PartWeights>,
+    /// Which features count.
+    pub select: Select,
+    /// The hash of a feature.
+    pub feature_hash: FeatureHash,
+    /// The seed of the hash.
+    pub seed: u64,
+    /// How hashes become a fingerprint.
+    pub method: Method,
+    /// What becomes of a bit on which the votes balance.
+    pub ties: Ties,
+}
+
+fn built_in_idf(name: &str) -> Result<Idf> {
+    match name {
+        "none" => Ok(Idf::None),
+        "jieba" => Ok(Idf::Jieba),
+        _ => Err(Error::Pipeline(format!(
+            "unknown idf {name:?}, known are none and jieba"
+        ))),
+    }
+}
+
+fn seed(digits: &str) -> Result<u64> {
+    u64::parse_dec(digits)
+        .ok_or_else(|| Error::Pipeline(format!("the seed {digits:?} is no number below 2^64")))
+}
+
+impl FromStr for PipelineOptions {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut parts = text.split(',');
+        let preset: Preset = parts.next().unwrap_or_default().parse()?;
+        let mut options = preset.options();
+        for part in parts {
+            let Some((stage, value)) = part.split_once('=') else {
+                return Err(Error::Pipeline(format!("{part:?} is not STAGE=VALUE")));
+            };
+            options.set(stage, value)?;
+        }
+        Ok(options)
+    }
+}
+
+impl PipelineOptions {
+    /// Sets a stage by its name.
+    fn set(&mut self, stage: &str, value: &str) -> Result<()> {
+        match stage {
+            "html" => self.html = value.parse()?,
+            "normalise" => self.normalise = value.parse()?,
+            "segment" => self.segment = value.parse()?,
+            "shingle" => self.shingle = value.parse()?,
+            "weights" => self.weights = value.parse()?,
+            "idf" => self.idf = built_in_idf(value)?,
+            "parts" => self.parts = Some(value.parse()?),
+            "select" => self.select = value.parse()?,
+            "hash" => self.feature_hash = value.parse()?,
+            "seed" => self.seed = seed(value)?,
+            "fingerprint" => self.method = value.parse()?,
+            "ties" => self.ties = value.parse()?,
+            _ => {
+                let known = "html, normalise, segment, shingle, weights, idf, parts, select, hash, \
+                             seed, fingerprint and ties";
+                let clause = format!("unknown stage {stage:?}, known are {known}");
+                return Err(Error::Pipeline(clause));
+            }
+        }
+        Ok(())
+    }
+
+    /// What keeps these stages from making a pipeline.
+    pub(super) fn check(&self) -> Result<()> {
+        let needs_jieba = self.segment.needs_jieba() || self.idf == Idf::Jieba;
+        let clause = if self.user_dictionary.is_some() && !self.segment.needs_jieba() {
+            "a user dictionary is for the segments auto and jieba"
+        } else if self.parts.is_some() && !self.segment.needs_jieba() {
+            "parts of speech are known of the segments auto and jieba only"
+        } else if self.parts.is_some() && self.shingle != GramLen::ONE {
+            "a shingle has no part of speech"
+        } else if self.idf == Idf::Jieba && self.shingle != GramLen::ONE {
+            "the table of jieba holds words, not shingles"
+        } else if self.seed != 0 && !self.feature_hash.is_seeded() {
+            "this feature hash takes no seed"
+        } else if self.method == Method::MinHash && self.ties != Ties::Clear {
+            "MinHash knows no ties"
+        } else if self.method == Method::MinHash && self.feature_hash.width() < 128 {
+            "MinHash needs a feature hash of 128 bits"
+        } else if needs_jieba && !cfg!(feature = "jieba") {
+            "jieba needs a simidx built with its feature `jieba`"
+        } else if self.html != Html::No && !cfg!(feature = "html") {
+            "HTML needs a simidx built with its feature `html`"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Pipeline(clause.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_set_by_name() {
+        let text = "web,html=no,normalise=nfkc,segment=chars:4,shingle=2,weights=uniform,idf=none,\
+            select=top:9,hash=md5,seed=0,fingerprint=minhash,ties=clear";
+        let options: PipelineOptions = text.parse().unwrap();
+        let expected = PipelineOptions {
+            normalise: "nfkc".parse().unwrap(),
+            segment: Segment::chars(4).unwrap(),
+            shingle: GramLen::new(2).unwrap(),
+            weights: Weights::Uniform,
+            select: "top:9".parse().unwrap(),
+            feature_hash: FeatureHash::Md5,
+            method: Method::MinHash,
+            ..PipelineOptions::default()
+        };
+        assert_eq!(options, expected);
+        let seeded: PipelineOptions = "web,seed=7,parts=n:2".parse().unwrap();
+        assert_eq!((seeded.seed, seeded.parts.unwrap().get("ns")), (7, 2.0));
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for (text, clause) in [
+            ("", r#"unknown pipeline """#),
+            ("books", r#"unknown pipeline "books""#),
+            ("web,words", r#""words" is not STAGE=VALUE"#),
+            ("web,stem=yes", r#"unknown stage "stem""#),
+            ("web,idf=mine", r#"unknown idf "mine""#),
+            ("web,seed=-1", r#"the seed "-1" is no number"#),
+            ("web,shingle=0", r#""0" is no length from 1 to 16"#),
+        ] {
+            let error = text.parse::<PipelineOptions>().unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("text pipeline: {clause}")),
+                "{error}"
+            );
+        }
+    }
+}

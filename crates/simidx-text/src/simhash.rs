@@ -1,0 +1,288 @@
+//! Simhash: one fingerprint out of many feature hashes, by a vote on each bit.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+use simidx::Fingerprint;
+
+/// What becomes of a bit on which the votes balance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ties {
+    /// It is clear, as in most implementations. A document without features has the fingerprint 0.
+    #[default]
+    Clear,
+    /// It is set. A document without features has all bits set.
+    Set,
+}
+
+impl fmt::Display for Ties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Ties::Clear => "clear",
+            Ties::Set => "set",
+        })
+    }
+}
+
+impl FromStr for Ties {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "clear" => Ok(Ties::Clear),
+            "set" => Ok(Ties::Set),
+            _ => Err(Error::Pipeline(format!(
+                "unknown ties {name:?}, known are clear and set"
+            ))),
+        }
+    }
+}
+
+/// The simhash of feature hashes with weights (Charikar, STOC 2002): bit i is set if the hashes that have it set
+/// weigh more than those that have not. The weights together must stay below 2^63.
+///
+/// ```
+/// use simidx_text::{Ties, simhash};
+/// assert_eq!(simhash([(0xabcd_u64, 1), (0xbcde, 1), (0xcdef, 1)], Ties::Clear), 0xadcf);
+/// ```
+pub fn simhash<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, ties: Ties) -> F {
+    let mut votes = WeightedVotes::new();
+    for (hash, weight) in hashes {
+        votes.add(hash, weight);
+    }
+    votes.fingerprint(ties)
+}
+
+/// The votes of features with weights.
+#[derive(Clone, Debug)]
+pub(super) struct WeightedVotes<F> {
+    /// For each bit, the weight of the hashes that have it set.
+    weights: [u64; 128],
+    total: u64,
+    width: std::marker::PhantomData<F>,
+}
+
+impl<F: Fingerprint> WeightedVotes<F> {
+    pub(super) fn new() -> Self {
+        WeightedVotes {
+            weights: [0; 128],
+            total: 0,
+            width: std::marker::PhantomData,
+        }
+    }
+
+    /// Counts the vote of a feature.
+    pub(super) fn add(&mut self, hash: F, weight: u64) {
+        let bits = hash.to_u128();
+        for (i, sum) in self.weights[..F::WIDTH as usize].iter_mut().enumerate() {
+            let is_set = (bits >> i) as u64 & 1;
+            *sum += weight & is_set.wrapping_neg();
+        }
+        self.total += weight;
+    }
+
+    pub(super) fn fingerprint(&self, ties: Ties) -> F {
+        let weights = self.weights[..F::WIDTH as usize].iter().enumerate();
+        F::from_u128(weights.fold(0, |bits, (i, &set)| {
+            let clear = self.total - set;
+            let bit = set > clear || (set == clear && ties == Ties::Set);
+            bits | u128::from(bit) << i
+        }))
+    }
+}
+
+/// Levels of the counter: enough for any number of features that a `u64` can count.
+const LEVELS: usize = 64;
+
+/// The votes of the features seen so far.
+///
+/// The sum of +1 for each hash that has a bit set and -1 for each that has not is positive exactly
+/// if more than half of the hashes have it set, so only set bits are counted. The counts of all
+/// bits stand side by side: `sums[k]` holds the binary digit k of every count. A hash goes in at
+/// level 0, where each second arrival is added together with the one before it; their carries go
+/// on to level 1, again two by two, and so forth. That makes one addition per hash on average,
+/// whatever the width, and no count can overflow.
+#[derive(Clone, Debug)]
+pub(super) struct Votes<F> {
+    sums: [F; LEVELS],
+    /// At level k, the first of a pair that waits for its second, where digit k of `count` is 1.
+    waiting: [F; LEVELS],
+    count: u64,
+}
+
+impl<F: Fingerprint> Votes<F> {
+    pub(super) fn new() -> Self {
+        Votes {
+            sums: [F::ZERO; LEVELS],
+            waiting: [F::ZERO; LEVELS],
+            count: 0,
+        }
+    }
+
+    /// Counts the vote of one occurrence of a feature.
+    #[inline]
+    pub(super) fn add(&mut self, hash: F) {
+        let mut carry = hash;
+        // The levels on which a first one waits are the low 1 digits of the count.
+        let free = self.count.trailing_ones() as usize;
+        for level in 0..free {
+            let sum = self.sums[level];
+            (self.sums[level], carry) = add3(sum, self.waiting[level], carry);
+        }
+        self.waiting[free] = carry;
+        self.count += 1;
+    }
+
+    /// The bits that more than half of the hashes have set, or half of them if ties set a bit.
+    pub(super) fn fingerprint(&self, ties: Ties) -> F {
+        let half = match ties {
+            Ties::Clear => self.count / 2,
+            Ties::Set if self.count == 0 => return F::MAX,
+            Ties::Set => (self.count - 1) / 2,
+        };
+        let digits = self.digits();
+        // Compares all counts with `half` at once, from the highest digit down.
+        let (mut above, mut equal) = (F::ZERO, F::MAX);
+        for (level, &digit) in digits[..self.levels()].iter().enumerate().rev() {
+            if (half >> level) & 1 == 1 {
+                equal = equal & digit;
+            } else {
+                above = above | (equal & digit);
+                equal = equal & !digit;
+            }
+        }
+        above
+    }
+
+    /// Levels that are in use: no count has more digits than that of all hashes.
+    fn levels(&self) -> usize {
+        (u64::BITS - self.count.leading_zeros()) as usize
+    }
+
+    /// The binary digits of the counts, what still waits included.
+    fn digits(&self) -> [F; LEVELS] {
+        let mut carry = F::ZERO;
+        let mut digits = self.sums;
+        for (level, digit) in digits[..self.levels()].iter_mut().enumerate() {
+            let waiting = match (self.count >> level) & 1 {
+                1 => self.waiting[level],
+                _ => F::ZERO,
+            };
+            (*digit, carry) = add3(*digit, waiting, carry);
+        }
+        digits
+    }
+}
+
+/// Adds three digits in every bit position: their sum modulo 2, and the carry.
+#[inline]
+fn add3<F: Fingerprint>(a: F, b: F, c: F) -> (F, F) {
+    let half = a ^ b;
+    (half ^ c, (a & b) | (half & c))
+}
+
+/// The definition of simhash, bit by bit, against which the counter is tested.
+#[cfg(test)]
+pub(super) fn naive<F: Fingerprint>(hashes: &[F]) -> F {
+    (0..F::WIDTH).fold(F::ZERO, |fingerprint, bit| {
+        let vote = |&hash: &F| {
+            if (hash >> bit).to_u128() & 1 == 1 {
+                1
+            } else {
+                -1
+            }
+        };
+        let sum: i64 = hashes.iter().map(vote).sum();
+        if sum > 0 {
+            fingerprint | F::from_u128(1u128 << bit)
+        } else {
+            fingerprint
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn simhash<F: Fingerprint>(hashes: &[F]) -> F {
+        let mut votes = Votes::new();
+        hashes.iter().for_each(|&hash| votes.add(hash));
+        let fingerprint = votes.fingerprint(Ties::Clear);
+        let ones = || hashes.iter().map(|&hash| (hash, 1));
+        assert_eq!(super::simhash(ones(), Ties::Clear), fingerprint);
+        assert_eq!(
+            super::simhash(ones(), Ties::Set),
+            votes.fingerprint(Ties::Set)
+        );
+        fingerprint
+    }
+
+    #[test]
+    fn a_weight_counts_so_many_times() {
+        let weighted = [(0b0110u32, 3), (0b0011, 2), (0b1000, 1)];
+        let repeated = weighted
+            .iter()
+            .flat_map(|&(hash, weight)| vec![hash; weight]);
+        let weighted = weighted.map(|(hash, weight)| (hash, weight as u64));
+        let simple = simhash(&repeated.collect::<Vec<_>>());
+        assert_eq!(super::simhash(weighted, Ties::Clear), simple);
+        assert_eq!(super::simhash(weighted, Ties::Set), 0b0110);
+    }
+
+    #[test]
+    fn a_tie_may_set_the_bit() {
+        let tie = [(0b0110u32, 1), (0b0011, 1)];
+        assert_eq!(super::simhash(tie, Ties::Set), 0b0111);
+        assert_eq!(super::simhash::<u32>([], Ties::Set), u32::MAX);
+    }
+
+    #[test]
+    fn no_feature_gives_zero() {
+        assert_eq!(simhash::<u64>(&[]), 0);
+    }
+
+    #[test]
+    fn one_feature_gives_its_hash() {
+        assert_eq!(simhash(&[0xdead_beefu32]), 0xdead_beef);
+    }
+
+    #[test]
+    fn a_tie_leaves_the_bit_clear() {
+        assert_eq!(simhash(&[0b0110u32, 0b0011]), 0b0010);
+        assert_eq!(simhash(&[0b1u32, 0b1, 0b10, 0b10]), 0);
+    }
+
+    #[test]
+    fn the_majority_sets_the_bit() {
+        assert_eq!(simhash(&[0b0111u32, 0b0011, 0b1001]), 0b0011);
+    }
+
+    #[test]
+    fn a_million_equal_features_do_not_overflow() {
+        let mut hashes = vec![u128::MAX; 1 << 20];
+        hashes.extend(vec![0; (1 << 20) - 1]);
+        assert_eq!(simhash(&hashes), u128::MAX);
+        hashes.push(0);
+        assert_eq!(simhash(&hashes), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn counter_agrees_with_the_definition_u32(hashes in prop::collection::vec(any::<u32>(), 0..300)) {
+            prop_assert_eq!(simhash(&hashes), naive(&hashes));
+        }
+
+        #[test]
+        fn counter_agrees_with_the_definition_u64(hashes in prop::collection::vec(any::<u64>(), 0..70)) {
+            prop_assert_eq!(simhash(&hashes), naive(&hashes));
+        }
+
+        #[test]
+        fn counter_agrees_with_the_definition_u128(hashes in prop::collection::vec(any::<u128>(), 0..70)) {
+            prop_assert_eq!(simhash(&hashes), naive(&hashes));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! How well the presets tell near-duplicates apart, on the project's own documents and the pairs known among them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use simidx::Fingerprint;
+use simidx_input::{Content, Format};
+use simidx_text::{Pipeline, PipelineOptions};
+
+/// Documents, and the pairs of them with a Jaccard similarity of word triples of 0.8 and more.
+struct Set {
+    texts: Vec<String>,
+    pairs: HashSet<(usize, usize)>,
+}
+
+fn data(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../../data", name]
+        .iter()
+        .collect()
+}
+
+fn read(name: &str) -> Set {
+    let mut texts = Vec::new();
+    let mut numbers = HashMap::new();
+    let path = data(&format!("{name}.jsonl.gz"));
+    let mut reader = simidx_input::open::<u64>(&path, None).unwrap();
+    while let Some(record) = reader.next_record() {
+        let record = record.unwrap();
+        let Content::Text(text) = record.content else {
+            panic!("{name} holds documents");
+        };
+        numbers.insert(record.id.unwrap().to_string(), texts.len());
+        texts.push(text);
+    }
+    let path = data(&format!("{name}.j80.tsv.gz"));
+    let mut lines = simidx_input::open::<u64>(&path, Some(Format::Lines)).unwrap();
+    let mut pairs = HashSet::new();
+    while let Some(line) = lines.next_record() {
+        let Content::Text(line) = line.unwrap().content else {
+            panic!("lines are documents");
+        };
+        let mut columns = line.split('\t');
+        let [a, b] = [(); 2].map(|()| numbers.get(columns.next().unwrap()));
+        // The heading names no documents.
+        if let (Some(&a), Some(&b)) = (a, b) {
+            pairs.insert((a.min(b), a.max(b)));
+        }
+    }
+    Set { texts, pairs }
+}
+
+fn fingerprints(set: &Set, pipeline: &str) -> Vec<u64> {
+    let options: PipelineOptions = pipeline.parse().unwrap();
+    let pipeline = Pipeline::new(options).unwrap();
+    let mut fingerprinter = pipeline.fingerprinter().unwrap();
+    let texts = set.texts.iter();
+    texts.map(|text| fingerprinter.fingerprint(text)).collect()
+}
+
+/// Precision and recall of the pairs within a distance.
+fn quality(set: &Set, fingerprints: &[u64], distance: u32) -> (f64, f64) {
+    let (mut found, mut hits) = (0, 0);
+    for (a, &x) in fingerprints.iter().enumerate() {
+        for (b, &y) in fingerprints.iter().enumerate().skip(a + 1) {
+            if x.distance(y) <= distance {
+                found += 1;
+                hits += usize::from(set.pairs.contains(&(a, b)));
+            }
+        }
+    }
+    let share = |whole: usize| hits as f64 / whole.max(1) as f64;
+    (share(found), share(set.pairs.len()))
+}
+
+/// The figures that the readme shows, less a hundredth or two for other versions of the tables of Unicode and jieba.
+#[test]
+fn presets_find_the_near_duplicates_of_real_documents() {
+    let sets = [("en", read("en")), ("zh", read("zh"))];
+    for (pipeline, floors) in [
+        ("web", [(0.83, 0.55), (0.96, 0.76)]),
+        ("news-zh", [(0.60, 0.72), (0.87, 0.88)]),
+        ("news-zh,segment=auto", [(0.60, 0.72), (0.82, 0.89)]),
+        ("news-zh,fingerprint=simhash", [(0.70, 0.28), (0.90, 0.68)]),
+    ] {
+        for ((name, set), (precision, recall)) in sets.iter().zip(floors) {
+            let seen = quality(set, &fingerprints(set, pipeline), 3);
+            println!(
+                "{pipeline} on {name}: precision {:.3}, recall {:.3}",
+                seen.0, seen.1
+            );
+            assert!(
+                seen.0 >= precision && seen.1 >= recall,
+                "{pipeline} {name} {seen:?}"
+            );
+        }
+    }
+}
+
+/// Of a near-duplicate pair and a random one, the first is nearer in almost all cases; most often by 16 bits and more.
+#[test]
+fn similar_texts_are_nearer_than_others() {
+    let mut rng = StdRng::seed_from_u64(7);
+    for name in ["en", "zh"] {
+        let set = read(name);
+        for pipeline in [
+            "web",
+            "news-zh",
+            "news-zh,segment=auto",
+            "news-zh,fingerprint=simhash",
+        ] {
+            let fingerprints = fingerprints(&set, pipeline);
+            let mut nearer = 0;
+            let mut much_nearer = 0;
+            for &(a, b) in &set.pairs {
+                let [c, d] = [(); 2].map(|()| rng.random_range(0..fingerprints.len()));
+                let near = fingerprints[a].distance(fingerprints[b]);
+                let far = fingerprints[c].distance(fingerprints[d]);
+                nearer += usize::from(near < far);
+                much_nearer += usize::from(near + 16 <= far);
+            }
+            let share = |count: usize| count as f64 / set.pairs.len() as f64;
+            let (nearer, much_nearer) = (share(nearer), share(much_nearer));
+            println!("{pipeline} on {name}: nearer {nearer:.3}, by 16 bits {much_nearer:.3}");
+            assert!(nearer >= 0.99, "{pipeline} {name} {nearer}");
+            assert!(much_nearer >= 0.8, "{pipeline} {name} {much_nearer}");
+        }
+    }
+}
+
+/// A line of ten megabytes is a document like any other.
+#[test]
+fn a_document_of_ten_megabytes_has_a_fingerprint() {
+    let sentence = "The quick brown fox jumps over the lazy dog, 敏捷的棕色狐狸跳过懒狗. ";
+    let long = sentence.repeat(10_000_000 / sentence.len() + 1);
+    for pipeline in ["web", "news-zh,segment=auto", "short"] {
+        let options: PipelineOptions = pipeline.parse().unwrap();
+        let pipeline = Pipeline::new(options).unwrap();
+        let mut fingerprinter = pipeline.fingerprinter::<u64>().unwrap();
+        let twice = fingerprinter.fingerprint(&sentence.repeat(2));
+        let distance = fingerprinter.fingerprint(&long).distance(twice);
+        // MinHash takes features as a set, and two repetitions have all of them.
+        assert_eq!(distance, 0);
+    }
+}

@@ -1,0 +1,680 @@
+//! `pipeline-spec.md` against the program: every list, range, table and test vector that it prints.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+use simidx_testkit::document::{
+    named_block, named_characters, named_table, named_words, pipeline_specification, quoted, row,
+    table_heading, words,
+};
+use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Resources, UserDictionary};
+
+fn fingerprinter(spec: &str) -> Fingerprinter<u64> {
+    let options: PipelineOptions = spec.parse().unwrap();
+    Pipeline::new(options).unwrap().fingerprinter().unwrap()
+}
+
+/// All characters.
+fn characters() -> impl Iterator<Item = char> {
+    '\0'..=char::MAX
+}
+
+fn html(document: &str) -> String {
+    let mut fingerprinter = fingerprinter("web,html=yes,normalise=none");
+    fingerprinter.text(document).to_owned()
+}
+
+/// Elements that HTML has or had, and some that it never had: those of each list and many in none.
+const ELEMENTS: &str = "a abbr acronym address applet area article aside audio b base basefont bdi bdo \
+    bgsound big blink blockquote body br button canvas caption center cite code col colgroup data datalist dd \
+    del details dfn dialog dir div dl dt em embed fieldset figcaption figure font footer form frame frameset h1 \
+    h2 h3 h4 h5 h6 head header hgroup hr html i iframe image img input ins isindex kbd keygen label legend li \
+    link listing main map mark marquee math menu menuitem meta meter multicol nav nextid nobr noembed noframe \
+    noframes noscript object ol optgroup option output p param picture plaintext pre progress q rb rp rt rtc \
+    ruby s samp script search section select slot small source spacer span strike strong style sub summary sup \
+    svg table tbody td template textarea tfoot th thead time title tr track tt u ul unknown var video wbr x-y \
+    xmp";
+
+/// The lists of elements.
+struct Elements {
+    rcdata: BTreeSet<String>,
+    rawtext: BTreeSet<String>,
+    left_out: BTreeSet<String>,
+    foreign: BTreeSet<String>,
+    void: BTreeSet<String>,
+    optional_end: BTreeSet<String>,
+    inline: BTreeSet<String>,
+}
+
+impl Elements {
+    fn read() -> Self {
+        let text = pipeline_specification();
+        let states = named_table(&text, "html-states");
+        let state = |name: &str| words(&row(&states, name)[1].replace('`', ""));
+        assert_eq!(state("script data"), words("script"));
+        assert_eq!(state("PLAINTEXT"), words("plaintext"));
+        assert_eq!(states.len(), 4, "a state that no test knows");
+        Elements {
+            rcdata: state("RCDATA"),
+            rawtext: state("RAWTEXT"),
+            left_out: named_words(&text, "html-omitted"),
+            foreign: named_words(&text, "html-foreign"),
+            void: named_words(&text, "html-void"),
+            optional_end: named_words(&text, "html-optional-end"),
+            inline: named_words(&text, "html-inline"),
+        }
+    }
+
+    /// All names there are.
+    fn all(&self) -> BTreeSet<String> {
+        let all = words(ELEMENTS);
+        let lists = [
+            &self.rcdata,
+            &self.rawtext,
+            &self.left_out,
+            &self.foreign,
+            &self.void,
+            &self.optional_end,
+            &self.inline,
+        ];
+        let listed: BTreeSet<String> = lists.into_iter().flatten().cloned().collect();
+        assert!(listed.is_subset(&all), "{:?}", listed.difference(&all));
+        all
+    }
+}
+
+#[test]
+fn elements_are_left_out_as_listed() {
+    let elements = Elements::read();
+    for name in elements.all() {
+        let is_left_out = elements.left_out.contains(&name);
+        let text = html(&format!("a<{name}>b</{name}>c"));
+        assert_eq!(!text.contains('b'), is_left_out, "{name}: {text:?}");
+        assert!(text.contains('a') && text.contains('c'), "{name}: {text:?}");
+        let counts = !elements.void.contains(&name) && !elements.optional_end.contains(&name);
+        let text = html(&format!("a<{name} class=x role=NavigaTion>b</{name}>c"));
+        assert_eq!(
+            !text.contains('b'),
+            is_left_out || counts,
+            "{name}: {text:?}"
+        );
+        let text = html(&format!("a<{name} role=main>b</{name}>c"));
+        assert_eq!(!text.contains('b'), is_left_out, "{name}: {text:?}");
+    }
+}
+
+#[test]
+fn what_is_left_out_ends_with_as_many_end_tags() {
+    let elements = Elements::read();
+    for name in &elements.left_out {
+        // Within raw text there are no start tags.
+        if !elements.rawtext.contains(name) && name != "script" {
+            let nested = html(&format!(
+                "a<{name}><{name}>b</{name}>b<p></p></x>b</{name}>c"
+            ));
+            assert_eq!(nested, "a\nc", "{name}");
+        }
+        assert_eq!(html(&format!("a<{name}>b")), "a\n", "{name}");
+        let is_closed = elements.foreign.contains(name);
+        let text = html(&format!("a<{name}/>b"));
+        assert_eq!(text.contains('b'), is_closed, "{name}: {text:?}");
+    }
+}
+
+#[test]
+fn lines_end_at_all_elements_but_those_listed() {
+    let elements = Elements::read();
+    for name in elements.all() {
+        let expected = match elements.inline.contains(&name) {
+            true => "ab",
+            false => "a\nb",
+        };
+        match elements.left_out.contains(&name) {
+            true => assert_eq!(html(&format!("a<{name}></{name}>b")), expected, "{name}"),
+            false => assert_eq!(html(&format!("a<{name}>b")), expected, "{name}"),
+        }
+        assert_eq!(html(&format!("a</{name}>b")), expected, "{name}");
+        assert_eq!(html(&format!("</{name}>b")), "b", "{name}");
+        assert_eq!(html(&format!("a<p></{name}>b")), "a\nb", "{name}");
+    }
+}
+
+#[test]
+fn raw_text_is_that_of_the_elements_listed() {
+    let elements = Elements::read();
+    for name in elements.all() {
+        let is_raw = elements.rawtext.contains(&name) || name == "script";
+        if elements.left_out.contains(&name) {
+            // A comment would hide the end tag.
+            let text = html(&format!("<{name}><!--</{name}>c"));
+            assert_eq!(text.contains('c'), is_raw, "{name}: {text:?}");
+            // Of script data alone a start tag in a comment counts.
+            let text = html(&format!("<{name}><!--<script></{name}>c"));
+            let is_script = name == "script";
+            assert_eq!(text.contains('c'), is_raw && !is_script, "{name}: {text:?}");
+            continue;
+        }
+        let text = html(&format!("<{name}>&amp;<b>b</{name}>c<b>"));
+        let expected = match &*name {
+            "plaintext" => "&amp;<b>b</plaintext>c<b>",
+            _ if elements.rcdata.contains(&name) => "&<b>bc",
+            _ if is_raw => "&amp;<b>bc",
+            _ => "&bc",
+        };
+        assert_eq!(text.replace('\n', ""), expected, "{name}");
+    }
+}
+
+#[test]
+fn nothing_is_raw_within_other_vocabularies() {
+    let elements = Elements::read();
+    let more = ["script".to_owned(), "plaintext".to_owned()];
+    let raw = elements.rcdata.iter().chain(&elements.rawtext).chain(&more);
+    for name in raw {
+        for foreign in &elements.foreign {
+            let text = html(&format!("a<{foreign}><{name}></{foreign}>c"));
+            assert_eq!(text, "a\nc", "{foreign} {name}");
+        }
+    }
+}
+
+#[test]
+fn documents_are_html_that_begin_as_listed() {
+    let mut fingerprinter = fingerprinter("web,html=auto,normalise=none");
+    let mut is_html = |document: &str| {
+        !fingerprinter
+            .text(&format!("{document}<i>t"))
+            .contains("<i>")
+    };
+    let starts = named_block(&pipeline_specification(), "html-starts");
+    for start in &starts {
+        for before in [
+            "",
+            " \n",
+            "\u{feff} ",
+            "<!-- x --> <!---->\n",
+            "<?xml version=\"1.0\"?><!--x-->",
+        ] {
+            assert!(is_html(&format!("{before}{start}>")), "{before}{start}");
+            assert!(
+                is_html(&format!("{before}{} x=y>", start.to_uppercase())),
+                "{before}{start}"
+            );
+            assert!(!is_html(&format!("{before}{start}er>")), "{before}{start}");
+            assert!(!is_html(&format!("{before}x{start}>")), "{before}{start}");
+        }
+    }
+    for other in ["<p>", "<div>", "<!--<html>", "<title>"] {
+        assert!(!is_html(other), "{other}");
+    }
+}
+
+fn holds(ranges: &[RangeInclusive<u32>], c: char) -> bool {
+    ranges.iter().any(|range| range.contains(&u32::from(c)))
+}
+
+#[test]
+fn controls_are_dropped_as_listed() {
+    let listed = named_characters(&pipeline_specification(), "invisible");
+    let text: String = characters().map(|c| format!("a{c}b ")).collect();
+    let is_dropped = |c: char| holds(&listed, c) || c.is_control() && !c.is_whitespace();
+    let expected = characters().map(|c| match is_dropped(c) {
+        true => "ab ".to_owned(),
+        false => format!("a{c}b "),
+    });
+    let mut fingerprinter = fingerprinter("web,html=no,normalise=controls");
+    assert!(fingerprinter.text(&text) == expected.collect::<String>());
+}
+
+/// The characters by which a text is divided into runs.
+struct Scripts {
+    /// Han characters and kana.
+    cjk: Vec<RangeInclusive<u32>>,
+    kana: Vec<RangeInclusive<u32>>,
+    south_east_asian: Vec<RangeInclusive<u32>>,
+    variation_selectors: Vec<RangeInclusive<u32>>,
+}
+
+impl Scripts {
+    fn read() -> Self {
+        let text = pipeline_specification();
+        let read = |name| named_characters(&text, name);
+        Scripts {
+            cjk: read("cjk"),
+            kana: read("kana"),
+            south_east_asian: read("south-east-asian"),
+            variation_selectors: read("variation-selectors"),
+        }
+    }
+}
+
+/// What `segment` makes of each character repeated four times, those that are asked for: the features of all.
+fn features(
+    fingerprinter: &mut Fingerprinter<u64>,
+    documents: impl Iterator<Item = String>,
+) -> HashSet<String> {
+    let mut features = HashSet::new();
+    for document in documents {
+        fingerprinter.for_each_feature(&document, &mut |feature| {
+            features.insert(feature.to_owned());
+        });
+    }
+    features
+}
+
+#[test]
+fn characters_without_spaces_are_those_listed() {
+    let scripts = Scripts::read();
+    let mut words = fingerprinter("web,html=no,normalise=none,segment=words,shingle=1");
+    let all: Vec<char> = characters().collect();
+    for chunk in all.chunks(1 << 14) {
+        let lines = chunk.iter().map(|c| format!("{c}{c}{c}{c}\n"));
+        let found = features(&mut words, [lines.collect::<String>()].into_iter());
+        for &c in chunk {
+            let repeated = |count: usize| c.to_string().repeat(count);
+            let is_cut = [2, 3].map(|count| found.contains(&repeated(count)));
+            let expected = [holds(&scripts.cjk, c), holds(&scripts.south_east_asian, c)];
+            assert_eq!(is_cut, expected, "U+{:04X}", u32::from(c));
+        }
+    }
+}
+
+#[test]
+fn kana_are_those_listed() {
+    let scripts = Scripts::read();
+    assert!(scripts.kana.iter().flat_map(Clone::clone).all(|c| {
+        let c = char::from_u32(c).unwrap();
+        holds(&scripts.cjk, c)
+    }));
+    let mut words = fingerprinter("web,html=no,normalise=none,segment=auto,shingle=1");
+    // Of the supplementary planes every so many, for time's sake.
+    let looked_at =
+        |c: &char| holds(&scripts.cjk, *c) && (*c < '\u{20000}' || u32::from(*c) % 61 == 0);
+    for c in characters().filter(looked_at) {
+        let found = features(&mut words, [format!("{c}自由主义")].into_iter());
+        // Jieba knows the word, kana or not it would not be cut there.
+        let by_pairs = found.contains("由主");
+        assert_eq!(
+            by_pairs,
+            holds(&scripts.kana, c),
+            "U+{:04X}: {found:?}",
+            u32::from(c)
+        );
+    }
+}
+
+#[test]
+fn variation_selectors_are_those_listed() {
+    let scripts = Scripts::read();
+    let mut words = fingerprinter("web,html=no,normalise=none,segment=words,shingle=1");
+    let all: Vec<char> = characters().filter(|&c| !holds(&scripts.cjk, c)).collect();
+    for chunk in all.chunks(1 << 14) {
+        let lines = chunk.iter().map(|c| format!("中{c}国\n"));
+        let found = features(&mut words, [lines.collect::<String>()].into_iter());
+        for &c in chunk {
+            let belongs = found.contains(&format!("中{c}国"));
+            assert_eq!(
+                belongs,
+                holds(&scripts.variation_selectors, c),
+                "U+{:04X}",
+                u32::from(c)
+            );
+        }
+    }
+}
+
+#[test]
+fn sentences_end_where_they_are_said_to() {
+    let listed = named_characters(&pipeline_specification(), "sentence-ends");
+    let mut sentences = fingerprinter("web,html=no,normalise=none,segment=sentences,shingle=1");
+    for c in characters() {
+        let mut is_cut = false;
+        sentences.for_each_feature(&format!("one{c}two"), &mut |feature| {
+            is_cut |= feature == "one"
+        });
+        assert_eq!(is_cut, holds(&listed, c), "U+{:04X}", u32::from(c));
+    }
+    // Full stops before white space or the end or beside another.
+    for (text, expected) in [
+        ("one. two", vec!["one", "two"]),
+        ("one.", vec!["one"]),
+        ("one..two", vec!["one", "two"]),
+        ("1.5 a.b", vec!["1.5 a.b"]),
+    ] {
+        let mut found = Vec::new();
+        sentences.for_each_feature(text, &mut |feature| found.push(feature.to_owned()));
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn ascii_words_are_what_the_expression_matches() {
+    let expression = named_block(&pipeline_specification(), "ascii-words").concat();
+    assert_eq!(expression, "[0-9A-Za-z_']+(://[0-9A-Za-z_./]+)?");
+    let mut words = fingerprinter("web,html=no,normalise=none,segment=ascii-words,shingle=1");
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for c in characters().take(0x3000) {
+        let found = features(&mut words, [format!("a{c}b x://y{c}z")].into_iter());
+        let one = format!("a{c}b");
+        assert_eq!(found.contains(&one), is_word(c) || c == '\'', "{c:?}");
+        let address = format!("x://y{c}z");
+        assert_eq!(
+            found.contains(&address),
+            is_word(c) || "./".contains(c),
+            "{c:?}"
+        );
+    }
+}
+
+/// The rows of the table of members: names, values and meaning.
+fn members() -> Vec<Vec<String>> {
+    named_table(&pipeline_specification(), "members")
+}
+
+#[test]
+fn descriptions_have_the_members_listed_in_their_order() {
+    let example = named_block(&pipeline_specification(), "description-example").concat();
+    let web = Pipeline::new("web".parse().unwrap()).unwrap().describe();
+    for description in [&example, &web] {
+        let object: serde_json::Value = serde_json::from_str(description).unwrap();
+        let object = object.as_object().unwrap();
+        let listed: BTreeSet<String> = members().iter().map(|row| row[0].clone()).collect();
+        assert_eq!(object.keys().cloned().collect::<BTreeSet<_>>(), listed);
+        let place = |row: &Vec<String>| description.find(&format!("\"{}\":", row[0])).unwrap();
+        let places: Vec<usize> = members().iter().map(place).collect();
+        assert!(places.is_sorted(), "{description}");
+    }
+    let parsed = Pipeline::parse(&example, &Resources::default()).unwrap();
+    let head = |text: &str| text.split("\"tables\"").next().unwrap().to_owned();
+    assert_eq!(head(&parsed.describe()), head(&example));
+    for (from, to) in [
+        ("\"version\":2", "\"version\":3"),
+        ("\"seed\":0", "\"seed\":0,\"more\":0"),
+    ] {
+        let other = example.replacen(from, to, 1);
+        assert!(
+            Pipeline::parse(&other, &Resources::default()).is_err(),
+            "{other}"
+        );
+    }
+    let members = members();
+    assert_eq!(row(&members, "version")[1], "2");
+}
+
+/// The values that the refusal of another one names.
+fn known(refusal: &str) -> BTreeSet<String> {
+    let (_, known) = refusal.split_once("known are ").unwrap();
+    let known = known.split(" with N from ").next().unwrap();
+    let known = known
+        .trim_end_matches(" joined by +")
+        .replace(", and ", ", ")
+        .replace(" and ", ", ");
+    known.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn members_have_the_values_listed() {
+    let parses = |spec: &str| {
+        spec.parse::<PipelineOptions>()
+            .is_ok_and(|o| Pipeline::new(o).is_ok())
+    };
+    for (member, base) in [
+        ("html", "web"),
+        ("normalise", "web"),
+        ("segment", "web"),
+        ("weights", "web"),
+        ("select", "web"),
+        ("feature_hash", "web,fingerprint=simhash"),
+        ("fingerprint", "web"),
+        ("ties", "web,fingerprint=simhash"),
+    ] {
+        let values = quoted(&row(&members(), member)[1]);
+        let option = member.replace("feature_hash", "hash");
+        for value in values.iter().filter(|value| *value != "+") {
+            for number in ["1", "16"] {
+                let spec = format!(
+                    "{base},{option}={}",
+                    value.replace(":N", &format!(":{number}"))
+                );
+                assert!(parses(&spec), "{spec}");
+            }
+            if let Some(name) = value.strip_suffix(":N") {
+                assert!(!parses(&format!("{base},{option}={name}:0")), "{value}");
+                let is_limited = member == "segment";
+                assert_eq!(
+                    parses(&format!("{base},{option}={name}:17")),
+                    !is_limited,
+                    "{value}"
+                );
+            }
+        }
+        let refused = format!("{base},{option}=other").parse::<PipelineOptions>();
+        let listed = values.iter().filter(|value| *value != "+").cloned();
+        assert_eq!(
+            known(&refused.unwrap_err().to_string()),
+            listed.collect(),
+            "{member}"
+        );
+    }
+    let range = row(&members(), "shingle")[1].replace(" to ", " ");
+    let range: Vec<u32> = range.split(' ').map(|n| n.parse().unwrap()).collect();
+    for shingle in 0..20 {
+        let is_allowed = (range[0]..=range[1]).contains(&shingle);
+        assert_eq!(parses(&format!("web,shingle={shingle}")), is_allowed);
+    }
+    assert_eq!(row(&members(), "seed")[1], "0 to 2^64 − 1");
+    let most = u64::MAX;
+    assert!(parses(&format!("web,seed={most}")) && !parses("web,seed=18446744073709551616"));
+}
+
+/// All values of a member that takes any of a list, with 3 for N, or some numbers of a range.
+fn values(member: &str) -> Vec<String> {
+    let members = members();
+    let values = &row(&members, member)[1];
+    match values.as_str() {
+        "1 to 16" => ["1", "2", "16"].map(str::to_owned).to_vec(),
+        _ => quoted(values)
+            .iter()
+            .map(|value| value.replace(":N", ":3"))
+            .collect(),
+    }
+}
+
+#[test]
+fn members_go_together_as_listed() {
+    let base = "web,segment=jieba,shingle=1,fingerprint=simhash";
+    for rule in named_table(&pipeline_specification(), "restrictions") {
+        let (other, allowed) = rule[2].split_once(": ").unwrap();
+        let (other, allowed) = (quoted(other).concat(), quoted(allowed));
+        let all = values(&other);
+        assert!(allowed.iter().all(|value| all.contains(value)), "{rule:?}");
+        assert!(allowed.len() < all.len(), "{rule:?}");
+        for value in all {
+            let option = other.replace("feature_hash", "hash");
+            let stage = match &rule[0][..] {
+                "user_dictionary" | "f" => String::new(),
+                "parts" => ",parts=n:1".to_owned(),
+                "idf" => ",idf=jieba".to_owned(),
+                "seed" => ",seed=7".to_owned(),
+                name => format!(",{name}={}", rule[1]),
+            };
+            let spec = format!("{base}{stage},{option}={value}");
+            let mut options: PipelineOptions = spec.parse().unwrap();
+            if rule[0] == "user_dictionary" {
+                options.user_dictionary = Some(UserDictionary::from_bytes("d", b"a").unwrap());
+            }
+            let is_accepted = match (Pipeline::new(options), &rule[0][..]) {
+                (Ok(pipeline), "f") => pipeline.fingerprinter::<u128>().is_ok(),
+                (pipeline, _) => pipeline.is_ok(),
+            };
+            assert_eq!(is_accepted, allowed.contains(&value), "{rule:?} {value}");
+        }
+    }
+}
+
+#[test]
+fn letters_and_numbers_make_sentences() {
+    let mut sentences = fingerprinter("web,html=no,normalise=none,segment=sentences,shingle=1");
+    for c in characters() {
+        let mut count = 0;
+        sentences.for_each_feature(&c.to_string(), &mut |_| count += 1);
+        assert_eq!(
+            count == 1,
+            c.is_alphabetic() || c.is_numeric(),
+            "U+{:04X}",
+            u32::from(c)
+        );
+    }
+}
+
+/// A text in which `\uXXXX` stands for a character.
+fn unescaped(text: &str) -> String {
+    serde_json::from_str(&format!("\"{text}\"")).unwrap()
+}
+
+#[test]
+fn texts_are_normalised_as_in_the_vectors() {
+    for vector in named_table(&pipeline_specification(), "normalisation-vectors") {
+        let mut fingerprinter = fingerprinter(&format!("web,html=no,normalise={}", vector[0]));
+        let normalised = fingerprinter.text(&unescaped(&vector[1])).to_owned();
+        assert_eq!(normalised, unescaped(&vector[2]), "{vector:?}");
+        assert_eq!(fingerprinter.text(&normalised), normalised, "{vector:?}");
+    }
+}
+
+#[test]
+fn the_text_of_html_is_that_of_the_vector() {
+    let text = pipeline_specification();
+    let lines = named_block(&text, "html-vector-text");
+    assert_eq!(
+        html(&named_block(&text, "html-vector").concat()),
+        lines.join("\n") + "\n"
+    );
+}
+
+#[test]
+fn fingerprints_are_those_of_the_vectors() {
+    let text = pipeline_specification();
+    let rows = named_table(&text, "fingerprint-vectors");
+    for (column, stages) in table_heading(&text, "fingerprint-vectors")
+        .iter()
+        .enumerate()
+        .skip(1)
+    {
+        let base = "web,html=no,shingle=1,weights=count,fingerprint=simhash";
+        let mut fingerprinter = fingerprinter(&format!("{base},{stages}"));
+        for row in &rows {
+            let document = if row[0] == "(empty)" { "" } else { &row[0] };
+            let found = format!("{:016x}", fingerprinter.fingerprint(document));
+            assert_eq!(found, row[column], "{stages}: {document}");
+        }
+    }
+}
+
+/// The versions of the tables that a pipeline with jieba describes.
+fn tables() -> serde_json::Value {
+    let pipeline = Pipeline::new("web,segment=auto".parse().unwrap()).unwrap();
+    let description: serde_json::Value = serde_json::from_str(&pipeline.describe()).unwrap();
+    description["tables"].clone()
+}
+
+#[test]
+fn the_tables_of_unicode_are_those_pinned() {
+    let text = pipeline_specification();
+    let tables = tables();
+    let version =
+        |text: &str| -> Vec<u32> { text.split('.').map(|n| n.parse().unwrap()).collect() };
+    let rows = named_table(&text, "unicode");
+    for row in &rows {
+        let (used, pinned) = (version(tables[&row[0]].as_str().unwrap()), version(&row[2]));
+        // The properties of characters come with the compiler, which may be newer than the one the crate asks for.
+        match &row[0][..] {
+            "case" => assert!(used >= pinned, "{row:?}: {used:?}"),
+            _ => assert_eq!(used, pinned, "{row:?}"),
+        }
+    }
+    let printed = |block: &str| -> serde_json::Value {
+        serde_json::from_str(&named_block(&text, block).concat()).unwrap()
+    };
+    let example = printed("tables-example");
+    let members = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(members(&example), members(&tables));
+    assert_eq!(example["jieba"], tables["jieba"]);
+    for row in &rows {
+        assert_eq!(example[&row[0]], *row[2]);
+        assert_eq!(printed("description-example")["tables"][&row[0]], *row[2]);
+    }
+    assert_eq!(rows.len() + 1, members(&tables).len());
+}
+
+/// The platform that the compiler works on.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let about = String::from_utf8(output.stdout).unwrap();
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    host.unwrap().to_owned()
+}
+
+/// What Cargo knows of the packages of this platform: their versions, and where their sources are.
+fn metadata() -> serde_json::Value {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    command.args(["--filter-platform", &host()]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The one package of this name.
+fn package<'m>(metadata: &'m serde_json::Value, name: &str) -> &'m serde_json::Value {
+    let packages = metadata["packages"].as_array().unwrap();
+    let mut found = packages.iter().filter(|package| package["name"] == name);
+    let package = found.next().expect(name);
+    assert!(found.next().is_none(), "two versions of {name}");
+    package
+}
+
+#[test]
+fn the_data_of_jieba_are_those_pinned() {
+    let text = pipeline_specification();
+    let metadata = metadata();
+    let lock = PathBuf::from(metadata["workspace_root"].as_str().unwrap()).join("Cargo.lock");
+    let lock: toml::Table = std::fs::read_to_string(lock).unwrap().parse().unwrap();
+    let locked = lock["package"].as_array().unwrap();
+    for row in named_table(&text, "jieba-crates") {
+        assert_eq!(package(&metadata, &row[0])["version"], *row[1]);
+        let locked = locked
+            .iter()
+            .find(|p| p["name"].as_str() == Some(&row[0]))
+            .unwrap();
+        assert_eq!(locked["version"].as_str(), Some(&row[1][..]));
+        assert_eq!(locked["checksum"].as_str(), Some(&row[2][..]), "{}", row[0]);
+        if row[0] == "jieba-rs" {
+            let full = format!("{} {}", row[0], row[1]);
+            let recorded = tables()["jieba"].as_str().unwrap().to_owned();
+            assert!(full.starts_with(&format!("{recorded}.")), "{recorded}");
+        }
+    }
+    // The crates compile these files into the program.
+    for row in named_table(&text, "jieba-data") {
+        let manifest = package(&metadata, &row[0])["manifest_path"]
+            .as_str()
+            .unwrap();
+        let data = std::fs::read(PathBuf::from(manifest).with_file_name(&row[1])).unwrap();
+        let digest: String = Sha256::digest(&data)
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        assert_eq!(digest, row[3], "{}", row[1]);
+    }
+}

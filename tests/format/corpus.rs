@@ -1,0 +1,285 @@
+//! The library and the program over every file of the corpus: what the manifest says about a file is what they say.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use simidx::format::{FORMAT_VERSION, FormatClass, FormatError};
+use simidx::{AnyIndex, Error};
+use simidx_testkit::document::{named_table, specification};
+use simidx_testkit::manifest::{self, Broken, Entry, Expect, Stage};
+use simidx_testkit::reference::{
+    EF, GAP, GROUPS, Layout, NUMBERS, STRING_BYTES, XOR, apply, crc32,
+};
+
+/// Runs an expression on an index of any width.
+macro_rules! with_index {
+    ($any:expr, $index:ident => $body:expr) => {
+        match $any {
+            AnyIndex::W32($index) => $body,
+            AnyIndex::W64($index) => $body,
+            AnyIndex::W128($index) => $body,
+        }
+    };
+}
+
+/// The dumps of all tables, or the first error met.
+fn dumps(index: &AnyIndex<&[u8]>) -> Result<Vec<String>, Error> {
+    with_index!(index, index => {
+        (0..index.table_count()).map(|table| simidx_testkit::dump(index, table)).collect()
+    })
+}
+
+fn broken(error: &FormatError, stage: Stage) -> Broken {
+    Broken {
+        class: error.class(),
+        rule: error.rule(),
+        stage,
+    }
+}
+
+/// The rule that a file breaks as one meets it who opens the file, reads it, then checks it; none for a sound file.
+fn verdict(file: &[u8]) -> Option<Broken> {
+    let format = |error| match error {
+        Error::Format(error) => error,
+        other => panic!("{other}"),
+    };
+    let index = match AnyIndex::from_bytes(file) {
+        Ok(index) => index,
+        Err(error) => return Some(broken(&format(error), Stage::Open)),
+    };
+    let read = dumps(&index);
+    let report = with_index!(&index, index => index.verify());
+    let first = report.problems.first();
+    match read {
+        Ok(_) => first.map(|problem| broken(problem, Stage::Verify)),
+        Err(error) => {
+            let met = broken(&format(error), Stage::Query);
+            let checked = first.map(|problem| broken(problem, Stage::Query));
+            assert_eq!(checked, Some(met), "a full check finds what a reader met");
+            Some(met)
+        }
+    }
+}
+
+/// What a reader of this version says about a file of the corpus of a version: files of other versions need another
+/// reader, whatever else is wrong with them, unless their headers are broken.
+fn expected(entry: &Entry, version: u16) -> Option<Broken> {
+    let in_header = entry.broken.filter(|broken| broken.rule <= 3);
+    if version == FORMAT_VERSION || in_header.is_some() {
+        return entry.broken;
+    }
+    Some(Broken {
+        class: FormatClass::Unsupported,
+        rule: 3,
+        stage: Stage::Open,
+    })
+}
+
+/// Every file of every version with its row.
+fn files() -> Vec<(u16, Entry, Vec<u8>)> {
+    let versions = manifest::versions();
+    assert!(versions.contains(&FORMAT_VERSION), "{versions:?}");
+    let mut files = Vec::new();
+    for version in versions {
+        let folder = manifest::folder(version);
+        for entry in manifest::read(&folder) {
+            let file = fs::read(folder.join(&entry.file)).unwrap();
+            files.push((version, entry, file));
+        }
+    }
+    files
+}
+
+#[test]
+fn the_library_says_about_every_file_what_the_manifest_says() {
+    for (version, entry, file) in files() {
+        assert_eq!(
+            verdict(&file),
+            expected(&entry, version),
+            "{}: {}",
+            entry.file,
+            entry.what
+        );
+    }
+}
+
+#[test]
+fn files_of_other_versions_need_another_reader() {
+    let folder = manifest::folder(FORMAT_VERSION);
+    for entry in manifest::read(&folder) {
+        let mut file = fs::read(folder.join(&entry.file)).unwrap();
+        // What a folder of the next version would hold, as far as this reader may look.
+        let next = FORMAT_VERSION + 1;
+        if file.len() >= 48 && entry.broken.is_none_or(|broken| broken.rule > 3) {
+            file[8..10].copy_from_slice(&next.to_le_bytes());
+            let checksum = crc32(&file[..12]);
+            file[12..16].copy_from_slice(&checksum.to_le_bytes());
+        }
+        assert_eq!(verdict(&file), expected(&entry, next), "{}", entry.file);
+    }
+}
+
+#[test]
+fn good_files_hold_what_the_manifest_says() {
+    let mut seen = BTreeSet::new();
+    for (version, entry, file) in files() {
+        if entry.expect != Expect::Good || version != FORMAT_VERSION {
+            continue;
+        }
+        let index = AnyIndex::from_bytes(&file[..]).unwrap();
+        assert_eq!(index.width(), entry.width);
+        let dumps = dumps(&index).unwrap();
+        let name = &entry.file;
+        with_index!(&index, index => {
+            assert_eq!(index.table_count(), entry.table_count, "{name}");
+            assert_eq!(index.block_size() as usize, entry.block_size, "{name}");
+            assert_eq!(index.fingerprint_count(), entry.fingerprint_count, "{name}");
+            assert_eq!(index.record_count(), entry.record_count, "{name}");
+            assert_eq!(index.id_kind().name(), entry.ids, "{name}");
+            let tables = &index.summary().tables;
+            let codecs: BTreeSet<&str> = tables.iter().map(|t| t.codec.name()).collect();
+            assert_eq!(codecs, entry.codec.split('+').collect(), "{name}");
+            seen.insert((entry.width, entry.codec.clone(), entry.ids.clone(), grouped(&entry)));
+        });
+        assert_eq!(
+            Some(crc32(dumps[0].as_bytes())),
+            entry.contents_crc32,
+            "{name}"
+        );
+        if let Some(contents) = &entry.contents {
+            let text = fs::read_to_string(manifest::folder(version).join(contents)).unwrap();
+            assert_eq!(dumps[0], text, "{name}");
+        }
+        for other in &dumps[1..] {
+            assert_eq!(sorted(other), sorted(&dumps[0]), "{name}");
+        }
+    }
+    for width in [32, 64, 128] {
+        for codec in ["xor", "gap", "ef"] {
+            for (ids, several) in [
+                ("none", false),
+                ("number", false),
+                ("number", true),
+                ("string", false),
+                ("string", true),
+            ] {
+                let wanted = (width, codec.into(), ids.into(), several);
+                assert!(seen.contains(&wanted), "no file of {wanted:?}");
+            }
+        }
+    }
+}
+
+/// Whether some fingerprint has several ids.
+fn grouped(entry: &Entry) -> bool {
+    entry.ids != "none" && entry.record_count > entry.fingerprint_count
+}
+
+fn sorted(dump: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = dump.lines().collect();
+    // The ids of a fingerprint keep their order in every table.
+    lines.sort_by_key(|line| line.split('\t').next());
+    lines
+}
+
+/// Class and stage of each rule, by the table of section 12.
+fn rules_of_the_specification() -> Vec<(String, String)> {
+    let rows = named_table(&specification(), "rules").into_iter();
+    let numbered = rows.zip(1..).map(|(row, number): (_, usize)| {
+        assert_eq!(row[0], format!("V{number}"));
+        (row[2].clone(), row[3].clone())
+    });
+    numbered.collect()
+}
+
+#[test]
+fn every_rule_has_its_files_in_the_class_and_at_the_stage_of_the_specification() {
+    let rules = rules_of_the_specification();
+    assert!(rules.len() >= 36);
+    let mut without = (1..=rules.len()).collect::<BTreeSet<usize>>();
+    for entry in manifest::read(&manifest::folder(FORMAT_VERSION)) {
+        let Some(broken) = entry.broken else { continue };
+        let rule = usize::from(broken.rule);
+        without.remove(&rule);
+        let (class, stage) = &rules[rule - 1];
+        assert_eq!(broken.class.name(), class, "{}", entry.file);
+        // With two stages a reader meets a rule as far as it looks.
+        let mut stages = stage.split(", ").map(|stage| match stage {
+            "open" => Stage::Open,
+            "block" | "page" | "id" => Stage::Query,
+            "verify" => Stage::Verify,
+            other => panic!("stage {other}"),
+        });
+        assert!(stages.any(|s| s == broken.stage), "{}: {stage}", entry.file);
+        let expect = match broken.class {
+            FormatClass::Unsupported => Expect::Unsupported,
+            _ => Expect::Bad,
+        };
+        assert_eq!(entry.expect, expect, "{}", entry.file);
+        let from = entry.made_from.expect("it was made of a good file");
+        assert!(from.starts_with("good-"), "{}", entry.file);
+    }
+    assert!(without.is_empty(), "no file breaks {without:?}");
+}
+
+/// By the plain reading of the specification that the tests share, not by the library.
+#[test]
+fn good_files_have_the_layout_and_the_contents_that_their_rows_tell() {
+    for (version, entry, file) in files() {
+        if entry.expect != Expect::Good || version != FORMAT_VERSION {
+            continue;
+        }
+        let (layout, name) = (Layout::parse(&file), &entry.file);
+        assert_eq!(layout.width, entry.width, "{name}");
+        assert_eq!(layout.tables.len(), entry.table_count, "{name}");
+        assert_eq!(layout.block_size, entry.block_size, "{name}");
+        assert_eq!(
+            layout.fingerprint_count as u64, entry.fingerprint_count,
+            "{name}"
+        );
+        assert_eq!(layout.record_count as u64, entry.record_count, "{name}");
+        let kinds: BTreeSet<u16> = layout.sections.iter().map(|s| s.kind).collect();
+        let ids = match (kinds.contains(&NUMBERS), kinds.contains(&STRING_BYTES)) {
+            (false, false) => "none",
+            (true, false) => "number",
+            (false, true) => "string",
+            (true, true) => panic!("{name}: ids of two kinds"),
+        };
+        assert_eq!(ids, entry.ids, "{name}");
+        assert_eq!(kinds.contains(&GROUPS), grouped(&entry), "{name}");
+        let names = [(XOR, "xor"), (GAP, "gap"), (EF, "ef")];
+        let codecs: BTreeSet<u8> = layout.tables.iter().map(|t| t.codec).collect();
+        let told = names
+            .iter()
+            .filter(|(_, name)| entry.codec.split('+').any(|n| n == *name));
+        assert_eq!(codecs, told.map(|(number, _)| *number).collect(), "{name}");
+        check_values(&layout, &file, &entry);
+    }
+}
+
+/// Holds that the blocks of every table decode to what the text of the contents lists, or to as many values as the row
+/// tells where no text is kept.
+fn check_values(layout: &Layout, file: &[u8], entry: &Entry) {
+    let name = &entry.file;
+    let listed = entry.contents.as_ref().map(|contents| {
+        let text = fs::read_to_string(manifest::folder(FORMAT_VERSION).join(contents)).unwrap();
+        let digits = text.lines().map(|line| line.split('\t').next().unwrap());
+        let value = |digits| u128::from_str_radix(digits, 16).unwrap();
+        digits.map(value).collect::<BTreeSet<u128>>()
+    });
+    for (t, table) in layout.tables.iter().enumerate() {
+        let blocks = layout.blocks(file, t).into_iter();
+        let values: Vec<u128> = blocks.flat_map(|(_, values)| values).collect();
+        assert!(values.is_sorted_by(|a, b| a < b), "{name}, table {t}");
+        assert_eq!(
+            values.len() as u64,
+            entry.fingerprint_count,
+            "{name}, table {t}"
+        );
+        if let Some(listed) = &listed {
+            let permuted = listed.iter().map(|&f| apply(f, table.mask, layout.width));
+            let permuted: BTreeSet<u128> = permuted.collect();
+            assert!(values.iter().eq(&permuted), "{name}, table {t}");
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! The good files of the corpus: each with the rule that its records follow and what a reader must find in it.
+
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
+
+use simidx_testkit::editor::Editor;
+use simidx_testkit::forged::{ByHand, codec_number};
+use simidx_testkit::manifest::{Entry, Expect};
+use simidx_testkit::reference::{KEYS, Layout, crc32};
+
+/// A good file.
+#[derive(Debug, Clone)]
+pub(crate) struct Good {
+    /// The name of the file without `good-` and `.simidx`.
+    pub(crate) name: String,
+    pub(crate) file: Vec<u8>,
+    /// What `dump` prints: a line for each record, or for each fingerprint where there are no ids.
+    pub(crate) dump: String,
+    /// The file of the corpus that holds the dump; files of the same records share it.
+    pub(crate) contents: Option<String>,
+    pub(crate) what: String,
+}
+
+/// Longest dump that the corpus keeps as a text.
+const MAX_DUMP_LEN: usize = 16_384;
+
+/// The ids of the records of a case, from the number of the record.
+#[derive(Debug, Clone, Copy)]
+enum Ids {
+    None,
+    Numbers(fn(u64) -> u64),
+    Strings(fn(u64) -> String),
+}
+
+/// The index of `fingerprints`, and its dump made of the records themselves.
+fn case<F: Fingerprint>(
+    name: &str,
+    what: &str,
+    mut options: BuildOptions<F>,
+    fingerprints: &[F],
+    ids: Ids,
+) -> Good {
+    options.ids = match ids {
+        Ids::None => IdKind::None,
+        Ids::Numbers(_) => IdKind::Number,
+        Ids::Strings(_) => IdKind::String,
+    };
+    let mut builder = IndexBuilder::new(options).unwrap();
+    let mut records = Vec::new();
+    for (number, &fingerprint) in (0u64..).zip(fingerprints) {
+        // Numbers sort by value, strings by their bytes.
+        let (pushed, id) = match ids {
+            Ids::None => (builder.push(fingerprint), (0, String::new())),
+            Ids::Numbers(id) => {
+                let id = id(number);
+                let pushed = builder.push_with_number(fingerprint, id);
+                (pushed, (id, id.to_string()))
+            }
+            Ids::Strings(id) => {
+                let id = id(number);
+                (builder.push_with_string(fingerprint, &id), (0, id))
+            }
+        };
+        pushed.unwrap();
+        records.push((fingerprint, id));
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).unwrap();
+    records.sort();
+    if let Ids::None = ids {
+        records.dedup();
+    }
+    let line = |(fingerprint, (_, id)): &(F, (u64, String))| match ids {
+        Ids::None => format!("{}\n", fingerprint.to_hex()),
+        _ => format!("{}\t{id}\n", fingerprint.to_hex()),
+    };
+    let dump: String = records.iter().map(line).collect();
+    let kept = dump.len() <= MAX_DUMP_LEN;
+    Good {
+        name: name.into(),
+        file,
+        dump,
+        contents: kept.then(|| format!("{name}.txt")),
+        what: what.into(),
+    }
+}
+
+impl Good {
+    /// The same records as another file of the corpus has.
+    fn with_contents_of(mut self, name: &str) -> Self {
+        self.contents = self.contents.map(|_| format!("{name}.txt"));
+        self
+    }
+
+    pub(crate) fn file_name(&self) -> String {
+        format!("good-{}.simidx", self.name)
+    }
+
+    /// The row of the manifest.
+    pub(crate) fn entry(&self) -> Entry {
+        let layout = Layout::parse(&self.file);
+        let id_kind = self.file[layout.directory_at + 32];
+        let mut codecs: Vec<u8> = layout.tables.iter().map(|t| t.codec).collect();
+        codecs.dedup();
+        let names = Codec::ALL.map(|codec| (codec_number(codec), codec.name()));
+        let name = |number: &u8| names.iter().find(|(n, _)| n == number).unwrap().1;
+        Entry {
+            file: self.file_name(),
+            expect: Expect::Good,
+            broken: None,
+            width: layout.width,
+            table_count: layout.tables.len(),
+            block_size: layout.block_size,
+            codec: codecs.iter().map(name).collect::<Vec<_>>().join("+"),
+            ids: ["none", "number", "string"][usize::from(id_kind)].into(),
+            fingerprint_count: layout.fingerprint_count as u64,
+            record_count: layout.record_count as u64,
+            contents: self.contents.clone(),
+            contents_crc32: Some(crc32(self.dump.as_bytes())),
+            made_from: None,
+            what: self.what.clone(),
+        }
+    }
+}
+
+/// Options of small files: blocks of 128 bytes.
+fn small<F: Fingerprint>(max_distance: u32, tables: usize, codec: Codec) -> BuildOptions<F> {
+    let mut options = BuildOptions::default();
+    options.max_distance = max_distance;
+    options.design = Some(TableDesign::with_table_count(max_distance, tables).unwrap());
+    options.block_size = 128;
+    options.codec = Some(codec);
+    options
+}
+
+/// `count` values that look random and are the same for ever (SplitMix64).
+fn mixed(count: u64) -> impl Iterator<Item = u64> {
+    (1..=count).map(|i| {
+        let mut x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    })
+}
+
+/// Values that look random, and for every one a neighbour in one bit.
+fn neighbours<F: Fingerprint>(pairs: u64) -> Vec<F> {
+    let values: Vec<u64> = mixed(2 * pairs).collect();
+    let pairs = values.chunks_exact(2).zip(0..);
+    pairs
+        .flat_map(|(pair, i)| {
+            let wide = u128::from(pair[0]) << 64 | u128::from(pair[1]);
+            let value = F::from_u128(wide >> (128 - F::WIDTH));
+            [value, value ^ F::from_u128(1) << (i % F::WIDTH)]
+        })
+        .collect()
+}
+
+/// Every good file, in the order of the manifest.
+pub(crate) fn all() -> Vec<Good> {
+    let mut files = few();
+    files.extend(shapes());
+    files.extend(designs());
+    files.extend(block_sizes());
+    files.extend(codecs_and_ids::<u32>());
+    files.extend(codecs_and_ids::<u64>());
+    files.extend(codecs_and_ids::<u128>());
+    files.extend(by_other_writers());
+    files
+}
+
+/// The worked example, and files of almost nothing.
+fn few() -> Vec<Good> {
+    let names = Ids::Strings(|i| ["ant", "bee", "cat", "dog"][i as usize].into());
+    let example = [0x0000_000fu32, 0x0000_000f, 0x0000_001f, 0x8000_0000];
+    let one = [0xdead_beef_0bad_cafeu64];
+    vec![
+        case(
+            "worked-example",
+            "the example of section 16.1",
+            small(1, 2, Codec::Xor),
+            &example,
+            names,
+        ),
+        case::<u64>(
+            "empty",
+            "no record",
+            small(3, 4, Codec::Gap),
+            &[],
+            Ids::None,
+        ),
+        case::<u64>(
+            "empty-one-table",
+            "no record",
+            small(3, 1, Codec::Gap),
+            &[],
+            Ids::None,
+        )
+        .with_contents_of("empty"),
+        case::<u64>(
+            "empty-numbers",
+            "no record, number ids",
+            small(3, 4, Codec::Xor),
+            &[],
+            Ids::Numbers(|i| i),
+        )
+        .with_contents_of("empty"),
+        case::<u64>(
+            "empty-strings",
+            "no record, string ids",
+            small(3, 4, Codec::EliasFano),
+            &[],
+            Ids::Strings(|_| String::new()),
+        )
+        .with_contents_of("empty"),
+        case(
+            "one",
+            "deadbeef0badcafe alone",
+            small(3, 4, Codec::EliasFano),
+            &one,
+            Ids::None,
+        ),
+        case(
+            "one-empty-string",
+            "deadbeef0badcafe with the empty string as id",
+            small(3, 1, Codec::Gap),
+            &one,
+            Ids::Strings(|_| String::new()),
+        ),
+        case(
+            "two-bit-0",
+            "6 and 7: they differ in bit 0 only",
+            small(3, 4, Codec::Gap),
+            &[6u64, 7],
+            Ids::None,
+        ),
+        case(
+            "two-bit-63",
+            "5 and 5 + 2^63: they differ in bit 63 only",
+            small(3, 4, Codec::Xor),
+            &[5u64, 5 | 1 << 63],
+            Ids::None,
+        ),
+    ]
+}
+
+/// Sets of a particular shape.
+fn shapes() -> Vec<Good> {
+    let dense: Vec<u32> = (0..5000).collect();
+    let wide: Vec<u128> = mixed(90)
+        .map(|x| u128::from(x) << 64 | u128::from(x.rotate_left(17)))
+        .collect();
+    let repeated: Vec<u64> = mixed(200).map(|x| (x % 150) << 32).collect();
+    let mut with_pipeline = small(3, 4, Codec::Gap);
+    with_pipeline.block_size = 1024;
+    with_pipeline.pipeline = Some(r#"{"note":"例"}"#.into());
+    let mut only_pipeline = small(3, 1, Codec::Xor);
+    only_pipeline.pipeline = Some(r#"{"é":1}"#.into());
+    vec![
+        case(
+            "one-group",
+            "1,000 times 42, with the numbers 0, 1, 4, …, 999² as ids",
+            small(3, 4, Codec::EliasFano),
+            &[42u64; 1000],
+            Ids::Numbers(|i| i * i),
+        ),
+        case(
+            "one-group-strings",
+            "500 times 0, with the three digits of 0 … 499 as ids",
+            small(3, 1, Codec::Xor),
+            &[0u32; 500],
+            Ids::Strings(|i| format!("{i:03}")),
+        ),
+        case(
+            "numbers-spare-bits",
+            "1, 2 and 3 with the ids 5, 6 and 9: three numbers of three bits",
+            small(3, 1, Codec::Gap),
+            &[1u32, 2, 3],
+            Ids::Numbers(|i| [5, 6, 9][i as usize]),
+        ),
+        case(
+            "dense-32",
+            "0 … 4,999",
+            small(2, 3, Codec::Gap),
+            &dense,
+            Ids::None,
+        ),
+        case(
+            "numbers-128",
+            "mixed(i) · 2^64 + mixed(i) rotated left by 17, i = 1 … 90; ids 2^64 − 1 − j · ⌊(2^64 − 1) / 89⌋, j = 0 … 89",
+            small(3, 4, Codec::EliasFano),
+            &wide,
+            Ids::Numbers(|i| u64::MAX - i * (u64::MAX / 89)),
+        ),
+        case(
+            "strings-pipeline",
+            "(mixed(i) mod 150) · 2^32, i = 1 … 200; `né` repeated (i − 1) mod 60 times as id; a pipeline",
+            with_pipeline,
+            &repeated,
+            Ids::Strings(|i| "né".repeat((i % 60) as usize)),
+        ),
+        case(
+            "pipeline",
+            "1, 2 and 3, and a pipeline whose second character has two bytes",
+            only_pipeline,
+            &[1u32, 2, 3],
+            Ids::None,
+        ),
+    ]
+}
+
+/// Numbers of tables.
+fn designs() -> Vec<Good> {
+    let values: Vec<u64> = mixed(60).collect();
+    let mut two_level = small(3, 16, Codec::EliasFano);
+    two_level.design = Some(TableDesign::two_level_bands(3).unwrap());
+    let sixty = "mixed(1) … mixed(60)";
+    let most: Vec<u32> = (0..255)
+        .map(|t| u32::MAX.checked_shl(t % 33).unwrap_or(0))
+        .collect();
+    let mut most_tables = small(3, 1, Codec::EliasFano);
+    most_tables.design = Some(TableDesign::from_masks(3, most).unwrap());
+    vec![
+        case(
+            "one-table",
+            sixty,
+            small(3, 1, Codec::Gap),
+            &values,
+            Ids::None,
+        )
+        .with_contents_of("sixty"),
+        case(
+            "six-tables",
+            sixty,
+            small(3, 6, Codec::Gap),
+            &values,
+            Ids::None,
+        )
+        .with_contents_of("sixty"),
+        case(
+            "two-level",
+            "mixed(1) … mixed(60) in 16 tables, bands of the rest of bands",
+            two_level,
+            &values,
+            Ids::None,
+        )
+        .with_contents_of("sixty"),
+        case(
+            "twenty-tables",
+            sixty,
+            small(3, 20, Codec::Xor),
+            &values,
+            Ids::None,
+        )
+        .with_contents_of("sixty"),
+        case(
+            "most-tables",
+            "7 in 255 tables, of the 32 − t mod 33 highest bits each",
+            most_tables,
+            &[7u32],
+            Ids::None,
+        ),
+    ]
+}
+
+/// Sizes of blocks.
+fn block_sizes() -> Vec<Good> {
+    let mut files = Vec::new();
+    let hundred: Vec<u32> = mixed(100).map(|x| (x >> 32) as u32).collect();
+    for bytes in [256, 512, 2048, 65_536] {
+        let mut options = small(3, 1, Codec::Gap);
+        options.block_size = bytes;
+        let name = format!("blocks-of-{bytes}");
+        let what = "⌊mixed(i) / 2^32⌋, i = 1 … 100";
+        let file = case(&name, what, options, &hundred, Ids::None);
+        files.push(file.with_contents_of("hundred"));
+    }
+    let squares: Vec<u64> = (0..5000).map(|i| i * i).collect();
+    for codec in Codec::ALL {
+        let mut options = small(0, 1, codec);
+        options.block_size = 16_384;
+        let name = format!("large-block-{}", codec.name());
+        let what = "i², i = 0 … 4,999, with the number i as id";
+        files.push(case(&name, what, options, &squares, Ids::Numbers(|i| i)));
+    }
+    let run: Vec<u32> = (0..65_537).collect();
+    let mut options = small(0, 1, Codec::Gap);
+    options.block_size = 16_384;
+    let what = "0 … 65,536: the count ends the first block, not its bytes";
+    files.push(case("full-count", what, options, &run, Ids::None));
+    files
+}
+
+/// Every codec with every kind of ids.
+fn codecs_and_ids<F: Fingerprint>() -> Vec<Good> {
+    let many = neighbours::<F>(100);
+    let few = neighbours::<F>(24);
+    // Those of even number once, the others three times.
+    let grouped: Vec<F> = [&few[..], &odd(&few), &odd(&few)].concat();
+    let kinds: [(&str, &str, &[F], Ids); 4] = [
+        (
+            "numbers",
+            "neighbours(24), the ids 1000 + 37·j, j = 0 … 47",
+            &few,
+            Ids::Numbers(|i| 1000 + 37 * i),
+        ),
+        (
+            "grouped-numbers",
+            "neighbours(24), then twice those of odd place; the ids 1000 + 37·j, j = 0 … 95",
+            &grouped,
+            Ids::Numbers(|i| 1000 + 37 * i),
+        ),
+        (
+            "strings",
+            "neighbours(24), with `é` and the two digits of j = 0 … 47 as ids",
+            &few,
+            Ids::Strings(|i| format!("é{i:02}")),
+        ),
+        (
+            "grouped-strings",
+            "neighbours(24), then twice those of odd place; `é` and the two digits of j = 0 … 95 as ids",
+            &grouped,
+            Ids::Strings(|i| format!("é{i:02}")),
+        ),
+    ];
+    let mut files = Vec::new();
+    for codec in Codec::ALL {
+        let name = format!("{}-{}", codec.name(), F::WIDTH);
+        let file = case(
+            &name,
+            "neighbours(100)",
+            small(3, 2, codec),
+            &many,
+            Ids::None,
+        );
+        files.push(file.with_contents_of(&format!("{}-bits", F::WIDTH)));
+        for (kind, what, fingerprints, ids) in kinds {
+            let name = format!("{name}-{kind}");
+            let file = case(&name, what, small(3, 2, codec), fingerprints, ids);
+            files.push(file.with_contents_of(&format!("{}-bits-{kind}", F::WIDTH)));
+        }
+    }
+    files
+}
+
+fn odd<F: Fingerprint>(values: &[F]) -> Vec<F> {
+    values.iter().copied().skip(1).step_by(2).collect()
+}
+
+/// What the format allows and the builder of this crate does not write.
+fn by_other_writers() -> Vec<Good> {
+    let mut files = Vec::new();
+    let blocks: [&[u128]; 2] = [&[1, 1000], &[1003, 1010, 1011, 2000, 2100]];
+    for codec in Codec::ALL {
+        files.push(Good {
+            name: format!("by-hand-{}", codec.name()),
+            file: ByHand::new(codec, &blocks).file(),
+            dump: blocks.concat().iter().map(|x| format!("{x:016x}\n")).collect(),
+            contents: Some("by-hand.txt".into()),
+            what: "two blocks that are not full, in a code of 6 bits for every position where there is one".into(),
+        });
+    }
+    let values: Vec<u32> = mixed(20).map(|x| (x >> 32) as u32).collect();
+    let build = |codec| case("mixed-codecs", "", small(1, 2, codec), &values, Ids::None);
+    let mut mixed = build(Codec::Xor);
+    mixed.file = with_a_table_of(&mixed.file, &build(Codec::EliasFano).file);
+    mixed.what =
+        "⌊mixed(i) / 2^32⌋, i = 1 … 20, table 0 in codec xor and table 1 in codec ef".into();
+    files.push(mixed);
+    let mut masks = build(Codec::Gap);
+    let mut editor = Editor::new(masks.file);
+    editor.put_number(editor.layout.tables[0].record_at, 0, 16);
+    editor.put_directory(31, 32, 1);
+    masks.file = editor.finish();
+    masks.name = "no-prefix".into();
+    masks.what =
+        "as mixed-codecs, in codec gap; the mask of table 0 is 0 and max_distance is 32".into();
+    files.push(masks);
+    files
+}
+
+/// A file of two tables with table 1 of another file; both have the same sections but for what the tables hold.
+fn with_a_table_of(file: &[u8], other: &[u8]) -> Vec<u8> {
+    let mut editor = Editor::new(file.to_vec());
+    let other = Editor::new(other.to_vec());
+    let (ours, theirs) = (&editor.layout.tables[1], &other.layout.tables[1]);
+    assert_eq!((ours.block_count, theirs.block_count), (1, 1));
+    let record_len = 32 + editor.layout.width as usize;
+    let (at, from) = (ours.record_at, theirs.record_at);
+    editor.put(at, &other.file[from..from + record_len]);
+    let at = editor.layout.block_at(1, 0);
+    editor.put(at, other.block(1, 0));
+    let (keys, their_keys) = (editor.section(KEYS, 1), other.section(KEYS, 1));
+    assert_eq!(keys.len, their_keys.len);
+    editor.put(
+        keys.offset,
+        &other.file[their_keys.offset..their_keys.offset + their_keys.len],
+    );
+    editor.seal_section(KEYS, 1);
+    editor.finish()
+}

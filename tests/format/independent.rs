@@ -1,0 +1,276 @@
+//! The reader in Python, written from the specification alone, against this crate.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use proptest::prelude::*;
+use rand::RngExt;
+use rand::rngs::StdRng;
+use simidx::design::TableDesign;
+use simidx::format::FORMAT_VERSION;
+use simidx::{AnyIndex, BuildOptions, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx_testkit::editor::Editor;
+use simidx_testkit::manifest::{self, Expect};
+use simidx_testkit::reference_reader::{self, reference_verdict, verdict};
+
+/// What a run that succeeds prints.
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Cases of random edits for each golden file.
+const EDITS_PER_FILE: usize = 8;
+
+/// What `query` prints, by this crate.
+fn query<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, query: F, distance: u32) -> String {
+    let mut lines = String::new();
+    for found in index.query(query, distance).unwrap() {
+        let line = format!(
+            "{}\t{}\t{}",
+            query.to_hex(),
+            found.fingerprint.to_hex(),
+            found.distance
+        );
+        if index.id_kind() == IdKind::None {
+            lines += &format!("{line}\n");
+        }
+        index
+            .for_each_id(found.fingerprint, |id| lines += &format!("{line}\t{id}\n"))
+            .unwrap();
+    }
+    lines
+}
+
+/// Compares what both readers can say about a sound file beside what its row in the manifest tells.
+fn compare<F: Fingerprint, D: AsRef<[u8]>>(path: &Path, index: &Index<F, D>) {
+    let name = path.to_str().unwrap();
+    let table = index.table_count() - 1;
+    if table > 0 {
+        let arguments = ["dump", name, "--table", &table.to_string()];
+        let theirs = reference_reader::printed(&arguments);
+        assert_eq!(
+            theirs,
+            simidx_testkit::dump(index, table).unwrap(),
+            "{name}, table {table}"
+        );
+    }
+    // Near some members, and near none where there are none.
+    let difference = F::from_u128(0b101);
+    let members = index.fingerprints(0).unwrap().step_by(1000);
+    let mut queries: Vec<F> = members.map(|f| f.unwrap() ^ difference).collect();
+    queries.push(difference);
+    let digits: Vec<String> = queries.iter().map(|query| query.to_hex()).collect();
+    // At the distance of the tables, and beyond it.
+    for distance in [index.max_distance(), index.max_distance() + 2] {
+        let distance_text = distance.to_string();
+        let mut arguments = vec!["query", name, "-k", &distance_text];
+        arguments.extend(digits.iter().map(String::as_str));
+        let theirs = reference_reader::printed(&arguments);
+        let ours: String = queries.iter().map(|&q| query(index, q, distance)).collect();
+        assert_eq!(theirs, ours, "{name}, distance {distance}");
+    }
+}
+
+fn compare_any(path: &Path) {
+    match AnyIndex::from_bytes(fs::read(path).unwrap()).unwrap() {
+        AnyIndex::W32(index) => compare(path, &index),
+        AnyIndex::W64(index) => compare(path, &index),
+        AnyIndex::W128(index) => compare(path, &index),
+    }
+}
+
+fn golden_files() -> Vec<PathBuf> {
+    let folder = manifest::folder(FORMAT_VERSION);
+    let entries = manifest::read(&folder).into_iter();
+    let good = entries.filter(|entry| entry.expect == Expect::Good);
+    good.map(|entry| folder.join(entry.file)).collect()
+}
+
+#[test]
+fn both_readers_agree_on_the_golden_files() {
+    for path in golden_files() {
+        compare_any(&path);
+    }
+}
+
+#[test]
+fn the_reference_reader_says_about_every_file_what_the_manifest_says() {
+    let folder = manifest::folder(FORMAT_VERSION);
+    let files = manifest::read(&folder).len();
+    let path = folder.join("manifest.tsv");
+    let ran = reference_reader::run(&["check", path.to_str().unwrap()]);
+    let summary = format!("{files} files, 0 not as the manifest says\n");
+    assert_eq!(text(&ran), summary);
+
+    // It can say otherwise: another rule, another stage, other contents, another count.
+    let copy = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let path = copy.path().join("manifest.tsv");
+    let mut rows = fs::read_to_string(&path).unwrap();
+    let mut changed = 0;
+    for (right, wrong) in [
+        ("\tV13\t", "\tV12\t"),
+        ("\tV15\topen\t", "\tV15\tquery\t"),
+        ("\tV21\tquery\t", "\tV21\tverify\t"),
+        ("\tV34\tverify\t", "\tV34\tquery\t"),
+        ("\ttwo-bit-0.txt\t", "\ttwo-bit-63.txt\t"),
+        ("\t5000\t5000\t", "\t5000\t5001\t"),
+    ] {
+        let with_it = rows.lines().filter(|row| row.contains(right)).count();
+        assert!(with_it > 0, "no row has {right:?}");
+        rows = rows.replace(right, wrong);
+        changed += with_it;
+    }
+    fs::write(&path, rows).unwrap();
+    let ran = reference_reader::run(&["check", path.to_str().unwrap()]);
+    assert_eq!(ran.status.code(), Some(1));
+    let told = String::from_utf8(ran.stdout).unwrap().lines().count();
+    assert_eq!(
+        told,
+        changed + 1,
+        "a line for each changed row and the summary"
+    );
+}
+
+#[test]
+fn both_readers_agree_on_a_fresh_file_of_many_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fresh.simidx");
+    let mut options = BuildOptions::<u64>::default();
+    options.design = Some(TableDesign::choose_bands(3, 5).unwrap());
+    options.ids = IdKind::String;
+    let mut builder = IndexBuilder::new(options).unwrap();
+    for i in 0..4000u64 {
+        let fingerprint = (i % 3500).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        builder
+            .push_with_string(fingerprint, &format!("record {i}"))
+            .unwrap();
+    }
+    builder.finish(fs::File::create(&path).unwrap()).unwrap();
+    let verified = reference_reader::run(&["verify", path.to_str().unwrap()]);
+    assert_eq!(text(&verified), "sound\n");
+    compare_any(&path);
+}
+
+#[test]
+fn the_reference_reader_says_in_one_line_what_is_wrong() {
+    let good = fs::read(golden_files().pop().unwrap()).unwrap();
+    let mut newer = Editor::new(good.clone());
+    newer.put_number(8, 2, 2);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bad.simidx");
+    for (file, status, class) in [
+        (b"no index".to_vec(), 2, "not-simidx V1: "),
+        (newer.finish(), 2, "unsupported V3: "),
+        (good[..good.len() - 1].to_vec(), 1, "damaged V5: "),
+    ] {
+        fs::write(&path, &file).unwrap();
+        let output = reference_reader::run(&["verify", path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(status));
+        assert!(output.stdout.is_empty());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.lines().count(), 1, "{stderr}");
+        assert!(stderr.starts_with(class), "{stderr}");
+    }
+}
+
+#[test]
+fn both_readers_name_the_same_rule_for_a_damaged_file() {
+    let originals: Vec<Vec<u8>> = golden_files()
+        .iter()
+        .map(|p| fs::read(p).unwrap())
+        .collect();
+    let config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(200)
+    };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let damage = (
+        prop::sample::select(originals),
+        any::<prop::sample::Index>(),
+        0..8u8,
+        prop::option::weighted(0.2, any::<prop::sample::Index>()),
+    );
+    runner
+        .run(&damage, |(mut bytes, at, bit, cut)| {
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+            let ours = verdict(&bytes);
+            prop_assert_ne!(&ours, "sound");
+            prop_assert_eq!(reference_verdict(&bytes), ours);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// The places of a file that an edit may start at, each part of the file by itself.
+fn parts(editor: &Editor) -> Vec<std::ops::Range<usize>> {
+    let layout = &editor.layout;
+    let directory = layout.directory_at;
+    let mut parts = vec![8..12, directory..directory + 40];
+    parts.extend(layout.tables.iter().map(|t| t.record_at..t.record_at + 32));
+    let codes = layout.tables.iter().map(|t| t.record_at + 32);
+    parts.extend(codes.map(|at| at..at + layout.width as usize));
+    let records = layout.sections.iter().map(|s| s.record_at);
+    parts.extend(records.map(|at| at..at + 24));
+    let mut end = 16;
+    for section in &layout.sections {
+        parts.push(end..section.offset);
+        end = section.offset + section.len;
+        parts.push(section.offset..end);
+        // Once more its begin and its end: the first values and the last.
+        parts.push(section.offset..end.min(section.offset + 16));
+        parts.push(section.offset.max(end.saturating_sub(16))..end);
+    }
+    parts.push(end..directory);
+    parts.push(editor.file.len() - 32..editor.file.len() - 8);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Changes up to four bytes in a row: all bits, one bit, or by one.
+fn edit(editor: &mut Editor, rng: &mut StdRng) {
+    let parts = parts(editor);
+    let part = parts[rng.random_range(0..parts.len())].clone();
+    let start = rng.random_range(part.clone());
+    let how = rng.random_range(0..4);
+    for at in start..part.end.min(start + rng.random_range(1..=4)) {
+        let byte = &mut editor.file[at];
+        *byte = match how {
+            0 => rng.random(),
+            1 => *byte ^ 1 << rng.random_range(0..8),
+            2 => byte.wrapping_add(1),
+            _ => byte.wrapping_sub(1),
+        };
+    }
+}
+
+#[test]
+fn both_readers_name_the_same_rule_for_edits_under_right_checksums() {
+    let mut rng = simidx_testkit::rng(0xed17);
+    let mut verdicts = BTreeSet::new();
+    for path in golden_files() {
+        let original = Editor::new(fs::read(&path).unwrap());
+        for case in 0..EDITS_PER_FILE {
+            let mut editor = original.clone();
+            for _ in 0..rng.random_range(1..=3) {
+                edit(&mut editor, &mut rng);
+            }
+            if rng.random_ratio(9, 10) {
+                editor.seal_all_sections();
+            }
+            let file = editor.finish();
+            let (ours, theirs) = (verdict(&file), reference_verdict(&file));
+            assert_eq!(ours, theirs, "{}, case {case}", path.display());
+            verdicts.insert(ours);
+        }
+    }
+    assert!(verdicts.len() >= 12, "few rules were reached: {verdicts:?}");
+}

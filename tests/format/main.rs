@@ -1,0 +1,10 @@
+//! The file format: what both readers say of good and bad files, rule by rule, and what the specification states.
+
+mod codec;
+mod corpus;
+mod golden;
+mod independent;
+mod rules_block;
+mod rules_id;
+mod rules_open;
+mod spec;

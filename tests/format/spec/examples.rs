@@ -1,0 +1,270 @@
+//! The worked examples of streams, permutations, designs, codes, blocks, sequences and keys.
+
+use simidx::design::{COVERING_6, COVERING_8, COVERING_11, COVERING_14, Permutation, TableDesign};
+use simidx::{Codec, Index};
+
+use simidx_testkit::document::{
+    named_block, named_formulas, named_table, named_values, numbers, plain_number, row,
+    specification,
+};
+use simidx_testkit::forged::{ByHand, codec_number};
+use simidx_testkit::reference::{self, Bits, Coding};
+
+/// The bits that a text of `0` and `1` prints, spaces left out.
+fn printed_bits(text: &str) -> Bits {
+    let digits = text.chars().filter(|c| *c != ' ');
+    digits.map(|c| c.to_digit(2).unwrap() == 1).collect()
+}
+
+/// The code lengths of the example of section 6.
+fn example_lengths() -> Vec<u8> {
+    let values = named_values(&specification(), "huffman-stream-example");
+    let lengths = numbers(&values["lengths"]).into_iter();
+    lengths.map(|length| length.try_into().unwrap()).collect()
+}
+
+/// The values that the program reads from a block of this stream, behind a block whose key is `before`, by the code
+/// of section 6.
+fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]) -> Vec<u128> {
+    let first = before.map(|key| [key]);
+    let mut blocks: Vec<&[u128]> = first.iter().map(|key| &key[..]).collect();
+    blocks.push(&values[values.len() - 1..]);
+    let mut file = ByHand::new(codec, &blocks);
+    if codec != Codec::EliasFano {
+        file.lengths = example_lengths();
+        file.lengths.resize(64, 0);
+    }
+    file.replace(blocks.len() - 1, values.len(), stream);
+    file.fingerprint_count = blocks.len() - 1 + values.len();
+    let index = Index::<u64, _>::from_bytes(file.file()).unwrap();
+    let report = index.verify();
+    assert!(report.is_sound(), "{:?}", report.problems);
+    let fingerprints = index.fingerprints(0).unwrap().skip(blocks.len() - 1);
+    fingerprints.map(|f| f.unwrap().into()).collect()
+}
+
+#[test]
+fn the_example_of_a_bit_stream_is_that_of_the_reference() {
+    let values = named_values(&specification(), "bit-stream-example");
+    let mut bits = Bits::new();
+    for (value, len) in numbers(&values["numbers"])
+        .into_iter()
+        .zip(numbers(&values["bits"]))
+    {
+        bits.extend(reference::bits_of(value, len as u32));
+    }
+    assert_eq!(printed_bits(&values["stream"]), bits);
+    assert_eq!(values["bytes"], hex(&reference::filled(bits)));
+}
+
+#[test]
+fn the_example_of_a_permutation_is_that_of_the_program() {
+    let values = named_values(&specification(), "permutation-example");
+    let value = |name: &str| plain_number(&values[name]) as u32;
+    assert_eq!(value("f"), u32::BITS);
+    let permutation = Permutation::new(value("M"));
+    assert_eq!(permutation.prefix_bits(), value("p"));
+    assert_eq!(permutation.apply(value("x")).0, value("apply(x)"));
+}
+
+#[test]
+fn the_huffman_example_is_what_the_program_reads() {
+    let text = specification();
+    let lengths = example_lengths();
+    let mut codewords = vec![Bits::new(); lengths.len()];
+    for row in named_table(&text, "huffman-example") {
+        let codeword = printed_bits(&row[2]);
+        assert_eq!(row[1], codeword.len().to_string(), "{row:?}");
+        codewords[row[0].parse::<usize>().unwrap()] = codeword;
+    }
+    assert_eq!(codewords, reference::codewords(&lengths));
+
+    let values = named_values(&text, "huffman-stream-example");
+    let (symbols, printed) = (numbers(&values["symbols"]), &values["stream"]);
+    assert_eq!(
+        values["bytes"],
+        hex(&reference::filled(printed_bits(printed)))
+    );
+    let words: Vec<Bits> = printed.split(' ').map(printed_bits).collect();
+    assert_eq!(symbols, [4, 0, 2, 3]);
+    for (&symbol, word) in symbols.iter().zip(&words) {
+        assert_eq!(*word, codewords[symbol as usize]);
+    }
+    // A block whose values differ in the bits 4, 0, 2, 3 from one to the next, with these tails, and then the key.
+    let mut stream = Bits::new();
+    for (word, tail) in words.iter().zip(["0000", "", "10", "111"]) {
+        stream.extend_from_bitslice(word);
+        stream.extend_from_bitslice(&printed_bits(tail));
+    }
+    let values = [0b10000, 0b10001, 0b10110, 0b11111, 0b11_0000].map(|low| 0x8000_0000 | low);
+    let read = read_block(Codec::Xor, Some(0x8000_0000), &stream, &values);
+    assert_eq!(read, values);
+}
+
+/// Bytes as the specification prints them.
+fn hex(bytes: &[u8]) -> String {
+    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.join(" ")
+}
+
+#[test]
+fn the_block_examples_are_what_the_program_reads() {
+    let text = specification();
+    let printed = named_values(&text, "block-values");
+    let (values, key) = (
+        numbers(&printed["values"]),
+        plain_number(&printed["before"]),
+    );
+    assert_eq!(values.len(), 4);
+    for (marker, codec, before) in [
+        ("block-example", Codec::Xor, None),
+        ("block-example-xor", Codec::Xor, Some(key)),
+        ("block-example-gap", Codec::Gap, Some(key)),
+        ("block-example-ef", Codec::EliasFano, Some(key)),
+    ] {
+        let mut stream = printed_bits(&named_block(&text, marker).concat());
+        let mut lengths = example_lengths();
+        if codec == Codec::EliasFano {
+            lengths.fill(0);
+        }
+        let coding = Coding::new(codec_number(codec), &lengths, 32);
+        assert_eq!(coding.stream(before, &values), stream, "{marker}");
+        if before.is_none() {
+            let printed = named_block(&text, "block-example-bytes").concat();
+            let block = reference::block(values.len(), &stream, 128);
+            let bytes = hex(&block[4..]);
+            assert!(bytes.starts_with(&printed), "{bytes}");
+            // The program reads it in a table of 64 bits, with a first value of so many.
+            stream = printed_bits(&format!("{:032b}", 0))
+                .into_iter()
+                .chain(stream)
+                .collect();
+        }
+        assert_eq!(
+            read_block(codec, before, &stream, &values),
+            values,
+            "{marker}"
+        );
+    }
+}
+
+/// The example and the steps that it shows, by the definitions above it.
+#[test]
+fn the_elias_fano_example_is_right() {
+    let values = named_values(&specification(), "elias-fano-example");
+    let value = |name: &str| plain_number(&values[name]);
+    let list = |name: &str| numbers(&values[name]);
+    let (set, max, count, low_bits) = (list("numbers"), value("Z"), value("c"), value("l"));
+    let stream = printed_bits(&values["stream"]);
+    assert_eq!(stream, reference::elias_fano(&set, max));
+    assert_eq!(value("stream length"), stream.len() as u128);
+    assert_eq!(count, set.len() as u128);
+
+    let products = list("c·2^l");
+    assert!(
+        products
+            .iter()
+            .zip(0..)
+            .all(|(product, l)| *product == count << l)
+    );
+    assert!(products[low_bits as usize] <= max && products[low_bits as usize + 1] > max);
+    let bucket_count = (max >> low_bits) + 1;
+    assert_eq!(value("H"), bucket_count);
+    let buckets: Vec<u128> = set.iter().map(|u| u >> low_bits).collect();
+    assert_eq!(list("buckets"), buckets);
+    let low = set.iter().map(|u| u & ((1 << low_bits) - 1));
+    assert!(low.eq(list("low bits")));
+    let high = buckets.iter().zip(0..).map(|(bucket, i)| bucket + i);
+    assert!(high.eq(list("high bits set")));
+    let empty = (0..bucket_count).filter(|bucket| !buckets.contains(bucket));
+    assert!(empty.eq(list("empty buckets")));
+}
+
+#[test]
+fn the_keys_example_is_what_the_program_reads() {
+    let text = specification();
+    let values = named_values(&text, "keys-example");
+    let (keys, offsets) = (numbers(&values["keys"]), numbers(&values["numbers"]));
+    assert!(
+        keys.iter()
+            .map(|key| key - keys[0])
+            .eq(offsets.iter().copied())
+    );
+    let max = plain_number(&values["Z"]);
+    let stream = printed_bits(&values["stream"]);
+    assert_eq!(stream, reference::elias_fano(&offsets, max));
+    let printed = values["bytes"].replace("  ", " ");
+    assert_eq!(printed, hex(&reference::keys_section(&keys, 32)));
+    let variable = |name: &'static str| (name, plain_number(&values[name]) as usize);
+    let variables = [("f", 32), ("c", keys.len()), variable("l"), variable("H")];
+    let len = named_formulas(&text, "keys-length").value("keys_len", &variables);
+    assert_eq!(printed.split(' ').count(), len);
+    // A table of 64 bits has the same keys section, but for the zeros above the two ends.
+    let file = ByHand::new(Codec::Gap, &[&keys[..1], &keys[1..2], &keys[2..]]);
+    let index = Index::<u64, _>::from_bytes(file.file()).unwrap();
+    let read: Vec<u128> = index
+        .fingerprints(0)
+        .unwrap()
+        .map(|f| f.unwrap().into())
+        .collect();
+    assert_eq!(read, keys);
+    assert_eq!(hex(&file.keys[16..]), printed[24..]);
+}
+
+#[test]
+fn the_designs_have_the_tables_prefixes_and_flips_printed() {
+    let covering = |covering| TableDesign::<u64>::covering(covering).unwrap();
+    let bands = |bands| TableDesign::partition(3, bands).unwrap();
+    let choices = |bands| TableDesign::choose_bands(3, bands).unwrap();
+    let known = [
+        ("1 band", bands(1)),
+        ("2 bands", bands(2)),
+        ("3 bands", bands(3)),
+        ("4 bands", bands(4)),
+        ("choices of 5 bands", choices(5)),
+        ("choices of 6 bands", choices(6)),
+        ("two levels", TableDesign::two_level_bands(3).unwrap()),
+        ("covering of 6", covering(&COVERING_6)),
+        ("covering of 8", covering(&COVERING_8)),
+        ("covering of 11", covering(&COVERING_11)),
+        ("covering of 14", covering(&COVERING_14)),
+    ];
+    let rows = named_table(&specification(), "designs");
+    assert_eq!(rows.len(), known.len());
+    for (name, design) in known {
+        let row = row(&rows, name);
+        assert_eq!(
+            plain_number(&row[1]),
+            design.table_count() as u128,
+            "{name}"
+        );
+        assert_eq!(
+            plain_number(&row[2]),
+            design.min_prefix_bits().into(),
+            "{name}"
+        );
+        let mut flips = numbers(&row[3]);
+        if flips.len() == 1 {
+            flips.resize(design.table_count(), flips[0]);
+        }
+        assert!(is_complete(&design, &flips), "{name}");
+        for table in 0..flips.len() {
+            let mut fewer = flips.clone();
+            if flips[table] > 0 {
+                fewer[table] -= 1;
+                assert!(!is_complete(&design, &fewer), "{name}: {fewer:?} do too");
+            }
+        }
+    }
+}
+
+/// Whether every three bits meet the mask of some table in no more bits than it has flips.
+fn is_complete(design: &TableDesign<u64>, flips: &[u128]) -> bool {
+    let finds = |bits: u64| {
+        let mut tables = design.masks().iter().zip(flips);
+        tables.any(|(mask, flips)| u128::from((mask & bits).count_ones()) <= *flips)
+    };
+    let bit = |place: u32| 1u64 << place;
+    let mut all = (0..64).flat_map(|a| (0..a).flat_map(move |b| (0..b).map(move |c| (a, b, c))));
+    all.all(|(a, b, c)| finds(bit(a) | bit(b) | bit(c)))
+}

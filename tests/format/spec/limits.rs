@@ -1,0 +1,213 @@
+//! The limits that the specification prints: those of the program and of the reader in Python, reached and not passed.
+
+use std::fs;
+
+use simidx::design::{MAX_TABLE_COUNT, TableDesign};
+use simidx::format::{MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
+use simidx::{BuildOptions, Codec, IndexBuilder};
+
+use simidx_testkit::document::{
+    named_block, named_formulas, named_table, plain_number, root, row, specification,
+};
+use simidx_testkit::editor::Editor;
+use simidx_testkit::forged::ByHand;
+use simidx_testkit::reference;
+use simidx_testkit::reference_reader::common_verdict;
+
+/// How section 13 calls the size of a block.
+const BLOCK_SIZE: &str = "block_size, a power of two";
+
+/// The rows of section 13.
+fn limits() -> Vec<Vec<String>> {
+    named_table(&specification(), "limits")
+}
+
+fn limit(cell: &str) -> u128 {
+    match cell.split_once(" − ") {
+        Some((number, less)) => plain_number(number) - plain_number(less),
+        None => plain_number(cell),
+    }
+}
+
+/// The least value that section 13 allows.
+#[track_caller]
+pub(crate) fn least(what: &str) -> u128 {
+    limit(&row(&limits(), what)[1])
+}
+
+/// The greatest value that section 13 allows.
+#[track_caller]
+pub(crate) fn most(what: &str) -> u128 {
+    limit(&row(&limits(), what)[2])
+}
+
+#[test]
+fn the_rules_print_the_limits() {
+    let rules = named_table(&specification(), "rules");
+    for limit in limits() {
+        let condition = row(&rules, &limit[3])[1].replace(['(', ')', ';'], " ");
+        let words: Vec<&str> = condition
+            .split(' ')
+            .map(|w| w.trim_end_matches(','))
+            .collect();
+        for number in &limit[1..3] {
+            let number = number.split(" − ").next().unwrap();
+            // Of what is counted the least number goes without saying.
+            assert!(
+                ["0", "1", "–"].contains(&number) || words.contains(&number),
+                "{limit:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
+    let python = fs::read_to_string(root().join("tools/simidx_ref.py")).unwrap();
+    assert_eq!(limits().len(), 12, "a limit that no test knows");
+    let constant = |name: &str| {
+        let line = python
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name} = ")));
+        plain_number(&line.expect(name).replace("**", "^"))
+    };
+    assert_eq!(most("fingerprint_count"), constant("MAX_COUNT"));
+    assert_eq!(most("record_count"), constant("MAX_COUNT"));
+    assert_eq!(most("table_count"), MAX_TABLE_COUNT as u128);
+    assert_eq!(least(BLOCK_SIZE), MIN_BLOCK_SIZE.into());
+    assert_eq!(most(BLOCK_SIZE), MAX_BLOCK_SIZE.into());
+    assert_eq!(most("values in a block"), constant("MAX_VALUES_IN_BLOCK"));
+    assert_eq!(most("codeword length"), constant("MAX_CODEWORD_LEN"));
+    assert_eq!(most("bytes of a string id"), MAX_ID_LEN as u128);
+    assert_eq!(most("bytes of a string id"), constant("MAX_STRING_LEN"));
+    assert_eq!(most("bytes of the pipeline"), constant("MAX_PIPELINE_LEN"));
+    let text = specification();
+    let formulas = |name| named_formulas(&text, name);
+    // How many are in one unit: one more makes a second.
+    for (name, block, formula, variable) in [
+        ("PAGE_LEN", "paged-lengths", "pages", "P"),
+        ("CHUNK_IDS", "groups-lengths", "chunks", "record_count"),
+        (
+            "STRINGS_PER_OFFSET",
+            "string-offsets-lengths",
+            "offsets",
+            "record_count",
+        ),
+    ] {
+        let full = constant(name) as usize;
+        let units = [full, full + 1].map(|n| formulas(block).value(formula, &[(variable, n)]));
+        assert_eq!(units, [1, 2], "{name}");
+    }
+    let chunk = formulas("groups-lengths").value("P", &[("chunks", 1)]);
+    assert_eq!(chunk as u128, constant("CHUNK_LEN"));
+}
+
+/// Whether a file opens.
+fn opens(file: &[u8]) -> bool {
+    simidx::AnyIndex::from_bytes(file).is_ok()
+}
+
+/// Options for one table without a prefix.
+fn one_table(block_size: u32) -> BuildOptions<u32> {
+    let design = TableDesign::partition(0, 1).unwrap();
+    simidx_testkit::options(design, block_size)
+}
+
+/// The file of a builder with these options and these fingerprints, if it takes them.
+fn written(options: BuildOptions<u32>, fingerprints: &[u32]) -> Option<Vec<u8>> {
+    let mut builder = IndexBuilder::new(options).ok()?;
+    for &fingerprint in fingerprints {
+        builder.push(fingerprint).unwrap();
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).ok()?;
+    Some(file)
+}
+
+#[test]
+fn the_longest_pipeline_is_written_and_read_and_no_longer_one() {
+    let limit = most("bytes of the pipeline") as usize;
+    for (len, fits) in [(limit, true), (limit + 1, false)] {
+        let mut options = one_table(128);
+        options.pipeline = Some(" ".repeat(len));
+        let file = written(options, &[]);
+        assert_eq!(file.is_some_and(|file| opens(&file)), fits, "{len}");
+    }
+    let sections = named_table(&specification(), "sections");
+    let range = row(&sections, "8")[4].strip_prefix("1 to ").unwrap();
+    assert_eq!(plain_number(range), limit as u128);
+}
+
+#[test]
+fn the_longest_string_is_taken_and_no_longer_one() {
+    let limit = most("bytes of a string id") as usize;
+    for (len, fits) in [(limit, true), (limit + 1, false)] {
+        let mut options = one_table(128);
+        options.ids = simidx::IdKind::String;
+        let mut builder = IndexBuilder::new(options).unwrap();
+        assert_eq!(builder.push_with_string(1, &"x".repeat(len)).is_ok(), fits);
+    }
+}
+
+#[test]
+fn the_most_records_are_read_and_no_more() {
+    let limit = most("record_count");
+    for (records, verdict) in [(limit, "sound"), (limit + 1, "damaged V8")] {
+        let mut editor = Editor::new(simidx_testkit::build(one_table(128), &[7]));
+        editor.put_directory(8, records, 8);
+        assert_eq!(common_verdict(&editor.finish()), verdict, "{records}");
+    }
+}
+
+#[test]
+fn the_longest_codewords_are_read_and_no_longer_ones() {
+    let limit = most("codeword length") as u8;
+    for (longest, verdict) in [(limit, "sound"), (limit + 1, "damaged V13")] {
+        let mut file = ByHand::new(Codec::Xor, &[&[7]]);
+        file.lengths.fill(0);
+        for symbol in 0..=longest {
+            file.lengths[usize::from(symbol)] = (symbol + 1).min(longest);
+        }
+        assert_eq!(common_verdict(&file.file()), verdict, "{longest}");
+    }
+    let loops = format!("for len := {} to {limit}:", least("codeword length"));
+    assert!(named_block(&specification(), "huffman-code").contains(&loops));
+}
+
+#[test]
+fn the_most_tables_are_written_and_read_and_no_more() {
+    let limit = most("table_count") as usize;
+    let design = |tables| TableDesign::from_masks(0, vec![0u32; tables]);
+    assert!(design(limit + 1).is_err());
+    let file = written(simidx_testkit::options(design(limit).unwrap(), 128), &[7]).unwrap();
+    assert_eq!(common_verdict(&file), "sound");
+    assert_eq!(reference::Layout::parse(&file).tables.len(), limit);
+}
+
+#[test]
+fn blocks_hold_as_many_values_as_printed_and_no_more() {
+    let limit = most("values in a block") as u32;
+    for (values, blocks) in [(limit, 1), (limit + 1, 2)] {
+        let mut options = one_table(MAX_BLOCK_SIZE);
+        options.codec = Some(Codec::EliasFano);
+        let run: Vec<u32> = (0..values).collect();
+        let file = written(options, &run).unwrap();
+        assert_eq!(common_verdict(&file), "sound");
+        let layout = reference::Layout::parse(&file);
+        assert_eq!(layout.tables[0].block_count, blocks, "{values} values");
+    }
+}
+
+#[test]
+fn blocks_have_the_sizes_printed_and_no_others() {
+    let range = least(BLOCK_SIZE) as u32..=most(BLOCK_SIZE) as u32;
+    for size in (0..32).flat_map(|bits| [1u32 << bits, (1 << bits) + 1]) {
+        let fits = size.is_power_of_two() && range.contains(&size);
+        assert_eq!(written(one_table(size), &[7]).is_some(), fits, "{size}");
+        let mut editor = Editor::new(simidx_testkit::build(one_table(128), &[7]));
+        editor.put_directory(24, size.into(), 4);
+        let verdict = common_verdict(&editor.finish());
+        // Blocks of another size than that which was written are too few or too many bytes.
+        assert_eq!(verdict != "damaged V8", fits, "{size}: {verdict}");
+    }
+}

@@ -1,0 +1,10 @@
+//! The specification against the program: its worked examples, its constants and its rules.
+
+mod bounds;
+mod citations;
+mod container;
+mod examples;
+mod lengths;
+mod limits;
+mod worked_file;
+mod worked_lines;

@@ -1,0 +1,251 @@
+//! The packages that come with a build: their licences, versions and sources by `deny.toml`, and a reason for each that
+//! is asked for directly.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A file of the project.
+fn project_file(name: &str) -> String {
+    let path = format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn policy() -> toml::Table {
+    project_file("deny.toml").parse().unwrap()
+}
+
+/// The packages of a build for this platform, with all features and what tests need.
+fn packages() -> Vec<Value> {
+    let host = host();
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    command.args(["--all-features", "--filter-platform", &host]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
+    let used: BTreeSet<&str> = nodes
+        .iter()
+        .filter_map(|node| node["id"].as_str())
+        .collect();
+    let all = metadata["packages"].as_array().unwrap().iter();
+    let used = all
+        .filter(|package| used.contains(text(package, "id")))
+        .cloned();
+    used.collect()
+}
+
+/// The platform that the compiler works on.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let about = String::from_utf8(output.stdout).unwrap();
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    host.unwrap().to_owned()
+}
+
+fn text<'v>(package: &'v Value, field: &str) -> &'v str {
+    package[field].as_str().unwrap_or_default()
+}
+
+/// The strings of a list in the policy.
+fn list(policy: &toml::Table, section: &str, name: &str) -> Vec<toml::Value> {
+    policy[section][name].as_array().unwrap().clone()
+}
+
+/// Whether a licence is among those allowed, some of which may be all that it asks for.
+fn is_allowed(licence: &str, allowed: &[spdx::LicenseId]) -> bool {
+    let mode = spdx::ParseMode::LAX;
+    let expression = spdx::Expression::parse_mode(licence, mode);
+    expression.is_ok_and(|expression| {
+        expression.evaluate(|wanted| wanted.license.id().is_some_and(|id| allowed.contains(&id)))
+    })
+}
+
+fn allowed_licences(policy: &toml::Table) -> Vec<spdx::LicenseId> {
+    let names = list(policy, "licenses", "allow");
+    let names = names.iter().map(|name| name.as_str().unwrap());
+    names.map(|name| spdx::license_id(name).unwrap()).collect()
+}
+
+#[test]
+fn every_licence_is_allowed() {
+    let allowed = allowed_licences(&policy());
+    let packages = packages();
+    assert!(packages.len() > 100, "{} packages", packages.len());
+    for package in &packages {
+        let licence = text(package, "license");
+        assert!(
+            is_allowed(licence, &allowed),
+            "{}: {licence:?}",
+            text(package, "name")
+        );
+    }
+    for other in ["", "GPL-3.0-only", "MIT AND GPL-3.0-only", "LicenseRef-own"] {
+        assert!(!is_allowed(other, &allowed), "{other}");
+    }
+}
+
+#[test]
+fn no_package_comes_twice_but_those_known() {
+    let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in packages() {
+        let entry = versions
+            .entry(text(&package, "name").to_owned())
+            .or_default();
+        entry.push(text(&package, "version").to_owned());
+    }
+    let skipped = list(&policy(), "bans", "skip");
+    let is_skipped = |name: &str, version: &str| {
+        skipped.iter().any(|skip| {
+            let prefix = format!("{}.", skip["version"].as_str().unwrap());
+            skip["name"].as_str() == Some(name) && version.starts_with(&prefix)
+        })
+    };
+    for (name, mut found) in versions {
+        found.retain(|version| !is_skipped(&name, version));
+        assert!(found.len() <= 1, "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn every_package_comes_from_the_registry() {
+    for package in packages() {
+        let source = package["source"].as_str();
+        let is_own = text(&package, "name").starts_with("simidx") && source.is_none();
+        let is_published = source.is_some_and(|source| source.starts_with("registry+"));
+        assert!(
+            is_own || is_published,
+            "{}: {source:?}",
+            text(&package, "name")
+        );
+    }
+}
+
+/// The folders of the packages whose dependencies are explained.
+const PACKAGES: [&str; 6] = [
+    ".",
+    "crates/simidx-text",
+    "crates/simidx-input",
+    "crates/simidx-cli",
+    "crates/simidx-testkit",
+    "tools/fuzz",
+];
+
+/// The names of the packages from elsewhere that sections of a manifest ask for, each with a version.
+fn asked_for(manifest: &toml::Table, workspace: &toml::Table) -> BTreeSet<String> {
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let targets = targets.into_iter().flat_map(toml::Table::values);
+    let tables = targets.filter_map(toml::Value::as_table).chain([manifest]);
+    let sections = tables.flat_map(|table| {
+        let sections = ["dependencies", "dev-dependencies"].map(|name| table.get(name));
+        sections.into_iter().flatten()
+    });
+    let mut names = BTreeSet::new();
+    for (name, value) in sections.flat_map(|section| section.as_table().unwrap()) {
+        let is_inherited = value.get("workspace").is_some();
+        let value = if is_inherited {
+            &workspace[name]
+        } else {
+            value
+        };
+        if value.get("path").is_some() {
+            continue;
+        }
+        let version = value.get("version").unwrap_or(value);
+        assert!(
+            version.as_str().is_some_and(|v| !v.contains('*')),
+            "{name}: {version:?}"
+        );
+        names.insert(name.clone());
+    }
+    names
+}
+
+#[test]
+fn every_dependency_has_a_reason() {
+    let root: toml::Table = project_file("Cargo.toml").parse().unwrap();
+    let workspace = root["workspace"]["dependencies"].as_table().unwrap();
+    let mut wanted = BTreeSet::new();
+    for folder in PACKAGES {
+        let manifest = project_file(&format!("{folder}/Cargo.toml"));
+        wanted.extend(asked_for(&manifest.parse().unwrap(), workspace));
+    }
+    let guide = project_file("CONTRIBUTING.md");
+    let (_, table) = guide.split_once("\n## Dependencies\n").unwrap();
+    let rows = table.lines().take_while(|line| !line.starts_with("## "));
+    let rows = rows.filter(|row| row.starts_with("| ") && !row.starts_with("| crate |"));
+    let mut explained = BTreeSet::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert!(
+            cells.len() == 3 && cells.iter().all(|cell| !cell.is_empty()),
+            "{row}"
+        );
+        explained.extend(cells[0].split(", ").map(str::to_owned));
+    }
+    assert_eq!(explained, wanted);
+}
+
+/// The packages that `cargo add` of the library brings, whatever the platform.
+#[test]
+fn the_library_brings_few_packages() {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["tree", "-p", "simidx", "-e", "normal", "--prefix", "none"]);
+    command.args(["--locked", "--offline", "--format", "{p}"]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = command.output().unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{tree}");
+    let names: BTreeSet<&str> = tree.lines().filter_map(|l| l.split(' ').next()).collect();
+    assert!(
+        names.contains("simidx") && names.contains("rayon"),
+        "{tree}"
+    );
+    assert!(names.len() <= 41, "{} packages: {names:?}", names.len());
+    for heavy in ["clap", "jieba-rs", "parquet", "plotters", "serde", "zstd"] {
+        assert!(!names.contains(heavy), "{heavy} came in");
+    }
+}
+
+/// The names, versions and sources in a file of locked packages.
+fn locked(path: &str) -> BTreeSet<(String, String, String)> {
+    let lock: toml::Table = project_file(path).parse().unwrap();
+    let field = |package: &toml::Value, name: &str| {
+        let field = package.get(name).and_then(toml::Value::as_str);
+        field.unwrap_or_default().to_owned()
+    };
+    let packages = lock["package"].as_array().unwrap().iter();
+    let packages = packages.map(|p| (field(p, "name"), field(p, "version"), field(p, "source")));
+    packages.collect()
+}
+
+/// The package of the fuzz targets, which is not shipped, has what is checked above, the same versions of it, and little
+/// more: crates under MIT or Apache-2.0, and libFuzzer, parts of which are under NCSA.
+#[test]
+fn fuzzing_takes_few_packages_more() {
+    let tested = locked("Cargo.lock");
+    let fuzzed = locked("tools/fuzz/Cargo.lock");
+    assert!(fuzzed.len() > 50 && tested.len() > 100);
+    let more: BTreeSet<&str> = fuzzed.difference(&tested).map(|p| p.0.as_str()).collect();
+    let known = [
+        "arbitrary",
+        "derive_arbitrary",
+        "libfuzzer-sys",
+        "simidx-fuzz",
+    ];
+    assert_eq!(more, BTreeSet::from(known));
+    for (name, _, source) in &fuzzed {
+        let is_own = name.starts_with("simidx");
+        assert!(
+            is_own || source.starts_with("registry+"),
+            "{name}: {source}"
+        );
+    }
+}

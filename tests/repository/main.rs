@@ -1,0 +1,3 @@
+//! The project itself: what it depends on, and under which terms.
+
+mod dependencies;

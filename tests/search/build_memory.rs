@@ -1,0 +1,200 @@
+//! A build in little memory gives the same bytes as one in plenty, and keeps to its limit whatever the data.
+
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use simidx::build::MIN_MEMORY;
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
+use simidx_testkit::skewed;
+
+/// More than fits the least memory, with ids and without.
+const COUNT: usize = 3_000_000;
+
+fn options<F: Fingerprint>(
+    ids: IdKind,
+    memory: Option<u64>,
+    folder: &tempfile::TempDir,
+) -> BuildOptions<F> {
+    let mut options = BuildOptions::default();
+    options.design = Some(TableDesign::with_table_count(3, 2).unwrap());
+    options.ids = ids;
+    options.memory = memory;
+    options.temp_dir = Some(folder.path().into());
+    options
+}
+
+/// An index of these fingerprints, with ids that are made of their values, so that order does not matter.
+fn build<F: Fingerprint>(values: &[F], options: BuildOptions<F>) -> Vec<u8> {
+    let ids = options.ids;
+    let mut builder = IndexBuilder::new(options).unwrap();
+    for (i, &value) in values.iter().enumerate() {
+        let id = (value.to_u128() as u64).rotate_left(7) % 1000;
+        match ids {
+            IdKind::None if i % 1000 == 0 => builder
+                .extend(&values[i..values.len().min(i + 1000)])
+                .unwrap(),
+            IdKind::None => {}
+            IdKind::Number => builder.push_with_number(value, id).unwrap(),
+            IdKind::String => builder
+                .push_with_string(value, &format!("id {id}"))
+                .unwrap(),
+        }
+    }
+    assert_eq!(builder.record_count(), values.len() as u64);
+    let mut file = Vec::new();
+    builder.finish(&mut file).unwrap();
+    file
+}
+
+#[test]
+fn little_memory_and_plenty_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for ids in [IdKind::None, IdKind::Number, IdKind::String] {
+        let values = skewed("half equal", COUNT);
+        let plenty = build(&values, options(ids, None, &folder));
+        let little = build(&values, options(ids, Some(MIN_MEMORY), &folder));
+        assert!(plenty == little, "{ids:?}");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn order_and_threads_change_no_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut values = skewed("half equal", COUNT / 4);
+    let expected = build(&values, options(IdKind::Number, None, &folder));
+    for threads in [1, 2, 5] {
+        values.shuffle(&mut SmallRng::seed_from_u64(threads));
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads as usize)
+            .build()
+            .unwrap();
+        for memory in [None, Some(MIN_MEMORY)] {
+            let found = pool.install(|| build(&values, options(IdKind::Number, memory, &folder)));
+            assert!(found == expected, "{threads} threads, memory {memory:?}");
+        }
+    }
+}
+
+#[test]
+fn builds_in_all_threads_of_a_pool_do_not_wait_for_one_another() {
+    use rayon::prelude::*;
+    let folder = tempfile::tempdir().unwrap();
+    let values = skewed("uniform", 2 * COUNT);
+    let expected = build(&values, options(IdKind::None, None, &folder));
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(2)
+        .build()
+        .unwrap();
+    pool.install(|| {
+        (0..2).into_par_iter().for_each(|_| {
+            let found = build(&values, options(IdKind::None, Some(MIN_MEMORY), &folder));
+            assert!(found == expected);
+        });
+    });
+}
+
+#[test]
+fn every_width_and_codec_spills_to_the_same_bytes() {
+    fn check<F: Fingerprint>(values: &[u64]) {
+        let folder = tempfile::tempdir().unwrap();
+        let values: Vec<F> = values
+            .iter()
+            .map(|&v| F::from_u128(u128::from(v) << 64 | u128::from(v)))
+            .collect();
+        for codec in [
+            None,
+            Some(Codec::Xor),
+            Some(Codec::Gap),
+            Some(Codec::EliasFano),
+        ] {
+            let with = |memory| {
+                let mut options = options(IdKind::None, memory, &folder);
+                options.codec = codec;
+                build(&values, options)
+            };
+            assert!(
+                with(None) == with(Some(MIN_MEMORY)),
+                "{} bits, {codec:?}",
+                F::WIDTH
+            );
+        }
+    }
+    let values = skewed("one prefix", 2 * COUNT);
+    check::<u32>(&values);
+    check::<u64>(&values[..COUNT]);
+    check::<u128>(&values[..COUNT / 2]);
+}
+
+#[test]
+fn less_than_the_least_memory_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let error =
+        IndexBuilder::<u64>::new(options(IdKind::None, Some(MIN_MEMORY - 1), &folder)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a build takes at least 67108864 bytes of memory, not 67108863"
+    );
+}
+
+#[test]
+fn a_missing_temporary_folder_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(IdKind::None, Some(MIN_MEMORY), &folder);
+    options.temp_dir = Some("/no/such/folder".into());
+    let mut builder = IndexBuilder::<u64>::new(options).unwrap();
+    let error = builder
+        .extend(&skewed("uniform", COUNT))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("temporary file in /no/such/folder: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn records_that_are_refused_do_not_count_and_lost_ones_end_the_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut builder = IndexBuilder::<u64>::new(options(IdKind::String, None, &folder)).unwrap();
+    builder.push_with_string(7, "a").unwrap();
+    assert!(builder.push_with_string(8, &"x".repeat(70_000)).is_err());
+    assert!(builder.push(9).is_err() && builder.extend(&[9]).is_err());
+    assert!(builder.push_with_number(9, 9).is_err());
+    assert_eq!(builder.record_count(), 1);
+    let mut file = Vec::new();
+    assert_eq!(builder.finish(&mut file).unwrap().record_count, 1);
+    assert!(
+        simidx::Index::<u64, _>::from_bytes(file)
+            .unwrap()
+            .verify()
+            .is_sound()
+    );
+
+    let mut options = options(IdKind::None, Some(MIN_MEMORY), &folder);
+    options.temp_dir = Some("/no/such/folder".into());
+    let mut builder = IndexBuilder::<u64>::new(options).unwrap();
+    assert!(builder.extend(&skewed("uniform", COUNT)).is_err());
+    let error = builder.finish(Vec::new()).unwrap_err();
+    assert_eq!(error.to_string(), "records were lost when they were added");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn extending_is_pushing(values in prop::collection::vec(any::<u32>(), 0..300), cut in 0usize..300) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut builder = IndexBuilder::new(options(IdKind::None, None, &folder)).unwrap();
+        let (first, second) = values.split_at(cut.min(values.len()));
+        builder.extend(first).unwrap();
+        for &value in second {
+            builder.push(value).unwrap();
+        }
+        let mut file = Vec::new();
+        builder.finish(&mut file).unwrap();
+        prop_assert_eq!(file, build(&values, options(IdKind::None, None, &folder)));
+    }
+}

@@ -1,0 +1,472 @@
+//! Clusters against brute force: all widths, distances, shapes of data, threads and memory limits; splits,
+//! representatives, records and chains.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use simidx::Fingerprint;
+use simidx::batch::{
+    Cluster, ClusterFinder, ClusterOptions, ClusterReport, Representative, clusters,
+};
+use simidx::design::TableDesign;
+use simidx::segments::Segments;
+use simidx_testkit::{
+    build, build_numbers, build_strings, flipped, open, options, rng, sorted_set,
+};
+
+/// A cluster as the tests compare them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found<F> {
+    record_count: u64,
+    fingerprints: Vec<F>,
+    diameter: u32,
+    representative: F,
+}
+
+impl<F: Fingerprint> Found<F> {
+    fn of(cluster: &Cluster<'_, F>) -> Self {
+        Found {
+            record_count: cluster.record_count,
+            fingerprints: cluster.fingerprints.to_vec(),
+            diameter: cluster.diameter.distance,
+            representative: cluster.representative,
+        }
+    }
+}
+
+fn cluster_options(distance: u32) -> ClusterOptions {
+    let mut options = ClusterOptions::default();
+    options.distance = distance;
+    options
+}
+
+/// Collects clusters and checks their numbers.
+fn collector<F: Fingerprint>(
+    found: &mut Vec<Found<F>>,
+) -> impl FnMut(Cluster<'_, F>) -> simidx::Result<()> {
+    |cluster| {
+        assert_eq!(cluster.number, found.len() as u64);
+        let is_large = cluster.fingerprints.len() > 1 << 14;
+        assert!(cluster.diameter.is_exact || is_large);
+        found.push(Found::of(&cluster));
+        Ok(())
+    }
+}
+
+fn run<F: Fingerprint>(values: &[F], options: &ClusterOptions) -> (Vec<Found<F>>, ClusterReport) {
+    let mut finder = ClusterFinder::new(options).unwrap();
+    finder.extend(values).unwrap();
+    let mut found = Vec::new();
+    let report = finder.finish(collector(&mut found)).unwrap();
+    (found, report)
+}
+
+/// The linked parts of a set, by walking from each value that has not been reached.
+fn components<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Vec<F>> {
+    let mut left = sorted_set(values);
+    let mut components = Vec::new();
+    while let Some(start) = left.pop() {
+        let mut component = vec![start];
+        let mut next = 0;
+        while let Some(&value) = component.get(next) {
+            let near = |other: &F| value.distance(*other) <= distance;
+            component.extend(left.iter().copied().filter(near));
+            left.retain(|other| !near(other));
+            next += 1;
+        }
+        component.sort_unstable();
+        components.push(component);
+    }
+    components
+}
+
+fn diameter<F: Fingerprint>(members: &[F]) -> u32 {
+    let distances = members
+        .iter()
+        .flat_map(|x| members.iter().map(|y| x.distance(*y)));
+    distances.max().unwrap_or_default()
+}
+
+fn central<F: Fingerprint>(members: &[F], weight: impl Fn(F) -> u64) -> F {
+    let sum = |x: F| -> u64 {
+        let distances = members
+            .iter()
+            .map(|&y| u64::from(x.distance(y)) * weight(y));
+        distances.sum()
+    };
+    members
+        .iter()
+        .copied()
+        .min_by_key(|&x| (sum(x), x))
+        .unwrap()
+}
+
+/// The clusters of fingerprints that have so many records each.
+fn expected<F: Fingerprint>(
+    records: &BTreeMap<F, u64>,
+    options: &ClusterOptions,
+    first: impl Fn(&[F]) -> F,
+) -> Vec<Found<F>> {
+    let values: Vec<F> = records.keys().copied().collect();
+    let components = components(&values, options.distance).into_iter();
+    let mut found: Vec<Found<F>> = components
+        .map(|members| Found {
+            record_count: members.iter().map(|member| records[member]).sum(),
+            diameter: diameter(&members),
+            representative: match options.representative {
+                Representative::Central => central(&members, |member| records[&member]),
+                _ => first(&members),
+            },
+            fingerprints: members,
+        })
+        .filter(|found| found.record_count >= options.min_size)
+        .collect();
+    found.sort_by_key(|c| (std::cmp::Reverse(c.record_count), c.fingerprints[0]));
+    found
+}
+
+fn once<F: Fingerprint>(values: &[F]) -> BTreeMap<F, u64> {
+    values.iter().map(|&value| (value, 1)).collect()
+}
+
+#[track_caller]
+fn check<F: Fingerprint>(values: &[F], options: &ClusterOptions, what: &str) {
+    let (found, report) = run(values, options);
+    let expected = expected(&once(values), options, |members| members[0]);
+    let what = format!("{what}, {options:?}");
+    assert!(found == expected, "{what}: {} clusters", found.len());
+    let chains = expected.iter();
+    let chains = chains.filter(|c| c.diameter > 2 * options.distance);
+    assert_eq!(report.chain_count, chains.count() as u64, "{what}");
+    assert_eq!(report.cluster_count, expected.len() as u64, "{what}");
+    let records: u64 = expected.iter().map(|c| c.record_count).sum();
+    assert_eq!(report.record_count, records, "{what}");
+    assert_eq!(report.fingerprint_count, records, "{what}");
+    let widest = expected.iter().map(|c| c.diameter).max();
+    assert_eq!(report.widest_diameter, widest.unwrap_or_default(), "{what}");
+    if let Some(cluster) = expected.get(report.widest_cluster as usize) {
+        assert_eq!(cluster.diameter, report.widest_diameter, "{what}");
+    }
+}
+
+fn check_shapes<F: Fingerprint>() {
+    for data in simidx_testkit::data_sets::<F>(2000) {
+        for distance in [0, 1, 2, 3, 5, 8] {
+            let mut options = cluster_options(distance);
+            options.min_size = u64::from(distance % 2) + 1;
+            if distance > 2 {
+                options.representative = Representative::Central;
+            }
+            check(&data.fingerprints, &options, data.name);
+        }
+    }
+}
+
+#[test]
+fn clusters_of_32_bits_are_those_of_brute_force() {
+    check_shapes::<u32>();
+}
+
+#[test]
+fn clusters_of_64_bits_are_those_of_brute_force() {
+    check_shapes::<u64>();
+}
+
+#[test]
+fn clusters_of_128_bits_are_those_of_brute_force() {
+    check_shapes::<u128>();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn clusters_of_any_values_are_those_of_brute_force(
+        values in prop::collection::vec(any::<u32>(), 0..300), kept: u32, narrow: u32, distance in 0u32..8,
+        min_size in 1u64..5, is_central: bool,
+    ) {
+        let values: Vec<u32> = values.into_iter().map(|v| v & kept & narrow).collect();
+        let mut options = cluster_options(distance);
+        options.min_size = min_size;
+        if is_central {
+            options.representative = Representative::Central;
+        }
+        check(&values, &options, "any");
+    }
+
+    #[test]
+    fn parts_of_wide_clusters_are_narrow(
+        values in prop::collection::vec(0u64..1 << 14, 0..200), distance in 1u32..4, widest in 0u32..9,
+    ) {
+        check_split(&values, distance, widest);
+    }
+}
+
+/// Parts are as narrow as wanted, lie within clusters, and leave alone what is narrow.
+#[track_caller]
+fn check_split<F: Fingerprint>(values: &[F], distance: u32, widest: u32) {
+    let mut options = cluster_options(distance);
+    options.min_size = 1;
+    let (whole, _) = run(values, &options);
+    options.max_diameter = Some(widest);
+    let (parts, report) = run(values, &options);
+    assert!(report.widest_diameter <= widest);
+    let mut parts_of: BTreeMap<usize, Vec<F>> = BTreeMap::new();
+    for part in &parts {
+        assert_eq!(part.diameter, diameter(&part.fingerprints));
+        let holds = |c: &Found<F>| c.fingerprints.contains(&part.fingerprints[0]);
+        let cluster = whole.iter().position(holds).unwrap();
+        if whole[cluster].diameter <= widest {
+            assert_eq!(*part, whole[cluster]);
+        }
+        let members = parts_of.entry(cluster).or_default();
+        members.extend_from_slice(&part.fingerprints);
+    }
+    for (cluster, mut members) in parts_of {
+        members.sort_unstable();
+        assert_eq!(members, whole[cluster].fingerprints);
+    }
+    let order = |c: &Found<F>| (std::cmp::Reverse(c.record_count), c.fingerprints[0]);
+    assert!(parts.is_sorted_by_key(order));
+    let mut reversed = values.to_vec();
+    reversed.reverse();
+    assert_eq!(run(&reversed, &options).0, parts);
+}
+
+#[test]
+fn clusters_of_all_shapes_are_split() {
+    for data in simidx_testkit::data_sets::<u64>(1500) {
+        for widest in [0, 3, 5, 6] {
+            check_split(&data.fingerprints, 3, widest);
+        }
+    }
+}
+
+/// Enough for the way that large sets take.
+fn many<F: Fingerprint>() -> Vec<F> {
+    let mut values = simidx_testkit::uniform::<F>(40_000);
+    values.extend(simidx_testkit::clustered::<F>(30_000));
+    values.extend(simidx_testkit::dense_run::<F>(5_000));
+    values
+}
+
+fn check_many<F: Fingerprint>() {
+    let values = many::<F>();
+    let mut finder =
+        simidx::batch::PairFinder::new(&simidx::batch::PairOptions::default()).unwrap();
+    finder.extend(&values).unwrap();
+    // Every value has the smallest that its pairs link it to.
+    let mut smallest: BTreeMap<F, F> = values.iter().map(|&v| (v, v)).collect();
+    fn root<F: Fingerprint>(smallest: &BTreeMap<F, F>, mut value: F) -> F {
+        while smallest[&value] != value {
+            value = smallest[&value];
+        }
+        value
+    }
+    let link = |pair: simidx::batch::Pair<F>| {
+        let [x, y] = [pair.smaller, pair.larger].map(|v| root(&smallest, v));
+        smallest.insert(x.max(y), x.min(y));
+        Ok(())
+    };
+    finder.finish(link).unwrap();
+    let mut expected: BTreeMap<F, Vec<F>> = BTreeMap::new();
+    for &value in smallest.keys() {
+        let members = expected.entry(root(&smallest, value)).or_default();
+        members.push(value);
+    }
+    let expected: Vec<&Vec<F>> = expected.values().filter(|m| m.len() > 1).collect();
+    let (mut found, _) = run(&values, &cluster_options(3));
+    found.sort_by_key(|cluster| cluster.fingerprints[0]);
+    assert!(found.iter().map(|c| &c.fingerprints).eq(expected));
+}
+
+#[test]
+fn clusters_of_many_are_what_their_pairs_link() {
+    check_many::<u32>();
+    check_many::<u64>();
+    check_many::<u128>();
+}
+
+fn with_threads<R: Send>(threads: usize, run: impl FnOnce() -> R + Send) -> R {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build().unwrap().install(run)
+}
+
+#[test]
+fn clusters_are_the_same_on_any_number_of_threads_and_within_a_memory_limit() {
+    let mut values = many::<u64>();
+    let mut rng = rng(8);
+    values.extend((0..20_000).map(|_| flipped(77, 4, &mut rng)));
+    for widest in [None, Some(6)] {
+        let mut options = cluster_options(3);
+        options.max_diameter = widest;
+        let one = with_threads(1, || run(&values, &options));
+        for threads in [2, 5] {
+            assert!(with_threads(threads, || run(&values, &options)) == one);
+        }
+        options.memory = Some(simidx::build::MIN_MEMORY);
+        assert!(with_threads(2, || run(&values, &options)) == one);
+    }
+}
+
+#[test]
+fn fingerprints_that_come_often_take_no_memory_and_too_many_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = simidx_testkit::clustered::<u64>(60_000);
+    let mut options = cluster_options(3);
+    let unlimited = run(&values, &options);
+    options.memory = Some(simidx::build::MIN_MEMORY);
+    options.temp_dir = Some(folder.path().into());
+    let mut finder = ClusterFinder::new(&options).unwrap();
+    for _ in 0..30 {
+        finder.extend(&values).unwrap();
+    }
+    let mut found = Vec::new();
+    let report = finder.finish(collector(&mut found)).unwrap();
+    assert!((found, report) == unlimited);
+    let mut finder = ClusterFinder::new(&options).unwrap();
+    finder
+        .extend(&simidx_testkit::uniform::<u64>(2_000_000))
+        .unwrap();
+    let refused = finder.finish(|_| Ok(())).unwrap_err().to_string();
+    assert!(
+        refused.contains("bytes of memory, and the limit leaves"),
+        "{refused}"
+    );
+    options.memory = Some(1);
+    assert!(ClusterFinder::<u64>::new(&options).is_err());
+}
+
+#[test]
+fn a_crowd_is_linked_without_going_through_its_pairs() {
+    // Five billion pairs within six bits, which would take minutes.
+    let mut rng = rng(5);
+    let crowd: Vec<u64> = (0..120_000).map(|_| flipped(77, 4, &mut rng)).collect();
+    let distinct = sorted_set(&crowd);
+    assert!(distinct.len() > 100_000);
+    let (found, report) = run(&crowd, &cluster_options(8));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].fingerprints == distinct);
+    assert_eq!(report.widest_diameter, 8);
+    let mut options = cluster_options(8);
+    options.max_diameter = Some(5);
+    let (parts, report) = run(&crowd, &options);
+    assert!(parts.len() > 1 && report.widest_diameter <= 5);
+}
+
+#[test]
+fn an_error_of_the_visitor_ends_the_run() {
+    let values: Vec<u64> = (0..40).map(|i| i / 2 * 0x0101_0101 + i % 2).collect();
+    let mut finder = ClusterFinder::new(&cluster_options(1)).unwrap();
+    finder.extend(&values).unwrap();
+    let mut given = 0;
+    let finished = finder.finish(|_| {
+        given += 1;
+        Err(std::io::Error::other("enough").into())
+    });
+    assert_eq!(finished.unwrap_err().to_string(), "enough");
+    assert_eq!(given, 1);
+}
+
+/// Records of which some share a fingerprint, dealt out to three segments.
+fn records(count: usize) -> Vec<(u64, u64)> {
+    let values = simidx_testkit::clustered::<u64>(count);
+    let value = |i: usize| values[if i.is_multiple_of(5) { i / 40 } else { i }];
+    (0..count)
+        .map(|i| (value(i), i as u64 * 37 % 997))
+        .collect()
+}
+
+fn dealt<I: Clone>(
+    records: &[(u64, I)],
+    build: impl Fn(TableDesign<u64>, &[(u64, I)]) -> Vec<u8>,
+) -> Segments<u64, Vec<u8>> {
+    let segment = |n: usize| {
+        let share: Vec<(u64, I)> = records.iter().skip(n).step_by(3).cloned().collect();
+        open(build(TableDesign::partition(3, 2).unwrap(), &share))
+    };
+    Segments::new((0..3).map(segment).collect()).unwrap()
+}
+
+fn of_segments(
+    segments: &Segments<u64, Vec<u8>>,
+    options: &ClusterOptions,
+) -> (Vec<Found<u64>>, ClusterReport) {
+    let mut found = Vec::new();
+    let report = clusters(segments, options, collector(&mut found)).unwrap();
+    (found, report)
+}
+
+#[test]
+fn records_of_segments_count_and_the_smallest_id_comes_first() {
+    let numbers = records(1500);
+    let strings: Vec<(u64, String)> = numbers.iter().map(|(f, i)| (*f, format!("n{i}"))).collect();
+    let mut counts = BTreeMap::new();
+    let mut first_number: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut first_string: BTreeMap<u64, String> = BTreeMap::new();
+    for ((value, number), (_, string)) in numbers.iter().zip(&strings) {
+        *counts.entry(*value).or_insert(0) += 1;
+        let first = first_number.entry(*value).or_insert(*number);
+        *first = (*first).min(*number);
+        let first = first_string.entry(*value).or_insert(string.clone());
+        *first = first.clone().min(string.clone());
+    }
+    let of_numbers = dealt(&numbers, |d, r| build_numbers(options(d, 128), r));
+    let of_strings = dealt(&strings, |d, r| build_strings(options(d, 128), r));
+    for representative in [Representative::First, Representative::Central] {
+        for (distance, min_size) in [(0, 2), (1, 1), (3, 2), (3, 5)] {
+            let mut options = cluster_options(distance);
+            (options.representative, options.min_size) = (representative, min_size);
+            let smallest_number = |members: &[u64]| {
+                let members = members.iter().copied();
+                members.min_by_key(|m| (first_number[m], *m)).unwrap()
+            };
+            let expected_numbers = expected(&counts, &options, smallest_number);
+            let (found, report) = of_segments(&of_numbers, &options);
+            assert_eq!(found, expected_numbers, "{options:?}");
+            let records: u64 = expected_numbers.iter().map(|c| c.record_count).sum();
+            assert_eq!(report.record_count, records);
+            let smallest_string = |members: &[u64]| {
+                let members = members.iter().copied();
+                members.min_by_key(|m| (&first_string[m], *m)).unwrap()
+            };
+            let expected_strings = expected(&counts, &options, smallest_string);
+            assert_eq!(of_segments(&of_strings, &options).0, expected_strings);
+        }
+    }
+}
+
+#[test]
+fn segments_are_split_as_their_fingerprints_are() {
+    let numbers = records(1500);
+    let values: Vec<u64> = numbers.iter().map(|record| record.0).collect();
+    let plain = dealt(&numbers, |design, records| {
+        let values: Vec<u64> = records.iter().map(|r| r.0).collect();
+        build(options(design, 128), &values)
+    });
+    let with_ids = dealt(&numbers, |d, r| build_numbers(options(d, 128), r));
+    let mut options = cluster_options(4);
+    options.max_diameter = Some(5);
+    let expected = run(&values, &options);
+    assert_eq!(of_segments(&plain, &options), expected);
+    options.min_size = 1;
+    let members = |found: Vec<Found<u64>>| {
+        let mut members: Vec<_> = found.into_iter().map(|c| c.fingerprints).collect();
+        members.sort_unstable();
+        members
+    };
+    let (found, report) = of_segments(&with_ids, &options);
+    assert_eq!(report.record_count, numbers.len() as u64);
+    assert_eq!(members(found), members(run(&values, &options).0));
+}
+
+#[test]
+fn a_damaged_segment_is_named() {
+    let values = simidx_testkit::uniform::<u64>(4000);
+    let good = build(options(TableDesign::partition(3, 2).unwrap(), 512), &values);
+    let mut bad = good.clone();
+    bad[512 + 40] ^= 1;
+    let segments = Segments::new(vec![open::<u64>(good), open(bad)]).unwrap();
+    let error = clusters(&segments, &cluster_options(3), |_| Ok(())).unwrap_err();
+    let message = error.to_string();
+    assert!(message.starts_with("segment 1: damaged index"), "{message}");
+}

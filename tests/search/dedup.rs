@@ -1,0 +1,234 @@
+//! One document of each cluster: every way against comparing all documents, memory limits, indexes.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use simidx::batch::{Confirm, DedupOptions, Deduplicated, Deduplicator, Fate};
+use simidx::build::MIN_MEMORY;
+use simidx::segments::Segments;
+use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder, Result};
+
+/// For each document the first one of its cluster, by comparing all.
+fn firsts(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut first: Vec<usize> = (0..count).collect();
+    for a in 0..count {
+        for b in a + 1..count {
+            let (x, y) = (first[a].min(first[b]), first[a].max(first[b]));
+            if x != y && near(a, b) {
+                first.iter_mut().filter(|f| **f == y).for_each(|f| *f = x);
+            }
+        }
+    }
+    first
+}
+
+fn options(distance: u32) -> DedupOptions {
+    let mut options = DedupOptions::default();
+    options.distance = distance;
+    options
+}
+
+fn documents<F: Fingerprint>(values: &[F], options: &DedupOptions) -> Deduplicator<F> {
+    let mut documents = Deduplicator::new(options);
+    let (one_by_one, together) = values.split_at(values.len() / 2);
+    one_by_one
+        .iter()
+        .for_each(|&value| documents.push(value).unwrap());
+    documents.extend(together).unwrap();
+    assert_eq!(documents.document_count(), values.len());
+    documents
+}
+
+/// Asserts that each document has this fate, and the counts.
+fn check<F: Fingerprint>(found: &Deduplicated<F>, values: &[F], first: &[usize]) {
+    for (document, &of) in first.iter().enumerate() {
+        let distance = values[document].distance(values[of]);
+        let expected = match of == document {
+            true => Fate::Kept,
+            false => Fate::Duplicate { of, distance },
+        };
+        assert_eq!(found.fate(document), expected);
+        assert_eq!(found.is_kept(document), of == document);
+    }
+    assert!(!found.is_kept(values.len()));
+    let sizes = |document: usize| first.iter().filter(|&&of| of == document).count() as u64;
+    let sizes: Vec<u64> = (0..values.len())
+        .map(sizes)
+        .filter(|&size| size > 0)
+        .collect();
+    let counts = found.counts();
+    assert_eq!((counts.documents, counts.known), (values.len() as u64, 0));
+    assert_eq!(counts.kept, sizes.len() as u64);
+    assert_eq!(
+        counts.clusters,
+        sizes.iter().filter(|&&size| size > 1).count() as u64
+    );
+    assert_eq!(counts.largest, sizes.iter().copied().max().unwrap_or(0));
+}
+
+/// Documents are similar if their kinds are within a step of each other, and the same if these are equal.
+struct Kinds<'a> {
+    kinds: &'a [u64],
+    asked: RefCell<BTreeSet<(usize, usize)>>,
+}
+
+impl Kinds<'_> {
+    fn near(&self, a: usize, b: usize) -> bool {
+        self.kinds[a].abs_diff(self.kinds[b]) <= 1
+    }
+}
+
+impl Confirm for Kinds<'_> {
+    fn identity(&mut self, document: usize) -> Result<u64> {
+        Ok(self.kinds[document])
+    }
+
+    fn is_duplicate(&mut self, a: usize, b: usize) -> Result<bool> {
+        let is_new = self.asked.borrow_mut().insert((a.min(b), a.max(b)));
+        assert!(is_new, "{a} and {b} were compared before");
+        Ok(self.near(a, b))
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn every_way_finds_the_clusters(
+        values in prop::collection::vec(any::<u64>(), 0..150), kept in any::<[u64; 2]>(), distance in 0u32..6,
+        kinds in prop::collection::vec(0u64..12, 150), lengths in prop::collection::vec(0u64..5, 150),
+    ) {
+        // Few bits vary, so that many are near each other or equal.
+        let values: Vec<u64> = values.into_iter().map(|v| v & kept[0] & kept[1]).collect();
+        let is_near = |a: usize, b: usize| values[a].distance(values[b]) <= distance;
+        let first = firsts(values.len(), is_near);
+        let mut found = documents(&values, &options(distance)).finish(None).unwrap();
+        check(&found, &values, &first);
+
+        found.prefer(|document| lengths[document]);
+        for (document, &of) in first.iter().enumerate() {
+            let members = (0..values.len()).filter(|&member| first[member] == of);
+            let best = members.max_by_key(|&member| (lengths[member], std::cmp::Reverse(member))).unwrap();
+            let fate = found.fate(document);
+            match best == document {
+                true => prop_assert_eq!(fate, Fate::Kept),
+                false => prop_assert!(matches!(fate, Fate::Duplicate { of, .. } if of == best), "{fate:?}"),
+            }
+        }
+
+        let mut confirm = Kinds { kinds: &kinds, asked: RefCell::default() };
+        let first = firsts(values.len(), |a, b| is_near(a, b) && confirm.near(a, b));
+        let mut documents = documents(&values, &options(distance));
+        let candidates = documents.candidates().unwrap();
+        let found = documents.finish(Some(&mut confirm)).unwrap();
+        check(&found, &values, &first);
+        for (document, &candidate) in candidates.iter().enumerate() {
+            let others = (0..values.len()).filter(|&other| other != document);
+            prop_assert_eq!(candidate, others.into_iter().any(|other| is_near(document, other)));
+        }
+        for &(a, b) in confirm.asked.borrow().iter() {
+            prop_assert!(is_near(a, b) && (kinds[a] != kinds[b] || values[a] != values[b]));
+        }
+    }
+
+    #[test]
+    fn what_an_index_has_is_in_no_cluster(
+        values in prop::collection::vec(any::<u32>(), 0..100), old in prop::collection::vec(any::<u32>(), 0..40),
+        kept: u32, distance in 0u32..5,
+    ) {
+        let [values, old] = [values, old].map(|v| v.into_iter().map(|v| v & kept).collect::<Vec<u32>>());
+        let mut builder = IndexBuilder::<u32>::new(BuildOptions::default()).unwrap();
+        builder.extend(&old).unwrap();
+        let mut file = Vec::new();
+        builder.finish(&mut file).unwrap();
+        let segments = Segments::new(vec![Index::<u32, _>::from_bytes(file).unwrap()]).unwrap();
+
+        let nearest = |v: u32| old.iter().map(|o| (v.distance(*o), *o)).min().filter(|near| near.0 <= distance);
+        let first = firsts(values.len(), |a, b| {
+            nearest(values[a]).or(nearest(values[b])).is_none() && values[a].distance(values[b]) <= distance
+        });
+        let mut documents = documents(&values, &options(distance));
+        documents.drop_known(&segments).unwrap();
+        let candidates = documents.candidates().unwrap();
+        let found = documents.finish(None).unwrap();
+        for (document, &value) in values.iter().enumerate() {
+            let expected = match nearest(value) {
+                Some((distance, fingerprint)) => Fate::Known { fingerprint, distance },
+                None if first[document] == document => Fate::Kept,
+                None => Fate::Duplicate {
+                    of: first[document],
+                    distance: value.distance(values[first[document]]),
+                },
+            };
+            prop_assert_eq!(found.fate(document), expected);
+            prop_assert!(!candidates[document] || nearest(value).is_none());
+        }
+        let known = values.iter().filter(|&&value| nearest(value).is_some()).count();
+        prop_assert_eq!(found.counts().known, known as u64);
+    }
+}
+
+#[test]
+fn the_result_does_not_depend_on_memory() {
+    let values: Vec<u128> = (0..60_000u128).map(|i| (i * i) << (i % 3 * 40)).collect();
+    let mut tight = options(2);
+    tight.memory = Some(MIN_MEMORY + 60_000 * 64);
+    let [free, tight] =
+        [options(2), tight].map(|options| documents(&values, &options).finish(None).unwrap());
+    assert!(free.counts().kept < 60_000);
+    assert!((0..values.len()).all(|document| free.fate(document) == tight.fate(document)));
+}
+
+#[test]
+fn a_crowd_is_linked_without_going_through_its_pairs() {
+    // Five billion pairs within eight bits, which would take minutes.
+    let mut rng = StdRng::seed_from_u64(5);
+    let crowd: Vec<u64> = (0..120_000)
+        .map(|_| (0..4).fold(77, |value, _| value ^ 1 << rng.random_range(0..64)))
+        .collect();
+    let found = documents(&crowd, &options(8)).finish(None).unwrap();
+    assert_eq!((found.counts().kept, found.counts().largest), (1, 120_000));
+    assert_eq!(found.chained_count(8), 0);
+    let candidates = documents(&crowd, &options(8)).candidates().unwrap();
+    assert!(candidates.iter().all(|&candidate| candidate));
+}
+
+#[test]
+fn documents_dropped_by_chains_are_counted() {
+    let chain: Vec<u64> = (0..10).map(|i| (1 << (2 * i)) - 1).collect();
+    let found = documents(&chain, &options(2)).finish(None).unwrap();
+    assert_eq!((found.counts().kept, found.chained_count(2)), (1, 8));
+}
+
+#[test]
+fn more_documents_than_fit_the_memory_are_refused() {
+    let mut tight = options(3);
+    tight.memory = Some(MIN_MEMORY + 100 * 32);
+    let mut documents = Deduplicator::<u64>::new(&tight);
+    documents.extend(&[7; 100]).unwrap();
+    let error = documents.push(7).unwrap_err();
+    assert!(
+        error.to_string().contains("have room for 100 documents"),
+        "{error}"
+    );
+    assert_eq!(documents.finish(None).unwrap().counts().kept, 1);
+}
+
+#[test]
+fn an_error_of_a_comparison_ends_the_search() {
+    struct Fails;
+    impl Confirm for Fails {
+        fn identity(&mut self, document: usize) -> Result<u64> {
+            Ok(document as u64)
+        }
+        fn is_duplicate(&mut self, _: usize, _: usize) -> Result<bool> {
+            Err(std::io::Error::other("no").into())
+        }
+    }
+    for values in [[1u64, 1], [1, 3]] {
+        let result = documents(&values, &options(3)).finish(Some(&mut Fails));
+        assert!(matches!(result, Err(Error::Io(_))));
+    }
+}

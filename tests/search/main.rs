@@ -1,0 +1,22 @@
+//! Building, searching and merging: every answer against a linear scan, under threads and over replaced files.
+
+mod batch;
+mod build_memory;
+mod clusters;
+mod concurrency;
+mod coverage;
+mod dedup;
+mod ids;
+#[cfg(feature = "mmap")]
+mod mapping;
+mod merge;
+mod options;
+mod oracle;
+mod replacement;
+mod segments;
+mod shared_damage;
+
+use simidx_testkit::counting::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;

@@ -1,0 +1,460 @@
+//! A merge of segments is byte for byte the build of all their records, less what is left out.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use simidx::design::TableDesign;
+use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Merged, Segments, merge};
+use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder};
+
+/// A fingerprint and a number that makes its id.
+type Record<F> = (F, u64);
+
+fn options<F: Fingerprint>(tables: usize, codec: Option<Codec>, ids: IdKind) -> BuildOptions<F> {
+    let mut options = BuildOptions::default();
+    options.design = Some(TableDesign::with_table_count(3, tables).unwrap());
+    options.block_size = 128;
+    options.codec = codec;
+    options.ids = ids;
+    options.pipeline = Some("words".into());
+    options
+}
+
+fn build<F: Fingerprint>(records: &[Record<F>], options: BuildOptions<F>) -> Vec<u8> {
+    let ids = options.ids;
+    let mut builder = IndexBuilder::new(options).unwrap();
+    for &(fingerprint, id) in records {
+        match ids {
+            IdKind::None => builder.push(fingerprint),
+            IdKind::Number => builder.push_with_number(fingerprint, id),
+            IdKind::String => builder.push_with_string(fingerprint, &name(id)),
+        }
+        .unwrap();
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).unwrap();
+    file
+}
+
+fn name(id: u64) -> String {
+    "x".repeat(id as usize % 40) + &id.to_string()
+}
+
+fn segments<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F, Vec<u8>> {
+    let open = |file: &Vec<u8>| Index::from_bytes(file.clone()).unwrap();
+    Segments::new(files.iter().map(open).collect()).unwrap()
+}
+
+fn merged<F: Fingerprint>(
+    segments: &Segments<F, Vec<u8>>,
+    options: &MergeOptions<F>,
+) -> (Vec<u8>, Merged<F>) {
+    let mut file = Vec::new();
+    let merged = merge(segments, options, &mut file, |_| ()).unwrap();
+    (file, merged)
+}
+
+/// Which parts of the records are left out.
+#[derive(Debug, Clone)]
+struct Left {
+    fingerprints: HashSet<u64>,
+    ids: HashSet<u64>,
+}
+
+fn check<F: Fingerprint>(
+    parts: &[Vec<(u64, u64)>],
+    left: &Left,
+    ids: IdKind,
+    tables: usize,
+    codec: Option<Codec>,
+) {
+    let fingerprint = |value: u64| F::from_u128(u128::from(value) << 61 | u128::from(value));
+    let parts: Vec<Vec<Record<F>>> = parts
+        .iter()
+        .map(|part| part.iter().map(|&(f, id)| (fingerprint(f), id)).collect())
+        .collect();
+    let mut exclusions = Exclusions::default();
+    let left_fingerprints: HashSet<F> = left.fingerprints.iter().map(|&f| fingerprint(f)).collect();
+    left_fingerprints
+        .iter()
+        .for_each(|&f| exclusions.add_fingerprint(f));
+    match ids {
+        IdKind::None => {}
+        IdKind::Number => left.ids.iter().for_each(|&id| exclusions.add_number(id)),
+        IdKind::String => left
+            .ids
+            .iter()
+            .for_each(|&id| exclusions.add_string(&name(id))),
+    }
+    let all: Vec<Record<F>> = parts.iter().flatten().copied().collect();
+    let is_left = |record: &&Record<F>| {
+        let by_id = ids != IdKind::None && left.ids.contains(&record.1);
+        !by_id && !left_fingerprints.contains(&record.0)
+    };
+    let kept: Vec<Record<F>> = all.iter().filter(is_left).copied().collect();
+    let files: Vec<Vec<u8>> = parts
+        .iter()
+        .map(|part| build(part, options(tables, codec, ids)))
+        .collect();
+    let mut merge_options = MergeOptions::default();
+    merge_options.exclusions = exclusions;
+    merge_options.codec = codec.map_or(MergeCodec::Chosen, MergeCodec::Given);
+    let (file, report) = merged(&segments::<F>(&files), &merge_options);
+    let mut expected = options(tables, codec, ids);
+    expected.pipeline = expected.pipeline.filter(|_| !files.is_empty());
+    let mut expected = build(&kept, expected);
+    let distinct =
+        |records: &[Record<F>]| records.iter().map(|r| r.0).collect::<HashSet<F>>().len();
+    let mut dropped_records = all.len() - kept.len();
+    if ids == IdKind::None && !kept.is_empty() {
+        // How many records a fingerprint left out had is not known: once a segment.
+        let is_out = |record: &&Record<F>| left_fingerprints.contains(&record.0);
+        let of_part = |part: &Vec<Record<F>>| {
+            distinct(&part.iter().filter(is_out).copied().collect::<Vec<_>>())
+        };
+        dropped_records = parts.iter().map(of_part).sum();
+        let record_count = all.len() - dropped_records;
+        set_counts(&mut expected, distinct(&kept) as u64, record_count as u64);
+    }
+    assert!(file == expected);
+    assert_eq!(report.dropped_record_count, dropped_records as u64);
+    let dropped = distinct(&all) - distinct(&kept);
+    assert_eq!(report.dropped_fingerprint_count, dropped as u64);
+}
+
+fn left() -> impl Strategy<Value = Left> {
+    let some = prop_oneof![Just(0), Just(8usize)];
+    some.prop_flat_map(|most| {
+        let fingerprints = prop::collection::hash_set(0u64..40, 0..=most);
+        let ids = prop::collection::hash_set(0u64..30, 0..=most);
+        (fingerprints, ids).prop_map(|(fingerprints, ids)| Left { fingerprints, ids })
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_merge_is_the_build_of_all_records(
+        parts in prop::collection::vec(
+            prop::collection::vec((prop_oneof![0u64..40, any::<u64>()], 0u64..30), 1..120), 1..5,
+        ),
+        left in left(),
+        ids in prop_oneof![Just(IdKind::None), Just(IdKind::Number), Just(IdKind::String)],
+        tables in prop_oneof![Just(1usize), Just(2), Just(4)],
+        codec in prop_oneof![Just(None), prop::sample::select(&Codec::ALL[..]).prop_map(Some)],
+    ) {
+        check::<u64>(&parts, &left, ids, tables, codec);
+        check::<u128>(&parts, &left, ids, tables, codec);
+        check::<u32>(&parts, &left, ids, tables, codec);
+    }
+}
+
+#[test]
+fn the_codec_is_that_of_the_segments_where_they_agree() {
+    let part = |from: u64| -> Vec<Record<u64>> {
+        (from..from + 3000)
+            .map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15), i))
+            .collect()
+    };
+    let gap = [0, 9000].map(|from| build(&part(from), options(2, Some(Codec::Gap), IdKind::None)));
+    let mut as_segments = MergeOptions::default();
+    as_segments.codec = MergeCodec::AsSegments;
+    let (file, _) = merged(&segments::<u64>(&gap), &as_segments);
+    let all = [part(0), part(9000)].concat();
+    assert!(file == build(&all, options(2, Some(Codec::Gap), IdKind::None)));
+    let xor = build(&part(9000), options(2, Some(Codec::Xor), IdKind::None));
+    let mixed = [gap[0].clone(), xor];
+    let (file, _) = merged(&segments::<u64>(&mixed), &as_segments);
+    assert!(file == build(&all, options(2, None, IdKind::None)));
+    // By default the data decides, as in a build: small segments and a large file may want different codecs.
+    let (file, _) = merged(&segments::<u64>(&gap), &MergeOptions::default());
+    assert!(file == build(&all, options(2, None, IdKind::None)));
+}
+
+#[test]
+fn large_segments_with_large_groups_are_merged_in_little_memory() {
+    let part = |seed: u64| -> Vec<Record<u64>> {
+        let value = |i: u64| match i % 3 {
+            0 => 7,
+            _ => (i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        };
+        (0..700_000).map(|i| (value(i), i % 900)).collect()
+    };
+    let parts = [part(1), part(2)];
+    for ids in [IdKind::None, IdKind::Number, IdKind::String] {
+        let files: Vec<Vec<u8>> = parts
+            .iter()
+            .map(|p| build(p, options(2, None, ids)))
+            .collect();
+        let mut little = MergeOptions::default();
+        little.memory = simidx::build::MIN_MEMORY;
+        little.codec = MergeCodec::Chosen;
+        let (file, _) = merged(&segments::<u64>(&files), &little);
+        assert!(
+            file == build(&parts.concat(), options(2, None, ids)),
+            "{ids:?}"
+        );
+    }
+}
+
+#[test]
+fn a_segment_that_tells_a_wrong_count_is_refused() {
+    let records: Vec<Record<u64>> = (0..500).map(|i| (i << 40 | i, i)).collect();
+    let good = build(&records, options(2, None, IdKind::None));
+    for (fingerprints, count) in [(499, 600), (501, 600)] {
+        let mut forged = good.clone();
+        set_counts(&mut forged, fingerprints, count);
+        let mut leave_some = MergeOptions::default();
+        records[..9]
+            .iter()
+            .for_each(|r| leave_some.exclusions.add_fingerprint(r.0));
+        for options in [MergeOptions::default(), leave_some] {
+            let message = refusal(&[good.clone(), forged.clone()], &options);
+            let expected = "segment 1: damaged index: the table does not hold as many values";
+            assert!(message.starts_with(expected), "{message}");
+        }
+    }
+}
+
+/// Writes other counts into the directory and repairs the checksums (specification, section 10).
+fn set_counts(file: &mut [u8], fingerprints: u64, records: u64) {
+    let footer = file.len() - 32;
+    let directory = u64::from_le_bytes(file[footer..footer + 8].try_into().unwrap()) as usize;
+    file[directory..directory + 8].copy_from_slice(&fingerprints.to_le_bytes());
+    file[directory + 8..directory + 16].copy_from_slice(&records.to_le_bytes());
+    let checksum = crc32fast::hash(&file[directory..footer]);
+    file[footer + 12..footer + 16].copy_from_slice(&checksum.to_le_bytes());
+    let checksum = crc32fast::hash(&file[footer..footer + 24]);
+    file[footer + 24..footer + 28].copy_from_slice(&checksum.to_le_bytes());
+}
+
+#[test]
+fn segments_without_records_add_nothing_whatever_they_are() {
+    let records: Vec<Record<u64>> = (0..500).map(|i| (i << 40 | i, i)).collect();
+    let full = build(&records, options(2, None, IdKind::Number));
+    let empty = build::<u64>(&[], BuildOptions::default());
+    let files = [empty.clone(), full.clone(), empty.clone()];
+    let (file, _) = merged(&segments::<u64>(&files), &MergeOptions::default());
+    assert!(file == full);
+    let (file, _) = merged(
+        &segments::<u64>(&[empty.clone(), empty.clone()]),
+        &MergeOptions::default(),
+    );
+    assert!(file == empty);
+}
+
+#[test]
+fn everything_may_be_left_out() {
+    // Some fingerprints are repeated: without ids what repeats them must not stay counted, by rule V8.
+    let fingerprint = |i: u64| ((i % 500) << 40) | (i % 500);
+    let records: Vec<Record<u64>> = (0..700).map(|i| (fingerprint(i), i)).collect();
+    for ids in [IdKind::None, IdKind::Number, IdKind::String] {
+        let full = build(&records, options(2, Some(Codec::Gap), ids));
+        let mut options_ = MergeOptions::default();
+        records
+            .iter()
+            .for_each(|r| options_.exclusions.add_fingerprint(r.0));
+        options_.codec = MergeCodec::AsSegments;
+        let (file, report) = merged(&segments::<u64>(&[full]), &options_);
+        assert_eq!(report.dropped_fingerprint_count, 500);
+        assert_eq!(report.dropped_record_count, 700);
+        assert!(
+            file == build::<u64>(&[], options(2, Some(Codec::Gap), ids)),
+            "{ids:?}"
+        );
+    }
+}
+
+fn refusal(files: &[Vec<u8>], options: &MergeOptions<u64>) -> String {
+    let error = merge(&segments::<u64>(files), options, Vec::new(), |_| ()).unwrap_err();
+    error.to_string()
+}
+
+#[test]
+fn segments_that_differ_are_refused() {
+    let records: Vec<Record<u64>> = (0..50).map(|i| (i, i)).collect();
+    let model = || options(2, None, IdKind::None);
+    let first = build(&records, model());
+    let with = |change: fn(&mut BuildOptions<u64>)| {
+        let mut options = model();
+        change(&mut options);
+        build(&records, options)
+    };
+    for (other, message) in [
+        (
+            with(|o| o.block_size = 256),
+            "the size of their blocks: 128 and 256 bytes",
+        ),
+        (
+            with(|o| o.design = Some(TableDesign::with_table_count(3, 4).unwrap())),
+            "the number of their tables: 2 and 4",
+        ),
+        (
+            with(|o| {
+                let masks = [u64::MAX, 0xffff];
+                o.design = Some(TableDesign::from_masks(3, masks.to_vec()).unwrap());
+            }),
+            "the prefixes of their tables",
+        ),
+        (
+            with(|o| {
+                let design = o.design.take().unwrap();
+                o.design = Some(TableDesign::from_masks(2, design.masks().to_vec()).unwrap());
+                o.max_distance = 2;
+            }),
+            "their distance: 3 and 2",
+        ),
+    ] {
+        let expected = format!("segment 0 and segment 1 differ in {message}");
+        assert_eq!(
+            refusal(&[first.clone(), other], &MergeOptions::default()),
+            expected
+        );
+    }
+}
+
+#[test]
+fn ids_that_the_segments_do_not_have_cannot_be_left_out() {
+    let records: Vec<Record<u64>> = (0..50).map(|i| (i, i)).collect();
+    let file = build(&records, options(2, None, IdKind::Number));
+    let mut options = MergeOptions::default();
+    options.exclusions.add_string("x");
+    let message = "records cannot be left out by such ids: the ids are number";
+    assert_eq!(refusal(&[file], &options), message);
+}
+
+#[test]
+fn a_damaged_segment_is_named() {
+    let records: Vec<Record<u64>> = (0..5000).map(|i| (i << 30, i)).collect();
+    let good = build(&records, options(2, None, IdKind::Number));
+    let mut bad = good.clone();
+    bad[1000] ^= 1;
+    let open = |file| Index::<u64, _>::from_bytes(file).unwrap();
+    let named = vec![("a".to_owned(), open(good)), ("b".to_owned(), open(bad))];
+    let segments = Segments::with_names(named).unwrap();
+    let result = merge(&segments, &MergeOptions::default(), Vec::new(), |_| ());
+    let Err(Error::Segment { segment, name, .. }) = result else {
+        panic!("{result:?}");
+    };
+    assert_eq!((segment, name.as_str()), (1, "b"));
+}
+
+/// Writes into a file that stays the same file.
+#[cfg(feature = "mmap")]
+fn overwrite(path: &std::path::Path, at: u64, bytes: &[u8]) {
+    use std::io::{Seek, SeekFrom, Write};
+    let mut file = std::fs::File::options().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+/// A mapped file all blocks of which have been checked.
+#[cfg(feature = "mmap")]
+fn mapped(path: &std::path::Path, file: &[u8]) -> Segments<u64, simidx::Storage> {
+    std::fs::write(path, file).unwrap();
+    let index = Index::open(path).unwrap();
+    assert!(index.verify().is_sound());
+    Segments::new(vec![index]).unwrap()
+}
+
+#[test]
+#[cfg(feature = "mmap")]
+fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    let value = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let records: Vec<Record<u64>> = (0..5000).map(|i| (value(i), i)).collect();
+    for codec in Codec::ALL {
+        for ids in [IdKind::None, IdKind::Number, IdKind::String] {
+            let file = build(&records, options(2, Some(codec), ids));
+            let len = mapped(&path, &file).segments()[0].summary().tables[0].block_count * 128;
+            // Table 0 starts at the second block.
+            let table = &file[128..][..len as usize];
+            let garbage = (0..len / 8).flat_map(|i| (value(i) ^ value(i) >> 29).to_le_bytes());
+            // As many values as before, in another order.
+            let turned = table.rchunks(128).flatten().copied().collect();
+            for (bytes, rules) in [
+                (garbage.collect::<Vec<u8>>(), &[24, 29, 33, 35][..]),
+                (turned, &[24, 33][..]),
+            ] {
+                let segments = mapped(&path, &file);
+                overwrite(&path, 128, &bytes);
+                let rule = rule_of_refusal(&segments);
+                // Ids seem to descend where a fingerprint is repeated.
+                assert!(rules.contains(&rule), "{codec:?} {ids:?}: rule {rule}");
+            }
+        }
+    }
+}
+
+/// The rule for which a merge refuses the segment.
+#[cfg(feature = "mmap")]
+fn rule_of_refusal(segments: &Segments<u64, simidx::Storage>) -> u8 {
+    match merge(segments, &MergeOptions::default(), Vec::new(), |_| ()) {
+        Err(Error::Segment { error, .. }) => match *error {
+            Error::Format(error) => error.rule(),
+            error => panic!("{error}"),
+        },
+        result => panic!("{result:?}"),
+    }
+}
+
+#[test]
+#[cfg(feature = "mmap")]
+fn a_table_that_changes_between_two_passes_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    let records = |second: u64| -> Vec<Record<u64>> {
+        let value = |i: u64| if i == 1 { second } else { i << 40 };
+        (0..500).map(|i| (value(i), i)).collect()
+    };
+    let file = |second| {
+        build(
+            &records(second),
+            options(1, Some(Codec::EliasFano), IdKind::None),
+        )
+    };
+    let (before, after) = (file(1 << 40), file(1 << 40 | 1));
+    assert_eq!(before.len(), after.len());
+    let segments = mapped(&path, &before);
+    let mut options = MergeOptions::default();
+    options.codec = MergeCodec::Given(Codec::Gap);
+    let change = |progress: simidx::build::BuildProgress| {
+        if progress.stage == simidx::build::BuildStage::EncodeTable(0) {
+            overwrite(&path, 0, &after);
+        }
+    };
+    // The code of the table has no codeword for the new steps.
+    let error = merge(&segments, &options, Vec::new(), change).unwrap_err();
+    let expected =
+        "damaged index: the table of a segment changed while it was read (rule V36, table 0)";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn progress_counts_every_record_and_value() {
+    let records: Vec<Record<u64>> = (0..5000).map(|i| (i << 30, i)).collect();
+    let file = build(&records, options(2, Some(Codec::EliasFano), IdKind::Number));
+    let mut stages: Vec<simidx::build::BuildProgress> = Vec::new();
+    let note = |progress: simidx::build::BuildProgress| match stages
+        .last_mut()
+        .filter(|last| last.stage == progress.stage)
+    {
+        Some(last) => *last = progress,
+        None => stages.push(progress),
+    };
+    let two = segments::<u64>(&[file.clone(), file]);
+    let mut options = MergeOptions::default();
+    options.codec = MergeCodec::AsSegments;
+    merge(&two, &options, Vec::new(), note).unwrap();
+    let done: Vec<(u64, u64)> = stages.iter().map(|p| (p.done, p.total)).collect();
+    // Each fingerprint is in both segments, which shows when their records have come together.
+    assert_eq!(
+        done,
+        [
+            (10_000, 10_000),
+            (5000, 5000),
+            (5000, 5000),
+            (10_000, 10_000)
+        ]
+    );
+}

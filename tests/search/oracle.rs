@@ -1,0 +1,581 @@
+//! Every answer of an index against a linear scan: all widths, all codecs, all designs, all shapes of data, all ways
+//! to ask.
+
+use std::process::Command;
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+use simidx::design::{MAX_DISTANCE, Permutation, TableDesign};
+use simidx::index::{QueryStats, Searcher, Strategy};
+use simidx::{Codec, Fingerprint, Index, Match};
+use simidx_testkit::{bit, data_sets, flipped, open, options, random, rng, sorted_set};
+
+/// Members, members with 1 to k + 1 flips, and random values.
+fn queries<F: Fingerprint>(set: &[F], distance: u32, count: usize, seed: u64) -> Vec<F> {
+    let mut rng = rng(seed);
+    let mut queries = vec![F::ZERO, F::MAX, random(&mut rng), random(&mut rng)];
+    for flips in 0..count as u32 {
+        if let Some(&member) = set.choose(&mut rng) {
+            queries.push(flipped(member, flips % (distance + 2), &mut rng));
+        }
+    }
+    queries
+}
+
+/// A set as an index holds it, and the plain way to ask it.
+struct Oracle<F> {
+    set: Vec<F>,
+    /// The set in the bit order of each table.
+    tables: Vec<Vec<F>>,
+    permutations: Vec<Permutation<F>>,
+}
+
+impl<F: Fingerprint> Oracle<F> {
+    fn new(set: Vec<F>, masks: &[F]) -> Self {
+        let permutations: Vec<Permutation<F>> =
+            masks.iter().map(|&mask| Permutation::new(mask)).collect();
+        let permuted = |p: &Permutation<F>| set.iter().map(|&f| p.apply(f).0).collect();
+        Oracle {
+            tables: permutations.iter().map(permuted).collect(),
+            set,
+            permutations,
+        }
+    }
+
+    /// All members by their distance from a query, then by value.
+    fn by_distance(&self, query: F) -> Vec<Match<F>> {
+        let found = self.set.iter().map(|&fingerprint| Match {
+            distance: (fingerprint ^ query).count_ones(),
+            fingerprint,
+        });
+        let mut found: Vec<Match<F>> = found.collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// What the probes of an index cost: each table yields all values whose address differs in few bits, and some more
+    /// where bits are joined.
+    fn probe_stats(&self, index: &Index<F, Vec<u8>>, query: F, distance: u32) -> (u64, u64) {
+        let (mut probes, mut candidates) = (0, 0);
+        for table in index.plan(distance).probes() {
+            probes += table.probe_count();
+            let permuted = self.permutations[table.table].apply(query).0;
+            // The address, and those of its bits that are flipped one by one.
+            let address = leading::<F>(table.address_bits);
+            let flipped = leading::<F>(table.address_bits - table.joined_bits);
+            let is_candidate = |value: &&F| {
+                let differing = (**value ^ permuted) & address;
+                match (differing & flipped).count_ones() {
+                    flips if flips == table.flips => differing & !flipped == F::ZERO,
+                    flips => flips < table.flips,
+                }
+            };
+            candidates += self.tables[table.table].iter().filter(is_candidate).count() as u64;
+        }
+        (probes, candidates)
+    }
+}
+
+/// So many leading bits.
+fn leading<F: Fingerprint>(count: u32) -> F {
+    match count {
+        0 => F::ZERO,
+        count => F::MAX << (F::WIDTH - count),
+    }
+}
+
+/// What comparing every fingerprint costs.
+fn scan_stats<F: Fingerprint>(index: &Index<F, Vec<u8>>) -> QueryStats {
+    QueryStats {
+        probes: 1,
+        blocks: index.summary().tables[0].block_count,
+        candidates: index.fingerprint_count(),
+    }
+}
+
+/// Answer and costs of one query at some distances by every strategy.
+fn check_query<F: Fingerprint>(
+    index: &Index<F, Vec<u8>>,
+    oracle: &Oracle<F>,
+    query: F,
+    distances: &[u32],
+    what: &str,
+) {
+    let all = oracle.by_distance(query);
+    let mut searcher = index.searcher();
+    for &distance in distances {
+        let expected = &all[..all.partition_point(|m| m.distance <= distance)];
+        let mut ask = |strategy| {
+            searcher.set_strategy(strategy);
+            let found = searcher.query(query, distance).unwrap();
+            let what = format!("{what}, {query:x} within {distance}, {strategy:?}");
+            assert_eq!(found, expected, "{what}");
+            assert_eq!(searcher.matches(), expected, "{what}");
+            searcher.stats()
+        };
+        let (auto, probe, scan) = (
+            ask(Strategy::Auto),
+            ask(Strategy::Probe),
+            ask(Strategy::Scan),
+        );
+        let plan = index.plan(distance);
+        assert_eq!(auto, if plan.best().is_some() { probe } else { scan });
+        assert_eq!(plan.best().is_none(), plan.scan_is_cheaper());
+        assert_eq!(scan, scan_stats(index), "{what}");
+        let (probes, candidates) = oracle.probe_stats(index, query, distance);
+        assert_eq!(
+            (probe.probes, probe.candidates),
+            (probes, candidates),
+            "{what}"
+        );
+        assert!(probe.blocks > 0 || candidates == 0, "{what}: {probe:?}");
+    }
+    let contained = oracle.set.binary_search(&query).is_ok();
+    assert_eq!(index.contains(query).unwrap(), contained);
+}
+
+/// Many queries at a time get the answers that they get one by one, and cost as much.
+fn check_many<F: Fingerprint>(
+    searcher: &mut Searcher<'_, F, Vec<u8>>,
+    queries: &[F],
+    distance: u32,
+    strategy: Strategy,
+) {
+    searcher.set_strategy(strategy);
+    let mut stats = QueryStats::default();
+    let mut expected = Vec::new();
+    for &query in queries {
+        expected.push(searcher.query(query, distance).unwrap().to_vec());
+        stats += searcher.stats();
+    }
+    let mut answered = 0;
+    let all = searcher.query_many(queries, distance, |number, matches| {
+        assert_eq!(number, answered, "queries are answered in order");
+        assert_eq!(matches, expected[number], "query {number} of many");
+        answered += 1;
+    });
+    all.unwrap();
+    assert_eq!(answered, queries.len());
+    assert_eq!(searcher.stats(), stats);
+}
+
+/// Everything that an index without ids can be asked, at some distances.
+struct Check<'a, F> {
+    design: &'a TableDesign<F>,
+    codec: Option<Codec>,
+    block_size: u32,
+    queries: usize,
+    distances: &'a [u32],
+}
+
+impl<F: Fingerprint> Check<'_, F> {
+    fn run(&self, fingerprints: &[F], what: &str) {
+        let set = sorted_set(fingerprints);
+        let (design, block_size) = (self.design, self.block_size);
+        let what = format!(
+            "{} bits, k {}, {} tables, {:?} in {block_size}, {what}",
+            F::WIDTH,
+            design.max_distance(),
+            design.table_count(),
+            self.codec
+        );
+        let mut options = options(design.clone(), block_size);
+        options.codec = self.codec;
+        let index = open(simidx_testkit::build(options, fingerprints));
+        assert_eq!(index.fingerprint_count(), set.len() as u64, "{what}");
+        assert_eq!(index.record_count(), fingerprints.len() as u64, "{what}");
+        assert_eq!(index.is_empty(), set.is_empty(), "{what}");
+        assert_eq!(index.table_count(), design.table_count(), "{what}");
+        for table in 0..index.table_count() {
+            check_table(&index, table, &set, &what);
+        }
+        let queries = queries(&set, design.max_distance(), self.queries, block_size.into());
+        let oracle = Oracle::new(set, design.masks());
+        for &query in &queries {
+            check_query(&index, &oracle, query, self.distances, &what);
+        }
+        let distance = design.max_distance();
+        for strategy in [Strategy::Probe, Strategy::Scan] {
+            check_many(&mut index.searcher(), &queries, distance, strategy);
+        }
+    }
+}
+
+/// A table read through in every way that there is.
+fn check_table<F: Fingerprint>(index: &Index<F, Vec<u8>>, table: usize, set: &[F], what: &str) {
+    let read = || index.fingerprints(table).unwrap();
+    let dump: Vec<F> = read().map(Result::unwrap).collect();
+    assert_eq!(dump.len(), set.len(), "{what}, table {table}");
+    assert_eq!(sorted_set(&dump), set, "{what}, table {table}");
+    assert!(table > 0 || dump == set, "{what}, order of table 0");
+    let plain: Vec<F> = read().decode_plainly().map(Result::unwrap).collect();
+    assert!(plain == dump, "{what}, table {table} decoded plainly");
+    let mut chunks = Vec::new();
+    let mut chunked = read();
+    while let Some(chunk) = chunked.next_chunk() {
+        chunks.extend_from_slice(chunk.unwrap());
+    }
+    let inverted: Vec<F> = chunks.into_iter().map(|v| read().invert(v)).collect();
+    assert!(inverted == dump, "{what}, table {table} in chunks");
+}
+
+/// Every design for a distance with every shape of data, smaller ones for designs of many tables. Codecs and block
+/// sizes take turns.
+fn check_designs<F: Fingerprint>() {
+    let turns = [128, 512].map(|block_size| Codec::ALL.map(|codec| (codec, block_size)));
+    let mut turns = turns.into_iter().flatten().cycle();
+    for k in 0..=MAX_DISTANCE {
+        let designs = TableDesign::<F>::available(k);
+        assert!(!designs.is_empty(), "no design for distance {k}");
+        for design in designs {
+            let (size, queries) = match design.table_count() {
+                0..=10 => (500, 6),
+                11..=40 => (300, 4),
+                _ => (120, 3),
+            };
+            for data in data_sets::<F>(size) {
+                let (codec, block_size) = turns.next().unwrap();
+                let check = Check {
+                    design: &design,
+                    codec: Some(codec),
+                    block_size,
+                    queries,
+                    distances: &[0, k / 2, k, k + 1, k + 3],
+                };
+                check.run(&data.fingerprints, data.name);
+            }
+            // So that no codec stays with one shape of data.
+            turns.next();
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn every_design_of_32_bits_agrees_with_the_scan() {
+    check_designs::<u32>();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn every_design_of_64_bits_agrees_with_the_scan() {
+    check_designs::<u64>();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn every_design_of_128_bits_agrees_with_the_scan() {
+    check_designs::<u128>();
+}
+
+/// The designs with the fewest tables, probed with flips, and two of the paper's.
+fn few_tables<F: Fingerprint>() -> Vec<TableDesign<F>> {
+    vec![
+        TableDesign::partition(3, 1).unwrap(),
+        TableDesign::partition(3, 2).unwrap(),
+        TableDesign::partition(3, 3).unwrap(),
+        TableDesign::partition(8, 3).unwrap(),
+        TableDesign::choose_bands(3, 4).unwrap(),
+        TableDesign::choose_bands(2, 4).unwrap(),
+    ]
+}
+
+/// Every codec with every shape of data at every distance that this version knows and beyond: sets so large that
+/// probes with flips are worth their while.
+fn check_codecs<F: Fingerprint>(size: usize) {
+    let distances: Vec<u32> = (0..=MAX_DISTANCE + 1)
+        .chain([F::WIDTH / 2, F::WIDTH])
+        .collect();
+    for design in few_tables::<F>() {
+        for data in data_sets::<F>(size) {
+            for codec in Codec::ALL {
+                let check = Check {
+                    design: &design,
+                    codec: Some(codec),
+                    block_size: 512,
+                    queries: 4,
+                    distances: &distances,
+                };
+                check.run(&data.fingerprints, data.name);
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn every_codec_of_32_bits_agrees_with_the_scan_at_every_distance() {
+    check_codecs::<u32>(8000);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn every_codec_of_64_bits_agrees_with_the_scan_at_every_distance() {
+    check_codecs::<u64>(8000);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn every_codec_of_128_bits_agrees_with_the_scan_at_every_distance() {
+    check_codecs::<u128>(8000);
+}
+
+/// The instructions of the processor are not used where the environment says so.
+#[test]
+#[cfg_attr(miri, ignore = "starts a process")]
+fn portable_instructions_agree_with_the_scan() {
+    if std::env::var_os("SIMIDX_SIMD").is_some() {
+        return;
+    }
+    let this = std::env::current_exe().unwrap();
+    let ran = Command::new(this)
+        .args(["every_codec_of_64", "every_codec_of_128", "many_queries"])
+        .env("SIMIDX_SIMD", "off")
+        .output()
+        .unwrap();
+    let report = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.status.success(), "{report}");
+    assert!(report.contains("test result: ok. 3 passed"), "{report}");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn the_sets_of_these_tests_are_large_enough_for_probes_with_flips() {
+    let set: Vec<u64> = simidx_testkit::uniform(8000);
+    for (bands, codec) in (1..=3).flat_map(|bands| Codec::ALL.map(|c| (bands, c))) {
+        let mut options = options(TableDesign::partition(3, bands).unwrap(), 512);
+        options.codec = Some(codec);
+        let index = open::<u64>(simidx_testkit::build(options, &set));
+        let flips = |distance| {
+            let best = index.plan(distance).best();
+            best.map(|probes| probes.iter().map(|p| p.flips).max().unwrap())
+        };
+        let most = (0..=MAX_DISTANCE).filter_map(flips).max().unwrap();
+        assert!(most >= 1, "{bands} bands, {codec:?}: at most {most} flips");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn probes_find_what_several_tables_hold_once() {
+    let design = TableDesign::<u64>::choose_bands(3, 4).unwrap();
+    let set = sorted_set(&simidx_testkit::clustered::<u64>(20_000));
+    for codec in Codec::ALL {
+        let mut options = options(design.clone(), 512);
+        options.codec = Some(codec);
+        let index = open(simidx_testkit::build(options, &set));
+        let mut searcher = index.searcher();
+        searcher.set_strategy(Strategy::Probe);
+        let plan = index.plan(3);
+        assert_eq!(plan.probes().len(), 4, "every table is probed");
+        let mut several = 0;
+        for &member in set.iter().step_by(97) {
+            let found = searcher.query(member, 3).unwrap();
+            assert!(found.is_sorted_by(|a, b| a < b), "each once, in order");
+            assert_eq!((found[0].distance, found[0].fingerprint), (0, member));
+            several += usize::from(found.len() > 1);
+            let found = found.len() as u64;
+            assert!(
+                searcher.stats().candidates >= found + 3,
+                "all tables have it"
+            );
+        }
+        assert!(several > 10);
+    }
+}
+
+#[test]
+fn many_queries_are_answered_as_one_by_one() {
+    let set = sorted_set(&simidx_testkit::clustered::<u64>(simidx_testkit::sized(
+        5000,
+    )));
+    let queries = queries(&set, 4, 300, 9);
+    for design in few_tables::<u64>() {
+        for codec in Codec::ALL {
+            let mut options = options(design.clone(), 256);
+            options.codec = Some(codec);
+            let index = open(simidx_testkit::build(options, &set));
+            let mut searcher = index.searcher();
+            for count in [0, 1, 2, 63, 64, 65, 128, 200, 304] {
+                check_many(&mut searcher, &queries[..count], 4, Strategy::Auto);
+            }
+            for strategy in [Strategy::Probe, Strategy::Scan] {
+                check_many(&mut searcher, &queries[..70], 3, strategy);
+            }
+            // Equal queries, each with the same answer.
+            check_many(&mut searcher, &[set[7]; 130], 2, Strategy::Probe);
+        }
+    }
+}
+
+/// The largest blocks, with sets that fill some of them.
+fn check_largest_blocks<F: Fingerprint>() {
+    let design = TableDesign::<F>::choose_bands(3, 4).unwrap();
+    for (data, codec) in data_sets::<F>(30_000)
+        .iter()
+        .zip(Codec::ALL.into_iter().cycle())
+    {
+        for codec in [codec, Codec::EliasFano] {
+            let check = Check {
+                design: &design,
+                codec: Some(codec),
+                block_size: 65_536,
+                queries: 3,
+                distances: &[0, 3, 5],
+            };
+            check.run(&data.fingerprints, data.name);
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn the_largest_blocks_agree_with_the_scan() {
+    check_largest_blocks::<u32>();
+    check_largest_blocks::<u64>();
+    check_largest_blocks::<u128>();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn a_block_ends_at_65536_values_however_small_they_are() {
+    let design = TableDesign::<u64>::choose_bands(0, 1).unwrap();
+    let run: Vec<u64> = (0..150_000).collect();
+    for codec in Codec::ALL {
+        let mut options = options(design.clone(), 65_536);
+        options.codec = Some(codec);
+        let index = open::<u64>(simidx_testkit::build(options, &run));
+        assert_eq!(index.summary().tables[0].block_count, 3);
+        let check = Check {
+            design: &design,
+            codec: Some(codec),
+            block_size: 65_536,
+            queries: 2,
+            distances: &[0, 1, 3],
+        };
+        check.run(&run, "dense run");
+    }
+}
+
+#[test]
+fn there_is_no_table_behind_the_last_one() {
+    let index = open::<u64>(simidx_testkit::build(
+        options(TableDesign::<u64>::choose_bands(1, 2).unwrap(), 128),
+        &[1],
+    ));
+    assert!(index.fingerprints(1).is_ok());
+    assert!(index.fingerprints(2).is_err());
+}
+
+#[test]
+fn a_searcher_forgets_the_answer_before() {
+    let index = open::<u64>(simidx_testkit::build(
+        simidx::BuildOptions::default(),
+        &[0u64, 1, u64::MAX],
+    ));
+    let mut searcher = index.searcher();
+    assert_eq!(searcher.query(0, 3).unwrap().len(), 2);
+    assert_eq!(searcher.query(u64::MAX, 3).unwrap().len(), 1);
+    assert_eq!(searcher.query(u64::MAX << 32, 3).unwrap().len(), 0);
+    assert_eq!(searcher.query(5, 64).unwrap().len(), 3);
+    assert_eq!(searcher.query(5, u32::MAX).unwrap().len(), 3);
+}
+
+/// Masks made of bits scattered at random: each choice of r - k of r groups, some bits left out, more
+/// masks thrown in, and leading bits for table 0.
+fn scattered_masks<F: Fingerprint>(seed: u64, distance: u32) -> Vec<F> {
+    let mut rng = rng(seed);
+    let group_count = distance + rng.random_range(1..=2);
+    let groups: Vec<u32> = (0..F::WIDTH)
+        .map(|_| rng.random_range(0..group_count))
+        .collect();
+    let leading = rng.random_range(0..=F::WIDTH);
+    let mut masks = vec![match leading {
+        0 => F::ZERO,
+        p => F::MAX << (F::WIDTH - p),
+    }];
+    for choice in 0u32..1 << group_count {
+        if choice.count_ones() == group_count - distance {
+            let keeps = |position: &u32| choice >> groups[*position as usize] & 1 == 1;
+            let mask = (0..F::WIDTH).filter(keeps).fold(F::ZERO, |m, p| m | bit(p));
+            masks.push(mask & (random::<F>(&mut rng) | random(&mut rng)));
+        }
+    }
+    for _ in 0..rng.random_range(0..3) {
+        masks.push(random(&mut rng));
+    }
+    masks
+}
+
+/// A set with neighbours, and a design of scattered masks.
+fn check_scattered<F: Fingerprint>(values: &[u128], seed: u64, distance: u32, block_size: u32) {
+    let mut rng = rng(seed);
+    let mut fingerprints: Vec<F> = values.iter().map(|&v| F::from_u128(v)).collect();
+    for i in 0..fingerprints.len() {
+        let flips = rng.random_range(0..=distance + 1);
+        fingerprints.push(flipped(fingerprints[i], flips, &mut rng));
+    }
+    let masks = scattered_masks::<F>(seed, distance);
+    let design = TableDesign::from_masks(distance, masks).expect("table 0 has leading bits");
+    let check = Check {
+        design: &design,
+        codec: [
+            None,
+            Some(Codec::Xor),
+            Some(Codec::Gap),
+            Some(Codec::EliasFano),
+        ][seed as usize % 4],
+        block_size,
+        queries: 5,
+        distances: &[0, distance, distance + 1, distance + 3],
+    };
+    check.run(&fingerprints, "scattered masks");
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: simidx_testkit::sized(cases as usize) as u32,
+        rng_seed: RngSeed::Fixed(0x51d),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn arbitrary_sets_and_masks_agree_with_the_scan(
+        values in prop::collection::vec(prop_oneof![any::<u128>(), 0u128..64], 0..200),
+        seed in any::<u64>(),
+        distance in 0u32..=3,
+        block_size in prop::sample::select(vec![128u32, 256, 4096]),
+    ) {
+        check_scattered::<u32>(&values, seed, distance, block_size);
+        check_scattered::<u64>(&values, seed, distance, block_size);
+        check_scattered::<u128>(&values, seed, distance, block_size);
+    }
+
+    #[test]
+    fn any_masks_agree_with_the_scan_at_any_distance(
+        values in prop::collection::vec(0u32..1 << 12, 1..100),
+        leading in 0u32..=32,
+        others in prop::collection::vec(any::<u32>(), 0..5),
+        distance in 0u32..=9,
+        codec in prop::sample::select(&Codec::ALL[..]),
+    ) {
+        let mut masks = vec![u32::MAX.checked_shl(32 - leading).unwrap_or(0)];
+        masks.extend(&others);
+        let design = TableDesign::from_masks(distance, masks).unwrap();
+        let check = Check {
+            design: &design,
+            codec: Some(codec),
+            block_size: 128,
+            queries: 5,
+            distances: &[distance / 2, distance, distance + 2],
+        };
+        check.run(&values, "arbitrary masks");
+    }
+}
