@@ -248,12 +248,11 @@ fn the_designs_have_the_tables_prefixes_and_flips_printed() {
             flips.resize(design.table_count(), flips[0]);
         }
         assert!(is_complete(&design, &flips), "{name}");
-        for table in 0..flips.len() {
+        // With one flip less in any table that has some, a pair would be missed.
+        for (table, _) in flips.iter().enumerate().filter(|(_, flips)| **flips > 0) {
             let mut fewer = flips.clone();
-            if flips[table] > 0 {
-                fewer[table] -= 1;
-                assert!(!is_complete(&design, &fewer), "{name}: {fewer:?} do too");
-            }
+            fewer[table] -= 1;
+            assert!(!is_complete(&design, &fewer), "{name}: {fewer:?}");
         }
     }
 }
