@@ -10,12 +10,12 @@ mod eval;
 mod fingerprint;
 mod idf;
 mod info;
+mod join;
 mod lint;
 mod merge;
 mod pairs;
 mod plan;
 mod query;
-mod scan;
 mod verify;
 
 use clap::Subcommand;
@@ -34,8 +34,8 @@ pub(crate) enum Command {
     Merge(merge::Args),
     /// Find everything within a distance of fingerprints or documents
     Query(query::Args),
-    /// Find everything within a distance of many fingerprints in one go
-    Scan(scan::Args),
+    /// Find everything within a distance of each of many fingerprints, in one run
+    Join(join::Args),
     /// Print all pairs of fingerprints or records within a distance
     Pairs(pairs::Args),
     /// Print the clusters that pairs within a distance make of fingerprints or records
@@ -71,7 +71,7 @@ impl Command {
             Command::Build(args) => build::run(args, mode),
             Command::Merge(args) => merge::run(args, mode),
             Command::Query(args) => query::run(args),
-            Command::Scan(args) => scan::run(args, mode),
+            Command::Join(args) => join::run(args, mode),
             Command::Pairs(args) => pairs::run(args, mode),
             Command::Clusters(args) => clusters::run(args, mode),
             Command::Dedup(args) => dedup::run(&args, mode),

@@ -1,4 +1,4 @@
-//! `simidx scan`: line for line what `simidx query` prints, whatever the strategy, the shards, the threads and the memory.
+//! `simidx join`: line for line what `simidx query` prints, whatever the strategy, the shards, the threads and the memory.
 
 use crate::support::{Sandbox, hex, sample};
 use simidx_testkit::editor::Editor;
@@ -24,7 +24,7 @@ fn by_query(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_scan_prints_what_a_query_prints() {
+fn a_join_prints_what_a_query_prints() {
     let sandbox = sandbox(2500);
     for distance in ["0", "2", "3", "7"] {
         for json in [&[][..], &["--json"]] {
@@ -34,28 +34,28 @@ fn a_scan_prints_what_a_query_prints() {
                 &sandbox.read("q"),
             );
             for strategy in ["auto", "stream", "probe"] {
-                let scan = ["scan", "x.simidx", "q", "--strategy", strategy];
-                let ran = sandbox.run(&[&scan, &options[..]].concat());
+                let join = ["join", "x.simidx", "q", "--strategy", strategy];
+                let ran = sandbox.run(&[&join, &options[..]].concat());
                 assert!(ran.stdout == expected.stdout, "{strategy}, {options:?}");
                 assert_eq!((ran.code, &*ran.stderr), (expected.code, ""));
             }
         }
     }
     let expected = by_query(&sandbox, &[]);
-    let ran = sandbox.pipe(&["scan", "x.simidx", "-"], &sandbox.read("q"));
+    let ran = sandbox.pipe(&["join", "x.simidx", "-"], &sandbox.read("q"));
     assert_eq!(ran.done().text(), expected);
     for more in [
         ["--threads", "1"],
         ["--threads", "5"],
         ["--memory", "64MiB"],
     ] {
-        let ran = sandbox.run(&[&["scan", "x.simidx", "q"], &more[..]].concat());
+        let ran = sandbox.run(&[&["join", "x.simidx", "q"], &more[..]].concat());
         assert_eq!(ran.done().text(), expected, "{more:?}");
     }
 }
 
 #[test]
-fn several_indexes_are_scanned_as_one() {
+fn several_indexes_are_joined_as_one() {
     let sandbox = sandbox(900);
     sandbox.write("b.tsv", "0\t7\n1\t3\n3\t3\n");
     sandbox
@@ -64,7 +64,7 @@ fn several_indexes_are_scanned_as_one() {
     let expected = by_query(&sandbox, &["y.simidx", "-"]);
     assert!(expected.contains("0000000000000000\t0000000000000003\t2\t3\n"));
     for strategy in ["stream", "probe"] {
-        let args = ["scan", "x.simidx", "y.simidx", "q", "--strategy", strategy];
+        let args = ["join", "x.simidx", "y.simidx", "q", "--strategy", strategy];
         assert_eq!(sandbox.run(&args).done().text(), expected, "{strategy}");
     }
 }
@@ -81,7 +81,7 @@ fn the_lines_of_all_shards_are_those_of_the_whole() {
         let mut lines = Vec::new();
         for shard in ["1/4", "2/4", "3/4", "4/4"] {
             let args = [
-                "scan",
+                "join",
                 "x.simidx",
                 "q",
                 "--strategy",
@@ -107,7 +107,7 @@ fn stats_tell_the_strategy_and_its_cost() {
         .filter(|&&byte| byte == b'\n')
         .count();
     for strategy in ["stream", "probe"] {
-        let ran = sandbox.run(&["scan", "x.simidx", "q", "--stats", "--strategy", strategy]);
+        let ran = sandbox.run(&["join", "x.simidx", "q", "--stats", "--strategy", strategy]);
         let start = format!("simidx: {queries} queries by {strategy}: ");
         assert!(ran.stderr.starts_with(&start), "{}", ran.stderr);
         assert!(ran.stderr.ends_with(" candidates\n") && !ran.stderr.contains(" 0 blocks"));
@@ -118,8 +118,8 @@ fn stats_tell_the_strategy_and_its_cost() {
 fn no_match_is_exit_code_1() {
     let sandbox = Sandbox::with_index(("a.hex", b"1\n"), &[]);
     sandbox.write("q", "ffffffff\n");
-    assert_eq!(sandbox.run(&["scan", "x.simidx", "q"]).no().text(), "");
-    let ran = sandbox.run(&["scan", "x.simidx", "q", "--json"]).no();
+    assert_eq!(sandbox.run(&["join", "x.simidx", "q"]).no().text(), "");
+    let ran = sandbox.run(&["join", "x.simidx", "q", "--json"]).no();
     assert_eq!(
         ran.text(),
         "{\"matches\":[],\"query\":\"00000000ffffffff\"}\n"
@@ -127,13 +127,13 @@ fn no_match_is_exit_code_1() {
 }
 
 #[test]
-fn what_cannot_be_scanned_is_refused_in_one_line() {
+fn what_cannot_be_joined_is_refused_in_one_line() {
     let sandbox = Sandbox::with_index(("a.hex", b"1\n2\n"), &[]);
     sandbox.write("bad", "1\nxyz\n");
     sandbox.write("q.jsonl", "{\"id\":\"x\",\"text\":\"a b c\"}\n");
     let refusal = |args: &[&str]| {
         sandbox
-            .run(&[&["scan"], args].concat())
+            .run(&[&["join"], args].concat())
             .refusal()
             .to_owned()
     };
@@ -164,16 +164,16 @@ fn v36_ids_of_another_file_are_no_answer_for_a_damaged_one() {
     sandbox.write("q", hex(&[forged]));
     for files in [&["y.simidx", "x.simidx"][..], &["x.simidx", "y.simidx"]] {
         for json in [&[][..], &["--json"]] {
-            let args = [&["scan"], files, &["q", "--strategy", "probe"], json].concat();
+            let args = [&["join"], files, &["q", "--strategy", "probe"], json].concat();
             let ran = sandbox.run(&args);
             assert!(ran.refusal().starts_with("y.simidx: "), "{ran:?}");
             assert!(ran.refusal().contains("V36"), "{ran:?}");
         }
     }
-    let ran = sandbox.run(&["scan", "y.simidx", "q", "--strategy", "probe"]);
+    let ran = sandbox.run(&["join", "y.simidx", "q", "--strategy", "probe"]);
     assert!(ran.refusal().starts_with("y.simidx: "), "{ran:?}");
     // Table 0 is sound, and a stream reads no other.
-    let args = ["scan", "y.simidx", "x.simidx", "q", "--strategy", "stream"];
+    let args = ["join", "y.simidx", "x.simidx", "q", "--strategy", "stream"];
     let first = format!("{forged:016x}\t{forged:016x}\t0\t7\n");
     assert!(sandbox.run(&args).done().text().starts_with(&first));
 }

@@ -1,10 +1,10 @@
-//! `simidx scan`: everything within a distance of many fingerprints, all of them asked in one go.
+//! `simidx join`: the matches of a whole batch of queries, found in one run.
 
 use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use simidx::batch::{ScanOptions, ScanStrategy, Shard, scan};
+use simidx::batch::{ScanOptions, ScanStrategy, Shard};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Id, IdKind, Match, Storage};
 
@@ -18,7 +18,7 @@ use crate::support::query_file;
 use crate::support::records::InputFormat;
 use crate::support::resources::ResourceArgs;
 
-/// Arguments of `simidx scan`.
+/// Arguments of `simidx join`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The index file, or several files that hold the records together; and at the end the file of the queries, `-` for
@@ -57,10 +57,10 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     let queries = paths.pop().unwrap_or_default();
     let open = args.open.clone();
     let index = IndexArgs { paths, open };
-    with_segments!(index.open()?, segments => scan_width(&segments, &queries, &args, mode))
+    with_segments!(index.open()?, segments => join_width(&segments, &queries, &args, mode))
 }
 
-fn scan_width<F: Fingerprint>(
+fn join_width<F: Fingerprint>(
     segments: &Segments<F, Storage>,
     queries: &Path,
     args: &Args,
@@ -69,7 +69,7 @@ fn scan_width<F: Fingerprint>(
     let refusal = "a document; simidx fingerprint makes fingerprints of documents";
     let queries = query_file::read::<F>(queries, args.input.0, refusal)?;
     let bar = mode.spinner();
-    bar.set_message(format!("scanning for {} queries", queries.len()));
+    bar.set_message(format!("joining {} queries", queries.len()));
     let mut printer = Printer {
         segments,
         queries: &queries,
@@ -82,7 +82,7 @@ fn scan_width<F: Fingerprint>(
     };
     let options = args.options(segments.max_distance());
     let mut failure = None;
-    let scanned = scan(segments, &queries, &options, |number, found| {
+    let joined = simidx::batch::scan(segments, &queries, &options, |number, found| {
         printer.take(number, found).map_err(|error| {
             // The library's errors are poorer than those of the printer.
             failure = Some(error);
@@ -92,7 +92,7 @@ fn scan_width<F: Fingerprint>(
     if let Some(failure) = failure {
         return Err(failure);
     }
-    let report = scanned?;
+    let report = joined?;
     printer.finish()?;
     bar.finish_and_clear();
     if args.stats {
