@@ -1,8 +1,8 @@
-//! Sharing out the memory of a build.
+//! How a memory limit is divided between records, values and spools.
 
 use std::path::PathBuf;
 
-use super::scratch::Scratch;
+use super::temp_space::TempSpace;
 use super::values::ValueSpace;
 use crate::error::{Error, Result};
 
@@ -54,36 +54,36 @@ impl MemoryLimit {
         }
     }
 
-    /// The room for sorting and merging, and for values beside that.
-    pub(super) fn value_space(self, temp_dir: Option<PathBuf>) -> ValueSpace {
-        let room = self.room();
+    /// The budget for sorting and merging, and for values beside that.
+    pub(crate) fn value_space(self, temp_dir: Option<PathBuf>) -> ValueSpace {
+        let budget = self.budget();
         ValueSpace {
-            scratch: self.scratch(temp_dir),
-            sort_room: room,
-            // Values are gathered while a merge takes half of the room, or beside records with ids that take half of it.
-            value_room: room / 2,
+            temp: self.temp(temp_dir),
+            sort_budget: budget,
+            // Values are gathered while a merge takes half of the budget, or beside records with ids that take half of it.
+            value_budget: budget / 2,
         }
     }
 
     /// Where temporary files go, and how much of them stays in memory.
-    pub(crate) fn scratch(self, temp_dir: Option<PathBuf>) -> Scratch {
+    pub(crate) fn temp(self, temp_dir: Option<PathBuf>) -> TempSpace {
         let spool_len = self.bytes.map_or(u64::MAX, |bytes| bytes / SPOOL_SHARE);
-        Scratch::new(temp_dir, usize::try_from(spool_len).unwrap_or(usize::MAX))
+        TempSpace::new(temp_dir, usize::try_from(spool_len).unwrap_or(usize::MAX))
     }
 
-    /// Parts of `part_len` bytes of values that may be encoded at a time: enough for all threads, if there is room for them
-    /// and for as much again that is encoded.
+    /// Parts of `part_len` bytes of values that may be encoded at a time: enough for all threads, if the budget is enough for them
+    /// and for their encoded bytes, as many again.
     pub(crate) fn parts_at_a_time(self, part_len: usize) -> usize {
         let threads = rayon::current_num_threads();
-        let room = self.bytes.map_or(u64::MAX, |bytes| bytes / ENCODING_SHARE);
-        let parts = room / (2 * part_len as u64);
+        let budget = self.bytes.map_or(u64::MAX, |bytes| bytes / ENCODING_SHARE);
+        let parts = budget / (2 * part_len as u64);
         threads
             .min(usize::try_from(parts).unwrap_or(usize::MAX))
             .max(1)
     }
 
     /// Bytes for records and values: what is left of the limit, but never less than a quarter of it.
-    pub(crate) fn room(self) -> usize {
+    pub(crate) fn budget(self) -> usize {
         let Some(bytes) = self.bytes else {
             return usize::MAX;
         };
@@ -91,8 +91,8 @@ impl MemoryLimit {
             + further_threads_len()
             + bytes / ENCODING_SHARE
             + bytes / SPOOL_SHARE * SPOOLS;
-        let room = bytes.saturating_sub(kept).max(bytes / 4);
-        usize::try_from(room).unwrap_or(usize::MAX)
+        let budget = bytes.saturating_sub(kept).max(bytes / 4);
+        usize::try_from(budget).unwrap_or(usize::MAX)
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
                 let encoding = (2 * parts * part_len) as u64;
                 let spools = bytes / SPOOL_SHARE * SPOOLS;
                 let all =
-                    RESERVED + further_threads_len() + encoding + spools + limit.room() as u64;
+                    RESERVED + further_threads_len() + encoding + spools + limit.budget() as u64;
                 assert!(all <= bytes, "{all} of {bytes}");
             }
         }
@@ -126,6 +126,6 @@ mod tests {
             unlimited.parts_at_a_time(1 << 22),
             rayon::current_num_threads()
         );
-        assert_eq!(unlimited.room(), usize::MAX);
+        assert_eq!(unlimited.budget(), usize::MAX);
     }
 }

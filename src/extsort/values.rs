@@ -1,11 +1,10 @@
-//! The values of a table in ascending order, in memory or, where they are too many, in a temporary file.
+//! The values of a table in ascending order, in memory or, if they do not fit, in a temporary file.
 
 use std::io::BufReader;
 
-use super::batch::Batch;
-use super::progress::Reporter;
-use super::scratch::{Scratch, TempFile};
+use super::record_buffer::RecordBuffer;
 use super::sorter::{Sorted, Sorter};
+use super::temp_space::{TempFile, TempSpace};
 use crate::design::Permutation;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -13,13 +12,22 @@ use crate::fingerprint::Fingerprint;
 /// Bytes of values that are read from a file at a time.
 const PIECE_LEN: usize = 1 << 22;
 
-/// Ascending distinct values that can be gone through as often as wanted.
+/// Ascending distinct values that can be read any number of times.
 pub(crate) trait ValueSource<F> {
     /// Hands all values to `take`, piece by piece.
     ///
     /// # Errors
     /// What keeps them from being read, or `take` returns.
     fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()>;
+}
+
+/// What [`Values::rearrange`] reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RearrangeStep {
+    /// This many more values are sorted, or once the merge has begun, merged.
+    Done(u64),
+    /// The values did not fit memory: the merge of their runs begins.
+    MergeBegins,
 }
 
 /// The values of one table.
@@ -59,14 +67,14 @@ impl<F: Fingerprint> Values<F> {
         }
     }
 
-    /// The values of sorted fingerprints.
+    /// The values of sorted fingerprints. `advance` hears of each batch of them that has been merged.
     ///
     /// # Errors
     /// What keeps them from being read or written.
     pub(crate) fn of_sorted(
         sorted: Sorted<Vec<F>>,
         space: &ValueSpace,
-        reporter: &mut Reporter<'_>,
+        advance: &mut dyn FnMut(u64),
     ) -> Result<Self> {
         let mut merge = match sorted {
             Sorted::Memory(values) => return Ok(Values::Memory(values)),
@@ -75,49 +83,49 @@ impl<F: Fingerprint> Values<F> {
         let mut collector = ValueCollector::new(space);
         while let Some(round) = merge.next_round()? {
             collector.push(round)?;
-            reporter.advance(merge.taken());
+            advance(merge.taken());
         }
         collector.finish()
     }
 
-    /// The same fingerprints in the order of another table. `sort` and `merge` are told of that work.
+    /// The same fingerprints in the order of another table. `report` hears how far the work is.
     ///
     /// # Errors
     /// What keeps them from being read or written.
-    pub(super) fn rearrange(
+    pub(crate) fn rearrange(
         self,
         from: &Permutation<F>,
         to: &Permutation<F>,
         space: &ValueSpace,
-        reporter: &mut Reporter<'_>,
-        begin_merge: impl FnOnce(&mut Reporter<'_>),
+        report: &mut dyn FnMut(RearrangeStep),
     ) -> Result<Self> {
         let mut source = match self {
             Values::Memory(mut values) => {
                 from.rearrange_all(to, &mut values);
                 F::sort(&mut values);
-                reporter.advance(values.len() as u64);
+                report(RearrangeStep::Done(values.len() as u64));
                 return Ok(Values::Memory(values));
             }
             file => file,
         };
-        let mut sorter = Sorter::<Vec<F>>::new(space.scratch.clone(), space.sort_room);
+        let mut sorter = Sorter::<Vec<F>>::new(space.temp.clone(), space.sort_budget);
         let mut rearranged = Vec::new();
         source.for_each_piece(&mut |piece| {
             rearranged.clear();
             rearranged.extend_from_slice(piece);
             from.rearrange_all(to, &mut rearranged);
-            reporter.advance(piece.len() as u64);
+            report(RearrangeStep::Done(piece.len() as u64));
             add_all(&mut sorter, &rearranged)
         })?;
         drop(source);
         let sorted = sorter.finish()?;
-        begin_merge(reporter);
-        Values::of_sorted(sorted, space, reporter)
+        report(RearrangeStep::MergeBegins);
+        let advance = &mut |count| report(RearrangeStep::Done(count));
+        Values::of_sorted(sorted, space, advance)
     }
 }
 
-/// Adds fingerprints to a sorter, never more at once than it has room for.
+/// Adds fingerprints to a sorter, never more at once than its budget leaves.
 ///
 /// # Errors
 /// What keeps a run from being written.
@@ -125,7 +133,7 @@ pub(crate) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &
     while !values.is_empty() {
         let count = (sorter.space() / F::BYTES).clamp(1, values.len());
         let (now, later) = values.split_at(count);
-        sorter.add(|batch| batch.extend_from_slice(now))?;
+        sorter.add(|buffer| buffer.extend_from_slice(now))?;
         values = later;
     }
     Ok(())
@@ -134,11 +142,11 @@ pub(crate) fn add_all<F: Fingerprint>(sorter: &mut Sorter<Vec<F>>, mut values: &
 /// Where values go.
 #[derive(Debug, Clone)]
 pub(crate) struct ValueSpace {
-    pub(crate) scratch: Scratch,
+    pub(crate) temp: TempSpace,
     /// Bytes of memory for sorting, and for merging.
-    pub(crate) sort_room: usize,
+    pub(crate) sort_budget: usize,
     /// Bytes of memory for values beside that.
-    pub(crate) value_room: usize,
+    pub(crate) value_budget: usize,
 }
 
 /// Gathers ascending values, in memory as long as they fit.
@@ -170,7 +178,7 @@ impl<'a, F: Fingerprint> ValueCollector<'a, F> {
         let repeated = self.last.is_some() && values.first().copied() == self.last;
         let values = &values[usize::from(repeated)..];
         for part in values.chunks(PIECE_LEN / F::BYTES) {
-            if self.values.memory_len() + size_of_val(part) > self.room() {
+            if self.values.memory_len() + size_of_val(part) > self.budget() {
                 self.write_out()?;
             }
             self.values.extend_from_slice(part);
@@ -185,10 +193,10 @@ impl<'a, F: Fingerprint> ValueCollector<'a, F> {
         self.last
     }
 
-    /// Bytes that may wait in memory: all the room until some are in a file, then a buffer.
-    fn room(&self) -> usize {
+    /// Bytes that may wait in memory: all the budget until some are in a file, then a buffer.
+    fn budget(&self) -> usize {
         match self.file {
-            None => self.space.value_room,
+            None => self.space.value_budget,
             Some(_) => PIECE_LEN,
         }
     }
@@ -196,7 +204,7 @@ impl<'a, F: Fingerprint> ValueCollector<'a, F> {
     fn write_out(&mut self) -> Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(self.space.scratch.file()?),
+            None => self.file.insert(self.space.temp.file()?),
         };
         self.values.write_to(file)?;
         self.values = Vec::new();
@@ -233,11 +241,11 @@ mod tests {
             let to = Permutation::new(mask);
             let mut expected: Vec<u64> = values.iter().map(|&v| to.apply(v).0).collect();
             expected.sort_unstable();
-            for room in [0, usize::MAX] {
+            for budget in [0, usize::MAX] {
                 let space = ValueSpace {
-                    scratch: Scratch::new(Some(folder.path().into()), 0),
-                    sort_room: room.max(100),
-                    value_room: room,
+                    temp: TempSpace::new(Some(folder.path().into()), 0),
+                    sort_budget: budget.max(100),
+                    value_budget: budget,
                 };
                 let mut collector = ValueCollector::new(&space);
                 let mut from = 0;
@@ -248,15 +256,13 @@ mod tests {
                     from = end;
                 }
                 let mut collected = collector.finish().unwrap();
-                prop_assert_eq!(matches!(collected, Values::File { .. }), room == 0 && !values.is_empty());
+                prop_assert_eq!(matches!(collected, Values::File { .. }), budget == 0 && !values.is_empty());
                 prop_assert_eq!(collected.len(), values.len() as u64);
                 for _ in 0..2 {
                     prop_assert_eq!(all(&mut collected), values.clone());
                 }
-                let mut ignore = |_| ();
-                let mut reporter = Reporter::new(&mut ignore);
                 let identity = Permutation::new(u64::MAX);
-                let rearranged = collected.rearrange(&identity, &to, &space, &mut reporter, |_| ());
+                let rearranged = collected.rearrange(&identity, &to, &space, &mut |_| ());
                 let mut rearranged = rearranged.unwrap();
                 prop_assert_eq!(all(&mut rearranged), expected.clone());
             }

@@ -1,48 +1,49 @@
-//! The records of a build on their way to the file: sorted, then parted into distinct fingerprints and ids.
+//! Sorts the records of a build, then separates them into distinct fingerprints and ids.
 
-use super::batch::{Batch, Named, Numbered};
 use super::ids::IdSpool;
 use super::progress::{BuildStage, Reporter};
-use super::sorter::{Sorted, Sorter};
-use super::values::{ValueCollector, ValueSpace, Values, add_all};
 use crate::error::{BuildError, Result};
+use crate::extsort::{
+    NamedRecords, Numbered, RecordBuffer, Sorted, Sorter, ValueCollector, ValueSpace, Values,
+    add_all,
+};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_ID_LEN};
 
 /// Distinct fingerprints that are handed on at a time.
 const FRESH_LEN: usize = 1 << 16;
 
-/// All records of one build, of one kind.
+/// Collects all records of one build, of one kind.
 #[derive(Debug)]
-pub(super) enum Records<F> {
+pub(super) enum RecordSorter<F> {
     Plain(Sorter<Vec<F>>),
     Numbers(Sorter<Vec<Numbered<F>>>),
-    Strings(Sorter<Named<F>>),
+    Strings(Sorter<NamedRecords<F>>),
 }
 
-impl<F: Fingerprint> Records<F> {
+impl<F: Fingerprint> RecordSorter<F> {
     pub(super) fn new(ids: IdKind, space: &ValueSpace) -> Self {
-        let scratch = space.scratch.clone();
-        // Records with ids are parted into fingerprints and ids while they are still there.
-        let with_ids = space.sort_room / 2;
+        let temp = space.temp.clone();
+        // RecordSorter with ids stay in memory while their fingerprints and ids are separated.
+        let with_ids = space.sort_budget / 2;
         match ids {
-            IdKind::None => Records::Plain(Sorter::new(scratch, space.sort_room)),
-            IdKind::Number => Records::Numbers(Sorter::new(scratch, with_ids)),
-            IdKind::String => Records::Strings(Sorter::new(scratch, with_ids)),
+            IdKind::None => RecordSorter::Plain(Sorter::new(temp, space.sort_budget)),
+            IdKind::Number => RecordSorter::Numbers(Sorter::new(temp, with_ids)),
+            IdKind::String => RecordSorter::Strings(Sorter::new(temp, with_ids)),
         }
     }
 
     #[inline]
     pub(super) fn push(&mut self, fingerprint: F) -> Result<()> {
         match self {
-            Records::Plain(sorter) => sorter.add(|batch| batch.push(fingerprint)),
+            RecordSorter::Plain(sorter) => sorter.add(|buffer| buffer.push(fingerprint)),
             _ => Err(no_id()),
         }
     }
 
     pub(super) fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
         match self {
-            Records::Plain(sorter) => add_all(sorter, fingerprints),
+            RecordSorter::Plain(sorter) => add_all(sorter, fingerprints),
             _ if fingerprints.is_empty() => Ok(()),
             _ => Err(no_id()),
         }
@@ -50,14 +51,14 @@ impl<F: Fingerprint> Records<F> {
 
     #[inline]
     pub(super) fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
-        let Records::Numbers(sorter) = self else {
+        let RecordSorter::Numbers(sorter) = self else {
             return Err(BuildError::WrongIdKind(IdKind::Number).into());
         };
-        sorter.add(|batch| batch.push(Numbered { fingerprint, id }))
+        sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
     }
 
     pub(super) fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
-        let Records::Strings(sorter) = self else {
+        let RecordSorter::Strings(sorter) = self else {
             return Err(BuildError::WrongIdKind(IdKind::String).into());
         };
         if id.len() > MAX_ID_LEN {
@@ -67,14 +68,14 @@ impl<F: Fingerprint> Records<F> {
             }
             .into());
         }
-        sorter.add(|batch| batch.push(fingerprint, id.as_bytes()))
+        sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
     }
 
     /// The distinct fingerprints in order, and the ids in that order if there are any.
     ///
     /// # Errors
     /// What keeps runs from being written or read.
-    pub(super) fn part(
+    pub(super) fn separate(
         self,
         record_count: u64,
         space: &ValueSpace,
@@ -82,48 +83,49 @@ impl<F: Fingerprint> Records<F> {
     ) -> Result<(Values<F>, Option<IdSpool>)> {
         reporter.begin(BuildStage::SortRecords, record_count);
         match self {
-            Records::Plain(sorter) => {
+            RecordSorter::Plain(sorter) => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
-                Ok((Values::of_sorted(sorted, space, reporter)?, None))
+                let advance = &mut |count| reporter.advance(count);
+                Ok((Values::of_sorted(sorted, space, advance)?, None))
             }
-            Records::Numbers(sorter) => {
+            RecordSorter::Numbers(sorter) => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
-                let mut parter = Parter::new(IdKind::Number, space);
+                let mut separator = Separator::new(IdKind::Number, space);
                 for_each_round(sorted, |round| {
                     reporter.advance(round.count() as u64);
                     round.iter().try_for_each(|record| {
-                        let is_first = parter.is_first(record.fingerprint)?;
-                        Ok(parter.ids.push_number(is_first, record.id)?)
+                        let is_first = separator.is_first(record.fingerprint)?;
+                        Ok(separator.ids.push_number(is_first, record.id)?)
                     })
                 })?;
-                parter.finish()
+                separator.finish()
             }
-            Records::Strings(sorter) => {
+            RecordSorter::Strings(sorter) => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
-                let mut parter = Parter::new(IdKind::String, space);
+                let mut separator = Separator::new(IdKind::String, space);
                 for_each_round(sorted, |round| {
                     reporter.advance(round.count() as u64);
                     round.for_each(|fingerprint, id| {
-                        let is_first = parter.is_first(fingerprint)?;
-                        Ok(parter.ids.push_string(is_first, id)?)
+                        let is_first = separator.is_first(fingerprint)?;
+                        Ok(separator.ids.push_string(is_first, id)?)
                     })
                 })?;
-                parter.finish()
+                separator.finish()
             }
         }
     }
 }
 
 /// Hands sorted records to `take`, those in memory at once.
-fn for_each_round<B: Batch>(
+fn for_each_round<B: RecordBuffer>(
     sorted: Sorted<B>,
     mut take: impl FnMut(&B) -> Result<()>,
 ) -> Result<()> {
     match sorted {
-        Sorted::Memory(batch) => take(&batch),
+        Sorted::Memory(buffer) => take(&buffer),
         Sorted::Runs(mut merge) => {
             while let Some(round) = merge.next_round()? {
                 take(round)?;
@@ -133,21 +135,21 @@ fn for_each_round<B: Batch>(
     }
 }
 
-/// Parts sorted records into distinct fingerprints and ids.
-struct Parter<'a, F> {
+/// Separates sorted records into distinct fingerprints and ids.
+struct Separator<'a, F> {
     values: ValueCollector<'a, F>,
     fresh: Vec<F>,
     last: Option<F>,
     ids: IdSpool,
 }
 
-impl<'a, F: Fingerprint> Parter<'a, F> {
+impl<'a, F: Fingerprint> Separator<'a, F> {
     fn new(kind: IdKind, space: &'a ValueSpace) -> Self {
-        Parter {
+        Separator {
             values: ValueCollector::new(space),
             fresh: Vec::new(),
             last: None,
-            ids: IdSpool::new(kind, &space.scratch),
+            ids: IdSpool::new(kind, &space.temp),
         }
     }
 

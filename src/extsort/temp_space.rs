@@ -13,15 +13,15 @@ const CHUNK_LEN: usize = 1 << 18;
 
 /// Where temporary files go, and how much of a [`Spool`] stays in memory.
 #[derive(Debug, Clone)]
-pub(crate) struct Scratch {
+pub(crate) struct TempSpace {
     folder: Arc<Path>,
     spool_len: usize,
 }
 
-impl Scratch {
+impl TempSpace {
     /// Temporary files in a folder, by default that of the system.
     pub(crate) fn new(folder: Option<PathBuf>, spool_len: usize) -> Self {
-        Scratch {
+        TempSpace {
             folder: folder.unwrap_or_else(std::env::temp_dir).into(),
             spool_len,
         }
@@ -144,8 +144,8 @@ mod tests {
     fn a_spool_gives_back_what_it_took_from_memory_and_from_disk() {
         let folder = tempfile::tempdir().unwrap();
         for spool_len in [0, 1000, usize::MAX] {
-            let scratch = Scratch::new(Some(folder.path().into()), spool_len);
-            let mut spool = scratch.spool();
+            let temp = TempSpace::new(Some(folder.path().into()), spool_len);
+            let mut spool = temp.spool();
             let bytes: Vec<u8> = (0..300_000u32).flat_map(u32::to_le_bytes).collect();
             for part in bytes.chunks(777) {
                 spool.write(part).unwrap();
@@ -167,13 +167,13 @@ mod tests {
 
     #[test]
     fn errors_name_the_folder() {
-        let scratch = Scratch::new(Some("/no/such/folder".into()), 0);
-        let error = scratch.file().unwrap_err().to_string();
+        let temp = TempSpace::new(Some("/no/such/folder".into()), 0);
+        let error = temp.file().unwrap_err().to_string();
         assert!(
             error.starts_with("temporary file in /no/such/folder: "),
             "{error}"
         );
-        let mut spool = scratch.spool();
+        let mut spool = temp.spool();
         let result = (0..10_000).try_for_each(|_| spool.write(&[0; 10]));
         let error = result.unwrap_err().to_string();
         assert!(

@@ -3,9 +3,9 @@
 use std::io::BufReader;
 use std::thread::JoinHandle;
 
-use super::batch::Batch;
 use super::merge::{Merge, Stream};
-use super::scratch::{Scratch, TempFile};
+use super::record_buffer::RecordBuffer;
+use super::temp_space::{TempFile, TempSpace};
 use crate::error::Result;
 
 /// Bytes read from a run at a time.
@@ -20,11 +20,11 @@ const MAX_FAN_IN: usize = 128;
 /// Takes records in any order and gives them back in order.
 #[derive(Debug)]
 pub(crate) struct Sorter<B> {
-    scratch: Scratch,
+    temp: TempSpace,
     /// Bytes of memory for records.
-    room: usize,
-    batch: B,
-    /// A batch that is being sorted and written.
+    budget: usize,
+    buffer: B,
+    /// A buffer that is being sorted and written.
     spilling: Option<JoinHandle<Result<(B, Run)>>>,
     /// Ordered runs by how often their records were merged.
     runs: Vec<Vec<Run>>,
@@ -47,12 +47,12 @@ pub(crate) enum Sorted<B> {
     Runs(Merge<B, RunReader>),
 }
 
-impl<B: Batch> Sorter<B> {
-    pub(crate) fn new(scratch: Scratch, room: usize) -> Self {
+impl<B: RecordBuffer> Sorter<B> {
+    pub(crate) fn new(temp: TempSpace, budget: usize) -> Self {
         Sorter {
-            scratch,
-            room,
-            batch: B::default(),
+            temp,
+            budget,
+            buffer: B::default(),
             spilling: None,
             runs: Vec::new(),
         }
@@ -64,80 +64,81 @@ impl<B: Batch> Sorter<B> {
     /// What keeps a run from being written.
     #[inline]
     pub(crate) fn add(&mut self, add: impl FnOnce(&mut B)) -> Result<()> {
-        add(&mut self.batch);
-        if self.batch.memory_len() >= self.batch_room() {
+        add(&mut self.buffer);
+        if self.buffer.memory_len() >= self.buffer_budget() {
             self.spill()?;
         }
         Ok(())
     }
 
-    /// Lets `reserve` make room in the batch for records that come.
+    /// Lets `reserve` make room in the buffer for records to come.
     pub(crate) fn reserve(&mut self, reserve: impl FnOnce(&mut B)) {
-        reserve(&mut self.batch);
+        reserve(&mut self.buffer);
     }
 
     /// Bytes that may be added before the records in memory are written out: append no more at once.
     pub(crate) fn space(&self) -> usize {
-        self.batch_room().saturating_sub(self.batch.memory_len())
+        self.buffer_budget()
+            .saturating_sub(self.buffer.memory_len())
     }
 
     /// Bytes for the records that come in: once there are runs, as many again are on their way out.
     #[inline]
-    fn batch_room(&self) -> usize {
+    fn buffer_budget(&self) -> usize {
         match self.runs.is_empty() && self.spilling.is_none() {
-            true => self.room,
-            false => self.room / 2,
+            true => self.budget,
+            false => self.budget / 2,
         }
     }
 
-    /// All records in order. If they did not fit, half of the room stays in use, else all that they take.
+    /// All records in order. If they did not fit, half of the budget stays in use, else all that they take.
     ///
     /// # Errors
     /// What keeps runs from being written or read.
     pub(crate) fn finish(mut self) -> Result<Sorted<B>> {
-        self.batch.sort();
+        self.buffer.sort();
         self.collect_run()?;
         if self.runs.is_empty() {
-            return Ok(Sorted::Memory(self.batch));
+            return Ok(Sorted::Memory(self.buffer));
         }
-        if self.batch.count() > 0 {
-            let run = write_run(&self.scratch, &self.batch)?;
+        if self.buffer.count() > 0 {
+            let run = write_run(&self.temp, &self.buffer)?;
             self.keep(run)?;
         }
-        drop(self.batch);
+        drop(self.buffer);
         let mut runs: Vec<Run> = self.runs.into_iter().flatten().collect();
-        while runs.len() > fan_in(self.room) {
-            let rest = runs.split_off(fan_in(self.room));
-            let merged = merge_runs::<B>(&self.scratch, runs, self.room / 2)?;
+        while runs.len() > fan_in(self.budget) {
+            let rest = runs.split_off(fan_in(self.budget));
+            let merged = merge_runs::<B>(&self.temp, runs, self.budget / 2)?;
             runs = rest;
             runs.push(merged);
         }
-        Ok(Sorted::Runs(merge(runs, self.room / 2)?))
+        Ok(Sorted::Runs(merge(runs, self.budget / 2)?))
     }
 
     /// Writes the records in memory as a run, beside which the next ones come in.
     fn spill(&mut self) -> Result<()> {
         let is_first = self.runs.is_empty() && self.spilling.is_none();
-        let mut full = std::mem::take(&mut self.batch);
+        let mut full = std::mem::take(&mut self.buffer);
         self.collect_run()?;
         if is_first {
-            // It takes all the room there is, so nothing can come in meanwhile.
+            // It takes the whole budget, so nothing can come in meanwhile.
             full.sort();
-            let run = write_run(&self.scratch, &full)?;
+            let run = write_run(&self.temp, &full)?;
             return self.keep(run);
         }
         if rayon::current_thread_index().is_some() {
             // Waiting for another thread here would keep this one from the pool that is to do the sorting.
             full.sort();
-            let run = write_run(&self.scratch, &full)?;
+            let run = write_run(&self.temp, &full)?;
             full.clear();
-            self.batch = full;
+            self.buffer = full;
             return self.keep(run);
         }
-        let scratch = self.scratch.clone();
+        let temp = self.temp.clone();
         self.spilling = Some(std::thread::spawn(move || {
             full.sort();
-            let run = write_run(&scratch, &full)?;
+            let run = write_run(&temp, &full)?;
             full.clear();
             Ok((full, run))
         }));
@@ -152,8 +153,8 @@ impl<B: Batch> Sorter<B> {
         let joined = spilling.join();
         let (emptied, run) = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         // A merge of runs needs the memory for itself.
-        if self.batch.count() == 0 && !self.is_full(0) {
-            self.batch = emptied;
+        if self.buffer.count() == 0 && !self.is_full(0) {
+            self.buffer = emptied;
         }
         self.keep(run)
     }
@@ -170,7 +171,7 @@ impl<B: Batch> Sorter<B> {
                 break;
             }
             let runs = std::mem::take(&mut self.runs[level]);
-            run = merge_runs::<B>(&self.scratch, runs, self.room / 4)?;
+            run = merge_runs::<B>(&self.temp, runs, self.budget / 4)?;
         }
         Ok(())
     }
@@ -182,24 +183,24 @@ impl<B: Batch> Sorter<B> {
 
     /// Runs of a level that are kept apart.
     fn most_runs(&self) -> usize {
-        fan_in(self.room)
+        fan_in(self.budget)
     }
 }
 
 /// Runs that can be merged at a time in so much memory.
-fn fan_in(room: usize) -> usize {
-    (room / 2 / RUN_SHARE).clamp(2, MAX_FAN_IN)
+fn fan_in(budget: usize) -> usize {
+    (budget / 2 / RUN_SHARE).clamp(2, MAX_FAN_IN)
 }
 
-fn write_run<B: Batch>(scratch: &Scratch, batch: &B) -> Result<Run> {
-    let mut file = scratch.file()?;
-    batch.write_to(&mut file)?;
+fn write_run<B: RecordBuffer>(temp: &TempSpace, buffer: &B) -> Result<Run> {
+    let mut file = temp.file()?;
+    buffer.write_to(&mut file)?;
     Ok(Run(file))
 }
 
-fn merge_runs<B: Batch>(scratch: &Scratch, runs: Vec<Run>, room: usize) -> Result<Run> {
-    let mut file = scratch.file()?;
-    let mut merge = merge::<B>(runs, room)?;
+fn merge_runs<B: RecordBuffer>(temp: &TempSpace, runs: Vec<Run>, budget: usize) -> Result<Run> {
+    let mut file = temp.file()?;
+    let mut merge = merge::<B>(runs, budget)?;
     while let Some(round) = merge.next_round()? {
         round.write_to(&mut file)?;
     }
@@ -207,9 +208,9 @@ fn merge_runs<B: Batch>(scratch: &Scratch, runs: Vec<Run>, room: usize) -> Resul
 }
 
 /// Starts reading runs.
-fn merge<B: Batch>(runs: Vec<Run>, room: usize) -> Result<Merge<B, RunReader>> {
+fn merge<B: RecordBuffer>(runs: Vec<Run>, budget: usize) -> Result<Merge<B, RunReader>> {
     let readers: Result<Vec<RunReader>> = runs.into_iter().map(Run::read).collect();
-    Ok(Merge::new(readers?, room))
+    Ok(Merge::new(readers?, budget))
 }
 
 impl Run {
@@ -220,27 +221,27 @@ impl Run {
     }
 }
 
-impl<B: Batch> Stream<B> for RunReader {
-    fn fill(&mut self, batch: &mut B, room: usize) -> Result<bool> {
-        Ok(batch.read_from(&mut self.0, room)?)
+impl<B: RecordBuffer> Stream<B> for RunReader {
+    fn fill(&mut self, buffer: &mut B, budget: usize) -> Result<bool> {
+        Ok(buffer.read_from(&mut self.0, budget)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::batch::Numbered;
+    use super::super::record_buffer::Numbered;
     use super::*;
     use proptest::prelude::*;
 
-    fn sorted(records: &[Numbered<u64>], room: usize) -> (Vec<Numbered<u64>>, bool) {
+    fn sorted(records: &[Numbered<u64>], budget: usize) -> (Vec<Numbered<u64>>, bool) {
         let folder = tempfile::tempdir().unwrap();
-        let scratch = Scratch::new(Some(folder.path().into()), 0);
-        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(scratch, room);
+        let temp = TempSpace::new(Some(folder.path().into()), 0);
+        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(temp, budget);
         for &record in records {
-            sorter.add(|batch| batch.push(record)).unwrap();
+            sorter.add(|buffer| buffer.push(record)).unwrap();
         }
         match sorter.finish().unwrap() {
-            Sorted::Memory(batch) => (batch, false),
+            Sorted::Memory(buffer) => (buffer, false),
             Sorted::Runs(mut merge) => {
                 let mut all = Vec::new();
                 while let Some(round) = merge.next_round().unwrap() {
@@ -254,7 +255,7 @@ mod tests {
     proptest! {
         #[test]
         fn records_come_back_in_order_with_and_without_runs(
-            records in prop::collection::vec((0u64..20, any::<u64>()), 0..400), room in 16usize..8000,
+            records in prop::collection::vec((0u64..20, any::<u64>()), 0..400), budget in 16usize..8000,
         ) {
             let records: Vec<Numbered<u64>> = records
                 .into_iter()
@@ -262,9 +263,9 @@ mod tests {
                 .collect();
             let mut expected = records.clone();
             expected.sort_unstable();
-            let (found, spilled) = sorted(&records, room);
+            let (found, spilled) = sorted(&records, budget);
             prop_assert_eq!(found, expected);
-            prop_assert_eq!(spilled, records.len() * 16 >= room);
+            prop_assert_eq!(spilled, records.len() * 16 >= budget);
         }
     }
 
@@ -286,9 +287,9 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_an_error() {
-        let scratch = Scratch::new(Some("/no/such/folder".into()), 0);
-        let mut sorter = Sorter::<Vec<u64>>::new(scratch, 80);
-        let result = (0..1000).try_for_each(|i| sorter.add(|batch| batch.push(i)));
+        let temp = TempSpace::new(Some("/no/such/folder".into()), 0);
+        let mut sorter = Sorter::<Vec<u64>>::new(temp, 80);
+        let result = (0..1000).try_for_each(|i| sorter.add(|buffer| buffer.push(i)));
         assert!(result.is_err());
     }
 }

@@ -1,15 +1,14 @@
-//! Writing one table from its ascending values: choose the code, fill blocks, write the keys.
+//! Writes one table from its ascending values: chooses the code, fills the blocks, writes the keys.
 
 use rayon::prelude::*;
 
 use super::progress::{BuildStage, Reporter};
-use super::scratch::{Scratch, Spool};
 use super::sections::SectionWriter;
-use super::values::ValueSource;
 use crate::codec::keys::KeyWriter;
 use crate::codec::{CodeChoices, Codec, EncodedPart, TableCode, TableStatistics, encode_part};
 use crate::design::ELIAS_FANO_ALLOWANCE;
 use crate::error::Result;
+use crate::extsort::{Spool, TempSpace, ValueSource};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Kind, TableRecord};
 
@@ -45,7 +44,7 @@ pub(super) fn write<F: Fingerprint>(
     file: &mut SectionWriter<'_>,
     request: &TableRequest<F>,
     values: &mut dyn ValueSource<F>,
-    scratch: &Scratch,
+    temp: &TempSpace,
     reporter: &mut Reporter<'_>,
 ) -> Result<WrittenTable> {
     let (code, counted) = choose_code(request, values, file.block_size(), reporter)?;
@@ -57,8 +56,8 @@ pub(super) fn write<F: Fingerprint>(
         code: &code,
         previous: None,
         value_count: 0,
-        keys: Keys::new(scratch),
-        block_counts: scratch.spool(),
+        keys: KeySpool::new(temp),
+        block_counts: temp.spool(),
     };
     in_groups(values, request.parts_at_a_time, &mut |group| {
         blocks.encode(group)?;
@@ -177,7 +176,7 @@ struct Blocks<'f, 'a, 'c, F> {
     code: &'c TableCode,
     previous: Option<F>,
     value_count: u64,
-    keys: Keys<F>,
+    keys: KeySpool<F>,
     block_counts: Spool,
 }
 
@@ -201,7 +200,7 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
 }
 
 /// The keys of a table, set aside until its blocks are written.
-struct Keys<F> {
+struct KeySpool<F> {
     spool: Spool,
     count: u64,
     /// The first and the last key.
@@ -209,10 +208,10 @@ struct Keys<F> {
     bytes: Vec<u8>,
 }
 
-impl<F: Fingerprint> Keys<F> {
-    fn new(scratch: &Scratch) -> Self {
-        Keys {
-            spool: scratch.spool(),
+impl<F: Fingerprint> KeySpool<F> {
+    fn new(temp: &TempSpace) -> Self {
+        KeySpool {
+            spool: temp.spool(),
             count: 0,
             ends: None,
             bytes: Vec::new(),

@@ -1,22 +1,22 @@
 //! Merging ordered streams of records in rounds: whatever the data, no more is held than each stream's share.
 
-use super::batch::Batch;
+use super::record_buffer::RecordBuffer;
 use crate::error::Result;
 
 /// Records that come in order.
 pub(crate) trait Stream<B> {
-    /// Appends records to about `room` bytes; false at the end of the stream.
+    /// Appends records to about `budget` bytes; false at the end of the stream.
     ///
     /// # Errors
     /// What keeps the records from being read.
-    fn fill(&mut self, batch: &mut B, room: usize) -> Result<bool>;
+    fn fill(&mut self, buffer: &mut B, budget: usize) -> Result<bool>;
 }
 
 /// A stream and the records of it that are waiting.
 #[derive(Debug)]
 struct Source<B, S> {
     stream: S,
-    batch: B,
+    buffer: B,
     ended: bool,
 }
 
@@ -31,19 +31,19 @@ pub(crate) struct Merge<B, S> {
     share: usize,
 }
 
-impl<B: Batch, S: Stream<B>> Merge<B, S> {
-    /// A merge that holds about `room` bytes: half of them waiting records, half those of a round.
-    pub(crate) fn new(streams: impl IntoIterator<Item = S>, room: usize) -> Self {
+impl<B: RecordBuffer, S: Stream<B>> Merge<B, S> {
+    /// A merge that holds about `budget` bytes: half of them waiting records, half those of a round.
+    pub(crate) fn new(streams: impl IntoIterator<Item = S>, budget: usize) -> Self {
         let sources: Vec<Source<B, S>> = streams
             .into_iter()
             .map(|stream| Source {
                 stream,
-                batch: B::default(),
+                buffer: B::default(),
                 ended: false,
             })
             .collect();
         Merge {
-            share: room / 2 / sources.len().max(1),
+            share: budget / 2 / sources.len().max(1),
             sources,
             round: B::default(),
             taken: 0,
@@ -63,16 +63,16 @@ impl<B: Batch, S: Stream<B>> Merge<B, S> {
         self.round.clear();
         for source in &mut self.sources {
             // Reading little by little would make many small reads.
-            if !source.ended && source.batch.memory_len() <= self.share / 2 {
-                source.ended = !source.stream.fill(&mut source.batch, self.share)?;
+            if !source.ended && source.buffer.memory_len() <= self.share / 2 {
+                source.ended = !source.stream.fill(&mut source.buffer, self.share)?;
             }
         }
         // A record that has not been read is at least the last one read of its stream: up to the least of these all
         // records are here.
         let open = self.sources.iter().filter(|source| !source.ended);
-        let bound = open.filter_map(|source| source.batch.last_key()).min();
+        let bound = open.filter_map(|source| source.buffer.last_key()).min();
         for source in &mut self.sources {
-            source.batch.move_up_to(bound.as_ref(), &mut self.round);
+            source.buffer.move_up_to(bound.as_ref(), &mut self.round);
         }
         if self.round.count() == 0 {
             return Ok(None);
@@ -85,7 +85,7 @@ impl<B: Batch, S: Stream<B>> Merge<B, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::batch::Numbered;
+    use super::super::record_buffer::Numbered;
     use super::*;
     use proptest::prelude::*;
 
@@ -96,8 +96,8 @@ mod tests {
     }
 
     impl Stream<Vec<Numbered<u32>>> for Slow {
-        fn fill(&mut self, batch: &mut Vec<Numbered<u32>>, _room: usize) -> Result<bool> {
-            batch.extend(self.records.by_ref().take(self.step));
+        fn fill(&mut self, buffer: &mut Vec<Numbered<u32>>, _room: usize) -> Result<bool> {
+            buffer.extend(self.records.by_ref().take(self.step));
             Ok(self.records.len() > 0)
         }
     }

@@ -14,7 +14,7 @@ const PIECE_LEN: usize = 1 << 20;
 const TASK_LEN: usize = 1 << 16;
 
 /// Records in memory.
-pub(crate) trait Batch: Default + Send + 'static {
+pub(crate) trait RecordBuffer: Default + Send + 'static {
     /// What records are ordered by: the whole record.
     type Key: Ord;
 
@@ -33,14 +33,14 @@ pub(crate) trait Batch: Default + Send + 'static {
     /// The last record.
     fn last_key(&self) -> Option<Self::Key>;
 
-    /// Moves the records up to `bound`, all of them without one, from an ordered batch to the end of another.
+    /// Moves the records up to `bound`, all of them without one, from an ordered buffer to the end of another.
     fn move_up_to(&mut self, bound: Option<&Self::Key>, to: &mut Self);
 
-    /// Writes the records as [`Batch::read_from`] reads them.
+    /// Writes the records as [`RecordBuffer::read_from`] reads them.
     fn write_to(&self, out: &mut impl Write) -> io::Result<()>;
 
-    /// Appends records to about `room` bytes; false at the end of the input.
-    fn read_from(&mut self, input: &mut impl BufRead, room: usize) -> io::Result<bool>;
+    /// Appends records to about `budget` bytes; false at the end of the input.
+    fn read_from(&mut self, input: &mut impl BufRead, budget: usize) -> io::Result<bool>;
 }
 
 /// A record that has the same number of bytes as every other.
@@ -114,7 +114,7 @@ fn is_sorted<T: Ord + Sync>(records: &[T]) -> bool {
     })
 }
 
-impl<T: FixedRecord> Batch for Vec<T> {
+impl<T: FixedRecord> RecordBuffer for Vec<T> {
     type Key = T;
 
     fn memory_len(&self) -> usize {
@@ -156,8 +156,8 @@ impl<T: FixedRecord> Batch for Vec<T> {
         Ok(())
     }
 
-    fn read_from(&mut self, input: &mut impl BufRead, room: usize) -> io::Result<bool> {
-        let wanted = room.saturating_sub(self.memory_len()) / size_of::<T>();
+    fn read_from(&mut self, input: &mut impl BufRead, budget: usize) -> io::Result<bool> {
+        let wanted = budget.saturating_sub(self.memory_len()) / size_of::<T>();
         let mut left = wanted.max(1);
         while left > 0 {
             let bytes = input.fill_buf()?;
@@ -185,7 +185,7 @@ impl<T: FixedRecord> Batch for Vec<T> {
 
 /// Records whose ids are strings.
 #[derive(Debug)]
-pub(crate) struct Named<F> {
+pub(crate) struct NamedRecords<F> {
     records: Vec<(F, StringRef)>,
     arena: Vec<u8>,
 }
@@ -203,16 +203,16 @@ impl StringRef {
     }
 }
 
-impl<F> Default for Named<F> {
+impl<F> Default for NamedRecords<F> {
     fn default() -> Self {
-        Named {
+        NamedRecords {
             records: Vec::new(),
             arena: Vec::new(),
         }
     }
 }
 
-impl<F: Fingerprint> Named<F> {
+impl<F: Fingerprint> NamedRecords<F> {
     /// Appends a record; the id has at most 65,535 bytes.
     pub(crate) fn push(&mut self, fingerprint: F, id: &[u8]) {
         let string = StringRef {
@@ -230,7 +230,7 @@ impl<F: Fingerprint> Named<F> {
     }
 }
 
-impl<F: Fingerprint> Batch for Named<F> {
+impl<F: Fingerprint> RecordBuffer for NamedRecords<F> {
     type Key = (F, Vec<u8>);
 
     fn memory_len(&self) -> usize {
@@ -293,7 +293,7 @@ impl<F: Fingerprint> Batch for Named<F> {
         out.write_all(&bytes)
     }
 
-    fn read_from(&mut self, input: &mut impl BufRead, room: usize) -> io::Result<bool> {
+    fn read_from(&mut self, input: &mut impl BufRead, budget: usize) -> io::Result<bool> {
         let mut string = Vec::new();
         loop {
             if input.fill_buf()?.is_empty() {
@@ -306,7 +306,7 @@ impl<F: Fingerprint> Batch for Named<F> {
             string.resize(usize::from(len[0]) | usize::from(len[1]) << 8, 0);
             input.read_exact(&mut string)?;
             self.push(F::decode(fingerprint), &string);
-            if self.memory_len() >= room {
+            if self.memory_len() >= budget {
                 return Ok(true);
             }
         }
@@ -318,74 +318,74 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read_all<B: Batch>(bytes: &[u8], room: usize) -> B {
-        let (mut all, mut batch) = (B::default(), B::default());
+    fn read_all<B: RecordBuffer>(bytes: &[u8], budget: usize) -> B {
+        let (mut all, mut buffer) = (B::default(), B::default());
         // A small buffer puts records across its end.
         let mut input = io::BufReader::with_capacity(13, bytes);
         let mut more = true;
         while more {
-            more = batch.read_from(&mut input, room).unwrap();
-            batch.move_up_to(None, &mut all);
+            more = buffer.read_from(&mut input, budget).unwrap();
+            buffer.move_up_to(None, &mut all);
         }
         all
     }
 
-    fn named(records: &[(u32, String)]) -> Named<u32> {
-        let mut batch = Named::default();
+    fn named(records: &[(u32, String)]) -> NamedRecords<u32> {
+        let mut buffer = NamedRecords::default();
         for (fingerprint, id) in records {
-            batch.push(*fingerprint, id.as_bytes());
+            buffer.push(*fingerprint, id.as_bytes());
         }
-        batch
+        buffer
     }
 
-    fn contents(batch: &Named<u32>) -> Vec<(u32, String)> {
+    fn contents(buffer: &NamedRecords<u32>) -> Vec<(u32, String)> {
         let mut records = Vec::new();
         let push = |fingerprint, id: &[u8]| {
             records.push((fingerprint, String::from_utf8(id.to_vec()).unwrap()));
             Ok(())
         };
-        batch.for_each(push).unwrap();
+        buffer.for_each(push).unwrap();
         records
     }
 
     proptest! {
         #[test]
         fn fixed_records_are_sorted_written_and_read(
-            records in prop::collection::vec((0u128..9, any::<u64>()), 0..80), room in 0usize..400,
+            records in prop::collection::vec((0u128..9, any::<u64>()), 0..80), budget in 0usize..400,
         ) {
-            let mut batch: Vec<Numbered<u128>> = records
+            let mut buffer: Vec<Numbered<u128>> = records
                 .iter()
                 .map(|&(fingerprint, id)| Numbered { fingerprint, id })
                 .collect();
-            Batch::sort(&mut batch);
+            RecordBuffer::sort(&mut buffer);
             let mut expected = records.clone();
             expected.sort_unstable();
-            prop_assert!(batch.iter().map(|r| (r.fingerprint, r.id)).eq(expected));
+            prop_assert!(buffer.iter().map(|r| (r.fingerprint, r.id)).eq(expected));
             let mut bytes = Vec::new();
-            batch.write_to(&mut bytes).unwrap();
-            prop_assert_eq!(read_all::<Vec<Numbered<u128>>>(&bytes, room), batch);
+            buffer.write_to(&mut bytes).unwrap();
+            prop_assert_eq!(read_all::<Vec<Numbered<u128>>>(&bytes, budget), buffer);
         }
 
         #[test]
         fn fingerprints_alone_become_a_set(records in prop::collection::vec(0u64..50, 0..80)) {
-            let mut batch = records.clone();
-            Batch::sort(&mut batch);
+            let mut buffer = records.clone();
+            RecordBuffer::sort(&mut buffer);
             let set: std::collections::BTreeSet<u64> = records.into_iter().collect();
-            prop_assert!(batch.into_iter().eq(set));
+            prop_assert!(buffer.into_iter().eq(set));
         }
 
         #[test]
         fn named_records_are_sorted_written_and_read(
-            records in prop::collection::vec((0u32..9, "[ab]{0,3}"), 0..80), room in 0usize..400,
+            records in prop::collection::vec((0u32..9, "[ab]{0,3}"), 0..80), budget in 0usize..400,
         ) {
-            let mut batch = named(&records);
-            batch.sort();
+            let mut buffer = named(&records);
+            buffer.sort();
             let mut expected = records.clone();
             expected.sort();
-            prop_assert_eq!(contents(&batch), expected.clone());
+            prop_assert_eq!(contents(&buffer), expected.clone());
             let mut bytes = Vec::new();
-            batch.write_to(&mut bytes).unwrap();
-            prop_assert_eq!(contents(&read_all(&bytes, room)), expected);
+            buffer.write_to(&mut bytes).unwrap();
+            prop_assert_eq!(contents(&read_all(&bytes, budget)), expected);
         }
 
         #[test]
@@ -393,17 +393,17 @@ mod tests {
         fn records_up_to_a_bound_are_moved(
             records in prop::collection::vec((0u32..9, "[ab]{0,3}"), 0..80), bound in (0u32..9, "[ab]{0,3}"),
         ) {
-            let mut batch = named(&records);
-            batch.sort();
+            let mut buffer = named(&records);
+            buffer.sort();
             // Ordered strings, as a run gives them.
-            let mut batch = named(&contents(&batch));
-            let mut below = Named::default();
-            batch.move_up_to(Some(&(bound.0, bound.1.clone().into_bytes())), &mut below);
+            let mut buffer = named(&contents(&buffer));
+            let mut below = NamedRecords::default();
+            buffer.move_up_to(Some(&(bound.0, bound.1.clone().into_bytes())), &mut below);
             let (mut low, mut high): (Vec<_>, Vec<_>) = records.into_iter().partition(|r| *r <= bound);
             low.sort();
             high.sort();
             prop_assert_eq!(contents(&below), low);
-            prop_assert_eq!(contents(&batch), high);
+            prop_assert_eq!(contents(&buffer), high);
         }
     }
 
