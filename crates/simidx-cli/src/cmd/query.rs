@@ -233,7 +233,7 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
 }
 
 /// The state of a run over many queries.
-struct Run<'a, F, W> {
+struct Run<'a, F: 'static, W> {
     searcher: SegmentSearcher<'a, F, Storage>,
     distance: u32,
     args: &'a Args,
