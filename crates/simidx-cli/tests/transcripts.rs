@@ -35,7 +35,12 @@ fn root() -> PathBuf {
 
 /// All documents for readers: those at the top, and every page of the book.
 fn documents() -> Vec<PathBuf> {
-    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"];
+    let top = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+    ];
     let mut documents: Vec<PathBuf> = top.iter().map(|name| root().join(name)).collect();
     let mut folders = vec![root().join("book/src")];
     while let Some(folder) = folders.pop() {
@@ -69,7 +74,10 @@ impl Sandbox {
         let path = format!("{}:{old}", program.parent().unwrap().display());
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("exec 2>&1\n{command}")]);
-        shell.current_dir(&self.0).env("PATH", path).env("LC_ALL", "C");
+        shell
+            .current_dir(&self.0)
+            .env("PATH", path)
+            .env("LC_ALL", "C");
         let output = shell.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "$ {command}\n{text}");
@@ -124,10 +132,14 @@ fn rerun(text: &str) -> String {
 
 #[test]
 fn the_documents_show_what_the_program_prints() {
-    let check = Assert::new().action_env(DEFAULT_ACTION_ENV).normalize_paths(false);
+    let check = Assert::new()
+        .action_env(DEFAULT_ACTION_ENV)
+        .normalize_paths(false);
     let documents = documents();
     let with_transcripts = |path: &&PathBuf| {
-        std::fs::read_to_string(path).unwrap().contains("\n```console\n")
+        std::fs::read_to_string(path)
+            .unwrap()
+            .contains("\n```console\n")
     };
     let found: Vec<&PathBuf> = documents.iter().filter(with_transcripts).collect();
     assert!(found.len() > 8, "{found:?}");
@@ -152,7 +164,13 @@ fn other_output_is_noticed() {
 /// The fragment by which a heading is linked to: letters, digits, hyphens and underscores.
 fn fragment(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
-    heading.trim().to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")
+    heading
+        .trim()
+        .to_lowercase()
+        .chars()
+        .filter(kept)
+        .collect::<String>()
+        .replace(' ', "-")
 }
 
 /// The headings of a document, as fragments.
@@ -173,10 +191,17 @@ fn the_links_of_the_documents_lead_somewhere() {
     let mut count = 0;
     for path in documents() {
         let text = std::fs::read_to_string(&path).unwrap();
-        let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        let targets = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split_once(')'));
         for (target, _) in targets.filter(|(target, _)| !target.contains("://")) {
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
-            let file = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let file = if file.is_empty() {
+                path.clone()
+            } else {
+                path.parent().unwrap().join(file)
+            };
             assert!(file.exists(), "{}: {target}", path.display());
             if !heading.is_empty() {
                 let there = std::fs::read_to_string(&file).unwrap();
@@ -194,8 +219,13 @@ fn every_page_is_in_the_summary() {
     let book = root().join("book/src");
     let summary = std::fs::read_to_string(book.join("SUMMARY.md")).unwrap();
     for path in documents() {
-        let Ok(page) = path.strip_prefix(&book) else { continue };
+        let Ok(page) = path.strip_prefix(&book) else {
+            continue;
+        };
         let page = page.display().to_string();
-        assert!(page == "SUMMARY.md" || summary.contains(&format!("]({page})")), "{page}");
+        assert!(
+            page == "SUMMARY.md" || summary.contains(&format!("]({page})")),
+            "{page}"
+        );
     }
 }
