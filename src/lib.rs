@@ -62,7 +62,7 @@
 //! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set,
 //! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`scan`] answers
 //! many queries in one go, [`lint`] tells why a set will search badly. The file format is
-//! specified in `format-spec.md`.
+//! specified in `format-spec.md`; how documents become fingerprints, in `pipeline-spec.md`.
 //!
 //! # Processors
 //!
