@@ -85,6 +85,7 @@ mod codec;
 mod cpu;
 pub mod design;
 mod error;
+mod extsort;
 mod fingerprint;
 pub mod format;
 #[cfg(feature = "fuzzing")]
@@ -102,4 +103,4 @@ pub use codec::Codec;
 pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use format::IdKind;
-pub use index::{AnyIndex, Id, Index, Match, Storage};
+pub use index::{AnyIndex, Id, Index, Match, Scratch, Storage};
