@@ -27,6 +27,7 @@ use crate::format::{
 use crate::summary::Summary;
 pub(crate) use assemble::{Assembler, FileParameters};
 use engine::Engine;
+pub(crate) use engine::HasEngine;
 pub(crate) use ids::IdSpool;
 pub(crate) use progress::Reporter;
 pub(crate) use sink::with_writer_thread;
@@ -75,6 +76,31 @@ impl<F> Default for BuildOptions<F> {
     }
 }
 
+impl<F: Fingerprint> BuildOptions<F> {
+    /// Whether a build can have these options: [`IndexBuilder::new`] accepts exactly those that pass.
+    ///
+    /// ```
+    /// use simidx::BuildOptions;
+    ///
+    /// let mut options = BuildOptions::<u64>::default();
+    /// assert!(options.check().is_ok());
+    /// options.block_size = 500; // not a power of two
+    /// assert!(options.check().is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// An option out of its range, a design for another distance, or a memory limit below what the build needs.
+    pub fn check(&self) -> Result<()> {
+        self.memory_limit().map(drop)
+    }
+
+    /// Checks all options and returns the one that the checking gives a type of its own.
+    fn memory_limit(&self) -> Result<MemoryLimit> {
+        check_options(self)?;
+        MemoryLimit::new(self.memory)
+    }
+}
+
 /// Collects records and writes them as an index.
 ///
 /// Without a limit of memory all records are held until [`IndexBuilder::finish`]: f / 8 bytes a fingerprint, with ids 8
@@ -108,11 +134,8 @@ impl<F: Fingerprint> IndexBuilder<F> {
     /// # Errors
     /// An option out of its range, or a design for another distance.
     pub fn new(options: BuildOptions<F>) -> Result<Self> {
-        check_options(&options)?;
-        let limit = MemoryLimit::new(options.memory)?;
-        let space = limit.value_space(options.temp_dir.clone());
         Ok(IndexBuilder {
-            engine: engine::start(options, space),
+            engine: F::engine(options)?,
             record_count: 0,
             is_broken: false,
         })
