@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::pair_lists::{NamePairs, NearPair, PairSorter, for_each_sorted, name_sorter};
-use super::pairs::{PairLimit, PairOptions, pairs};
+use super::pair_lists::{NamePairs, PairSorter, for_each_sorted, name_sorter};
+use super::pairs::{Pair, PairLimit, PairOptions, pairs};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
@@ -160,7 +160,7 @@ fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
             return Ok(());
         };
         sorter.add(|pairs| {
-            pairs.push(NearPair {
+            pairs.push(Pair {
                 smaller,
                 larger,
                 distance: pair.distance,

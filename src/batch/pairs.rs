@@ -7,7 +7,7 @@ use super::emit::Emitter;
 use super::gathered::Gathered;
 use super::group::{Rule, search};
 use super::ordered::in_order;
-use super::pair_lists::{NearPair, PairSorter, for_each_sorted};
+use super::pair_lists::{PairSorter, for_each_sorted};
 use super::partition::{Buckets, Groups};
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
@@ -69,26 +69,6 @@ impl<F: Fingerprint> Pair<F> {
             smaller: x.min(y),
             larger: x.max(y),
             distance: x.distance(y),
-        }
-    }
-}
-
-impl<F> From<Pair<F>> for NearPair<F> {
-    fn from(pair: Pair<F>) -> Self {
-        NearPair {
-            smaller: pair.smaller,
-            larger: pair.larger,
-            distance: pair.distance,
-        }
-    }
-}
-
-impl<F> From<NearPair<F>> for Pair<F> {
-    fn from(pair: NearPair<F>) -> Self {
-        Pair {
-            smaller: pair.smaller,
-            larger: pair.larger,
-            distance: pair.distance,
         }
     }
 }
@@ -218,9 +198,9 @@ impl<F: Fingerprint> PairFinder<F> {
         let mut sorter = PairSorter::new(temp, self.pair_budget);
         self.find(&mut |pairs| {
             let mut pairs = pairs.drain(..);
-            pairs.try_for_each(|pair| sorter.add(|buffer| buffer.push(Pair::of(pair).into())))
+            pairs.try_for_each(|pair| sorter.add(|buffer| buffer.push(Pair::of(pair))))
         })?;
-        for_each_sorted(sorter, |pair| visit(pair.into()))
+        for_each_sorted(sorter, visit)
     }
 
     /// Number of pairs.

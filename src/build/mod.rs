@@ -16,14 +16,12 @@ pub use progress::{BuildProgress, BuildStage};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::codec::Codec;
+use crate::codec::{Codec, check_block_size};
 use crate::design::{TableDesign, check_distance};
 use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
-use crate::format::{
-    IdKind, MAX_BLOCK_SIZE, MAX_COUNT, MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, is_block_size,
-};
+use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN};
 use crate::summary::Summary;
 pub(crate) use assemble::{Assembler, FileParameters};
 use engine::Engine;
@@ -235,15 +233,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
 }
 
 fn check_options<F: Fingerprint>(options: &BuildOptions<F>) -> Result<(), OptionsError> {
-    let size = options.block_size;
-    if !is_block_size(size) {
-        return Err(OptionsError::new(
-            "block_size",
-            format!(
-                "a block size is a power of two from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {size}"
-            ),
-        ));
-    }
+    check_block_size(options.block_size)?;
     match &options.design {
         Some(design) if design.max_distance() != options.max_distance => {
             return Err(OptionsError::new(

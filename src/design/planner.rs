@@ -6,10 +6,9 @@
 use super::bands::check_distance;
 use super::{Costs, ProbePlan, TableDesign};
 use crate::bound::bound_bits;
-use crate::codec::Codec;
+use crate::codec::{Codec, check_block_size, prefers_elias_fano};
 use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
-use crate::format::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, is_block_size};
 
 /// A latency in memory that is not worth more bytes: see [`PlanRequest::choose`].
 const MEMORY_TARGET_US: f64 = 20.0;
@@ -77,22 +76,6 @@ fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -
     bits * block_len_bits / (block_len_bits - block_bits)
 }
 
-fn check_block_size(block_size: u32) -> Result<(), OptionsError> {
-    if is_block_size(block_size) {
-        return Ok(());
-    }
-    Err(OptionsError::new(
-        "plan",
-        format!(
-            "a block has a power of two of bytes from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {block_size}"
-        ),
-    ))
-}
-
-/// How much larger Elias-Fano blocks may be than Huffman-coded ones and still be chosen: they are searched two to four
-/// times as fast (`cargo bench --bench peers`).
-pub(crate) const ELIAS_FANO_ALLOWANCE: f64 = 1.10;
-
 /// Whether a build without a codec takes that of index `i` for uniform fingerprints.
 fn is_automatic<F: Fingerprint>(curve: &[PlannedIndex<F>], i: usize) -> bool {
     let of_same_design = |codec: Codec| {
@@ -102,7 +85,7 @@ fn is_automatic<F: Fingerprint>(curve: &[PlannedIndex<F>], i: usize) -> bool {
     let huffman = of_same_design(Codec::Gap).or_else(|| of_same_design(Codec::Xor));
     let direct = of_same_design(Codec::EliasFano);
     let takes_direct = match (direct, huffman) {
-        (Some(direct), Some(huffman)) => direct <= huffman * ELIAS_FANO_ALLOWANCE,
+        (Some(direct), Some(huffman)) => prefers_elias_fano(direct, huffman),
         (direct, _) => direct.is_some(),
     };
     match curve[i].codec {

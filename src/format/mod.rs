@@ -6,6 +6,7 @@ mod header;
 mod layout;
 mod paged;
 
+pub use crate::codec::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 pub use crate::error::{FormatClass, FormatError};
 pub use crate::summary::{Summary, TableSummary};
 pub(crate) use directory::{Directory, SectionRecord, TableRecord};
@@ -17,18 +18,7 @@ pub(crate) use paged::{PAGE_LEN, page_count, paged_len, payload_len};
 /// The version that this crate reads and writes. Spec §14.
 pub const FORMAT_VERSION: u16 = 1;
 
-/// Smallest block. Spec §13.
-pub const MIN_BLOCK_SIZE: u32 = 128;
-
-/// Largest block. Spec §13.
-pub const MAX_BLOCK_SIZE: u32 = 1 << 16;
-
-/// Whether blocks may have so many bytes. Spec §13.
-pub(crate) fn is_block_size(bytes: u32) -> bool {
-    bytes.is_power_of_two() && (MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&bytes)
-}
-
-/// Most fingerprints and most records. Spec §13.
+/// The largest number of fingerprints and of records. Spec §13.
 pub(crate) const MAX_COUNT: u64 = 1 << 48;
 
 /// Longest pipeline description in bytes. Spec §13.

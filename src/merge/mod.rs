@@ -33,6 +33,13 @@ pub enum MergeCodec {
     Given(Codec),
 }
 
+impl From<Option<Codec>> for MergeCodec {
+    /// The choice that [`BuildOptions::codec`](crate::BuildOptions::codec) describes in the same way.
+    fn from(codec: Option<Codec>) -> Self {
+        codec.map_or(MergeCodec::Chosen, MergeCodec::Given)
+    }
+}
+
 /// How segments are merged. Start from [`MergeOptions::default`] and set what differs.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

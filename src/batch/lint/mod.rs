@@ -45,7 +45,18 @@ impl Default for LintOptions {
     }
 }
 
-/// How short the documents behind a set are.
+/// How many documents of a set are short. The indexes do not know it: count while the documents become fingerprints.
+///
+/// ```
+/// use simidx::batch::DocumentLengths;
+///
+/// let mut lengths = DocumentLengths::default();
+/// for features in [0, 3, 500] {
+///     lengths.add(features);
+/// }
+/// assert_eq!((lengths.document_count, lengths.empty_count, lengths.short_count), (3, 1, 1));
+/// assert!(lengths.warnings().is_empty()); // three documents are too few for a judgement
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DocumentLengths {
@@ -70,6 +81,11 @@ impl DocumentLengths {
             _ => {}
         }
     }
+
+    /// The warnings that the short documents give rise to; empty if they are few.
+    pub fn warnings(&self) -> Vec<LintWarning> {
+        warnings::of_documents(self)
+    }
 }
 
 /// What [`lint`] found.
@@ -92,8 +108,6 @@ pub struct LintReport<F> {
     /// Whether the indexes are searched by probes: of a small one comparing all fingerprints is as quick, so that crowded
     /// prefixes do not matter. By index.
     pub probed: Vec<bool>,
-    /// The lengths of the documents, where they are known: [`lint`] does not, its caller may.
-    pub documents: Option<DocumentLengths>,
 }
 
 impl<F: Fingerprint> LintReport<F> {
@@ -157,7 +171,6 @@ pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
         groups,
         tables,
         probed,
-        documents: None,
     })
 }
 
