@@ -6,8 +6,8 @@ mod heads;
 use std::path::PathBuf;
 
 use super::disjoint_sets::DisjointSets;
+use super::join::{JoinOptions, join};
 use super::pairs::{Pair, PairFinder, PairOptions, link_values};
-use super::scan::{ScanOptions, scan};
 use crate::error::{Error, Result};
 use crate::extsort::MIN_MEMORY;
 use crate::fingerprint::Fingerprint;
@@ -169,9 +169,9 @@ impl<F: Fingerprint> Deduplicator<F> {
     /// cluster.
     ///
     /// # Errors
-    /// As for [`scan`].
+    /// As for [`join`].
     pub fn drop_known<D: AsRef<[u8]> + Sync>(&mut self, segments: &Segments<F, D>) -> Result<()> {
-        let mut options = ScanOptions::default();
+        let mut options = JoinOptions::default();
         options.distance = self.options.distance;
         options.temp_dir = self.options.temp_dir.clone();
         let mut batch_len = QUERIES.end;
@@ -191,7 +191,7 @@ impl<F: Fingerprint> Deduplicator<F> {
                 break;
             }
             let mut last = None;
-            scan(segments, &queries, &options, |number, near| {
+            join(segments, &queries, &options, |number, near| {
                 // The first match of a query is the nearest.
                 if last.replace(number) != Some(number) {
                     found.push((queries[number], near.fingerprint));

@@ -2,7 +2,7 @@
 
 use arbitrary::Arbitrary;
 use simidx::{Fingerprint, Index, Match};
-use simidx::batch::{ClusterOptions, Pair, PairOptions, ScanOptions, ScanStrategy, clusters, pairs, scan as scan_batch};
+use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, Pair, PairOptions, clusters, join, pairs};
 use simidx::index::Strategy;
 use simidx::segments::Segments;
 
@@ -130,11 +130,11 @@ fn check_batch<F: Fingerprint>(
             check_clusters(segments, set, &options);
         }
         Batch::Scan { stream } => {
-            let mut options = ScanOptions::default();
+            let mut options = JoinOptions::default();
             options.distance = distance;
             options.strategy = match stream {
-                true => ScanStrategy::Stream,
-                false => ScanStrategy::Probe,
+                true => JoinStrategy::Stream,
+                false => JoinStrategy::Probe,
             };
             check_scan(segments, queries, set, &options);
         }
@@ -252,7 +252,7 @@ fn check_scan<F: Fingerprint>(
     segments: &Segments<F, Vec<u8>>,
     queries: &[F],
     set: &[F],
-    options: &ScanOptions,
+    options: &JoinOptions,
 ) {
     let of_query = |(number, &query): (usize, &F)| {
         let found = scan(set, query, options.distance);
@@ -266,6 +266,6 @@ fn check_scan<F: Fingerprint>(
         found.push((number, m.distance, m.fingerprint));
         Ok(())
     };
-    scan_batch(segments, queries, options, visit).expect("the files are good");
+    join(segments, queries, options, visit).expect("the files are good");
     assert_eq!(found, expected);
 }

@@ -1,4 +1,4 @@
-//! Many queries in one go: which way they are answered, and their answers in the order of the queries.
+//! Joins a batch of queries with an index: chooses how they are answered, and gives the answers in the order of the queries.
 //!
 //! Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 4: the batch of queries is
 //! indexed, and the fingerprints stream by.
@@ -27,7 +27,7 @@ const DECODE_NS: f64 = 3.0;
 
 /// Which side of a batch is gone through in order: every strategy gives the same answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ScanStrategy {
+pub enum JoinStrategy {
     /// Whichever an estimate holds to be cheaper.
     #[default]
     Auto,
@@ -37,14 +37,14 @@ pub enum ScanStrategy {
     Probe,
 }
 
-/// How a batch is answered. Start from [`ScanOptions::default`] and set what differs.
+/// How a batch is answered. Start from [`JoinOptions::default`] and set what differs.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct ScanOptions {
+pub struct JoinOptions {
     /// The largest distance of a match, in bits; any is exact. Default 3.
     pub distance: u32,
     /// Which way the answers are found.
-    pub strategy: ScanStrategy,
+    pub strategy: JoinStrategy,
     /// The part of the fingerprints that is looked at; by default all.
     pub shard: Shard,
     /// Bytes of memory for matches, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY): what does not fit goes to temporary files.
@@ -54,11 +54,11 @@ pub struct ScanOptions {
     pub temp_dir: Option<PathBuf>,
 }
 
-impl Default for ScanOptions {
+impl Default for JoinOptions {
     fn default() -> Self {
-        ScanOptions {
+        JoinOptions {
             distance: 3,
-            strategy: ScanStrategy::Auto,
+            strategy: JoinStrategy::Auto,
             shard: Shard::default(),
             memory: None,
             temp_dir: None,
@@ -69,9 +69,9 @@ impl Default for ScanOptions {
 /// What a batch has cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ScanReport {
+pub struct JoinReport {
     /// How it was answered: stream or probe.
-    pub strategy: ScanStrategy,
+    pub strategy: JoinStrategy,
     /// Look-ups, blocks read and comparisons. Of a stream: look-ups in the tables of the queries, one for each fingerprint
     /// and table.
     pub stats: QueryStats,
@@ -86,54 +86,54 @@ pub struct ScanReport {
 ///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, what temporary files or `visit` report.
-pub fn scan<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+pub fn join<F: Fingerprint, D: AsRef<[u8]> + Sync>(
     segments: &Segments<F, D>,
     queries: &[F],
-    options: &ScanOptions,
+    options: &JoinOptions,
     visit: impl FnMut(usize, Match<F>) -> Result<()>,
-) -> Result<ScanReport> {
+) -> Result<JoinReport> {
     let limit = MemoryLimit::new(options.memory)?;
     let temp = limit.temp(options.temp_dir.clone());
     let queries = Queries::new(queries);
     let mut hits = HitSorter::new(temp, limit.budget());
-    let batch = Batch {
+    let input = JoinInput {
         segments,
         queries: &queries,
         distance: options.distance.min(F::WIDTH),
         shard: &options.shard,
     };
-    let plan = QueryTables::plan(queries.distinct(), batch.distance);
+    let plan = QueryTables::plan(queries.distinct(), input.distance);
     let strategy = match options.strategy {
-        ScanStrategy::Auto => batch.cheaper(plan.ns),
+        JoinStrategy::Auto => input.cheaper(plan.ns),
         given => given,
     };
     let stats = match strategy {
-        ScanStrategy::Probe => probe::run(&batch, &mut hits)?,
-        _ => stream::run(&batch, plan, &mut hits)?,
+        JoinStrategy::Probe => probe::run(&input, &mut hits)?,
+        _ => stream::run(&input, plan, &mut hits)?,
     };
     hits.for_each(visit)?;
-    Ok(ScanReport { strategy, stats })
+    Ok(JoinReport { strategy, stats })
 }
 
 /// What both strategies are given.
-struct Batch<'a, F, D> {
+struct JoinInput<'a, F, D> {
     segments: &'a Segments<F, D>,
     queries: &'a Queries<F>,
     distance: u32,
     shard: &'a Shard,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]> + Sync> Batch<'_, F, D> {
+impl<F: Fingerprint, D: AsRef<[u8]> + Sync> JoinInput<'_, F, D> {
     /// The strategy of which less is expected, where a fingerprint that streams by costs so much beside its decoding.
-    fn cheaper(&self, look_up_ns: f64) -> ScanStrategy {
+    fn cheaper(&self, look_up_ns: f64) -> JoinStrategy {
         let segments = self.segments.segments().iter();
         let counts = segments.clone().map(|s| s.fingerprint_count() as f64);
         let streamed = counts.sum::<f64>() / f64::from(self.shard.count());
         let probe_ns: f64 = segments.map(|s| s.plan(self.distance).ns()).sum();
         let probes = self.queries.distinct().len() as f64 * probe_ns;
         match streamed * (DECODE_NS + look_up_ns) <= probes {
-            true => ScanStrategy::Stream,
-            false => ScanStrategy::Probe,
+            true => JoinStrategy::Stream,
+            false => JoinStrategy::Probe,
         }
     }
 }
