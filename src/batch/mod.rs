@@ -21,7 +21,7 @@ mod spill;
 pub use clusters::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
 };
-pub use dedup::{Confirm, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Fate};
+pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Verifier};
 pub use id_pairs::{IdPair, id_pairs};
 pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard, join};
 pub use lint::{

@@ -22,7 +22,7 @@ pub use permutation::{Permutation, Permuted};
 pub use plan::ProbePlan;
 pub(crate) use plan::plan as plan_probes;
 pub(crate) use planner::costs_in_memory;
-pub use planner::{Medium, PlanRequest, PlannedIndex};
+pub use planner::{PlanRequest, PlannedIndex, StorageDevice};
 pub use probes::TableProbes;
 
 use crate::error::OptionsError;

@@ -4,7 +4,6 @@ mod directory;
 mod footer;
 mod header;
 mod layout;
-mod paged;
 
 pub use crate::codec::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 pub use crate::error::{FormatClass, FormatError};
@@ -12,8 +11,9 @@ pub use crate::summary::{Summary, TableSummary};
 pub(crate) use directory::{Directory, SectionRecord, TableRecord};
 pub(crate) use footer::{FOOTER_LEN, Footer};
 pub(crate) use header::{HEADER_LEN, Header};
-pub(crate) use layout::{Kind, SECTION_ALIGNMENT, expected_sections};
-pub(crate) use paged::{PAGE_LEN, page_count, paged_len, payload_len};
+pub(crate) use layout::{
+    Kind, PAGE_LEN, SECTION_ALIGNMENT, expected_sections, page_count, payload_len,
+};
 
 /// The version that this crate reads and writes. Spec §14.
 pub const FORMAT_VERSION: u16 = 1;

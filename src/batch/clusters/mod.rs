@@ -1,11 +1,10 @@
 //! Clusters: what pairs within a distance link, directly or by way of others.
 
 mod central;
+mod count_records;
 mod diameter;
 mod groups;
 mod ranks;
-mod records;
-mod room;
 mod split;
 
 pub use diameter::Diameter;
@@ -13,14 +12,13 @@ pub use diameter::Diameter;
 use std::path::PathBuf;
 
 use crate::batch::gathered::Gathered;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::Segments;
+use count_records::Shared;
 use groups::{Group, Groups, NONE};
-use records::Shared;
-use room::Room;
 
 /// How clusters are found. Start from [`ClusterOptions::default`] and set what differs.
 #[derive(Debug, Clone)]
@@ -128,10 +126,10 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 ) -> Result<ClusterReport> {
     let mut finder = ClusterFinder::new(options)?;
     finder.gathered.extend_from_segments(segments)?;
-    let (room, representative) = (finder.room, options.representative);
+    let (budget, representative) = (finder.budget, options.representative);
     finder.find(visit, |values, groups| match segments.id_kind() {
         IdKind::None => Ok(Shared::new()),
-        _ => records::count(segments, values, groups, representative, &room),
+        _ => count_records::count(segments, values, groups, representative, &budget),
     })
 }
 
@@ -164,7 +162,7 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 #[derive(Debug)]
 pub struct ClusterFinder<F> {
     options: ClusterOptions,
-    room: Room,
+    budget: MemoryBudget,
     gathered: Gathered<F>,
 }
 
@@ -174,12 +172,12 @@ impl<F: Fingerprint> ClusterFinder<F> {
     /// # Errors
     /// A memory limit that is too small to be kept.
     pub fn new(options: &ClusterOptions) -> Result<Self> {
-        let room = Room::new(options.memory)?;
+        let budget = MemoryBudget::new(options.memory)?;
         let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
         Ok(ClusterFinder {
             options: options.clone(),
-            room,
-            gathered: Gathered::new(temp, room.bytes() / 3),
+            budget,
+            gathered: Gathered::new(temp, budget.bytes() / 3),
         })
     }
 
@@ -216,12 +214,12 @@ impl<F: Fingerprint> ClusterFinder<F> {
         visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
         count: impl FnOnce(&[F], &mut Groups) -> Result<Shared>,
     ) -> Result<ClusterReport> {
-        let (options, room) = (self.options, self.room);
-        let values = distinct(self.gathered, &room)?;
-        let mut groups = Groups::of_linked(&values, options.distance, &room)?;
+        let (options, budget) = (self.options, self.budget);
+        let values = distinct(self.gathered, &budget)?;
+        let mut groups = Groups::of_linked(&values, options.distance, &budget)?;
         groups.measure(&values);
         if let Some(widest) = options.max_diameter {
-            groups.split(&values, widest, &room)?;
+            groups.split(&values, widest, &budget)?;
         }
         let shared = count(&values, &mut groups)?;
         groups.select(options.min_size);
@@ -236,7 +234,7 @@ impl<F: Fingerprint> ClusterFinder<F> {
 }
 
 /// The distinct fingerprints that were given, ascending.
-fn distinct<F: Fingerprint>(gathered: Gathered<F>, room: &Room) -> Result<Vec<F>> {
+fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: &MemoryBudget) -> Result<Vec<F>> {
     let mut merge = match gathered.finish()? {
         Sorted::Memory(mut values) => {
             values.shrink_to_fit();
@@ -249,7 +247,7 @@ fn distinct<F: Fingerprint>(gathered: Gathered<F>, room: &Room) -> Result<Vec<F>
         // Equal ones may be spread over rounds.
         let repeated = !values.is_empty() && values.last() == round.first();
         let round = &round[usize::from(repeated)..];
-        room.check(values.len() + round.len(), 3 * F::BYTES)?;
+        budget.check(values.len() + round.len(), 3 * F::BYTES)?;
         values.extend_from_slice(round);
     }
     Ok(values)
@@ -337,5 +335,48 @@ impl ClusterReport {
         self.record_count += cluster.record_count;
         self.fingerprint_count += cluster.fingerprints.len() as u64;
         self.chain_count += u64::from(diameter > distance.saturating_mul(2));
+    }
+}
+
+/// Memory for fingerprints and what is known of each.
+#[derive(Debug, Clone, Copy)]
+struct MemoryBudget {
+    bytes: usize,
+}
+
+impl MemoryBudget {
+    /// # Errors
+    /// A limit that is too small to be kept.
+    fn new(memory: Option<u64>) -> Result<Self> {
+        let bytes = MemoryLimit::new(memory)?.budget();
+        Ok(MemoryBudget { bytes })
+    }
+
+    fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// Whether so many fingerprints fit, of which each takes so many bytes with all that is known of it.
+    ///
+    /// # Errors
+    /// They do not.
+    fn check(self, count: usize, each_len: usize) -> Result<()> {
+        self.check_beside(0, count, each_len)
+    }
+
+    /// The same beside so many bytes.
+    ///
+    /// # Errors
+    /// As for [`MemoryBudget::check`].
+    fn check_beside(self, beside: usize, count: usize, each_len: usize) -> Result<()> {
+        let needed = count.saturating_mul(each_len).saturating_add(beside);
+        if needed <= self.bytes {
+            return Ok(());
+        }
+        Err(Error::Budget {
+            purpose: format!("clustering {count} distinct fingerprints"),
+            needed: needed as u64,
+            given: self.bytes as u64,
+        })
     }
 }

@@ -1,8 +1,7 @@
 //! What the ids tell of groups: how many records each has, and which record comes first.
 
-use super::Representative;
 use super::groups::{Group, Groups, NONE};
-use super::room::Room;
+use super::{MemoryBudget, Representative};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Id, Segments};
@@ -14,16 +13,16 @@ pub(super) type Shared = Vec<(u32, u64)>;
 /// adds a group for each value that has several records and is in none.
 ///
 /// # Errors
-/// Damaged segments, or ones that hold other fingerprints than these values; values that do not fit the room.
+/// Damaged segments, or ones that hold other fingerprints than these values; values that do not fit the budget.
 pub(super) fn count<F: Fingerprint, D: AsRef<[u8]>>(
     segments: &Segments<F, D>,
     values: &[F],
     groups: &mut Groups,
     representative: Representative,
-    room: &Room,
+    budget: &MemoryBudget,
 ) -> Result<Shared> {
     let beside = size_of_val(values) + groups.len() + groups.groups.len() * size_of::<Id<'_>>();
-    room.check_beside(beside, values.len(), size_of::<u32>())?;
+    budget.check_beside(beside, values.len(), size_of::<u32>())?;
     let beside = beside + values.len() * size_of::<u32>();
     let of_ranks = groups.of_ranks(values.len());
     let mut first_ids = match representative {
@@ -45,7 +44,7 @@ pub(super) fn count<F: Fingerprint, D: AsRef<[u8]>>(
         })?;
         if count > 1 {
             let each_len = size_of::<(u32, u64)>() + size_of::<Group>();
-            room.check_beside(beside, shared.len(), each_len)?;
+            budget.check_beside(beside, shared.len(), each_len)?;
             shared.push((rank, count));
         }
         match of_ranks[rank as usize] {
