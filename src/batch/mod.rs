@@ -20,6 +20,7 @@ mod spill;
 
 pub use clusters::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
+    clusters_by_key,
 };
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Verifier};
 pub use id_pairs::{IdPair, id_pairs};

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use crate::codec::{Codec, check_block_size};
 use crate::design::{TableDesign, check_distance};
 use crate::error::{Error, Result};
-use crate::extsort::MemoryLimit;
+use crate::extsort::{MemoryLimit, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN};
 use crate::summary::Summary;
@@ -148,11 +148,28 @@ impl<F: Fingerprint> IndexBuilder<F> {
         self.add(1, |engine| engine.push(fingerprint))
     }
 
-    /// Adds many records without ids.
+    /// Adds records without ids. An error leaves those before it in the builder.
+    ///
+    /// ```
+    /// use simidx::{BuildOptions, IndexBuilder};
+    ///
+    /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// builder.extend((0..1000).map(|i| i * 0x9e37_79b9))?;
+    /// assert_eq!(builder.record_count(), 1000);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`IndexBuilder::push`].
-    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
+        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    }
+
+    /// Adds the records of a slice without ids, which takes no copy of it.
+    ///
+    /// # Errors
+    /// As for [`IndexBuilder::push`].
+    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         self.add(fingerprints.len() as u64, |engine| {
             engine.extend(fingerprints)
         })
@@ -208,7 +225,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
             .finish(self.record_count, &mut out, &mut progress)
     }
 
-    /// Lets `add` add so many records and counts them.
+    /// Lets `add` add `count` records and counts them.
     #[inline]
     fn add(
         &mut self,

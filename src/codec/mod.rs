@@ -9,6 +9,9 @@ pub(crate) mod keys;
 pub(crate) mod span;
 mod writer;
 
+use std::fmt;
+use std::str::FromStr;
+
 pub(crate) use writer::{CodeChoices, EncodedPart, TableStatistics, encode_part};
 
 use crate::error::OptionsError;
@@ -88,6 +91,24 @@ impl Codec {
     /// The codec of a number in a file, if this version knows it.
     pub(crate) fn from_id(id: u8) -> Option<Self> {
         Codec::ALL.into_iter().find(|codec| codec.id() == id)
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Codec {
+    type Err = OptionsError;
+
+    /// Reads a name as [`Codec::name`] gives it.
+    fn from_str(name: &str) -> Result<Self, OptionsError> {
+        let found = Codec::ALL.into_iter().find(|value| value.name() == name);
+        found.ok_or_else(|| {
+            OptionsError::new("codec", format!("{name:?} is not a codec: xor, gap or ef"))
+        })
     }
 }
 

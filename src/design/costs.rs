@@ -6,6 +6,7 @@ use crate::codec::Codec;
 /// What the steps of a query cost, in nanoseconds on one thread. Only the ratios matter for the choice of
 /// probes; the constants are those of a file of about 100 MB in memory and stand here, all in one place.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Costs {
     /// A probe up to its first candidate.
     pub probe_ns: f64,

@@ -3,6 +3,9 @@
 //! The model ranks designs and does not promise times: it assumes uniform fingerprints, and its constants, all in this
 //! file and in [`Costs`], were measured on one machine.
 
+use std::fmt;
+use std::str::FromStr;
+
 use super::bands::check_distance;
 use super::{Costs, ProbePlan, TableDesign};
 use crate::bound::bound_bits;
@@ -45,12 +48,49 @@ const SEQUENTIAL_READ_NS: f64 = 0.5;
 
 /// What the index is read from when it is queried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum StorageDevice {
     /// In memory, read or mapped and cached.
     #[default]
     Memory,
     /// On an SSD, nothing cached: a probe is a read.
     Ssd,
+}
+
+impl StorageDevice {
+    /// All kinds of storage.
+    pub const ALL: [StorageDevice; 2] = [StorageDevice::Memory, StorageDevice::Ssd];
+
+    /// The name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            StorageDevice::Memory => "memory",
+            StorageDevice::Ssd => "ssd",
+        }
+    }
+}
+
+impl fmt::Display for StorageDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for StorageDevice {
+    type Err = OptionsError;
+
+    /// Reads a name as [`StorageDevice::name`] gives it.
+    fn from_str(name: &str) -> Result<Self, OptionsError> {
+        let found = StorageDevice::ALL
+            .into_iter()
+            .find(|value| value.name() == name);
+        found.ok_or_else(|| {
+            OptionsError::new(
+                "device",
+                format!("{name:?} is not a storage device: memory or ssd"),
+            )
+        })
+    }
 }
 
 /// Bits a fingerprint above the information bound inside a block, and bits that each block costs beside: its checksum
@@ -136,6 +176,7 @@ pub(crate) fn costs_in_memory(codec: Codec, block_size: u32, file_len: f64) -> C
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct PlanRequest {
     /// Number of distinct fingerprints.
     pub count: u64,

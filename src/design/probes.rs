@@ -14,6 +14,7 @@
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TableProbes {
     /// Number of the table.
     pub table: usize,

@@ -5,6 +5,11 @@ mod footer;
 mod header;
 mod layout;
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::OptionsError;
+
 pub use crate::codec::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 pub use crate::error::{FormatClass, FormatError};
 pub use crate::summary::{Summary, TableSummary};
@@ -49,6 +54,9 @@ pub enum IdKind {
 }
 
 impl IdKind {
+    /// All kinds.
+    pub const ALL: [IdKind; 3] = [IdKind::None, IdKind::Number, IdKind::String];
+
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -76,9 +84,28 @@ impl IdKind {
     }
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
-        [IdKind::None, IdKind::Number, IdKind::String]
-            .into_iter()
-            .find(|kind| kind.code() == code)
+        IdKind::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+}
+
+impl fmt::Display for IdKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for IdKind {
+    type Err = OptionsError;
+
+    /// Reads a name as [`IdKind::name`] gives it.
+    fn from_str(name: &str) -> Result<Self, OptionsError> {
+        let found = IdKind::ALL.into_iter().find(|value| value.name() == name);
+        found.ok_or_else(|| {
+            OptionsError::new(
+                "ids",
+                format!("{name:?} is not a kind of ids: none, number or string"),
+            )
+        })
     }
 }
 

@@ -20,12 +20,7 @@ fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair<F>> {
     for (i, &smaller) in set.iter().enumerate() {
         for &larger in &set[i + 1..] {
             if smaller.distance(larger) <= distance {
-                let distance = smaller.distance(larger);
-                found.push(Pair {
-                    smaller,
-                    larger,
-                    distance,
-                });
+                found.push(Pair::new(smaller, larger));
             }
         }
     }
@@ -41,7 +36,7 @@ fn pair_options(distance: u32, sorted: bool) -> PairOptions {
 /// The pairs in the order in which they come.
 fn found_pairs<F: Fingerprint>(values: &[F], options: &PairOptions) -> Vec<Pair<F>> {
     let mut finder = PairFinder::new(options).unwrap();
-    finder.extend(values).unwrap();
+    finder.extend_from_slice(values).unwrap();
     let mut found = Vec::new();
     finder
         .finish(|pair| {
@@ -123,13 +118,9 @@ fn pairs_by_queries<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair<F>>
     for smaller in sorted_set(values) {
         let matches = searcher.query(smaller, distance).unwrap().iter();
         let larger = matches.filter(|m| m.fingerprint > smaller);
-        let mut larger: Vec<_> = larger.map(|m| (m.fingerprint, m.distance)).collect();
+        let mut larger: Vec<F> = larger.map(|m| m.fingerprint).collect();
         larger.sort_unstable();
-        found.extend(larger.into_iter().map(|(larger, distance)| Pair {
-            smaller,
-            larger,
-            distance,
-        }));
+        found.extend(larger.into_iter().map(|larger| Pair::new(smaller, larger)));
     }
     found
 }
@@ -168,7 +159,7 @@ fn pairs_of_skewed_sets_are_found_in_time() {
     let run: Vec<u64> = (0..count).map(|i| 0xabcd << 48 | i).collect();
     let finder = |values: &[u64], distance| {
         let mut finder = PairFinder::new(&pair_options(distance, false)).unwrap();
-        finder.extend(values).unwrap();
+        finder.extend_from_slice(values).unwrap();
         finder.count().unwrap()
     };
     assert_eq!(finder(&run, 1), count * 16 / 2);
@@ -224,7 +215,7 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
         let mut options = pair_options(2, sorted);
         options.max_pairs = Some(limit);
         let mut finder = PairFinder::new(&options).unwrap();
-        finder.extend(&values).unwrap();
+        finder.extend_from_slice(&values).unwrap();
         let mut given = 0;
         let finished = finder.finish(|_: Pair<u64>| {
             given += 1;
@@ -240,7 +231,7 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
         }
     }
     let mut finder = PairFinder::new(&pair_options(2, false)).unwrap();
-    finder.extend(&values).unwrap();
+    finder.extend_from_slice(&values).unwrap();
     let mut given = 0;
     let finished = finder.finish(|_: Pair<u64>| {
         given += 1;

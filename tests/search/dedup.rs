@@ -37,7 +37,7 @@ fn documents<F: Fingerprint>(values: &[F], options: &DedupOptions) -> Deduplicat
     one_by_one
         .iter()
         .for_each(|&value| documents.push(value).unwrap());
-    documents.extend(together).unwrap();
+    documents.extend_from_slice(together).unwrap();
     assert_eq!(documents.document_count(), values.len());
     documents
 }
@@ -143,7 +143,7 @@ proptest! {
     ) {
         let [values, old] = [values, old].map(|v| v.into_iter().map(|v| v & kept).collect::<Vec<u32>>());
         let mut builder = IndexBuilder::<u32>::new(BuildOptions::default()).unwrap();
-        builder.extend(&old).unwrap();
+        builder.extend_from_slice(&old).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
         let segments = Segments::new(vec![Index::<u32, _>::from_bytes(file).unwrap()]).unwrap();
@@ -210,7 +210,7 @@ fn more_documents_than_fit_the_memory_are_refused() {
     let mut tight = options(3);
     tight.memory = Some(MIN_MEMORY + 100 * 32);
     let mut documents = Deduplicator::<u64>::new(&tight);
-    documents.extend(&[7; 100]).unwrap();
+    documents.extend_from_slice(&[7; 100]).unwrap();
     let error = documents.push(7).unwrap_err();
     assert!(
         error.to_string().contains("have room for 100 documents"),

@@ -1,7 +1,7 @@
-//! What the ids tell of groups: how many records each has, and which record comes first.
+//! Counts the records of groups by their ids, and finds the one with the least key in each.
 
+use super::MemoryBudget;
 use super::groups::{Group, Groups, NONE};
-use super::{MemoryBudget, Representative};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{Id, Segments};
@@ -9,26 +9,29 @@ use crate::index::{Id, Segments};
 /// The ranks of values with several records, ascending, and how many.
 pub(super) type Shared = Vec<(u32, u64)>;
 
-/// Goes through all ids once: counts the records of each group, finds its first one if that is to stand for it, and
-/// adds a group for each value that has several records and is in none.
+/// The key of a record, given its fingerprint and its id.
+pub(super) type KeyOf<'k, 'a, F, K> = &'k mut dyn FnMut(F, Id<'a>) -> K;
+
+/// Reads all ids once: counts the records of each group, makes the value of the record with the least key its
+/// representative, if there are keys, and adds a group for each value that has several records and is in none.
 ///
 /// # Errors
 /// Damaged segments, or ones that hold other fingerprints than these values; values that do not fit the budget.
-pub(super) fn count<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+pub(super) fn count<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
+    segments: &'a Segments<F, D>,
     values: &[F],
     groups: &mut Groups,
-    representative: Representative,
+    mut key: Option<KeyOf<'_, 'a, F, K>>,
     budget: &MemoryBudget,
 ) -> Result<Shared> {
-    let beside = size_of_val(values) + groups.len() + groups.groups.len() * size_of::<Id<'_>>();
+    let beside = size_of_val(values) + groups.len() + groups.groups.len() * size_of::<Option<K>>();
     budget.check_beside(beside, values.len(), size_of::<u32>())?;
     let beside = beside + values.len() * size_of::<u32>();
     let of_ranks = groups.of_ranks(values.len());
-    let mut first_ids = match representative {
-        Representative::First => vec![None; groups.groups.len()],
-        Representative::Central => Vec::new(),
-    };
+    let mut least_keys: Vec<Option<K>> = Vec::new();
+    if key.is_some() {
+        least_keys.resize_with(groups.groups.len(), || None);
+    }
     groups.groups.iter_mut().for_each(|g| g.record_count = 0);
     let mut shared = Shared::new();
     let mut fingerprints = segments.fingerprints(0)?;
@@ -37,10 +40,13 @@ pub(super) fn count<F: Fingerprint, D: AsRef<[u8]>>(
         if next != Some(value) {
             return Err(changed());
         }
-        let (mut count, mut first) = (0, None);
+        let (mut count, mut least) = (0, None);
         fingerprints.for_each_id(|id| {
             count += 1;
-            first.get_or_insert(id);
+            let new = key.as_mut().map(|key| key(value, id));
+            if is_less(&new, &least) {
+                least = new;
+            }
         })?;
         if count > 1 {
             let each_len = size_of::<(u32, u64)>() + size_of::<Group>();
@@ -52,10 +58,10 @@ pub(super) fn count<F: Fingerprint, D: AsRef<[u8]>>(
             NONE => {}
             group => {
                 groups.groups[group as usize].record_count += count;
-                if let Some(best) = first_ids.get_mut(group as usize)
-                    && is_before(first, *best)
+                if let Some(least_of_group) = least_keys.get_mut(group as usize)
+                    && is_less(&least, least_of_group)
                 {
-                    *best = first;
+                    *least_of_group = least;
                     groups.groups[group as usize].representative = rank;
                 }
             }
@@ -64,11 +70,11 @@ pub(super) fn count<F: Fingerprint, D: AsRef<[u8]>>(
     Ok(shared)
 }
 
-/// Whether an id is smaller than the smallest one so far.
-fn is_before(id: Option<Id<'_>>, best: Option<Id<'_>>) -> bool {
-    match (id, best) {
-        (Some(id), Some(best)) => id < best,
-        (id, _) => id.is_some(),
+/// Whether there is a key and it is less than the least one so far.
+fn is_less<K: Ord>(key: &Option<K>, least: &Option<K>) -> bool {
+    match (key, least) {
+        (Some(key), Some(least)) => key < least,
+        (key, _) => key.is_some(),
     }
 }
 

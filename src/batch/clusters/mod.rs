@@ -13,10 +13,10 @@ use std::path::PathBuf;
 
 use crate::batch::gathered::Gathered;
 use crate::error::{Error, Result};
-use crate::extsort::{MemoryLimit, Sorted};
+use crate::extsort::{MemoryLimit, Sorted, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::Segments;
+use crate::index::{Id, Segments};
 use count_records::Shared;
 use groups::{Group, Groups, NONE};
 
@@ -127,9 +127,77 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
     let mut finder = ClusterFinder::new(options)?;
     finder.gathered.extend_from_segments(segments)?;
     let (budget, representative) = (finder.budget, options.representative);
-    finder.find(visit, |values, groups| match segments.id_kind() {
-        IdKind::None => Ok(Shared::new()),
-        _ => count_records::count(segments, values, groups, representative, &budget),
+    finder.find(visit, |values, groups| {
+        match (segments.id_kind(), representative) {
+            (IdKind::None, _) => Ok(Shared::new()),
+            (_, Representative::First) => {
+                count_records::count(segments, values, groups, Some(&mut |_, id| id), &budget)
+            }
+            (_, Representative::Central) => {
+                count_records::count::<F, D, ()>(segments, values, groups, None, &budget)
+            }
+        }
+    })
+}
+
+/// [`clusters`], where the record with the least key represents its cluster, and [`ClusterOptions::representative`] does not
+/// count. `key` is called once for each record; of equal keys the one of the smaller fingerprint counts.
+///
+/// So the longest document of a cluster, or the one that came first, represents it: give each record its position as a
+/// number id, and look up in `key` what is known of that position.
+///
+/// ```
+/// use std::cmp::Reverse;
+///
+/// use simidx::batch::{ClusterOptions, clusters_by_key};
+/// use simidx::segments::Segments;
+/// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
+///
+/// let documents = [(0xff00u64, "a page"), (0xff01, "a page, and its footer"), (0x1234_5678, "another")];
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// for (&(fingerprint, _), position) in documents.iter().zip(0..) {
+///     builder.push_with_number(fingerprint, position)?;
+/// }
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+///
+/// let longest_first = |_, id: Id<'_>| match id {
+///     Id::Number(position) => Reverse(documents[position as usize].1.len()),
+///     Id::String(_) => Reverse(0),
+/// };
+/// let mut representatives = Vec::new();
+/// clusters_by_key(&segments, &ClusterOptions::default(), longest_first, |cluster| {
+///     representatives.push(cluster.representative);
+///     Ok(())
+/// })?;
+/// assert_eq!(representatives, [0xff01]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
+/// Memory: beside that of [`clusters`] one key for each cluster; what a key owns elsewhere does not count towards the limit.
+///
+/// # Errors
+/// As for [`clusters`], and segments that have records but no ids.
+pub fn clusters_by_key<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
+    segments: &'a Segments<F, D>,
+    options: &ClusterOptions,
+    mut key: impl FnMut(F, Id<'a>) -> K,
+    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+) -> Result<ClusterReport> {
+    if segments.id_kind() == IdKind::None && !segments.is_empty() {
+        let message = "only records with ids have keys, and the segments have no ids";
+        return Err(Error::option("key", message));
+    }
+    let mut options = options.clone();
+    options.representative = Representative::First;
+    let mut finder = ClusterFinder::new(&options)?;
+    finder.gathered.extend_from_segments(segments)?;
+    let budget = finder.budget;
+    finder.find(visit, |values, groups| {
+        count_records::count(segments, values, groups, Some(&mut key), &budget)
     })
 }
 
@@ -194,7 +262,15 @@ impl<F: Fingerprint> ClusterFinder<F> {
     ///
     /// # Errors
     /// As for [`ClusterFinder::push`].
-    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
+        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    }
+
+    /// Adds the fingerprints of a slice, which takes no copy of it.
+    ///
+    /// # Errors
+    /// As for [`ClusterFinder::push`].
+    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         self.gathered.extend(fingerprints)
     }
 

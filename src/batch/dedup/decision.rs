@@ -10,7 +10,7 @@ use crate::fingerprint::Fingerprint;
 /// use simidx::batch::{Decision, DedupOptions, Deduplicator};
 ///
 /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-/// documents.extend(&[0xff00, 0xff01])?;
+/// documents.extend([0xff00, 0xff01])?;
 /// let found = documents.finish(None)?;
 /// match found.decision(1) {
 ///     Decision::Duplicate { of, distance } => assert_eq!((of, distance), (0, 1)),
@@ -106,7 +106,7 @@ impl<F: Fingerprint> Deduplicated<F> {
     /// use simidx::batch::{DedupOptions, Deduplicator};
     ///
     /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-    /// documents.extend(&[7, 7, 7])?;
+    /// documents.extend([7, 7, 7])?;
     /// let mut found = documents.finish(None)?;
     /// let lengths = [120, 480, 300];
     /// found.keep_by(|document| lengths[document]);

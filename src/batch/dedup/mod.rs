@@ -9,7 +9,7 @@ use super::disjoint_sets::DisjointSets;
 use super::join::{JoinOptions, join};
 use super::pairs::{Pair, PairFinder, PairOptions, link_values};
 use crate::error::{Error, Result};
-use crate::extsort::MIN_MEMORY;
+use crate::extsort::{MIN_MEMORY, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
 use decision::near;
@@ -78,7 +78,7 @@ impl Default for DedupOptions {
 /// }
 ///
 /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-/// documents.extend(&[7, 7, 7])?;
+/// documents.extend([7, 7, 7])?;
 /// let found = documents.finish(Some(&mut Texts(vec!["yes", "no", "YES"])))?;
 /// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
 /// # Ok::<(), simidx::Error>(())
@@ -162,14 +162,22 @@ impl<F: Fingerprint> Deduplicator<F> {
     /// More documents than the memory limit has room for, or 2^32 - 1.
     #[inline]
     pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.extend(&[fingerprint])
+        self.extend_from_slice(&[fingerprint])
     }
 
     /// Adds documents.
     ///
     /// # Errors
     /// As for [`Deduplicator::push`].
-    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
+        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    }
+
+    /// Adds the documents of a slice, which takes no copy of it.
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::push`].
+    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         if fingerprints.len() > self.most - self.fingerprints.len() {
             return Err(self.too_many(fingerprints.len()));
         }

@@ -9,18 +9,19 @@ mod query_tables;
 mod shard;
 mod stream;
 
-pub use shard::Shard;
-
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use rayon::prelude::*;
 
-use crate::error::Result;
+use crate::error::{OptionsError, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Match, QueryStats, Segments};
 use hits::HitSorter;
 use query_tables::QueryTables;
+pub use shard::Shard;
 
 /// Nanoseconds to decode a fingerprint of table 0.
 const DECODE_NS: f64 = 3.0;
@@ -35,6 +36,47 @@ pub enum JoinStrategy {
     Stream,
     /// Each query is looked up in the tables of the index, near ones together.
     Probe,
+}
+
+impl JoinStrategy {
+    /// All strategies.
+    pub const ALL: [JoinStrategy; 3] = [
+        JoinStrategy::Auto,
+        JoinStrategy::Stream,
+        JoinStrategy::Probe,
+    ];
+
+    /// The name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            JoinStrategy::Auto => "auto",
+            JoinStrategy::Stream => "stream",
+            JoinStrategy::Probe => "probe",
+        }
+    }
+}
+
+impl fmt::Display for JoinStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for JoinStrategy {
+    type Err = OptionsError;
+
+    /// Reads a name as [`JoinStrategy::name`] gives it.
+    fn from_str(name: &str) -> Result<Self, OptionsError> {
+        let found = JoinStrategy::ALL
+            .into_iter()
+            .find(|value| value.name() == name);
+        found.ok_or_else(|| {
+            OptionsError::new(
+                "strategy",
+                format!("{name:?} is not a strategy: auto, stream or probe"),
+            )
+        })
+    }
 }
 
 /// How a batch is answered. Start from [`JoinOptions::default`] and set what differs.

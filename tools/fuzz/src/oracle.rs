@@ -148,11 +148,7 @@ fn check_pairs<F: Fingerprint>(
     sorted: bool,
 ) {
     let near = |(i, &smaller): (usize, &F)| {
-        let pairs = set[i + 1..].iter().map(move |&larger| Pair {
-            smaller,
-            larger,
-            distance: smaller.distance(larger),
-        });
+        let pairs = set[i + 1..].iter().map(move |&larger| Pair::new(smaller, larger));
         pairs
             .filter(|pair| pair.distance <= distance)
             .collect::<Vec<_>>()
