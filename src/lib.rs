@@ -60,7 +60,7 @@
 //! [`IndexBuilder`] makes a file from records, [`TableDesign`] says which tables it holds. [`Index`]
 //! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
 //! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set,
-//! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`scan`] answers
+//! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`join`](batch::join) answers
 //! many queries in one go, [`lint`] tells why a set will search badly. The file format is
 //! specified in `format-spec.md`; how documents become fingerprints, in `pipeline-spec.md`.
 //!

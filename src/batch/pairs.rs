@@ -7,11 +7,11 @@ use super::emit::Emitter;
 use super::gathered::Gathered;
 use super::group::{Rule, search};
 use super::ordered::in_order;
-use super::pair_lists::{NearPair, PairSorter, for_each_sorted};
+use super::pair_lists::{PairSorter, for_each_sorted};
 use super::partition::{Buckets, Groups};
 use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
-use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values};
+use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
 
@@ -22,6 +22,15 @@ const FEW: usize = 1 << 15;
 const PARTITION_NS: f64 = 12.0;
 
 /// How pairs are searched for. Start from [`PairOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::batch::PairOptions;
+///
+/// let mut options = PairOptions::default();
+/// options.distance = 6;
+/// options.sorted = true;
+/// options.memory = Some(4 << 30);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PairOptions {
@@ -30,8 +39,8 @@ pub struct PairOptions {
     /// Whether pairs come in order, by their smaller member, then the larger one. Otherwise they come in the order in
     /// which they are found: always the same for the same fingerprints, distance and memory. Default `false`.
     pub sorted: bool,
-    /// Most pairs that are wanted: one more is an error, after these many have been given, or before any where they are
-    /// sorted. By default there is no limit.
+    /// Most pairs that are wanted. If there are more, the search ends with an error: after that many pairs have been
+    /// given, or before the first one if they are sorted. By default there is no limit.
     pub max_pairs: Option<u64>,
     /// Bytes of memory that the search may use, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY); what does not fit goes to
     /// temporary files, also pairs that are to be sorted. By default there is no limit.
@@ -53,7 +62,15 @@ impl Default for PairOptions {
 }
 
 /// Two distinct fingerprints near each other.
+///
+/// ```
+/// use simidx::batch::Pair;
+///
+/// let pair = Pair::new(0xff07u64, 0xff00);
+/// assert_eq!((pair.smaller, pair.larger, pair.distance), (0xff00, 0xff07, 3));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Pair<F> {
     /// The one with the smaller value.
     pub smaller: F,
@@ -64,7 +81,8 @@ pub struct Pair<F> {
 }
 
 impl<F: Fingerprint> Pair<F> {
-    fn of((x, y): (F, F)) -> Self {
+    /// The pair of two fingerprints in either order.
+    pub fn new(x: F, y: F) -> Self {
         Pair {
             smaller: x.min(y),
             larger: x.max(y),
@@ -73,30 +91,9 @@ impl<F: Fingerprint> Pair<F> {
     }
 }
 
-impl<F> From<Pair<F>> for NearPair<F> {
-    fn from(pair: Pair<F>) -> Self {
-        NearPair {
-            smaller: pair.smaller,
-            larger: pair.larger,
-            distance: pair.distance,
-        }
-    }
-}
-
-impl<F> From<NearPair<F>> for Pair<F> {
-    fn from(pair: NearPair<F>) -> Self {
-        Pair {
-            smaller: pair.smaller,
-            larger: pair.larger,
-            distance: pair.distance,
-        }
-    }
-}
-
 /// Calls `visit` with every unordered pair of distinct fingerprints of the segments within a distance, each once.
 ///
-/// The search makes its own tables and drops them, one at a time: it reads table 0 of each segment once and then does as
-/// [`PairFinder`]. Ten million fingerprints take about two seconds on one thread.
+/// The search reads table 0 of each segment once and then works like [`PairFinder`], with tables of its own, one at a time. Ten million fingerprints take about two seconds on one thread.
 ///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
@@ -114,8 +111,8 @@ pub fn pairs<F: Fingerprint, D: AsRef<[u8]>>(
 /// Finds all pairs of distinct fingerprints within a distance, straight from the fingerprints.
 ///
 /// For each mask of a cover, a set of masks such that two fingerprints within the distance agree on one of them, those are
-/// brought together that agree on it, and compared. Which cover is cheapest is told by the number of fingerprints and a
-/// sample of their bits; six masks of 21 bits at ten million for distance 3. Groups that come out large are searched in
+/// brought together that agree on it, and compared. The number of fingerprints and a sample of their bits decide which
+/// cover is cheapest; six masks of 21 bits at ten million for distance 3. Groups that come out large are searched in
 /// the same way. (Manku, Jain and Das Sarma, WWW 2007, section 3, with tables that live as long as they are used; covering
 /// designs as in [`Covering`](crate::design::Covering).)
 ///
@@ -198,7 +195,15 @@ impl<F: Fingerprint> PairFinder<F> {
     ///
     /// # Errors
     /// As for [`PairFinder::push`].
-    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
+        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    }
+
+    /// Adds the fingerprints of a slice, which takes no copy of it.
+    ///
+    /// # Errors
+    /// As for [`PairFinder::push`].
+    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         self.gathered.extend(fingerprints)
     }
 
@@ -211,16 +216,16 @@ impl<F: Fingerprint> PairFinder<F> {
         if !self.options.sorted {
             return self.find(&mut |pairs| {
                 let mut pairs = pairs.drain(..);
-                pairs.try_for_each(|pair| visit(Pair::of(pair)))
+                pairs.try_for_each(|(x, y)| visit(Pair::new(x, y)))
             });
         }
         let temp = self.space.temp.clone();
         let mut sorter = PairSorter::new(temp, self.pair_budget);
         self.find(&mut |pairs| {
             let mut pairs = pairs.drain(..);
-            pairs.try_for_each(|pair| sorter.add(|buffer| buffer.push(Pair::of(pair).into())))
+            pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(Pair::new(x, y))))
         })?;
-        for_each_sorted(sorter, |pair| visit(pair.into()))
+        for_each_sorted(sorter, visit)
     }
 
     /// Number of pairs.
@@ -351,7 +356,7 @@ mod tests {
         let mut finder = PairFinder::with_budget(options, budget);
         finder.few = few;
         finder.rule = Rule::new(options.distance).with_few(group);
-        finder.extend(values).unwrap();
+        finder.extend_from_slice(values).unwrap();
         let mut pairs = Vec::new();
         let visit = |pair: Pair<u64>| {
             pairs.push((pair.smaller, pair.larger, pair.distance));

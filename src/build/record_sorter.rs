@@ -2,13 +2,12 @@
 
 use super::ids::IdSpool;
 use super::progress::{BuildStage, Reporter};
-use crate::error::{BuildError, Result};
+use crate::error::Result;
 use crate::extsort::{
     NamedRecords, Numbered, RecordBuffer, Sorted, Sorter, ValueCollector, ValueSpace, Values,
-    add_all,
 };
 use crate::fingerprint::Fingerprint;
-use crate::format::{IdKind, MAX_ID_LEN};
+use crate::format::IdKind;
 
 /// Distinct fingerprints that are handed on at a time.
 const FRESH_LEN: usize = 1 << 16;
@@ -24,51 +23,13 @@ pub(super) enum RecordSorter<F> {
 impl<F: Fingerprint> RecordSorter<F> {
     pub(super) fn new(ids: IdKind, space: &ValueSpace) -> Self {
         let temp = space.temp.clone();
-        // RecordSorter with ids stay in memory while their fingerprints and ids are separated.
+        // Records with ids stay in memory while their fingerprints and ids are separated.
         let with_ids = space.sort_budget / 2;
         match ids {
             IdKind::None => RecordSorter::Plain(Sorter::new(temp, space.sort_budget)),
             IdKind::Number => RecordSorter::Numbers(Sorter::new(temp, with_ids)),
             IdKind::String => RecordSorter::Strings(Sorter::new(temp, with_ids)),
         }
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, fingerprint: F) -> Result<()> {
-        match self {
-            RecordSorter::Plain(sorter) => sorter.add(|buffer| buffer.push(fingerprint)),
-            _ => Err(no_id()),
-        }
-    }
-
-    pub(super) fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
-        match self {
-            RecordSorter::Plain(sorter) => add_all(sorter, fingerprints),
-            _ if fingerprints.is_empty() => Ok(()),
-            _ => Err(no_id()),
-        }
-    }
-
-    #[inline]
-    pub(super) fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
-        let RecordSorter::Numbers(sorter) = self else {
-            return Err(BuildError::WrongIdKind(IdKind::Number).into());
-        };
-        sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
-    }
-
-    pub(super) fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
-        let RecordSorter::Strings(sorter) = self else {
-            return Err(BuildError::WrongIdKind(IdKind::String).into());
-        };
-        if id.len() > MAX_ID_LEN {
-            return Err(BuildError::IdTooLong {
-                len: id.len(),
-                limit: MAX_ID_LEN,
-            }
-            .into());
-        }
-        sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
     }
 
     /// The distinct fingerprints in order, and the ids in that order if there are any.
@@ -171,8 +132,4 @@ impl<'a, F: Fingerprint> Separator<'a, F> {
         self.values.push(&self.fresh)?;
         Ok((self.values.finish()?, Some(self.ids)))
     }
-}
-
-fn no_id() -> crate::Error {
-    BuildError::MissingId.into()
 }

@@ -5,8 +5,9 @@ use rayon::prelude::*;
 use super::progress::{BuildStage, Reporter};
 use super::sections::SectionWriter;
 use crate::codec::keys::KeyWriter;
-use crate::codec::{CodeChoices, Codec, EncodedPart, TableCode, TableStatistics, encode_part};
-use crate::design::ELIAS_FANO_ALLOWANCE;
+use crate::codec::{
+    CodeChoices, Codec, EncodedPart, TableCode, TableStatistics, encode_part, prefers_elias_fano,
+};
 use crate::error::Result;
 use crate::extsort::{Spool, TempSpace, ValueSource};
 use crate::fingerprint::Fingerprint;
@@ -117,10 +118,10 @@ fn choose_code<F: Fingerprint>(
     Ok((code, Some(count)))
 }
 
-/// Elias-Fano, which is searched several times as fast, unless a Huffman code is much smaller.
+/// The codec for a table whose sizes in all of them are known.
 fn best_codec(choices: &CodeChoices) -> Codec {
     let huffman_blocks = choices.gap_blocks.min(choices.xor_blocks);
-    if choices.elias_fano_blocks <= huffman_blocks * ELIAS_FANO_ALLOWANCE {
+    if prefers_elias_fano(choices.elias_fano_blocks, huffman_blocks) {
         Codec::EliasFano
     } else if choices.gap_blocks <= choices.xor_blocks {
         Codec::Gap

@@ -37,13 +37,13 @@ pub use verify::{VerifyReport, VerifyStage};
 use std::ops::Range;
 
 use crate::codec::Codec;
-use crate::design::{ProbePlan, plan_probes};
+use crate::design::{ProbePlan, costs_in_memory, plan_probes};
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
 use crate::summary::Summary;
 use ids::Ids;
-use plans::Plans;
+use plans::{Plans, plausible_count};
 use table::Table;
 
 /// An index over bytes that lie in memory or are mapped into it.
@@ -143,11 +143,13 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     pub fn plan(&self, distance: u32) -> &ProbePlan {
         self.plans.get(distance.min(F::WIDTH), || {
             let masks: Vec<F> = self.tables.iter().map(|t| t.permutation.mask()).collect();
-            let costs = self.directory.costs(self.bytes().len() as u64);
+            let file_len = self.bytes().len() as f64;
+            let directory = &self.directory;
+            let costs = costs_in_memory(directory.tables[0].codec, directory.block_size, file_len);
             plan_probes(
                 &masks,
                 distance.min(F::WIDTH),
-                self.directory.plausible_count(),
+                plausible_count(directory),
                 &costs,
             )
         })

@@ -17,7 +17,7 @@ const SCAN: [TableProbes; 1] = [TableProbes {
     table: 0,
     address_bits: 0,
     flips: 0,
-    joined_bits: 0,
+    range_bits: 0,
 }];
 
 /// How queries are answered: every strategy gives the same answer.

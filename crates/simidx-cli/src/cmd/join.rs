@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use simidx::batch::{ScanOptions, ScanStrategy, Shard};
+use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Id, IdKind, Match, Storage};
 
@@ -82,7 +82,7 @@ fn join_width<F: Fingerprint>(
     };
     let options = args.options(segments.max_distance());
     let mut failure = None;
-    let joined = simidx::batch::scan(segments, &queries, &options, |number, found| {
+    let joined = join(segments, &queries, &options, |number, found| {
         printer.take(number, found).map_err(|error| {
             // The library's errors are poorer than those of the printer.
             failure = Some(error);
@@ -98,7 +98,7 @@ fn join_width<F: Fingerprint>(
     if args.stats {
         let stats = report.stats;
         let strategy = match report.strategy {
-            ScanStrategy::Probe => "probe",
+            JoinStrategy::Probe => "probe",
             _ => "stream",
         };
         say(format_args!(
@@ -113,13 +113,13 @@ fn join_width<F: Fingerprint>(
 }
 
 impl Args {
-    fn options(&self, default_distance: u32) -> ScanOptions {
-        let mut options = ScanOptions::default();
+    fn options(&self, default_distance: u32) -> JoinOptions {
+        let mut options = JoinOptions::default();
         options.distance = self.distance.unwrap_or(default_distance);
         options.strategy = match self.strategy.as_str() {
-            "stream" => ScanStrategy::Stream,
-            "probe" => ScanStrategy::Probe,
-            _ => ScanStrategy::Auto,
+            "stream" => JoinStrategy::Stream,
+            "probe" => JoinStrategy::Probe,
+            _ => JoinStrategy::Auto,
         };
         options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use bytesize::ByteSize;
 use serde::Serialize;
-use simidx::design::{Medium, PlanRequest, PlannedIndex};
+use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
 use simidx::format::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 use simidx::{Codec, Fingerprint};
 
@@ -54,12 +54,12 @@ fn plan<F: Fingerprint>(args: &Args) -> Result<PlanReport, Failure> {
     request.memory = args.memory.map(|size| size.as_u64());
     request.block_size = args.block_size;
     if args.medium == "ssd" {
-        request.medium = Medium::Ssd;
+        request.device = StorageDevice::Ssd;
     }
     request.codec = Codec::ALL
         .into_iter()
         .find(|codec| codec.name() == args.codec);
-    let curve = request.curve::<F>()?;
+    let curve = request.alternatives::<F>()?;
     let choice = request.choose(&curve);
     Ok(PlanReport {
         width: F::WIDTH,
@@ -148,7 +148,7 @@ impl Row {
             bytes_per_fingerprint: index.bytes_per_fingerprint,
             file_bytes: index.file_len,
             latency_us: index.latency_us,
-            dominated: index.dominated,
+            dominated: !index.on_pareto_frontier,
             fits_memory: index.fits_memory,
         }
     }

@@ -123,7 +123,7 @@ fn of_width<F: Fingerprint>(
     if let Some(segments) = against {
         let bar = mode.spinner();
         bar.set_message("looking documents up in the index");
-        deduplicator.drop_known(segments)?;
+        deduplicator.exclude(segments)?;
         bar.finish_and_clear();
     }
     let mut texts = match args.verify {
@@ -148,7 +148,7 @@ fn of_width<F: Fingerprint>(
         Some(texts) => texts.confirmed(deduplicator, mode)?,
     };
     if args.keep == Keep::Longest {
-        found.prefer(|document| documents.lengths[document].into());
+        found.keep_by(|document| documents.lengths[document].into());
     }
 
     let skipped = documents.positions.skipped_count();

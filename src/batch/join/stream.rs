@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use super::Batch;
+use super::JoinInput;
 use super::hits::{Hit, HitSorter};
 use super::query_tables::{Cover, LookUps, QueryTables};
 use crate::batch::ordered::{Give, in_order};
@@ -31,33 +31,33 @@ struct Task {
 /// # Errors
 /// A damaged segment, or what keeps matches from being written.
 pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
-    batch: &Batch<'_, F, D>,
+    input: &JoinInput<'_, F, D>,
     cover: Cover<F>,
     hits: &mut HitSorter<F>,
 ) -> Result<QueryStats> {
-    let tables = QueryTables::new(batch.queries.distinct(), batch.distance, cover);
+    let tables = QueryTables::new(input.queries.distinct(), input.distance, cover);
     let stats = Mutex::new(QueryStats::default());
-    let tasks = tasks(batch);
+    let tasks = tasks(input);
     let work = |look_ups: &mut LookUps<F>, task: usize, give: Give<'_, Hit<F>>| {
         look_ups.stats = QueryStats::default();
         look_ups.stats.blocks = tasks[task].blocks.len() as u64;
-        let searched = search_task(batch, &tables, &tasks[task], look_ups, give);
+        let searched = search_task(input, &tables, &tasks[task], look_ups, give);
         if let Ok(mut stats) = stats.lock() {
             *stats += look_ups.stats;
         }
-        searched.map_err(batch.segments.blame(tasks[task].segment))
+        searched.map_err(input.segments.blame(tasks[task].segment))
     };
     in_order(tasks.len(), LookUps::default, work, |found| {
-        hits.add(found, batch.queries)
+        hits.add(found, input.queries)
     })?;
     Ok(stats.into_inner().unwrap_or_default())
 }
 
 /// The blocks that hold the shard.
-fn tasks<F: Fingerprint, D: AsRef<[u8]> + Sync>(batch: &Batch<'_, F, D>) -> Vec<Task> {
-    let (low, high) = batch.shard.bounds::<F>();
+fn tasks<F: Fingerprint, D: AsRef<[u8]> + Sync>(input: &JoinInput<'_, F, D>) -> Vec<Task> {
+    let (low, high) = input.shard.bounds::<F>();
     let mut tasks = Vec::new();
-    for (segment, index) in batch.segments.segments().iter().enumerate() {
+    for (segment, index) in input.segments.segments().iter().enumerate() {
         let blocks = index.blocks_between(low, high);
         let share = blocks.len() / (TASKS_PER_THREAD * rayon::current_num_threads());
         let task_len = share.clamp(1, MOST_TASK_BLOCKS);
@@ -70,14 +70,14 @@ fn tasks<F: Fingerprint, D: AsRef<[u8]> + Sync>(batch: &Batch<'_, F, D>) -> Vec<
 }
 
 fn search_task<F: Fingerprint, D: AsRef<[u8]> + Sync>(
-    batch: &Batch<'_, F, D>,
+    input: &JoinInput<'_, F, D>,
     tables: &QueryTables<F>,
     task: &Task,
     look_ups: &mut LookUps<F>,
     give: Give<'_, Hit<F>>,
 ) -> Result<()> {
-    let index = &batch.segments.segments()[task.segment];
-    let (low, high) = batch.shard.bounds::<F>();
+    let index = &input.segments.segments()[task.segment];
+    let (low, high) = input.shard.bounds::<F>();
     let mut values = index.fingerprints_of_blocks(task.blocks.clone());
     let mut gathered = Vec::new();
     while let Some(chunk) = values.next_chunk() {

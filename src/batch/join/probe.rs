@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use super::Batch;
+use super::JoinInput;
 use super::hits::{Hit, HitSorter};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
@@ -19,13 +19,13 @@ const TASK_LEN: usize = 1 << 12;
 /// # Errors
 /// A damaged segment, or what keeps matches from being written.
 pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
-    batch: &Batch<'_, F, D>,
+    input: &JoinInput<'_, F, D>,
     hits: &mut HitSorter<F>,
 ) -> Result<QueryStats> {
     let stats = Mutex::new(QueryStats::default());
-    let tasks: Vec<&[F]> = batch.queries.distinct().chunks(TASK_LEN).collect();
+    let tasks: Vec<&[F]> = input.queries.distinct().chunks(TASK_LEN).collect();
     let searchers = || {
-        let segments = batch.segments.segments().iter();
+        let segments = input.segments.segments().iter();
         segments.map(|segment| segment.searcher()).collect()
     };
     let work =
@@ -33,10 +33,10 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
             let (mut found, mut total) = (Vec::new(), QueryStats::default());
             for (number, searcher) in searchers.iter_mut().enumerate() {
                 let before = found.len();
-                let asked = ask(batch, searcher, tasks[task], task * TASK_LEN, &mut found);
+                let asked = ask(input, searcher, tasks[task], task * TASK_LEN, &mut found);
                 asked
-                    .and_then(|()| check_members(batch, number, &found[before..]))
-                    .map_err(batch.segments.blame(number))?;
+                    .and_then(|()| check_members(input, number, &found[before..]))
+                    .map_err(input.segments.blame(number))?;
                 total += searcher.stats();
             }
             if let Ok(mut stats) = stats.lock() {
@@ -45,21 +45,21 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
             give(&mut found)
         };
     in_order(tasks.len(), searchers, work, |found| {
-        hits.add(found, batch.queries)
+        hits.add(found, input.queries)
     })?;
     Ok(stats.into_inner().unwrap_or_default())
 }
 
 /// Adds the matches of some queries in one segment, the first query being number `first`.
 fn ask<F: Fingerprint, D: AsRef<[u8]> + Sync>(
-    batch: &Batch<'_, F, D>,
+    input: &JoinInput<'_, F, D>,
     searcher: &mut Searcher<F, &Index<F, D>>,
     queries: &[F],
     first: usize,
     found: &mut Vec<Hit<F>>,
 ) -> Result<()> {
-    let (low, high) = batch.shard.bounds::<F>();
-    searcher.query_many(queries, batch.distance, |number, matches| {
+    let (low, high) = input.shard.bounds::<F>();
+    searcher.query_many(queries, input.distance, |number, matches| {
         for m in matches {
             if (low..=high).contains(&m.fingerprint) {
                 found.push(Hit {
@@ -79,13 +79,13 @@ fn ask<F: Fingerprint, D: AsRef<[u8]> + Sync>(
 /// # Errors
 /// A damaged block, or a match that table 0 lacks.
 fn check_members<F: Fingerprint, D: AsRef<[u8]>>(
-    batch: &Batch<'_, F, D>,
+    input: &JoinInput<'_, F, D>,
     segment: usize,
     found: &[Hit<F>],
 ) -> Result<()> {
-    let index = &batch.segments.segments()[segment];
-    let is_single = batch.segments.segments().len() == 1;
-    if is_single || index.id_kind() == IdKind::None || index.plan(batch.distance).best().is_none() {
+    let index = &input.segments.segments()[segment];
+    let is_single = input.segments.segments().len() == 1;
+    if is_single || index.id_kind() == IdKind::None || index.plan(input.distance).best().is_none() {
         return Ok(());
     }
     let mut members: Vec<F> = found.iter().map(|hit| hit.fingerprint).collect();

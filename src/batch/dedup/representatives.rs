@@ -1,25 +1,25 @@
-//! The first document of each fingerprint, and lists of the others.
+//! The first document of each fingerprint, which represents the others, and lists of those.
 
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::{Confirm, NONE};
+use super::{NONE, Verifier};
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 
 /// The first document of each fingerprint.
 #[derive(Debug)]
-pub(super) struct Heads {
+pub(super) struct Representatives {
     table: HashTable<u32>,
     seed: u64,
     /// A bit for each document: whether it is the first of its fingerprint.
     bits: Vec<u64>,
 }
 
-impl Heads {
+impl Representatives {
     pub(super) fn new<F: Fingerprint>(fingerprints: &[F]) -> Self {
         // Random, so that no input can be made for which the table is slow. No result depends on it.
         let seed = RandomState::new().hash_one(0);
@@ -33,14 +33,14 @@ impl Heads {
                 bits[document / 64] |= 1 << (document % 64);
             }
         }
-        Heads { table, seed, bits }
+        Representatives { table, seed, bits }
     }
 
     pub(super) fn len(&self) -> usize {
         self.table.len()
     }
 
-    fn is_head(&self, document: usize) -> bool {
+    fn is_representative(&self, document: usize) -> bool {
         self.bits[document / 64] >> (document % 64) & 1 == 1
     }
 
@@ -57,11 +57,11 @@ impl Heads {
     ) -> impl Iterator<Item = (usize, usize)> {
         let documents = fingerprints.iter().enumerate();
         documents.filter_map(|(document, &fingerprint)| {
-            let head = match self.is_head(document) {
+            let representative = match self.is_representative(document) {
                 true => document,
                 false => self.find(fingerprints, fingerprint)?,
             };
-            Some((document, head))
+            Some((document, representative))
         })
     }
 
@@ -71,7 +71,7 @@ impl Heads {
         fingerprints: &[F],
     ) -> impl Iterator<Item = (usize, usize)> {
         self.all(fingerprints)
-            .filter(|(document, head)| document != head)
+            .filter(|(document, representative)| document != representative)
     }
 
     /// The documents that are the first of their fingerprints, in order.
@@ -80,7 +80,7 @@ impl Heads {
         fingerprints: &[F],
     ) -> impl Iterator<Item = (usize, F)> {
         let documents = fingerprints.iter().copied().enumerate();
-        documents.filter(|&(document, _)| self.is_head(document))
+        documents.filter(|&(document, _)| self.is_representative(document))
     }
 }
 
@@ -109,14 +109,14 @@ impl Lists {
         }
     }
 
-    pub(super) fn add(&mut self, head: u32, document: u32) {
-        self.next[document as usize] = self.next[head as usize];
-        self.next[head as usize] = document;
+    pub(super) fn add(&mut self, representative: u32, document: u32) {
+        self.next[document as usize] = self.next[representative as usize];
+        self.next[representative as usize] = document;
     }
 
-    pub(super) fn get(&self, head: u32, out: &mut Vec<u32>) {
+    pub(super) fn get(&self, representative: u32, out: &mut Vec<u32>) {
         out.clear();
-        let mut document = head;
+        let mut document = representative;
         while document != NONE {
             out.push(document);
             document = self.next[document as usize];
@@ -126,18 +126,18 @@ impl Lists {
     /// Joins the documents of a list that are identical, and leaves one of each in it; returns these.
     pub(super) fn join_identical(
         &mut self,
-        head: u32,
+        representative: u32,
         sets: &mut DisjointSets,
-        confirm: &mut dyn Confirm,
+        verifier: &mut dyn Verifier,
     ) -> Result<Vec<u32>> {
         let mut documents = Vec::new();
-        self.get(head, &mut documents);
+        self.get(representative, &mut documents);
         if documents.len() < 2 {
             return Ok(documents);
         }
         let mut named = Vec::with_capacity(documents.len());
         for document in documents {
-            named.push((confirm.identity(document as usize)?, document));
+            named.push((verifier.identity(document as usize)?, document));
         }
         named.sort_unstable();
         let mut distinct = Vec::new();
@@ -148,11 +148,11 @@ impl Lists {
                 sets.join(first, document);
             }
         }
-        // The head is the smallest number of all, so that it is the first of those that it is identical to.
+        // The representative is the smallest number of all, so that it is the first of those that it is identical to.
         distinct.sort_unstable();
-        self.next[head as usize] = NONE;
+        self.next[representative as usize] = NONE;
         for &document in distinct[1..].iter().rev() {
-            self.add(head, document);
+            self.add(representative, document);
         }
         Ok(distinct)
     }

@@ -1,15 +1,29 @@
-//! What becomes of documents: kept, or dropped for what.
+//! The decision for each document: kept, a duplicate of another one, or excluded.
 
 use super::NONE;
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::fingerprint::Fingerprint;
 
-/// What becomes of a document.
+/// Whether a document is kept, and if not, why.
+///
+/// ```
+/// use simidx::batch::{Decision, DedupOptions, Deduplicator};
+///
+/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+/// documents.extend([0xff00, 0xff01])?;
+/// let found = documents.finish(None)?;
+/// match found.decision(1) {
+///     Decision::Duplicate { of, distance } => assert_eq!((of, distance), (0, 1)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate<F> {
+#[non_exhaustive]
+pub enum Decision<F> {
     /// It is kept.
     Kept,
-    /// It is dropped for another one of its cluster.
+    /// It is dropped because another document of its cluster is kept.
     Duplicate {
         /// The number of the document that is kept.
         of: usize,
@@ -17,8 +31,8 @@ pub enum Fate<F> {
         /// of these leads from one to the other.
         distance: u32,
     },
-    /// It is dropped for something in an index, see [`Deduplicator::drop_known`](super::Deduplicator::drop_known).
-    Known {
+    /// It is dropped because an index holds something near it, see [`Deduplicator::exclude`](super::Deduplicator::exclude).
+    Excluded {
         /// The fingerprint that the index has, of several the nearest, of these the smallest.
         fingerprint: F,
         /// Number of bits in which it differs.
@@ -34,26 +48,27 @@ pub struct DedupCounts {
     pub documents: u64,
     /// Documents that are kept.
     pub kept: u64,
-    /// Documents that are dropped for something in an index.
-    pub known: u64,
+    /// Documents that are dropped because an index holds something near them.
+    pub excluded: u64,
     /// Clusters of two and more documents.
     pub clusters: u64,
     /// Documents of the largest cluster.
     pub largest: u64,
 }
 
-/// Which documents to keep. 4 bytes a document and their fingerprints.
+/// Which documents to keep, as [`Deduplicator::finish`](super::Deduplicator::finish) returns it. Memory: 4 bytes a document and the
+/// fingerprints.
 #[derive(Debug)]
 pub struct Deduplicated<F> {
     fingerprints: Vec<F>,
     /// For each document the one of its cluster that is kept; [`NONE`] if an index has it.
     kept: Vec<u32>,
-    known: Vec<(F, F)>,
+    excluded: Vec<(F, F)>,
     counts: DedupCounts,
 }
 
 impl<F: Fingerprint> Deduplicated<F> {
-    pub(super) fn new(fingerprints: Vec<F>, known: Vec<(F, F)>, mut sets: DisjointSets) -> Self {
+    pub(super) fn new(fingerprints: Vec<F>, excluded: Vec<(F, F)>, mut sets: DisjointSets) -> Self {
         let mut counts = DedupCounts {
             documents: fingerprints.len() as u64,
             ..DedupCounts::default()
@@ -61,8 +76,8 @@ impl<F: Fingerprint> Deduplicated<F> {
         let mut firsts = vec![NONE; fingerprints.len()];
         let mut kept = Vec::with_capacity(fingerprints.len());
         for (&fingerprint, document) in fingerprints.iter().zip(0u32..) {
-            if near(&known, fingerprint).is_some() {
-                counts.known += 1;
+            if near(&excluded, fingerprint).is_some() {
+                counts.excluded += 1;
                 kept.push(NONE);
                 continue;
             }
@@ -79,14 +94,26 @@ impl<F: Fingerprint> Deduplicated<F> {
         Deduplicated {
             fingerprints,
             kept,
-            known,
+            excluded,
             counts,
         }
     }
 
-    /// Keeps of each cluster the document of the greatest value, of several the first; before that, the first of all is
-    /// kept.
-    pub fn prefer(&mut self, value: impl Fn(usize) -> u64) {
+    /// Keeps the document of each cluster with the greatest value, and the first of several. Without this call the first
+    /// document of each cluster is kept.
+    ///
+    /// ```
+    /// use simidx::batch::{DedupOptions, Deduplicator};
+    ///
+    /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+    /// documents.extend([7, 7, 7])?;
+    /// let mut found = documents.finish(None)?;
+    /// let lengths = [120, 480, 300];
+    /// found.keep_by(|document| lengths[document]);
+    /// assert!(found.is_kept(1));
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    pub fn keep_by(&mut self, value: impl Fn(usize) -> u64) {
         let mut best: Vec<u32> = (0..self.kept.len() as u32).collect();
         for (document, &first) in self.kept.iter().enumerate() {
             if first == NONE {
@@ -102,37 +129,36 @@ impl<F: Fingerprint> Deduplicated<F> {
         }
     }
 
-    /// What becomes of a document.
+    /// Whether a document is kept, and if not, why.
     ///
     /// # Panics
     /// If there is no document of that number.
-    pub fn fate(&self, document: usize) -> Fate<F> {
+    pub fn decision(&self, document: usize) -> Decision<F> {
         let own = self.fingerprints[document];
         let of = self.kept[document];
         if of == NONE {
-            let fingerprint = near(&self.known, own).unwrap_or(own);
+            let fingerprint = near(&self.excluded, own).unwrap_or(own);
             let distance = own.distance(fingerprint);
-            return Fate::Known {
+            return Decision::Excluded {
                 fingerprint,
                 distance,
             };
         }
         let of = of as usize;
         match of == document {
-            true => Fate::Kept,
-            false => Fate::Duplicate {
+            true => Decision::Kept,
+            false => Decision::Duplicate {
                 of,
                 distance: own.distance(self.fingerprints[of]),
             },
         }
     }
 
-    /// Number of documents dropped for one that is further from them than this distance: a chain of others links them.
+    /// Number of documents dropped for one that differs in more bits than this distance: a chain of others links the two.
     pub fn chained_count(&self, distance: u32) -> u64 {
-        let fates = (0..self.fingerprints.len()).map(|document| self.fate(document));
-        let is_chained =
-            |fate: &Fate<F>| matches!(fate, Fate::Duplicate { distance: d, .. } if *d > distance);
-        fates.filter(is_chained).count() as u64
+        let decisions = (0..self.fingerprints.len()).map(|document| self.decision(document));
+        let is_chained = |decision: &Decision<F>| matches!(decision, Decision::Duplicate { distance: d, .. } if *d > distance);
+        decisions.filter(is_chained).count() as u64
     }
 
     /// Whether a document is kept; there need be none of that number.
@@ -148,8 +174,8 @@ impl<F: Fingerprint> Deduplicated<F> {
     }
 }
 
-/// What is known to be near a fingerprint.
-pub(super) fn near<F: Fingerprint>(known: &[(F, F)], fingerprint: F) -> Option<F> {
-    let place = known.binary_search_by_key(&fingerprint, |&(fingerprint, _)| fingerprint);
-    place.ok().map(|place| known[place].1)
+/// The fingerprint of an index that excludes this one.
+pub(super) fn near<F: Fingerprint>(excluded: &[(F, F)], fingerprint: F) -> Option<F> {
+    let place = excluded.binary_search_by_key(&fingerprint, |&(fingerprint, _)| fingerprint);
+    place.ok().map(|place| excluded[place].1)
 }

@@ -1,6 +1,6 @@
 //! Many queries at once: both strategies beside queries one by one, by this library and by `mih-rs`.
 
-use simidx::batch::{ScanOptions, ScanStrategy, scan};
+use simidx::batch::{JoinOptions, JoinStrategy, join};
 use simidx::segments::Segments;
 use simidx::{Codec, Index};
 
@@ -9,7 +9,7 @@ use crate::{Contender, Found, Settings, common, compare};
 
 /// Compares the contenders on one set.
 pub(crate) fn run(settings: &Settings, count: usize) {
-    let names = ["mih-rs", "query", "stream", "probe", "auto"].map(|name| format!("scan/{name}"));
+    let names = ["mih-rs", "query", "stream", "probe", "auto"].map(|name| format!("join/{name}"));
     if !names.iter().any(|name| settings.wants(name)) {
         return;
     }
@@ -40,13 +40,13 @@ pub(crate) fn run(settings: &Settings, count: usize) {
     ));
     contenders.push((
         stream,
-        by(&segments, &queries, distance, ScanStrategy::Stream),
+        by(&segments, &queries, distance, JoinStrategy::Stream),
     ));
     contenders.push((
         probe,
-        by(&segments, &queries, distance, ScanStrategy::Probe),
+        by(&segments, &queries, distance, JoinStrategy::Probe),
     ));
-    contenders.push((auto, by(&segments, &queries, distance, ScanStrategy::Auto)));
+    contenders.push((auto, by(&segments, &queries, distance, JoinStrategy::Auto)));
     contenders.retain(|(name, _)| settings.wants(name));
     compare(settings, &contenders);
 }
@@ -55,21 +55,21 @@ fn by<'a>(
     segments: &'a Segments<u64, Vec<u8>>,
     queries: &'a [u64],
     distance: u32,
-    strategy: ScanStrategy,
+    strategy: JoinStrategy,
 ) -> Box<dyn Fn() -> Found + 'a> {
-    Box::new(move || scanned(segments, queries, distance, strategy))
+    Box::new(move || joined(segments, queries, distance, strategy))
 }
 
-fn scanned(
+fn joined(
     segments: &Segments<u64, Vec<u8>>,
     queries: &[u64],
     distance: u32,
-    strategy: ScanStrategy,
+    strategy: JoinStrategy,
 ) -> Found {
-    let mut options = ScanOptions::default();
+    let mut options = JoinOptions::default();
     (options.distance, options.strategy) = (distance, strategy);
     let mut found = Found::default();
-    scan(segments, queries, &options, |number, m| {
+    join(segments, queries, &options, |number, m| {
         found.add(queries[number], m.fingerprint);
         Ok(())
     })

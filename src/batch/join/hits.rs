@@ -1,8 +1,8 @@
-//! The matches of a batch, brought into the order of the queries in bounded memory.
+//! Sorts the matches of a batch into the order of the queries, in bounded memory.
 
 use rayon::prelude::*;
 
-use super::queries::Queries;
+use super::Queries;
 use crate::error::Result;
 use crate::extsort::{FixedRecord, Sorted, Sorter, TempSpace};
 use crate::fingerprint::Fingerprint;
