@@ -7,6 +7,7 @@ mod ids;
 mod memory_limit;
 mod merge;
 mod progress;
+mod publish;
 mod records;
 mod scratch;
 mod sections;
@@ -18,6 +19,7 @@ mod values;
 pub use crate::error::{BuildError, OptionsError};
 pub use memory_limit::MIN_MEMORY;
 pub use progress::{BuildProgress, BuildStage};
+pub use publish::AtomicFile;
 
 use std::io::{self, Write};
 use std::path::PathBuf;

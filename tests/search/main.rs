@@ -11,6 +11,7 @@ mod mapping;
 mod merge;
 mod options;
 mod oracle;
+mod publish;
 mod replacement;
 mod segments;
 mod shared_damage;
