@@ -43,10 +43,10 @@ fn a_damaged_block_leaves_the_others_readable() {
         let report = index.verify();
         assert_eq!(report.problem_count, 1);
         assert_eq!(
-            (report.problems[0].table, report.problems[0].block),
+            (report.problems[0].table(), report.problems[0].block()),
             (Some(0), Some(2))
         );
-        assert_eq!(report.problems[0].offset, Some(at as u64));
+        assert_eq!(report.problems[0].offset(), Some(at as u64));
     }
 }
 

@@ -141,6 +141,6 @@ fn a_count_that_the_file_cannot_hold_makes_no_room() {
     assert!(held < limit, "{held} bytes for clusters");
     let (report, held): (VerifyReport, _) = most_held(|| segments.segments()[0].verify());
     assert!(held < limit, "{held} bytes for a full check");
-    let first = report.problems.first().map(|p: &FormatError| p.rule);
+    let first = report.problems.first().map(|p: &FormatError| p.rule());
     assert_eq!(first, Some(35));
 }

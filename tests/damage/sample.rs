@@ -255,7 +255,7 @@ pub(crate) fn answer<T>(result: Result<T, Error>, what: &str) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(Error::Format(error)) => {
-            assert!((1..=36).contains(&error.rule), "{what}: {error}");
+            assert!((1..=36).contains(&error.rule()), "{what}: {error}");
             None
         }
         Err(error) => panic!("{what}: {error}"),

@@ -31,8 +31,8 @@ fn dumps(index: &AnyIndex<&[u8]>) -> Result<Vec<String>, Error> {
 
 fn broken(error: &FormatError, stage: Stage) -> Broken {
     Broken {
-        class: error.class,
-        rule: error.rule,
+        class: error.class(),
+        rule: error.rule(),
         stage,
     }
 }
@@ -280,75 +280,6 @@ fn check_values(layout: &Layout, file: &[u8], entry: &Entry) {
             let permuted = listed.iter().map(|&f| apply(f, table.mask, layout.width));
             let permuted: BTreeSet<u128> = permuted.collect();
             assert!(values.iter().eq(&permuted), "{name}, table {t}");
-        }
-    }
-}
-
-#[cfg(feature = "cli")]
-mod program {
-    use std::process::{Command, Output};
-
-    use super::*;
-
-    fn run(args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_simidx"))
-            .args(args)
-            .output()
-            .unwrap()
-    }
-
-    fn text(bytes: &[u8]) -> &str {
-        std::str::from_utf8(bytes).unwrap()
-    }
-
-    /// The numbers of the rules that a message names: `(rule V21, table 0)` or `(rule V2)`.
-    fn told_rules(message: &str) -> Vec<u8> {
-        let rules = message.split("(rule V").skip(1);
-        let number = |rest: &str| rest.split([',', ')']).next()?.parse().ok();
-        rules
-            .map(|rest| number(rest).expect("the number of a rule"))
-            .collect()
-    }
-
-    /// `verify` says 0, 1 or 2 and names the rule; so does a dump of the table that shows it.
-    #[test]
-    fn the_program_says_about_every_file_what_the_manifest_says() {
-        let folder = manifest::folder(FORMAT_VERSION);
-        for (number, entry) in manifest::read(&folder).into_iter().enumerate() {
-            let path = folder.join(&entry.file);
-            let path = path.to_str().unwrap();
-            let mapping = ["--no-mmap"];
-            let how = &mapping[..number % 2];
-            let checked = run(&[&["verify", path][..], how].concat());
-            let what = format!("{}: {checked:?}", entry.file);
-            let dumped = run(&[&["dump", path][..], how].concat());
-            let Some(broken) = entry.broken else {
-                assert_eq!(checked.status.code(), Some(0), "{what}");
-                assert_eq!(dumped.status.code(), Some(0), "{what}");
-                assert_eq!(Some(crc32(&dumped.stdout)), entry.contents_crc32, "{what}");
-                continue;
-            };
-            let (status, message) = match broken.class {
-                FormatClass::Damaged => (1, text(&checked.stdout)),
-                _ => (2, text(&checked.stderr)),
-            };
-            assert_eq!(checked.status.code(), Some(status), "{what}");
-            let first = message.lines().next().unwrap();
-            assert_eq!(told_rules(first), [broken.rule], "{what}");
-            let dump = |table: usize| run(&["dump", path, "--table", &table.to_string()]);
-            let refused = |ran: &Output| {
-                let message = text(&ran.stderr);
-                let one_line = message.lines().count() == 1;
-                ran.status.code() == Some(2) && one_line && told_rules(message) == [broken.rule]
-            };
-            match broken.stage {
-                Stage::Open => assert!(refused(&dumped) && dumped.stdout.is_empty(), "{dumped:?}"),
-                Stage::Query => {
-                    let any = (0..entry.table_count).any(|table| refused(&dump(table)));
-                    assert!(any, "{}", entry.file);
-                }
-                Stage::Verify => assert_eq!(dumped.status.code(), Some(0), "{dumped:?}"),
-            }
         }
     }
 }

@@ -311,9 +311,10 @@ fn records_of_another_kind_are_errors_and_leave_nothing() {
         for (pushed, result) in results {
             match result {
                 Ok(()) => assert_eq!(pushed, kind),
-                Err(Error::Build(BuildError::Id(message))) => {
+                Err(Error::Build(BuildError::MissingId)) => assert_eq!(pushed, IdKind::None),
+                Err(Error::Build(BuildError::WrongIdKind(wrong))) => {
+                    assert_eq!(wrong, pushed);
                     assert_ne!(pushed, kind);
-                    assert!(!message.is_empty());
                 }
                 Err(error) => panic!("{error}"),
             }

@@ -1,6 +1,7 @@
 //! Building, searching and merging: every answer against a linear scan, under threads and over replaced files.
 
 mod batch;
+mod build_memory;
 mod clusters;
 mod concurrency;
 mod coverage;

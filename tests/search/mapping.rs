@@ -76,8 +76,8 @@ fn ask(index: &Index<u64, Storage>, query: u64) -> Result<Vec<(u32, u64)>, u8> {
     match index.query(query, 1) {
         Ok(found) => Ok(found.iter().map(|m| (m.distance, m.fingerprint)).collect()),
         Err(Error::Format(error)) => {
-            assert_eq!(error.class, FormatClass::Damaged);
-            Err(error.rule)
+            assert_eq!(error.class(), FormatClass::Damaged);
+            Err(error.rule())
         }
         Err(error) => panic!("{error}"),
     }
@@ -157,7 +157,7 @@ fn blocks_that_are_overwritten_before_they_are_used_are_damage() {
                         right += 1;
                     }
                     Err(Error::Format(error)) => {
-                        assert_eq!(error.rule, 21, "{error}");
+                        assert_eq!(error.rule(), 21, "{error}");
                         told += 1;
                     }
                     Err(error) => panic!("{error}"),
@@ -167,7 +167,7 @@ fn blocks_that_are_overwritten_before_they_are_used_are_damage() {
             }
             assert!(right > 0 && told > 500, "{right} right, {told} told");
             let report = index.verify();
-            assert_eq!(report.problems[0].rule, 21);
+            assert_eq!(report.problems[0].rule(), 21);
         }
     }
 }
@@ -203,7 +203,7 @@ fn blocks_that_are_overwritten_after_they_were_used_are_used_on_without_panic_un
         let anew = Index::<u64, _>::open(&path).unwrap();
         for index in [&index, &anew] {
             let report = index.verify();
-            assert_eq!(report.problems[0].rule, 21);
+            assert_eq!(report.problems[0].rule(), 21);
             assert_eq!(report.problem_count, layout.tables[0].block_count as u64);
         }
         // What it found is not used any more.
@@ -234,7 +234,7 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
         let mut found = String::new();
         match index.for_each_id(fingerprint, |id| found += &id.to_string()) {
             Ok(()) => Ok(found),
-            Err(Error::Format(error)) => Err(error.rule),
+            Err(Error::Format(error)) => Err(error.rule()),
             Err(error) => panic!("{error}"),
         }
     };
@@ -245,7 +245,7 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
     for (fingerprint, id) in &records {
         assert_ne!(ids_of(*fingerprint).as_ref(), Ok(id), "it is overwritten");
     }
-    assert_eq!(index.verify().problems[0].rule, 28);
+    assert_eq!(index.verify().problems[0].rule(), 28);
     for (fingerprint, _) in &records {
         assert_eq!(ids_of(*fingerprint), Err(28));
     }
@@ -270,7 +270,7 @@ fn what_opening_has_read_is_checked_again_by_a_full_check() {
         for &member in set.iter().step_by(50) {
             assert_eq!(ask(&index, member), Ok(scan(&set, member, 1)));
         }
-        let rules: Vec<u8> = index.verify().problems.iter().map(|p| p.rule).collect();
+        let rules: Vec<u8> = index.verify().problems.iter().map(|p| p.rule()).collect();
         assert_eq!(rules, [rule], "byte {at}");
     }
 }
@@ -307,7 +307,7 @@ fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened
             "most blocks do not fit the keys"
         );
         let report = index.verify();
-        assert_eq!(report.problems[0].rule, 7, "another directory");
+        assert_eq!(report.problems[0].rule(), 7, "another directory");
         let anew = Index::<u64, _>::open(&path).unwrap();
         assert!(anew.verify().is_sound());
         for &member in new_set.iter().step_by(13) {

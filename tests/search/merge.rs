@@ -391,7 +391,7 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
 fn rule_of_refusal(segments: &Segments<u64, simidx::Storage>) -> u8 {
     match merge(segments, &MergeOptions::default(), Vec::new(), |_| ()) {
         Err(Error::Segment { error, .. }) => match *error {
-            Error::Format(error) => error.rule,
+            Error::Format(error) => error.rule(),
             error => panic!("{error}"),
         },
         result => panic!("{result:?}"),

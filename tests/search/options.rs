@@ -8,7 +8,7 @@ use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder};
 /// The message with which options are refused.
 fn refusal<F: Fingerprint>(options: BuildOptions<F>) -> String {
     match IndexBuilder::new(options) {
-        Err(Error::Build(BuildError::Parameter(message))) => message,
+        Err(Error::Options(error)) => error.to_string(),
         Err(error) => panic!("refused as something else: {error}"),
         Ok(_) => panic!("the options were accepted"),
     }
@@ -157,7 +157,8 @@ fn a_string_id_that_is_too_long_is_refused_and_not_added() {
     let mut builder = IndexBuilder::new(options).unwrap();
     for len in [MAX_ID_LEN + 1, 1 << 17] {
         match builder.push_with_string(1, &"x".repeat(len)) {
-            Err(Error::Build(BuildError::Id(message))) => {
+            Err(error @ Error::Build(BuildError::IdTooLong { .. })) => {
+                let message = error.to_string();
                 assert!(message.contains(&len.to_string()), "{message}");
                 assert!(message.contains("65535"), "{message}");
             }
@@ -208,12 +209,7 @@ fn an_unknown_number_of_tables_is_refused_with_those_that_there_are() {
 fn an_index_of_another_width_is_refused_by_its_widths() {
     let file = simidx_testkit::build(BuildOptions::default(), &[1u64]);
     match Index::<u32, _>::from_bytes(&file) {
-        Err(Error::Build(BuildError::Parameter(message))) => {
-            assert!(
-                message.contains("64") && message.contains("32"),
-                "{message}"
-            );
-        }
+        Err(Error::WidthMismatch { index, requested }) => assert_eq!((index, requested), (64, 32)),
         other => panic!("{:?}", other.map(|_| ())),
     }
     assert!(Index::<u128, _>::from_bytes(&file).is_err());

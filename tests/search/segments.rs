@@ -8,7 +8,6 @@ use proptest::test_runner::RngSeed;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use simidx::build::BuildError;
 use simidx::design::TableDesign;
 use simidx::format::FormatError;
 use simidx::index::Strategy;
@@ -303,7 +302,7 @@ fn every_table_is_merged_where_all_have_the_same_masks() {
 
 fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     match result.unwrap_err() {
-        Error::Build(BuildError::Parameter(message)) => message,
+        error @ (Error::Options(_) | Error::Mismatch { .. }) => error.to_string(),
         error => panic!("{error:?}"),
     }
 }
@@ -403,7 +402,7 @@ fn assert_blamed<T: std::fmt::Debug>(result: Result<T, Error>) {
             error,
         } => {
             assert_eq!((segment, &*name), (1, "part 1"));
-            let damage = |error: &FormatError| (error.rule, error.block);
+            let damage = |error: &FormatError| (error.rule(), error.block());
             assert!(
                 matches!(&*error, Error::Format(error) if damage(error) == (21, Some(0))),
                 "{error:?}"

@@ -75,7 +75,7 @@ impl Outcomes {
                 self.right += 1;
             }
             Err(Error::Format(error)) => {
-                let place = (error.rule, error.table, error.block);
+                let place = (error.rule(), error.table(), error.block());
                 assert_eq!(place, (21, Some(0), Some(block)), "{error}");
                 self.refused += 1;
             }
@@ -150,7 +150,7 @@ fn ids(index: &Index<u64, Vec<u8>>, set: &[u64]) -> Vec<Result<Vec<String>, u8>>
         let mut ids = Vec::new();
         match index.for_each_id(member, |id| ids.push(id.to_string())) {
             Ok(()) => Ok(ids),
-            Err(Error::Format(error)) => Err(error.rule),
+            Err(Error::Format(error)) => Err(error.rule()),
             Err(error) => panic!("{error}"),
         }
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use simidx::Fingerprint;
 use simidx_input::Place;
-use simidx_input::{self, Decoded, TextEncoding};
+use simidx_input::{Decoded, TextEncoding};
 use simidx_text::{
     ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Method, Pipeline, Preset,
 };
@@ -112,7 +112,7 @@ fn read(path: &Path, encoding: TextEncoding) -> Result<Document, Failure> {
     if !is_stdin(path) && path.is_dir() {
         return Err(Failure::new("is a directory; name a file").about(name));
     }
-    let Decoded { text, has_faults } = input::read_document(path, encoding)?;
+    let Decoded { text, has_faults } = simidx_input::read_document(path, encoding)?;
     if has_faults {
         Complaints::new(OnError::Stop).note_faults((&name, Place::File));
     }

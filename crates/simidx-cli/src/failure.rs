@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use simidx::Error;
-use simidx::build::BuildError;
+use simidx::build::OptionsError;
 use simidx::format::FormatError;
 use simidx_input::InputError;
 
@@ -61,23 +61,27 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<FormatError> for Failure {
-    fn from(error: FormatError) -> Self {
-        Failure::new(error.to_string())
+impl From<simidx_input::Error> for Failure {
+    fn from(error: simidx_input::Error) -> Self {
+        match error {
+            simidx_input::Error::Io(error) => error.into(),
+            other => Failure::new(other.to_string()),
+        }
     }
 }
 
-impl From<BuildError> for Failure {
-    fn from(error: BuildError) -> Self {
-        Failure::new(error.to_string())
-    }
+/// Failures of which the user needs no more than the message.
+macro_rules! from_message {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Failure::new(error.to_string())
+            }
+        }
+    )*};
 }
 
-impl From<InputError> for Failure {
-    fn from(error: InputError) -> Self {
-        Failure::new(error.to_string())
-    }
-}
+from_message!(FormatError, InputError, OptionsError, simidx_text::Error);
 
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {

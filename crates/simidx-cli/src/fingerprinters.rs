@@ -17,11 +17,11 @@ impl<F: Fingerprint> Fingerprinters<F> {
     ///
     /// # Errors
     /// A feature hash with fewer bits than the fingerprint.
-    pub(super) fn new(pipeline: &Pipeline) -> simidx::Result<Self> {
+    pub(super) fn new(pipeline: &Pipeline) -> simidx_text::Result<Self> {
         let count = rayon::current_num_threads() + 1;
         let fingerprinters = (0..count).map(|_| Ok(Mutex::new(pipeline.fingerprinter()?)));
         Ok(Fingerprinters {
-            of_threads: fingerprinters.collect::<simidx::Result<_>>()?,
+            of_threads: fingerprinters.collect::<simidx_text::Result<_>>()?,
         })
     }
 

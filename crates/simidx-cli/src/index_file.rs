@@ -59,7 +59,7 @@ impl OpenArgs {
     ) -> Result<Result<AnyIndex, FormatError>, Failure> {
         match self.any_index(path) {
             Ok(index) => Ok(Ok(index)),
-            Err(Error::Format(error)) if error.class == FormatClass::Damaged => Ok(Err(error)),
+            Err(Error::Format(error)) if error.class() == FormatClass::Damaged => Ok(Err(error)),
             Err(error) => Err(open_failure(path, error)),
         }
     }

@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 use serde::Serialize;
 use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Segments};
 use simidx::{Codec, Fingerprint, IdKind, Storage};
-use simidx_input::{self, Content, Format};
+use simidx_input::{Content, Format};
 
 use super::Answer;
 use super::build::check_folder;
@@ -152,7 +152,7 @@ fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>,
         ExcludeBy::Fingerprint => Format::Hex,
         ExcludeBy::Id => Format::Lines,
     };
-    let mut reader = input::open::<F>(path, Some(format))?;
+    let mut reader = simidx_input::open::<F>(path, Some(format))?;
     while let Some(record) = reader.next_record() {
         let record = record?;
         let problem = match record.content {

@@ -36,7 +36,7 @@ pub(super) struct PipelineArgs {
     files: PipelineFiles,
 }
 
-fn parse_options(text: &str) -> simidx::Result<Box<PipelineOptions>> {
+fn parse_options(text: &str) -> simidx_text::Result<Box<PipelineOptions>> {
     text.parse().map(Box::new)
 }
 
@@ -133,7 +133,7 @@ impl PipelineFiles {
 
 fn read<T>(
     path: Option<&Path>,
-    parse: impl FnOnce(&str, &[u8]) -> simidx::Result<T>,
+    parse: impl FnOnce(&str, &[u8]) -> simidx_text::Result<T>,
 ) -> Result<Option<T>, Failure> {
     let Some(path) = path else {
         return Ok(None);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use simidx::index::QueryStats;
 use simidx::segments::{AnySegments, SegmentSearcher, Segments};
 use simidx::{Fingerprint, Id, Index, Storage};
-use simidx_input::{self, Content, Format, RecordReader};
+use simidx_input::{Content, Format, RecordReader};
 use simidx_text::Fingerprinter;
 
 use super::Answer;
@@ -219,10 +219,10 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
         run.query(fingerprinter.fingerprint(text))?;
     } else if let Some(path) = &args.documents {
         let options = args.fields.options();
-        let reader = input::open_with::<F>(path, args.document_format(), &options)?;
+        let reader = simidx_input::open_with::<F>(path, args.document_format(), &options)?;
         run.query_reader(reader, Some(recorded(segments, &args.files.read()?)?))?;
     } else if words.fingerprints.is_empty() {
-        let reader = input::open::<F>("-".as_ref(), args.fingerprint_format())?;
+        let reader = simidx_input::open::<F>("-".as_ref(), args.fingerprint_format())?;
         run.query_reader(reader, None)?;
     } else {
         for query in words.fingerprints {

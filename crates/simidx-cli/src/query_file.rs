@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use simidx::Fingerprint;
-use simidx_input::{self, Content, Format};
+use simidx_input::{Content, Format};
 
 use super::failure::Failure;
 use super::records::refused;
@@ -17,7 +17,7 @@ pub(super) fn read<F: Fingerprint>(
     format: Option<Format>,
     message: &str,
 ) -> Result<Vec<F>, Failure> {
-    let mut reader = input::open::<F>(path, format)?;
+    let mut reader = simidx_input::open::<F>(path, format)?;
     let mut queries = Vec::new();
     while let Some(record) = reader.next_record() {
         match record?.content {

@@ -112,11 +112,11 @@ pub(super) struct InputArgs {
 
 impl InputArgs {
     /// The inputs, standard input if none is named.
-    pub(super) fn paths(&self) -> Result<Vec<PathBuf>, Error> {
+    pub(super) fn paths(&self) -> simidx_input::Result<Vec<PathBuf>> {
         if self.inputs.is_empty() {
             return Ok(vec![PathBuf::from("-")]);
         }
-        let inputs = self.inputs.iter().map(|path| input::expand(path));
+        let inputs = self.inputs.iter().map(|path| simidx_input::expand(path));
         Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
     }
 }
@@ -265,7 +265,7 @@ pub(super) fn read<F: Fingerprint>(
     let options = args.fields.options();
     let readers = paths
         .iter()
-        .map(|path| input::open_with::<F>(path, args.input.0, &options));
+        .map(|path| simidx_input::open_with::<F>(path, args.input.0, &options));
     read_all(args, pipeline, readers, bar, sink)
 }
 
@@ -289,7 +289,7 @@ pub(super) fn read_originals<F: Fingerprint>(
 fn read_all<F: Fingerprint>(
     args: &InputArgs,
     pipeline: &Pipeline,
-    readers: impl Iterator<Item = simidx::Result<Box<dyn RecordReader<F> + Send>>>,
+    readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader<F> + Send>>>,
     bar: ReadingBar,
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
@@ -515,7 +515,9 @@ impl<F: Fingerprint> Run<F> {
                 Some(Ok(record)) => {
                     batch.push(record, reader.place(), self.next_position);
                 }
-                Some(Err(Error::Input(error))) => self.complaints.skip_or_fail(error)?,
+                Some(Err(simidx_input::Error::Input(error))) => {
+                    self.complaints.skip_or_fail(error)?
+                }
                 Some(Err(error)) => return Err(error.into()),
             }
             self.next_position += 1;

@@ -210,11 +210,11 @@ impl SegmentVerdict {
 impl Problem {
     fn of(error: &FormatError) -> Self {
         Problem {
-            rule: error.rule,
+            rule: error.rule(),
             message: error.to_string(),
-            table: error.table,
-            block: error.block,
-            offset: error.offset,
+            table: error.table(),
+            block: error.block(),
+            offset: error.offset(),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::files::FilesReader;
 use super::line_source::{BYTE_ORDER_MARK, LineSource};
 use super::source::{Source, input_error, io_error, is_stdin, open_file, printable};
 use super::table::Table;
+#[cfg(feature = "warc")]
 use super::warc::WarcReader;
 use super::{
     Fields, Format, MAX_DOCUMENT, ReadOptions, RecordReader, columns, detect, open_parquet, reader,
@@ -278,6 +279,7 @@ pub fn copy_records<F: Fingerprint>(
                 let files = FilesReader::open(&input.path, input.options.encoding)?;
                 copier.copy_paths(files, choose)?;
             }
+            #[cfg(feature = "warc")]
             Format::Warc => {
                 let archive = WarcReader::new(input.source()?, input.options.encoding);
                 copier.copy_archived(archive, choose)?;
@@ -379,6 +381,7 @@ impl Copier<'_> {
         self.write(line, end)
     }
 
+    #[cfg(feature = "warc")]
     fn copy_archived(&mut self, mut records: WarcReader, choose: Choose<'_>) -> Result<()> {
         while let Some(record) = records.next_document() {
             let is_record = match record {

@@ -568,3 +568,29 @@ proptest! {
         }
     }
 }
+
+/// What reading a file that begins like this fails with.
+#[cfg(not(all(feature = "parquet", feature = "warc")))]
+fn refusal_of(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    std::fs::write(&path, bytes).unwrap();
+    let Err(error) = crate::open::<u64>(&path, None) else {
+        panic!("it was read");
+    };
+    error.to_string()
+}
+
+#[test]
+#[cfg(not(feature = "parquet"))]
+fn parquet_files_need_their_feature() {
+    let message = "Parquet files need a simidx built with its feature `parquet`";
+    assert!(refusal_of(b"PAR1").ends_with(message));
+}
+
+#[test]
+#[cfg(not(feature = "warc"))]
+fn web_archives_need_their_feature() {
+    let message = "web archives need a simidx built with its feature `warc`";
+    assert!(refusal_of(b"WARC/1.0\r\n").ends_with(message));
+}

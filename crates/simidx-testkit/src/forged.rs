@@ -74,9 +74,13 @@ pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
         .map(|_| ())
         .expect_err("a bad file opens");
     let error = format_error(any);
-    assert!(error.to_string().contains(&format!("rule V{}", error.rule)));
-    assert_judged(file, error.rule, error.class);
-    (error.rule, error.class)
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("rule V{}", error.rule()))
+    );
+    assert_judged(file, error.rule(), error.class());
+    (error.rule(), error.class())
 }
 
 /// The first rule that a full check of a file finds broken, by both readers; the file must open.
@@ -85,8 +89,8 @@ pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
     let report = index.verify();
     assert!(!report.is_sound(), "nothing was found");
     let problem = &report.problems[0];
-    assert_judged(&file, problem.rule, problem.class);
-    (problem.rule, problem.class)
+    assert_judged(&file, problem.rule(), problem.class());
+    (problem.rule(), problem.class())
 }
 
 /// What reading a table gives first as an error. Both readers judge the file alike.
@@ -95,8 +99,8 @@ pub fn read(file: Vec<u8>, table: usize) -> (u8, FormatClass) {
     let index = Index::<u64, _>::from_bytes(file).expect("the file can be opened");
     let error = index.fingerprints(table).unwrap().find_map(Result::err);
     let error = format_error(error.expect("the table can be read"));
-    assert_eq!(error.table, Some(table as u8));
-    (error.rule, error.class)
+    assert_eq!(error.table(), Some(table as u8));
+    (error.rule(), error.class())
 }
 
 /// What reading the ids of a fingerprint gives as an error. Both readers judge the file alike.
@@ -107,7 +111,7 @@ pub fn read_ids(file: Vec<u8>, fingerprint: u64) -> (u8, FormatClass) {
         .for_each_id(fingerprint, |_| ())
         .expect_err("the ids can be read");
     let error = format_error(error);
-    (error.rule, error.class)
+    (error.rule(), error.class())
 }
 
 /// Block rules are found by a reader and by a full check alike.

@@ -143,6 +143,30 @@ pub fn dense_run<F: Fingerprint>(size: usize) -> Vec<F> {
         .collect()
 }
 
+/// Ways in which fingerprints may come that are hard on a sort that parts them by their values.
+pub const SKEWS: [&str; 5] = [
+    "uniform",
+    "one prefix",
+    "half equal",
+    "ascending",
+    "descending",
+];
+
+pub fn skewed(skew: &str, count: usize) -> Vec<u64> {
+    let mut rng = rng(11);
+    let mut values: Vec<u64> = (0..count).map(|_| rng.random()).collect();
+    match skew {
+        "one prefix" => values
+            .iter_mut()
+            .for_each(|v| *v = 0xabcd_ef01_2345 << 16 | *v >> 48 | *v & 0xffff),
+        "half equal" => values.iter_mut().step_by(2).for_each(|v| *v = 7),
+        "ascending" => values.sort_unstable(),
+        "descending" => values.sort_unstable_by(|a, b| b.cmp(a)),
+        _ => {}
+    }
+    values
+}
+
 /// The set that the records make.
 pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
     let mut set = fingerprints.to_vec();

@@ -138,7 +138,7 @@ pub fn verdict(file: &[u8]) -> String {
             }
         }
     };
-    format!("{} V{}", error.class.name(), error.rule)
+    format!("{} V{}", error.class().name(), error.rule())
 }
 
 /// The verdict on a file, which must be that of both readers.

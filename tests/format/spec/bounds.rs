@@ -22,7 +22,7 @@ fn bound(before: &str, after: &str) -> u128 {
 fn rule(file: &[u8]) -> Option<u8> {
     match AnyIndex::from_bytes(file) {
         Ok(_) => None,
-        Err(Error::Format(error)) => Some(error.rule),
+        Err(Error::Format(error)) => Some(error.rule()),
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,13 +1,16 @@
 //! Queries, pairs, clusters and scans of small sets against brute force.
 
 use arbitrary::Arbitrary;
-use simidx::{Fingerprint, Index, Match};
-use simidx::batch::{ClusterOptions, Pair, PairOptions, ScanOptions, ScanStrategy, clusters, pairs, scan as scan_batch};
+use simidx::batch::{
+    ClusterOptions, Pair, PairOptions, ScanOptions, ScanStrategy, clusters, pairs,
+    scan as scan_batch,
+};
 use simidx::index::Strategy;
 use simidx::segments::Segments;
+use simidx::{Fingerprint, Index, Match};
 
-use crate::common::{build, scan, sorted_set};
 use crate::sets::{Set, Tables, Width, in_width};
+use simidx_testkit::{build, scan, sorted_set};
 
 /// A set, or two that are searched as one, and what is asked.
 #[derive(Debug, Arbitrary)]

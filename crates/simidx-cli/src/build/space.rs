@@ -42,7 +42,7 @@ pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
 fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
     let options = args.input.fields.options();
-    let records = input::expected_records_with::<F>(&paths, args.input.input.0, &options);
+    let records = simidx_input::expected_records_with::<F>(&paths, args.input.input.0, &options);
     let records = records.unwrap_or(0);
     let id_len = if args.ids == "number" { 8 } else { 0 };
     let bytes = records.saturating_mul(F::BYTES as u64 + id_len);

@@ -13,7 +13,7 @@ use bytesize::ByteSize;
 use simidx::batch::{DedupOptions, Deduplicated};
 use simidx::segments::{AnySegments, Segments};
 use simidx::{Fingerprint, Storage};
-use simidx_input::{self, Format, Original};
+use simidx_input::{Format, Original};
 use simidx_text::Pipeline;
 
 use super::Answer;
@@ -184,7 +184,11 @@ fn copy<F: Fingerprint>(
             bar.show_sometimes(walk.position(), bytes);
             document.is_some_and(|document| found.is_kept(document))
         };
-        Ok(input::copy_records::<F>(originals, out, &mut choose)?)
+        Ok(simidx_input::copy_records::<F>(
+            originals,
+            out,
+            &mut choose,
+        )?)
     })?;
     bar.finish();
     walk.check_complete()

@@ -99,7 +99,7 @@ impl Texts {
             let document = walk.next();
             let wanted = document.filter(|&document| candidates.get(document) == Some(&true));
             match (wanted, record.map(|record| record.content)) {
-                (_, Err(error @ Error::Io(_))) => return Err(error.into()),
+                (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
                 (None, _) => {}
                 (Some(document), Ok(Content::Text(text))) => {
                     batch_len += text.len();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use simidx_input::{self, Content, Format};
+use simidx_input::{Content, Format};
 
 use crate::failure::Failure;
 use crate::records::refused;
@@ -187,7 +187,7 @@ fn for_each_line(
     path: &Path,
     mut visit: impl FnMut(&str) -> Result<(), String>,
 ) -> Result<(), Failure> {
-    let mut lines = input::open::<u64>(path, Some(Format::Lines))?;
+    let mut lines = simidx_input::open::<u64>(path, Some(Format::Lines))?;
     while let Some(record) = lines.next_record() {
         if let Content::Text(line) = record?.content {
             visit(&line).map_err(|message| {

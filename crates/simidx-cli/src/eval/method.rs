@@ -23,7 +23,7 @@ impl Method {
     }
 
     /// The pipeline, with those files of the user that it can do with.
-    pub(super) fn pipeline(&self, files: &Resources) -> simidx::Result<Pipeline> {
+    pub(super) fn pipeline(&self, files: &Resources) -> simidx_text::Result<Pipeline> {
         let mut options = self.options.clone();
         options.stop_words = files.stop_words.clone();
         if options.segment.needs_jieba() {
@@ -43,9 +43,9 @@ impl fmt::Display for Method {
 }
 
 impl FromStr for Method {
-    type Err = simidx::Error;
+    type Err = simidx_text::Error;
 
-    fn from_str(text: &str) -> simidx::Result<Self> {
+    fn from_str(text: &str) -> simidx_text::Result<Self> {
         let pipeline = text.strip_prefix(JACCARD).unwrap_or(text);
         Ok(Method {
             name: text.to_owned(),

@@ -137,7 +137,7 @@ impl Args {
         };
         let names = SIDE_BY_SIDE.iter().chain(ceiling);
         let methods = names.map(|name| name.parse());
-        Ok(methods.collect::<simidx::Result<_>>()?)
+        Ok(methods.collect::<simidx_text::Result<_>>()?)
     }
 }
 

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
-use simidx::Error;
-use simidx_input::{self, Content, RecordReader};
+use simidx_input::{Content, RecordReader};
 use simidx_text::{Fingerprinter, FrequencyCounter, Pipeline};
 
 use crate::complaints::Complaints;
@@ -49,7 +48,7 @@ pub(super) fn count(
     };
     let options = args.fields.options();
     for path in &paths {
-        run.read(input::open_with::<u32>(path, args.input.0, &options)?.as_mut())?;
+        run.read(simidx_input::open_with::<u32>(path, args.input.0, &options)?.as_mut())?;
     }
     run.count_batch();
     run.bar.finish();
@@ -87,7 +86,7 @@ impl Run {
                     let error = in_input(source, place, message);
                     self.complaints.skip_or_fail(error)?;
                 }
-                Err(Error::Input(error)) => self.complaints.skip_or_fail(error)?,
+                Err(simidx_input::Error::Input(error)) => self.complaints.skip_or_fail(error)?,
                 Err(error) => return Err(error.into()),
             }
             self.records += 1;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::{Ran, Sandbox, gzip, hex, keys, sample};
 use serde_json::json;
 use simidx::Fingerprint;
-use simidx::text::{FeatureSet, Pipeline, Preset};
+use simidx_text::{FeatureSet, Pipeline, Preset};
 
 /// Which items are kept, and for which one each is, where these are near each other: by brute force.
 fn clusters(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
@@ -609,7 +609,6 @@ fn many_texts_of_one_fingerprint_take_no_time() {
     assert_eq!(ran.json()["kept"], 41);
 }
 
-#[cfg(feature = "parquet")]
 mod parquet_files {
     use super::*;
     use std::sync::Arc;

@@ -431,7 +431,6 @@ fn what_is_kept_of_a_table_has_its_header() {
     ran.refused("c.tsv: has other columns than the inputs before it");
 }
 
-#[cfg(feature = "parquet")]
 mod tables {
     use std::sync::Arc;
 
@@ -507,13 +506,4 @@ mod tables {
         let ran = sandbox.pipe(&["build", "--input", "parquet", "-o", "no"], &whole);
         ran.refused("-: a Parquet file cannot be read from standard input");
     }
-}
-
-#[cfg(not(feature = "parquet"))]
-#[test]
-fn a_program_without_tables_says_what_it_lacks() {
-    let sandbox = Sandbox::new();
-    sandbox.write("a", "PAR1");
-    let message = "a: Parquet files need a simidx built with its feature `parquet`";
-    sandbox.run(&["build", "a", "-o", "out"]).refused(message);
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::Fingerprint;
-use simidx::input::{self, Content, Format};
-use simidx::text::{Pipeline, PipelineOptions};
+use simidx_input::{Content, Format};
+use simidx_text::{Pipeline, PipelineOptions};
 
 /// Documents, and the pairs of them with a Jaccard similarity of word triples of 0.8 and more.
 struct Set {
@@ -25,7 +25,7 @@ fn read(name: &str) -> Set {
     let mut texts = Vec::new();
     let mut numbers = HashMap::new();
     let path = data(&format!("{name}.jsonl.gz"));
-    let mut reader = input::open::<u64>(&path, None).unwrap();
+    let mut reader = simidx_input::open::<u64>(&path, None).unwrap();
     while let Some(record) = reader.next_record() {
         let record = record.unwrap();
         let Content::Text(text) = record.content else {
@@ -35,7 +35,7 @@ fn read(name: &str) -> Set {
         texts.push(text);
     }
     let path = data(&format!("{name}.j80.tsv.gz"));
-    let mut lines = input::open::<u64>(&path, Some(Format::Lines)).unwrap();
+    let mut lines = simidx_input::open::<u64>(&path, Some(Format::Lines)).unwrap();
     let mut pairs = HashSet::new();
     while let Some(line) = lines.next_record() {
         let Content::Text(line) = line.unwrap().content else {

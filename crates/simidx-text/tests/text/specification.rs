@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
-use simidx::text::{Fingerprinter, Pipeline, PipelineOptions, Resources};
 use simidx_testkit::document::{between, specification};
+use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Resources};
 
 /// Section 11, its lines joined where they are broken.
 fn section() -> String {

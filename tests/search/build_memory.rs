@@ -1,39 +1,16 @@
 //! A build in little memory gives the same bytes as one in plenty, and keeps to its limit whatever the data.
 
 use proptest::prelude::*;
+use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use simidx::build::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
+use simidx_testkit::skewed;
 
 /// More than fits the least memory, with ids and without.
 const COUNT: usize = 3_000_000;
-
-/// Ways in which fingerprints may come that are hard on a sort that parts them by their values.
-const SKEWS: [&str; 5] = [
-    "uniform",
-    "one prefix",
-    "half equal",
-    "ascending",
-    "descending",
-];
-
-fn skewed(skew: &str, count: usize) -> Vec<u64> {
-    let mut rng = SmallRng::seed_from_u64(11);
-    let mut values: Vec<u64> = (0..count).map(|_| rng.random()).collect();
-    match skew {
-        "one prefix" => values
-            .iter_mut()
-            .for_each(|v| *v = 0xabcd_ef01_2345 << 16 | *v >> 48 | *v & 0xffff),
-        "half equal" => values.iter_mut().step_by(2).for_each(|v| *v = 7),
-        "ascending" => values.sort_unstable(),
-        "descending" => values.sort_unstable_by(|a, b| b.cmp(a)),
-        _ => {}
-    }
-    values
-}
 
 fn options<F: Fingerprint>(
     ids: IdKind,
@@ -219,130 +196,5 @@ proptest! {
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
         prop_assert_eq!(file, build(&values, options(IdKind::None, None, &folder)));
-    }
-}
-
-/// The program under its limit, by what the system says of it.
-#[cfg(all(feature = "cli", target_os = "linux"))]
-mod resident {
-    use super::{COUNT, SKEWS, skewed};
-    use std::io::Write;
-    use std::path::Path;
-    use std::process::Command;
-
-    const LIMIT: u64 = 64 << 20;
-
-    fn run(folder: &Path, args: &[&str]) -> serde_json::Value {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_simidx"));
-        let output = command.current_dir(folder).args(args).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        serde_json::from_slice(&output.stdout).unwrap_or_default()
-    }
-
-    fn peak(folder: &Path, args: &[&str]) -> u64 {
-        let build = [
-            "build", "-o", "x.simidx", "--force", "--json", "--tables", "2", "--memory", "64MiB",
-        ];
-        let report = run(folder, &[&build[..], args].concat());
-        assert_eq!(report["memory_limit_bytes"], LIMIT);
-        assert!(
-            report["stage_seconds"]["merge"].as_f64().unwrap() > 0.0,
-            "nothing was spilled"
-        );
-        report["peak_memory_bytes"].as_u64().unwrap()
-    }
-
-    #[test]
-    fn resident_memory_keeps_to_the_limit() {
-        let folder = tempfile::tempdir().unwrap();
-        for skew in SKEWS {
-            let values = skewed(skew, 3 * COUNT);
-            let words: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-            std::fs::write(folder.path().join("in.le"), &words).unwrap();
-            for ids in ["none", "number"] {
-                let peak = peak(folder.path(), &["in.le", "--ids", ids]);
-                assert!(
-                    peak <= LIMIT + LIMIT / 10,
-                    "{skew}, ids {ids}: {peak} bytes"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn resident_memory_keeps_to_the_limit_with_many_threads() {
-        let folder = tempfile::tempdir().unwrap();
-        let words: Vec<u8> = skewed("uniform", 6 * COUNT)
-            .iter()
-            .flat_map(|v| v.to_le_bytes())
-            .collect();
-        std::fs::write(folder.path().join("in.le"), words).unwrap();
-        let build = [
-            "build",
-            "in.le",
-            "-o",
-            "x.simidx",
-            "--force",
-            "--json",
-            "--threads",
-            "32",
-        ];
-        let refused = Command::new(env!("CARGO_BIN_EXE_simidx"))
-            .current_dir(folder.path())
-            .args(build)
-            .args(["--memory", "111MiB"])
-            .output()
-            .unwrap();
-        assert_eq!(refused.status.code(), Some(2));
-        for width in ["64", "128"] {
-            let limited = ["--memory", "112MiB", "--width", width];
-            let report = run(folder.path(), &[&build[..], &limited].concat());
-            let (peak, limit) = (report["peak_memory_bytes"].as_u64().unwrap(), 112 << 20);
-            assert!(peak <= limit + limit / 10, "{width} bits: {peak} bytes");
-        }
-    }
-
-    #[test]
-    fn a_merge_keeps_to_its_limit() {
-        let folder = tempfile::tempdir().unwrap();
-        let values = skewed("half equal", 4 * COUNT);
-        for (name, half) in ["a", "b"].into_iter().zip(values.chunks(2 * COUNT)) {
-            let words: Vec<u8> = half.iter().flat_map(|v| v.to_le_bytes()).collect();
-            std::fs::write(folder.path().join("in.le"), &words).unwrap();
-            let out = format!("{name}.simidx");
-            run(
-                folder.path(),
-                &[
-                    "build", "in.le", "-o", &out, "--tables", "2", "--ids", "number",
-                ],
-            );
-        }
-        let merge = [
-            "merge", "a.simidx", "b.simidx", "-o", "x.simidx", "--memory", "64MiB", "--json",
-        ];
-        let report = run(folder.path(), &merge);
-        let peak = report["peak_memory_bytes"].as_u64().unwrap();
-        assert!(report["file_bytes"].as_u64().unwrap() > LIMIT);
-        assert!(peak <= LIMIT + LIMIT / 10, "{peak} bytes");
-    }
-
-    #[test]
-    fn resident_memory_keeps_to_the_limit_with_strings() {
-        let folder = tempfile::tempdir().unwrap();
-        for skew in ["uniform", "half equal"] {
-            let file = std::fs::File::create(folder.path().join("in.tsv")).unwrap();
-            let mut file = std::io::BufWriter::new(file);
-            for (i, value) in skewed(skew, COUNT / 2).into_iter().enumerate() {
-                writeln!(
-                    file,
-                    "{value:016x}\thttps://example.org/{:060}",
-                    i * 7919 % 1_000_003
-                )
-                .unwrap();
-            }
-            drop(file);
-            let peak = peak(folder.path(), &["in.tsv"]);
-            assert!(peak <= LIMIT + LIMIT / 10, "{skew}: {peak} bytes");
-        }
     }
 }

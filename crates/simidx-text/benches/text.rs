@@ -6,14 +6,14 @@ use std::hint::black_box;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
-use simidx::input::{self, Content};
-use simidx::text::{FrequencyCounter, Pipeline, PipelineOptions};
+use simidx_input::Content;
+use simidx_text::{FrequencyCounter, Pipeline, PipelineOptions};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The documents of one of the project's own sets.
 fn documents(name: &str) -> Vec<String> {
     let path = format!("{}/../../data/{name}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
-    let mut reader = input::open::<u64>(path.as_ref(), None).expect("the set is there");
+    let mut reader = simidx_input::open::<u64>(path.as_ref(), None).expect("the set is there");
     let records = std::iter::from_fn(|| reader.next_record());
     let texts = records.map(|record| match record.expect("the set is sound").content {
         Content::Text(text) => text,

@@ -1,0 +1,97 @@
+//! The program on every file of the corpus: exit codes, rules named, contents.
+
+use std::process::{Command, Output};
+
+use simidx::Index;
+use simidx::format::{FORMAT_VERSION, FormatClass};
+use simidx_testkit::editor::Editor;
+use simidx_testkit::forged::{put_stranger, small};
+use simidx_testkit::manifest::{self, Stage};
+use simidx_testkit::reference::crc32;
+
+use crate::support::PROGRAM;
+
+fn run(args: &[&str]) -> Output {
+    Command::new(PROGRAM).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The numbers of the rules that a message names: `(rule V21, table 0)` or `(rule V2)`.
+fn told_rules(message: &str) -> Vec<u8> {
+    let rules = message.split("(rule V").skip(1);
+    let number = |rest: &str| rest.split([',', ')']).next()?.parse().ok();
+    rules
+        .map(|rest| number(rest).expect("the number of a rule"))
+        .collect()
+}
+
+/// `verify` says 0, 1 or 2 and names the rule; so does a dump of the table that shows it.
+#[test]
+fn the_program_says_about_every_file_what_the_manifest_says() {
+    let folder = manifest::folder(FORMAT_VERSION);
+    for (number, entry) in manifest::read(&folder).into_iter().enumerate() {
+        let path = folder.join(&entry.file);
+        let path = path.to_str().unwrap();
+        let mapping = ["--no-mmap"];
+        let how = &mapping[..number % 2];
+        let checked = run(&[&["verify", path][..], how].concat());
+        let what = format!("{}: {checked:?}", entry.file);
+        let dumped = run(&[&["dump", path][..], how].concat());
+        let Some(broken) = entry.broken else {
+            assert_eq!(checked.status.code(), Some(0), "{what}");
+            assert_eq!(dumped.status.code(), Some(0), "{what}");
+            assert_eq!(Some(crc32(&dumped.stdout)), entry.contents_crc32, "{what}");
+            continue;
+        };
+        let (status, message) = match broken.class {
+            FormatClass::Damaged => (1, text(&checked.stdout)),
+            _ => (2, text(&checked.stderr)),
+        };
+        assert_eq!(checked.status.code(), Some(status), "{what}");
+        let first = message.lines().next().unwrap();
+        assert_eq!(told_rules(first), [broken.rule], "{what}");
+        let dump = |table: usize| run(&["dump", path, "--table", &table.to_string()]);
+        let refused = |ran: &Output| {
+            let message = text(&ran.stderr);
+            let one_line = message.lines().count() == 1;
+            ran.status.code() == Some(2) && one_line && told_rules(message) == [broken.rule]
+        };
+        match broken.stage {
+            Stage::Open => assert!(refused(&dumped) && dumped.stdout.is_empty(), "{dumped:?}"),
+            Stage::Query => {
+                let any = (0..entry.table_count).any(|table| refused(&dump(table)));
+                assert!(any, "{}", entry.file);
+            }
+            Stage::Verify => assert_eq!(dumped.status.code(), Some(0), "{dumped:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_program_gives_no_answer_with_such_a_fingerprint() {
+    let records: Vec<(u64, u64)> = simidx_testkit::uniform(3000).into_iter().zip(0..).collect();
+    let mut editor = Editor::new(simidx_testkit::build_numbers(small(), &records));
+    let forged = put_stranger(&mut editor);
+    let file = editor.finish();
+    let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
+    assert!(index.plan(1).best().is_some(), "so many are not scanned");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    std::fs::write(&path, &file).unwrap();
+    for json in [&[][..], &["--json"]] {
+        let ran = Command::new(PROGRAM)
+            .arg("query")
+            .arg(&path)
+            .arg(format!("{forged:016x}"))
+            .args(json)
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(2));
+        let message = String::from_utf8(ran.stderr).unwrap();
+        assert!(message.contains("V36"), "{message}");
+        assert!(ran.stdout.is_empty());
+    }
+}

@@ -1,0 +1,128 @@
+//! The program keeps to its limit of memory, by what the system says of it.
+#![cfg(target_os = "linux")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use simidx_testkit::{SKEWS, skewed};
+
+use crate::support::PROGRAM;
+
+const COUNT: usize = 3_000_000;
+
+const LIMIT: u64 = 64 << 20;
+
+fn run(folder: &Path, args: &[&str]) -> serde_json::Value {
+    let mut command = Command::new(PROGRAM);
+    let output = command.current_dir(folder).args(args).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap_or_default()
+}
+
+fn peak(folder: &Path, args: &[&str]) -> u64 {
+    let build = [
+        "build", "-o", "x.simidx", "--force", "--json", "--tables", "2", "--memory", "64MiB",
+    ];
+    let report = run(folder, &[&build[..], args].concat());
+    assert_eq!(report["memory_limit_bytes"], LIMIT);
+    assert!(
+        report["stage_seconds"]["merge"].as_f64().unwrap() > 0.0,
+        "nothing was spilled"
+    );
+    report["peak_memory_bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn resident_memory_keeps_to_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    for skew in SKEWS {
+        let values = skewed(skew, 3 * COUNT);
+        let words: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        std::fs::write(folder.path().join("in.le"), &words).unwrap();
+        for ids in ["none", "number"] {
+            let peak = peak(folder.path(), &["in.le", "--ids", ids]);
+            assert!(
+                peak <= LIMIT + LIMIT / 10,
+                "{skew}, ids {ids}: {peak} bytes"
+            );
+        }
+    }
+}
+
+#[test]
+fn resident_memory_keeps_to_the_limit_with_many_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let words: Vec<u8> = skewed("uniform", 6 * COUNT)
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    std::fs::write(folder.path().join("in.le"), words).unwrap();
+    let build = [
+        "build",
+        "in.le",
+        "-o",
+        "x.simidx",
+        "--force",
+        "--json",
+        "--threads",
+        "32",
+    ];
+    let refused = Command::new(PROGRAM)
+        .current_dir(folder.path())
+        .args(build)
+        .args(["--memory", "111MiB"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    for width in ["64", "128"] {
+        let limited = ["--memory", "112MiB", "--width", width];
+        let report = run(folder.path(), &[&build[..], &limited].concat());
+        let (peak, limit) = (report["peak_memory_bytes"].as_u64().unwrap(), 112 << 20);
+        assert!(peak <= limit + limit / 10, "{width} bits: {peak} bytes");
+    }
+}
+
+#[test]
+fn a_merge_keeps_to_its_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = skewed("half equal", 4 * COUNT);
+    for (name, half) in ["a", "b"].into_iter().zip(values.chunks(2 * COUNT)) {
+        let words: Vec<u8> = half.iter().flat_map(|v| v.to_le_bytes()).collect();
+        std::fs::write(folder.path().join("in.le"), &words).unwrap();
+        let out = format!("{name}.simidx");
+        run(
+            folder.path(),
+            &[
+                "build", "in.le", "-o", &out, "--tables", "2", "--ids", "number",
+            ],
+        );
+    }
+    let merge = [
+        "merge", "a.simidx", "b.simidx", "-o", "x.simidx", "--memory", "64MiB", "--json",
+    ];
+    let report = run(folder.path(), &merge);
+    let peak = report["peak_memory_bytes"].as_u64().unwrap();
+    assert!(report["file_bytes"].as_u64().unwrap() > LIMIT);
+    assert!(peak <= LIMIT + LIMIT / 10, "{peak} bytes");
+}
+
+#[test]
+fn resident_memory_keeps_to_the_limit_with_strings() {
+    let folder = tempfile::tempdir().unwrap();
+    for skew in ["uniform", "half equal"] {
+        let file = std::fs::File::create(folder.path().join("in.tsv")).unwrap();
+        let mut file = std::io::BufWriter::new(file);
+        for (i, value) in skewed(skew, COUNT / 2).into_iter().enumerate() {
+            writeln!(
+                file,
+                "{value:016x}\thttps://example.org/{:060}",
+                i * 7919 % 1_000_003
+            )
+            .unwrap();
+        }
+        drop(file);
+        let peak = peak(folder.path(), &["in.tsv"]);
+        assert!(peak <= LIMIT + LIMIT / 10, "{skew}: {peak} bytes");
+    }
+}
