@@ -102,4 +102,4 @@ pub use codec::Codec;
 pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use format::IdKind;
-pub use index::{AnyIndex, Id, Index, Match, Storage};
+pub use index::{AnyIndex, Id, Index, Match, Scratch, Storage};

@@ -117,7 +117,7 @@ fn open(path: &Path) -> Index<u64, Storage> {
 
 /// A searcher, the generation of its index, and the replacements that were counted when it was opened.
 struct Asked<'a> {
-    searcher: Searcher<'a, u64, Storage>,
+    searcher: Searcher<u64, &'a Index<u64, Storage>>,
     generation: &'a Generation,
     opened_at: usize,
 }
