@@ -19,6 +19,7 @@ mod segments;
 mod storage;
 mod table;
 mod verify;
+mod warm;
 
 pub use answer::{Match, QueryStats};
 pub use any::AnyIndex;
@@ -33,6 +34,7 @@ pub use storage::Storage;
 #[cfg(feature = "fuzzing")]
 pub(crate) use table::Decode;
 pub use verify::{VerifyReport, VerifyStage};
+pub use warm::{WarmOptions, WarmProgress, WarmReport};
 
 use std::ops::Range;
 
