@@ -7,6 +7,7 @@ mod flips;
 mod ids;
 mod iter;
 mod keys;
+mod nearest;
 mod open;
 mod paged;
 mod plans;
