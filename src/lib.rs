@@ -85,6 +85,7 @@ mod codec;
 mod cpu;
 pub mod design;
 mod error;
+mod extsort;
 mod fingerprint;
 pub mod format;
 #[cfg(feature = "fuzzing")]

@@ -5,12 +5,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::build::{
-    Assembler, AtomicFile, Batch, BuildProgress, BuildStage, FileParameters, IdSpool, MemoryLimit,
-    Merge, Named, Numbered, Reporter, Scratch, Stream, ValueSource, write_behind,
+    Assembler, AtomicFile, BuildProgress, BuildStage, FileParameters, IdSpool, Reporter,
+    with_writer_thread,
 };
 use crate::codec::Codec;
 use crate::design::Permutation;
 use crate::error::{Error, FormatError, Result};
+use crate::extsort::{
+    MemoryLimit, Merge, NamedRecords, Numbered, RecordBuffer, Stream, TempSpace, ValueSource,
+};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT};
 use crate::index::{Fingerprints, Id, Index, Records, Segments};
@@ -145,15 +148,15 @@ pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
     let merger = Merger {
         segments,
         options,
-        scratch: limit.scratch(options.temp_dir.clone()),
-        room: limit.room(),
+        temp: limit.temp(options.temp_dir.clone()),
+        budget: limit.budget(),
     };
     let mut reporter = Reporter::new(&mut progress);
-    write_behind(out, |sink| {
+    with_writer_thread(out, |sink| {
         let records = merger.merge_records(&mut reporter)?;
         let model = merger.model();
-        let scratch = merger.scratch.clone();
-        let mut file = Assembler::new::<F>(sink, model.block_size(), scratch, limit)?;
+        let temp = merger.temp.clone();
+        let mut file = Assembler::new::<F>(sink, model.block_size(), temp, limit)?;
         let fingerprint_count = merger.merge_tables(&mut file, &records, &mut reporter)?;
         let record_count = records.count(fingerprint_count);
         let parameters = FileParameters {
@@ -298,8 +301,8 @@ impl<F> MergedRecords<F> {
 struct Merger<'a, F, D> {
     segments: &'a Segments<F, D>,
     options: &'a MergeOptions<F>,
-    scratch: Scratch,
-    room: usize,
+    temp: TempSpace,
+    budget: usize,
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
@@ -351,7 +354,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         }
         reporter.begin(BuildStage::MergeRecords, total);
         let exclusions = &self.options.exclusions;
-        let mut pass = IdPass::new(exclusions, IdSpool::new(kind, &self.scratch));
+        let mut pass = IdPass::new(exclusions, IdSpool::new(kind, &self.temp));
         match kind {
             IdKind::Number => self.for_each_round(reporter, |round: &mut Vec<Numbered<F>>| {
                 round.iter().try_for_each(|record| {
@@ -362,7 +365,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
                     }
                 })
             })?,
-            _ => self.for_each_round(reporter, |round: &mut Named<F>| {
+            _ => self.for_each_round(reporter, |round: &mut NamedRecords<F>| {
                 round.for_each(|fingerprint, id| {
                     match pass.keep(fingerprint, exclusions.has_string(id)) {
                         Some(is_first) => Ok(pass.ids.push_string(is_first, id)?),
@@ -407,10 +410,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         mut take: impl FnMut(&mut B) -> Result<()>,
     ) -> Result<()>
     where
-        B: Batch,
+        B: RecordBuffer,
         RecordStream<'a, F, D>: Stream<B>,
     {
-        let mut merge = Merge::new(self.records()?, self.room);
+        let mut merge = Merge::new(self.records()?, self.budget);
         while let Some(round) = merge.next_round()? {
             take(round)?;
             reporter.advance(round.count() as u64);
@@ -503,8 +506,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> TableStream<'_, F, D> {
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
-    fn fill(&mut self, batch: &mut Vec<F>, room: usize) -> Result<bool> {
-        while batch.memory_len() < room {
+    fn fill(&mut self, buffer: &mut Vec<F>, budget: usize) -> Result<bool> {
+        while buffer.memory_len() < budget {
             let values = match self.fingerprints.next_chunk() {
                 None => {
                     self.check_count(self.left == 0)?;
@@ -513,12 +516,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
                 Some(Err(error)) => return Err(self.segments.blame(self.number)(error)),
                 Some(Ok(values)) => values,
             };
-            let (start, left) = (batch.len(), self.left.checked_sub(values.len() as u64));
-            batch.extend(values.iter().map(|value| value.0));
-            self.check_order(&batch[start..])?;
+            let (start, left) = (buffer.len(), self.left.checked_sub(values.len() as u64));
+            buffer.extend(values.iter().map(|value| value.0));
+            self.check_order(&buffer[start..])?;
             self.check_count(left.is_some())?;
             self.left = left.unwrap_or(0);
-            self.last = batch.last().copied();
+            self.last = buffer.last().copied();
         }
         Ok(true)
     }
@@ -559,10 +562,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
 
 /// Records whose ids are numbers.
 impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'_, F, D> {
-    fn fill(&mut self, batch: &mut Vec<Numbered<F>>, room: usize) -> Result<bool> {
-        while batch.memory_len() < room {
+    fn fill(&mut self, buffer: &mut Vec<Numbered<F>>, budget: usize) -> Result<bool> {
+        while buffer.memory_len() < budget {
             match self.next()? {
-                Some((fingerprint, Id::Number(id))) => batch.push(Numbered { fingerprint, id }),
+                Some((fingerprint, Id::Number(id))) => buffer.push(Numbered { fingerprint, id }),
                 Some((_, Id::String(_))) => {}
                 None => return Ok(false),
             }
@@ -572,11 +575,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'
 }
 
 /// Records whose ids are strings.
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Named<F>> for RecordStream<'_, F, D> {
-    fn fill(&mut self, batch: &mut Named<F>, room: usize) -> Result<bool> {
-        while batch.memory_len() < room {
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<NamedRecords<F>> for RecordStream<'_, F, D> {
+    fn fill(&mut self, buffer: &mut NamedRecords<F>, budget: usize) -> Result<bool> {
+        while buffer.memory_len() < budget {
             match self.next()? {
-                Some((fingerprint, Id::String(id))) => batch.push(fingerprint, id.as_bytes()),
+                Some((fingerprint, Id::String(id))) => buffer.push(fingerprint, id.as_bytes()),
                 Some((_, Id::Number(_))) => {}
                 None => return Ok(false),
             }
@@ -627,7 +630,7 @@ impl<F: Fingerprint, D> MergedTable<'_, '_, F, D> {
 impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '_, F, D> {
     fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()> {
         let streams = self.merger.tables(self.table)?;
-        let mut merge = Merge::<Vec<F>, _>::new(streams, self.merger.room);
+        let mut merge = Merge::<Vec<F>, _>::new(streams, self.merger.budget);
         let mut dropped = self.dropped.as_slice();
         let mut last = None;
         let mut seen = Seen {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::pair_lists::{NamePairs, NearPair, PairSorter, for_each_sorted, name_sorter};
 use super::pairs::{PairLimit, PairOptions, pairs};
-use crate::build::{MemoryLimit, Sorted};
 use crate::error::{Error, Result};
+use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, Segments};
@@ -142,9 +142,9 @@ fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
         return Ok((usize::MAX, rest));
     };
     MemoryLimit::new(Some(memory))?;
-    let room = memory / 4;
-    rest.memory = Some((memory - room).max(crate::build::MIN_MEMORY));
-    Ok((usize::try_from(room).unwrap_or(usize::MAX), rest))
+    let budget = memory / 4;
+    rest.memory = Some((memory - budget).max(MIN_MEMORY));
+    Ok((usize::try_from(budget).unwrap_or(usize::MAX), rest))
 }
 
 fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
@@ -152,9 +152,9 @@ fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
-    let (room, rest) = share(options)?;
-    let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
-    let mut sorter = PairSorter::<u64>::new(scratch, room);
+    let (budget, rest) = share(options)?;
+    let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
+    let mut sorter = PairSorter::<u64>::new(temp, budget);
     find(segments, &rest, &mut |pair| {
         let (Id::Number(smaller), Id::Number(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
@@ -181,9 +181,9 @@ fn sort_names<F: Fingerprint, D: AsRef<[u8]>>(
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
-    let (room, rest) = share(options)?;
-    let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
-    let mut sorter = name_sorter(scratch, room);
+    let (budget, rest) = share(options)?;
+    let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
+    let mut sorter = name_sorter(temp, budget);
     find(segments, &rest, &mut |pair| {
         let (Id::String(smaller), Id::String(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());

@@ -4,8 +4,8 @@ use std::io::{self, BufRead, Write};
 
 use rayon::prelude::*;
 
-use crate::build::{Batch, FixedRecord, Scratch, Sorted, Sorter};
 use crate::error::Result;
+use crate::extsort::{FixedRecord, RecordBuffer, Sorted, Sorter, TempSpace};
 use crate::fingerprint::Fingerprint;
 
 /// Bytes that records are written in.
@@ -117,7 +117,7 @@ impl NamePairs {
     }
 }
 
-impl Batch for NamePairs {
+impl RecordBuffer for NamePairs {
     type Key = NameKey;
 
     fn memory_len(&self) -> usize {
@@ -207,8 +207,8 @@ impl Batch for NamePairs {
 pub(super) type NamePairSorter = Sorter<NamePairs>;
 
 /// A sorter of pairs of strings.
-pub(super) fn name_sorter(scratch: Scratch, room: usize) -> NamePairSorter {
-    Sorter::new(scratch, room)
+pub(super) fn name_sorter(temp: TempSpace, room: usize) -> NamePairSorter {
+    Sorter::new(temp, room)
 }
 
 #[cfg(test)]
@@ -222,8 +222,8 @@ mod tests {
             pairs in prop::collection::vec(("[ab]{0,3}", "[ab]{0,3}", 0u8..4), 0..120), room in 60usize..3000,
         ) {
             let folder = tempfile::tempdir().unwrap();
-            let scratch = Scratch::new(Some(folder.path().into()), 0);
-            let mut sorter = name_sorter(scratch, room);
+            let temp = TempSpace::new(Some(folder.path().into()), 0);
+            let mut sorter = name_sorter(temp, room);
             for (smaller, larger, distance) in &pairs {
                 let add = |b: &mut NamePairs| b.push(smaller.as_bytes(), larger.as_bytes(), *distance);
                 sorter.add(add).unwrap();

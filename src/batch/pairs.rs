@@ -10,8 +10,8 @@ use super::ordered::in_order;
 use super::pair_lists::{NearPair, PairSorter, for_each_sorted};
 use super::partition::{Buckets, Groups};
 use super::spill::{Take, search_values};
-use crate::build::{MemoryLimit, Reporter, Sorted, ValueSpace, Values};
 use crate::error::{Error, Result};
+use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
 
@@ -142,7 +142,7 @@ pub struct PairFinder<F> {
     options: PairOptions,
     space: ValueSpace,
     /// Bytes of memory for pairs that are sorted.
-    pair_room: usize,
+    pair_budget: usize,
     gathered: Gathered<F>,
     rule: Rule<F>,
     /// Values from which on they are partitioned.
@@ -155,32 +155,32 @@ impl<F: Fingerprint> PairFinder<F> {
     /// # Errors
     /// A memory limit that is too small to be kept.
     pub fn new(options: &PairOptions) -> Result<Self> {
-        let room = MemoryLimit::new(options.memory)?.room();
-        Ok(Self::with_room(options, room))
+        let budget = MemoryLimit::new(options.memory)?.budget();
+        Ok(Self::with_budget(options, budget))
     }
 
-    fn with_room(options: &PairOptions, room: usize) -> Self {
+    fn with_budget(options: &PairOptions, budget: usize) -> Self {
         let limit = MemoryLimit::unlimited();
-        let scratch = limit.scratch(options.temp_dir.clone());
-        let pair_room = if options.sorted { room / 4 } else { 0 };
-        let room = room - pair_room;
+        let temp = limit.temp(options.temp_dir.clone());
+        let pair_budget = if options.sorted { budget / 4 } else { 0 };
+        let budget = budget - pair_budget;
         let space = ValueSpace {
-            scratch: scratch.clone(),
+            temp: temp.clone(),
             // All of the values, their copy in buckets, and at worst one bucket with all of them.
-            sort_room: room / 3,
-            value_room: room / 12,
+            sort_budget: budget / 3,
+            value_budget: budget / 12,
         };
         PairFinder {
-            gathered: Gathered::new(scratch, space.sort_room),
+            gathered: Gathered::new(temp, space.sort_budget),
             options: options.clone(),
             space,
-            pair_room,
+            pair_budget,
             rule: Rule::new(options.distance),
             few: FEW,
         }
     }
 
-    /// Makes room for so many fingerprints, as far as the memory limit lets it.
+    /// Reserves memory for this many fingerprints, as far as the limit permits.
     pub(crate) fn reserve(&mut self, count: u64) {
         self.gathered.reserve(count);
     }
@@ -214,11 +214,11 @@ impl<F: Fingerprint> PairFinder<F> {
                 pairs.try_for_each(|pair| visit(Pair::of(pair)))
             });
         }
-        let scratch = self.space.scratch.clone();
-        let mut sorter = PairSorter::new(scratch, self.pair_room);
+        let temp = self.space.temp.clone();
+        let mut sorter = PairSorter::new(temp, self.pair_budget);
         self.find(&mut |pairs| {
             let mut pairs = pairs.drain(..);
-            pairs.try_for_each(|pair| sorter.add(|batch| batch.push(Pair::of(pair).into())))
+            pairs.try_for_each(|pair| sorter.add(|buffer| buffer.push(Pair::of(pair).into())))
         })?;
         for_each_sorted(sorter, |pair| visit(pair.into()))
     }
@@ -241,10 +241,10 @@ impl<F: Fingerprint> PairFinder<F> {
     fn find(self, take: Take<'_, F>) -> Result<()> {
         let mut limit = PairLimit::new(&self.options);
         self.find_all(&mut |pairs| {
-            let room = limit.admit(pairs.len());
-            pairs.truncate(*room.as_ref().unwrap_or_else(|(room, _)| room));
+            let budget = limit.admit(pairs.len());
+            pairs.truncate(*budget.as_ref().unwrap_or_else(|(budget, _)| budget));
             take(pairs)?;
-            room.map(drop).map_err(|(_, error)| error)
+            budget.map(drop).map_err(|(_, error)| error)
         })
     }
 
@@ -258,9 +258,7 @@ impl<F: Fingerprint> PairFinder<F> {
                 find_in_memory(&values, &self.rule, self.few, take)
             }
             sorted => {
-                let mut ignore = |_| ();
-                let mut reporter = Reporter::new(&mut ignore);
-                let mut values = Values::of_sorted(sorted, &self.space, &mut reporter)?;
+                let mut values = Values::of_sorted(sorted, &self.space, &mut |_| ())?;
                 search_values(&mut values, &self.rule, &self.space, take)
             }
         }
@@ -347,10 +345,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The sorted pairs that a search finds in so much room, partitioning and refining from these sizes on.
+    /// The sorted pairs that a search finds within a budget, partitioning and refining from these sizes on.
     fn found(values: &[u64], options: &PairOptions, sizes: [usize; 3]) -> Vec<(u64, u64, u32)> {
-        let [room, few, group] = sizes;
-        let mut finder = PairFinder::with_room(options, room);
+        let [budget, few, group] = sizes;
+        let mut finder = PairFinder::with_budget(options, budget);
         finder.few = few;
         finder.rule = Rule::new(options.distance).with_few(group);
         finder.extend(values).unwrap();
@@ -382,7 +380,7 @@ mod tests {
         #[test]
         fn every_way_finds_the_pairs(
             values in prop::collection::vec(0u64..1 << 40, 0..400), kept in any::<u64>(),
-            distance in 0u32..7, sorted: bool, group in 2usize..30, room in 400usize..6000,
+            distance in 0u32..7, sorted: bool, group in 2usize..30, budget in 400usize..6000,
         ) {
             let values: Vec<u64> = values.into_iter().map(|v| v & kept).collect();
             let mut options = PairOptions::default();
@@ -393,7 +391,7 @@ mod tests {
             }
             // So many near each other that they fit no memory are refused.
             if distance < 4 {
-                prop_assert_eq!(&found(&values, &options, [room * 4, 0, group]), &expected);
+                prop_assert_eq!(&found(&values, &options, [budget * 4, 0, group]), &expected);
             }
         }
     }

@@ -7,13 +7,12 @@ use std::io::Write;
 
 use super::BuildOptions;
 use super::assemble::{Assembler, FileParameters};
-use super::memory_limit::MemoryLimit;
 use super::progress::{BuildProgress, BuildStage, Reporter};
-use super::records::Records;
-use super::sink::{Sink, write_behind};
-use super::values::{ValueSpace, Values};
+use super::record_sorter::RecordSorter;
+use super::sink::{Sink, with_writer_thread};
 use crate::design::{Permutation, PlanRequest, TableDesign};
 use crate::error::Result;
+use crate::extsort::{MemoryLimit, RearrangeStep, ValueSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::summary::Summary;
 
@@ -71,13 +70,13 @@ fn start_128(options: BuildOptions<u128>, space: ValueSpace) -> Box<dyn Engine<u
 struct Works<F> {
     options: BuildOptions<F>,
     space: ValueSpace,
-    records: Records<F>,
+    records: RecordSorter<F>,
 }
 
 impl<F: Fingerprint> Works<F> {
     fn new(options: BuildOptions<F>, space: ValueSpace) -> Self {
         Works {
-            records: Records::new(options.ids, &space),
+            records: RecordSorter::new(options.ids, &space),
             options,
             space,
         }
@@ -95,10 +94,10 @@ impl<F: Fingerprint> Works<F> {
             records,
         } = self;
         let limit = MemoryLimit::new(options.memory)?;
-        let (mut values, ids) = records.part(record_count, &space, reporter)?;
+        let (mut values, ids) = records.separate(record_count, &space, reporter)?;
         let count = values.len();
         let design = resolve_design(&options, count)?;
-        let mut file = Assembler::new::<F>(sink, options.block_size, space.scratch.clone(), limit)?;
+        let mut file = Assembler::new::<F>(sink, options.block_size, space.temp.clone(), limit)?;
         let mut order = Permutation::new(F::MAX);
         for (t, &mask) in design.masks().iter().enumerate() {
             let permutation = Permutation::new(mask);
@@ -144,7 +143,7 @@ impl<F: Fingerprint> Engine<F> for Works<F> {
         progress: &mut dyn FnMut(BuildProgress),
     ) -> Result<Summary<F>> {
         let mut reporter = Reporter::new(progress);
-        write_behind(out, |sink| self.write(record_count, sink, &mut reporter))
+        with_writer_thread(out, |sink| self.write(record_count, sink, &mut reporter))
     }
 }
 
@@ -159,8 +158,9 @@ fn rearrange<F: Fingerprint>(
 ) -> Result<Values<F>> {
     let count = values.len();
     reporter.begin(BuildStage::SortTable(t), count);
-    values.rearrange(from, to, space, reporter, |reporter| {
-        reporter.begin(BuildStage::MergeTable(t), count);
+    values.rearrange(from, to, space, &mut |step| match step {
+        RearrangeStep::Done(count) => reporter.advance(count),
+        RearrangeStep::MergeBegins => reporter.begin(BuildStage::MergeTable(t), count),
     })
 }
 

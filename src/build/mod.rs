@@ -1,23 +1,17 @@
 //! The builder: records in any order in, an index file out, in as much memory as it is given.
 
 mod assemble;
-mod batch;
 mod engine;
 mod ids;
-mod memory_limit;
-mod merge;
 mod progress;
 mod publish;
-mod records;
-mod scratch;
+mod record_sorter;
 mod sections;
 mod sink;
-mod sorter;
-mod table;
-mod values;
+mod table_writer;
 
 pub use crate::error::{BuildError, OptionsError};
-pub use memory_limit::MIN_MEMORY;
+pub use crate::extsort::MIN_MEMORY;
 pub use progress::{BuildProgress, BuildStage};
 pub use publish::AtomicFile;
 
@@ -27,22 +21,17 @@ use std::path::PathBuf;
 use crate::codec::Codec;
 use crate::design::{TableDesign, check_distance};
 use crate::error::{Error, Result};
+use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     IdKind, MAX_BLOCK_SIZE, MAX_COUNT, MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, is_block_size,
 };
 use crate::summary::Summary;
 pub(crate) use assemble::{Assembler, FileParameters};
-pub(crate) use batch::{Batch, FixedRecord, Named, Numbered};
 use engine::Engine;
 pub(crate) use ids::IdSpool;
-pub(crate) use memory_limit::MemoryLimit;
-pub(crate) use merge::{Merge, Stream};
 pub(crate) use progress::Reporter;
-pub(crate) use scratch::Scratch;
-pub(crate) use sink::write_behind;
-pub(crate) use sorter::{Sorted, Sorter};
-pub(crate) use values::{ValueCollector, ValueSource, ValueSpace, Values, add_all};
+pub(crate) use sink::with_writer_thread;
 
 /// What an index shall be like. Start from [`BuildOptions::default`] and set what differs.
 #[derive(Debug, Clone)]

@@ -13,8 +13,8 @@ pub use diameter::Diameter;
 use std::path::PathBuf;
 
 use crate::batch::gathered::Gathered;
-use crate::build::{MemoryLimit, Sorted};
 use crate::error::Result;
+use crate::extsort::{MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::Segments;
@@ -175,11 +175,11 @@ impl<F: Fingerprint> ClusterFinder<F> {
     /// A memory limit that is too small to be kept.
     pub fn new(options: &ClusterOptions) -> Result<Self> {
         let room = Room::new(options.memory)?;
-        let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
+        let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
         Ok(ClusterFinder {
             options: options.clone(),
             room,
-            gathered: Gathered::new(scratch, room.bytes() / 3),
+            gathered: Gathered::new(temp, room.bytes() / 3),
         })
     }
 

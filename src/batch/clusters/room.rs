@@ -1,7 +1,7 @@
 //! The memory that clusters are found in: it holds what it has to, or there is an error that says so.
 
-use crate::build::MemoryLimit;
 use crate::error::{Error, Result};
+use crate::extsort::MemoryLimit;
 
 /// Memory for fingerprints and what is known of each.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,7 @@ impl Room {
     /// # Errors
     /// A limit that is too small to be kept.
     pub(super) fn new(memory: Option<u64>) -> Result<Self> {
-        let bytes = MemoryLimit::new(memory)?.room();
+        let bytes = MemoryLimit::new(memory)?.budget();
         Ok(Room { bytes })
     }
 

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 
 use super::queries::Queries;
-use crate::build::{FixedRecord, Scratch, Sorted, Sorter};
 use crate::error::Result;
+use crate::extsort::{FixedRecord, Sorted, Sorter, TempSpace};
 use crate::fingerprint::Fingerprint;
 use crate::index::Match;
 
@@ -45,8 +45,8 @@ impl<F: Fingerprint> FixedRecord for Hit<F> {
 pub(super) struct HitSorter<F: Fingerprint>(Sorter<Vec<Hit<F>>>);
 
 impl<F: Fingerprint> HitSorter<F> {
-    pub(super) fn new(scratch: Scratch, room: usize) -> Self {
-        HitSorter(Sorter::new(scratch, room))
+    pub(super) fn new(temp: TempSpace, budget: usize) -> Self {
+        HitSorter(Sorter::new(temp, budget))
     }
 
     /// Adds matches, each to all queries of the batch that are equal.
@@ -56,7 +56,7 @@ impl<F: Fingerprint> HitSorter<F> {
     pub(super) fn add(&mut self, hits: &[Hit<F>], queries: &Queries<F>) -> Result<()> {
         for &hit in hits {
             for &query in queries.positions(hit.query) {
-                self.0.add(|batch| batch.push(Hit { query, ..hit }))?;
+                self.0.add(|buffer| buffer.push(Hit { query, ..hit }))?;
             }
         }
         Ok(())

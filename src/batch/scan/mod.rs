@@ -14,8 +14,8 @@ pub use shard::Shard;
 
 use std::path::PathBuf;
 
-use crate::build::MemoryLimit;
 use crate::error::Result;
+use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Match, QueryStats, Segments};
 use hits::HitSorter;
@@ -93,9 +93,9 @@ pub fn scan<F: Fingerprint, D: AsRef<[u8]> + Sync>(
     visit: impl FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<ScanReport> {
     let limit = MemoryLimit::new(options.memory)?;
-    let scratch = limit.scratch(options.temp_dir.clone());
+    let temp = limit.temp(options.temp_dir.clone());
     let queries = Queries::new(queries);
-    let mut hits = HitSorter::new(scratch, limit.room());
+    let mut hits = HitSorter::new(temp, limit.budget());
     let batch = Batch {
         segments,
         queries: &queries,
