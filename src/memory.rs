@@ -76,6 +76,9 @@ fn advise(start: usize, end: usize, advice: Advice) {
 /// # Errors
 /// The limit of this process is too small, or what else the system reports; nothing is locked then.
 pub(crate) fn lock(bytes: &[u8]) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
     #[cfg(all(feature = "mmap", unix))]
     {
         let address = bytes.as_ptr().cast_mut().cast();

@@ -9,7 +9,7 @@ use std::path::Path;
 use simidx::build::AtomicFile;
 use simidx::segments::{MergeOptions, Segments, merge_to_path};
 use simidx::{BuildOptions, Error, Index, IndexBuilder};
-use simidx_testkit::{build, open};
+use simidx_testkit::build;
 
 /// The names in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
@@ -54,7 +54,7 @@ fn a_merge_may_replace_a_segment_that_is_open() {
     let segments = Segments::new(opened.collect()).unwrap();
     let options = MergeOptions::default();
     merge_to_path(&segments, &options, &paths[0], |_| ()).unwrap();
-    assert!(fs::read(&paths[0]).unwrap() == build(BuildOptions::default(), &[1, 2, 2, 3]));
+    assert!(fs::read(&paths[0]).unwrap() == build(BuildOptions::default(), &[1u64, 2, 2, 3]));
     assert_eq!(names(folder.path()), ["a", "b"]);
 }
 
