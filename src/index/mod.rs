@@ -7,6 +7,7 @@ mod flips;
 mod ids;
 mod iter;
 mod keys;
+mod nearest;
 mod open;
 mod paged;
 mod plans;
@@ -19,6 +20,7 @@ mod segments;
 mod storage;
 mod table;
 mod verify;
+mod warm;
 
 pub use answer::{Match, QueryStats};
 pub use any::AnyIndex;
@@ -33,6 +35,7 @@ pub use storage::Storage;
 #[cfg(feature = "fuzzing")]
 pub(crate) use table::Decode;
 pub use verify::{VerifyReport, VerifyStage};
+pub use warm::{WarmOptions, WarmProgress, WarmReport};
 
 use std::ops::Range;
 

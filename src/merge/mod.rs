@@ -5,9 +5,11 @@ mod passes;
 mod streams;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::build::{Assembler, BuildProgress, FileParameters, Reporter, with_writer_thread};
+use crate::build::{
+    Assembler, AtomicFile, BuildProgress, FileParameters, Reporter, with_writer_thread,
+};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
@@ -130,6 +132,39 @@ pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
             dropped_fingerprint_count: records.dropped.len() as u64,
         })
     })
+}
+
+/// [`merge`] into a file, which replaces what has that name when it is complete and on disk: see [`AtomicFile`]. That may be
+/// one of the segments: while they are open they keep the old file.
+///
+/// ```
+/// use simidx::segments::{MergeOptions, Segments, merge_to_path};
+/// use simidx::{BuildOptions, Index, IndexBuilder};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("both.simidx");
+/// let segment = |fingerprint| {
+///     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+///     builder.push(fingerprint)?;
+///     let mut file = Vec::new();
+///     builder.finish(&mut file)?;
+///     Index::from_bytes(file)
+/// };
+/// let segments = Segments::new(vec![segment(7)?, segment(42)?])?;
+/// merge_to_path(&segments, &MergeOptions::default(), &path, |_| ())?;
+/// assert_eq!(Index::<u64, _>::open_in_memory(&path)?.fingerprint_count(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As for [`merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
+pub fn merge_to_path<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+    segments: &Segments<F, D>,
+    options: &MergeOptions<F>,
+    path: impl AsRef<Path>,
+    progress: impl FnMut(BuildProgress),
+) -> Result<Merged<F>> {
+    AtomicFile::write_with(path, |file| merge(segments, options, file, progress))
 }
 
 /// Whether all segments with records have the same parameters.

@@ -74,7 +74,11 @@ fn of_segments<F: Fingerprint>(
     warnings.extend(documents.iter().flat_map(DocumentLengths::warnings));
     let mut out = stdout();
     match args.json {
-        true => writeln!(out, "{}", to_json(&report, documents, &warnings, segments.names()))?,
+        true => writeln!(
+            out,
+            "{}",
+            to_json(&report, documents, &warnings, segments.names())
+        )?,
         false => print(&mut out, &report, documents, &warnings, segments)?,
     }
     out.flush()?;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use simidx::batch::{DedupCounts, Deduplicated, Decision};
+use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::segments::Segments;
 use simidx::{Error, Fingerprint, IdKind, Storage};
 use simidx_input::RecordId;
