@@ -62,7 +62,7 @@
 //! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set,
 //! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`join`](batch::join) answers
 //! many queries in one go, [`lint`] tells why a set will search badly. The file format is
-//! specified in `format-spec.md`.
+//! specified in `format-spec.md`; how documents become fingerprints, in `pipeline-spec.md`.
 //!
 //! # Processors
 //!
@@ -103,4 +103,4 @@ pub use codec::Codec;
 pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use format::IdKind;
-pub use index::{AnyIndex, Id, Index, Match, Storage};
+pub use index::{AnyIndex, Id, Index, Match, Scratch, Storage};

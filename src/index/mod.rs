@@ -13,6 +13,8 @@ mod plans;
 mod probe;
 mod query;
 mod records;
+mod scratch;
+mod searcher;
 mod segments;
 mod storage;
 mod table;
@@ -22,8 +24,10 @@ pub use answer::{Match, QueryStats};
 pub use any::AnyIndex;
 pub use ids::Id;
 pub use iter::Fingerprints;
-pub use query::{Searcher, Strategy};
+pub use query::Strategy;
 pub(crate) use records::Records;
+pub use scratch::Scratch;
+pub use searcher::Searcher;
 pub use segments::{AnySegments, SegmentFingerprints, SegmentSearcher, Segments};
 pub use storage::Storage;
 #[cfg(feature = "fuzzing")]
@@ -46,8 +50,8 @@ use table::Table;
 ///
 /// `D` is anything that lends bytes: a [`Storage`] from [`Index::open`] or
 /// [`Index::open_in_memory`], or a `Vec<u8>`, an `Arc<[u8]>`, a memory mapping of your own given to
-/// [`Index::from_bytes`]. The index is `Send + Sync` when `D` is; threads share it and each makes its
-/// own [`Searcher`].
+/// [`Index::from_bytes`]. The index is `Send + Sync` when `D` is; threads share it and each keeps a
+/// [`Scratch`] of its own.
 ///
 /// No byte is trusted: whatever the file holds, every call gives an error or the answer that the
 /// file's contents call for, without a panic.
@@ -149,20 +153,6 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                 &costs,
             )
         })
-    }
-
-    /// A searcher of this index; make one for each thread.
-    pub fn searcher(&self) -> Searcher<'_, F, D> {
-        Searcher::new(self)
-    }
-
-    /// All fingerprints within `distance` of `fingerprint`, by distance, then by value. Allocates; a
-    /// [`Searcher`] does not.
-    ///
-    /// # Errors
-    /// A damaged block.
-    pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Match<F>>> {
-        Ok(self.searcher().query(fingerprint, distance)?.to_vec())
     }
 
     /// Whether the index holds this very fingerprint. Decodes one block.

@@ -294,9 +294,9 @@ type Found<F> = (Match<F>, usize);
 /// Answers queries of [`Segments`] and keeps its memory between them: once its lists have grown to the largest answer, a
 /// query allocates nothing.
 #[derive(Debug)]
-pub struct SegmentSearcher<'a, F, D> {
+pub struct SegmentSearcher<'a, F: 'static, D> {
     segments: &'a Segments<F, D>,
-    searchers: Vec<Searcher<'a, F, D>>,
+    searchers: Vec<Searcher<F, &'a Index<F, D>>>,
     /// What each segment found, in order.
     found: Vec<Found<F>>,
     matches: Vec<Match<F>>,

@@ -99,11 +99,11 @@ fn check_batches<F: Fingerprint>(sample: &Sample<F>, stride: usize) {
         }
     }
     assert!(opened > 10 && errors > opened / 2, "{}", sample.name);
-    println!(
+    simidx_testkit::report(&format!(
         "{}: {flipped} bits flipped, {opened} files opened, {errors} of {} operations failed",
         sample.name,
         5 * opened
-    );
+    ));
 }
 
 /// Bits from one that is flipped to the next in larger samples: odd, so that all bits of bytes come up.

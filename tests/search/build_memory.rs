@@ -1,13 +1,13 @@
 //! A build in little memory gives the same bytes as one in plenty, and keeps to its limit whatever the data.
 
 use proptest::prelude::*;
+use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use simidx::build::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
-use simidx_testkit::{SKEWS, skewed};
+use simidx_testkit::skewed;
 
 /// More than fits the least memory, with ids and without.
 const COUNT: usize = 3_000_000;

@@ -138,7 +138,7 @@ fn check_query<F: Fingerprint>(
 
 /// Many queries at a time get the answers that they get one by one, and cost as much.
 fn check_many<F: Fingerprint>(
-    searcher: &mut Searcher<'_, F, Vec<u8>>,
+    searcher: &mut Searcher<F, &Index<F, Vec<u8>>>,
     queries: &[F],
     distance: u32,
     strategy: Strategy,

@@ -1,46 +1,17 @@
 //! The `simidx` program: parse the arguments, run the command, turn its result into an exit code.
 
-mod bench;
-mod build;
-mod build_report;
-mod clusters;
-mod compare;
-mod complaints;
-mod dedup;
-mod dump;
-mod eval;
-mod failure;
-mod fingerprint;
-mod fingerprinters;
-mod idf;
-mod index_file;
-mod info;
-mod interrupt;
-mod json_ids;
-mod lint;
-mod memory;
-mod merge;
-mod output;
-mod pairs;
-mod pipeline;
-mod plan;
-mod progress;
-mod query;
-mod query_file;
-mod records;
-mod report;
-mod resources;
-mod scan;
-mod transient;
-mod verify;
+mod cmd;
+mod support;
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
 
-use failure::Failure;
-use progress::ProgressMode;
+use cmd::Command;
+use support::failure::Failure;
+use support::progress::ProgressMode;
+use support::{memory, output};
 
 /// What clap calls a command line without a command; it then prints the help.
 const NO_COMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -67,44 +38,6 @@ struct Cli {
     progress: ProgressMode,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Build an index file from fingerprints or documents
-    Build(build::Args),
-    /// Make one index of several, less what is to be deleted
-    Merge(merge::Args),
-    /// Find everything within a distance of fingerprints or documents
-    Query(query::Args),
-    /// Find everything within a distance of many fingerprints in one go
-    Scan(scan::Args),
-    /// Print all pairs of fingerprints or records within a distance
-    Pairs(pairs::Args),
-    /// Print the clusters that pairs within a distance make of fingerprints or records
-    Clusters(clusters::Args),
-    /// Keep one of each cluster of near-duplicates among documents
-    Dedup(Box<dedup::Args>),
-    /// Print the parameters and the compression of an index
-    Info(info::Args),
-    /// Check every byte of an index; exit code 0 if sound, 1 if damaged
-    Verify(verify::Args),
-    /// Print the fingerprints of an index, with their ids
-    Dump(dump::Args),
-    /// Measure the latency of queries
-    Bench(bench::Args),
-    /// Predict size and latency of an index, by number of tables
-    Plan(plan::Args),
-    /// Turn documents into fingerprints
-    Fingerprint(fingerprint::Args),
-    /// Compare two documents: fingerprints, similarity, the features that differ; exit code 1 if no near-duplicates
-    Compare(Box<compare::Args>),
-    /// Count in how many documents features occur, and write the weights that follow for --idf
-    Idf(Box<idf::Args>),
-    /// Tell whether a set will search badly, and why; exit code 1 if so
-    Lint(Box<lint::Args>),
-    /// Measure how well pipelines find the near-duplicates of a labelled set
-    Eval(Box<eval::Args>),
-}
-
 /// Crate version and the format versions read and written.
 fn version() -> &'static str {
     const _: () = assert!(
@@ -129,27 +62,7 @@ fn main() -> ExitCode {
         // Help and version.
         Err(help) => help.exit(),
     };
-    let mode = cli.progress;
-    let result = match cli.command {
-        Command::Build(args) => build::run(args, mode),
-        Command::Merge(args) => merge::run(args, mode),
-        Command::Query(args) => query::run(args),
-        Command::Scan(args) => scan::run(args, mode),
-        Command::Pairs(args) => pairs::run(args, mode),
-        Command::Clusters(args) => clusters::run(args, mode),
-        Command::Dedup(args) => dedup::run(&args, mode),
-        Command::Info(args) => info::run(args),
-        Command::Verify(args) => verify::run(args, mode),
-        Command::Dump(args) => dump::run(args),
-        Command::Bench(args) => bench::run(args, mode),
-        Command::Plan(args) => plan::run(args),
-        Command::Fingerprint(args) => fingerprint::run(args, mode),
-        Command::Compare(args) => compare::run(&args),
-        Command::Idf(args) => idf::run(&args, mode),
-        Command::Lint(args) => lint::run(&args, mode),
-        Command::Eval(args) => eval::run(*args, mode),
-    };
-    match result {
+    match cli.command.run(cli.progress) {
         Ok(answer) => ExitCode::from(if answer { 0 } else { EXIT_NO }),
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
@@ -171,6 +84,3 @@ fn usage_error(error: &clap::Error) -> Failure {
     let clause = clause.strip_prefix("error: ").unwrap_or(&clause);
     Failure::new(format!("{clause}; see --help"))
 }
-
-/// What a command comes to: `true` for yes or done, `false` for no match or damaged.
-type Answer = Result<bool, Failure>;

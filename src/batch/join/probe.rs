@@ -9,7 +9,7 @@ use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{QueryStats, Searcher};
+use crate::index::{Index, QueryStats, Searcher};
 
 /// Queries of one task.
 const TASK_LEN: usize = 1 << 12;
@@ -28,21 +28,22 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
         let segments = input.segments.segments().iter();
         segments.map(|segment| segment.searcher()).collect()
     };
-    let work = |searchers: &mut Vec<Searcher<'_, F, D>>, task: usize, give: Give<'_, Hit<F>>| {
-        let (mut found, mut total) = (Vec::new(), QueryStats::default());
-        for (number, searcher) in searchers.iter_mut().enumerate() {
-            let before = found.len();
-            let asked = ask(input, searcher, tasks[task], task * TASK_LEN, &mut found);
-            asked
-                .and_then(|()| check_members(input, number, &found[before..]))
-                .map_err(input.segments.blame(number))?;
-            total += searcher.stats();
-        }
-        if let Ok(mut stats) = stats.lock() {
-            *stats += total;
-        }
-        give(&mut found)
-    };
+    let work =
+        |searchers: &mut Vec<Searcher<F, &Index<F, D>>>, task: usize, give: Give<'_, Hit<F>>| {
+            let (mut found, mut total) = (Vec::new(), QueryStats::default());
+            for (number, searcher) in searchers.iter_mut().enumerate() {
+                let before = found.len();
+                let asked = ask(input, searcher, tasks[task], task * TASK_LEN, &mut found);
+                asked
+                    .and_then(|()| check_members(input, number, &found[before..]))
+                    .map_err(input.segments.blame(number))?;
+                total += searcher.stats();
+            }
+            if let Ok(mut stats) = stats.lock() {
+                *stats += total;
+            }
+            give(&mut found)
+        };
     in_order(tasks.len(), searchers, work, |found| {
         hits.add(found, input.queries)
     })?;
@@ -52,7 +53,7 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
 /// Adds the matches of some queries in one segment, the first query being number `first`.
 fn ask<F: Fingerprint, D: AsRef<[u8]> + Sync>(
     input: &JoinInput<'_, F, D>,
-    searcher: &mut Searcher<'_, F, D>,
+    searcher: &mut Searcher<F, &Index<F, D>>,
     queries: &[F],
     first: usize,
     found: &mut Vec<Hit<F>>,

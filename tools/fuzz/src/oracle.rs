@@ -5,9 +5,10 @@ use simidx::{Fingerprint, Index, Match};
 use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, Pair, PairOptions, clusters, join, pairs};
 use simidx::index::Strategy;
 use simidx::segments::Segments;
+use simidx::{Fingerprint, Index, Match};
 
-use crate::common::{build, scan, sorted_set};
 use crate::sets::{Set, Tables, Width, in_width};
+use simidx_testkit::{build, scan, sorted_set};
 
 /// A set, or two that are searched as one, and what is asked.
 #[derive(Debug, Arbitrary)]

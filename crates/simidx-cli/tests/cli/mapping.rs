@@ -12,7 +12,7 @@ use crate::support::{Ran, Sandbox, words};
 /// The commands that open indexes, with what makes each of them read one.
 const INDEX_COMMANDS: [&[&str]; 12] = [
     &["query", "x.simidx", "000000000000001f"],
-    &["scan", "x.simidx", "queries.hex"],
+    &["join", "x.simidx", "queries.hex"],
     &["pairs", "x.simidx"],
     &["clusters", "x.simidx"],
     &["lint", "x.simidx"],
@@ -122,9 +122,9 @@ fn lost_pages_that_many_threads_meet_are_told_once_and_leave_no_output() {
     sandbox.run(&["build", "in.le", "-o", "good"]).done();
     let mkfifo = Command::new("mkfifo").arg(sandbox.path("pipe")).status();
     assert!(mkfifo.unwrap().success());
-    let scan = ["scan", "x", "pipe", "--strategy", "stream", "--threads"];
+    let join = ["join", "x", "pipe", "--strategy", "stream", "--threads"];
     let merge = ["merge", "x", "-o", "y", "--exclude", "pipe", "--threads"];
-    for command in [&scan[..], &merge] {
+    for command in [&join[..], &merge] {
         for threads in ["1", "8", "16"] {
             fs::copy(sandbox.path("good"), sandbox.path("x")).unwrap();
             let mut command = sandbox.command(&[command, &[threads]].concat());

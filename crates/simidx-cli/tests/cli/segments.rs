@@ -506,7 +506,7 @@ fn equal_ids_come_as_often_as_there_are_records() {
     let ran = sandbox.run(&["dump", "y", "x", "--json"]);
     assert_eq!(ran.done().json()["ids"], ids);
     sandbox.write("q", "1\n3\n");
-    let ran = sandbox.run(&["scan", "x", "y", "q", "--json"]).done();
+    let ran = sandbox.run(&["join", "x", "y", "q", "--json"]).done();
     for line in ran.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(line["matches"][0]["ids"], ids);

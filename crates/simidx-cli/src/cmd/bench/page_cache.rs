@@ -1,0 +1,59 @@
+//! Dropping index files from the page cache, where the system has a call for that.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Index, Storage};
+
+use crate::support::failure::Failure;
+
+/// The page cache of an index file, to be emptied.
+pub(super) struct PageCache<'a, F> {
+    index: &'a Index<F, Storage>,
+    path: &'a Path,
+    file: File,
+}
+
+impl<'a, F: Fingerprint> PageCache<'a, F> {
+    /// The page cache of each segment.
+    ///
+    /// # Errors
+    /// A file that cannot be opened.
+    pub(super) fn of(
+        segments: &'a Segments<F, Storage>,
+        paths: &'a [PathBuf],
+    ) -> Result<Vec<Self>, Failure> {
+        let open = |(index, path): (&'a Index<F, Storage>, &'a PathBuf)| {
+            let file = File::open(path);
+            let file = file.map_err(|error| Failure::from(error).about(path.display()))?;
+            Ok(PageCache { index, path, file })
+        };
+        segments.segments().iter().zip(paths).map(open).collect()
+    }
+
+    /// Empties it.
+    ///
+    /// # Errors
+    /// What the system reports, or that it has no such call.
+    pub(super) fn drop_pages(&self) -> Result<(), Failure> {
+        drop_pages(self.index.storage(), &self.file)
+            .map_err(|error| Failure::from(error).about(self.path.display()))
+    }
+}
+
+/// Drops the pages of a mapped file, from this process first: those that are in use stay in the page cache.
+#[cfg(any(target_os = "android", target_os = "freebsd", target_os = "linux"))]
+fn drop_pages(storage: &Storage, file: &File) -> io::Result<()> {
+    storage.release_pages()?;
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?;
+    Ok(())
+}
+
+/// Says so in words: queries on a file that stays in memory are not cold.
+#[cfg(not(any(target_os = "android", target_os = "freebsd", target_os = "linux")))]
+fn drop_pages(_: &Storage, _: &File) -> io::Result<()> {
+    let message = "--cold: this system has no call that drops a file from the page cache";
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
+}

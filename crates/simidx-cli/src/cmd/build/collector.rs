@@ -1,0 +1,184 @@
+//! From records to a builder: which ids, which pipeline, which records fit together.
+
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder};
+use simidx_text::Pipeline;
+
+use super::Args;
+use crate::support::failure::Failure;
+use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
+
+/// Takes records in, and makes the builder when the first one shows what they are like.
+pub(super) struct Collector<'a, F> {
+    args: &'a Args,
+    design: Option<TableDesign<F>>,
+    pipeline: Pipeline,
+    open: Option<Open<F>>,
+}
+
+/// A builder, and what the records for it must be like.
+struct Open<F> {
+    builder: IndexBuilder<F>,
+    ids: IdKind,
+    documents: bool,
+    /// The least fingerprint that may come, where records are said to be sorted.
+    least: Option<F>,
+}
+
+impl<'a, F: Fingerprint> Collector<'a, F> {
+    /// Checks the parameters before anything is read.
+    pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
+        let design = match args.tables.as_str() {
+            "auto" => None,
+            count => {
+                let count = count.parse().map_err(|_| {
+                    Failure::new(format!("--tables {count}: not auto and not a number"))
+                })?;
+                Some(TableDesign::with_table_count(args.max_distance, count)?)
+            }
+        };
+        let collector = Collector {
+            args,
+            design,
+            pipeline: args.input.pipeline.pipeline()?,
+            open: None,
+        };
+        collector.open(IdKind::None, false)?;
+        Ok(collector)
+    }
+
+    /// How documents become fingerprints.
+    pub(super) fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    fn open(&self, ids: IdKind, documents: bool) -> Result<Open<F>, Error> {
+        let mut options = BuildOptions::default();
+        options.max_distance = self.args.max_distance;
+        options.design = self.design.clone();
+        options.block_size = self.args.block_size;
+        options.codec = Codec::ALL
+            .into_iter()
+            .find(|codec| codec.name() == self.args.codec);
+        options.ids = ids;
+        options.memory = Some(self.args.memory_limit());
+        options.temp_dir = Some(self.args.scratch_folder());
+        options.pipeline = match documents {
+            true => Some(self.pipeline.describe()),
+            false => None,
+        };
+        Ok(Open {
+            builder: IndexBuilder::new(options)?,
+            ids,
+            documents,
+            least: self.args.sorted.then_some(F::ZERO),
+        })
+    }
+
+    /// The kind of ids that `--ids` stands for, by whether the first record is a document or has an id.
+    fn id_kind(&self, named: bool) -> IdKind {
+        match self.args.ids.as_str() {
+            "none" => IdKind::None,
+            "number" => IdKind::Number,
+            "string" => IdKind::String,
+            _ if named => IdKind::String,
+            _ => IdKind::None,
+        }
+    }
+
+    /// The builder, made for a first record like this if there was none before.
+    fn opened(&mut self, named: bool, documents: bool) -> Result<&mut Open<F>, Error> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => self.open(self.id_kind(named), documents)?,
+        };
+        Ok(self.open.insert(open))
+    }
+
+    /// The builder with all records, and the description of the text pipeline if it took part.
+    pub(super) fn finish(mut self) -> Result<(IndexBuilder<F>, Option<String>), Failure> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => self.open(self.id_kind(false), false)?,
+        };
+        let pipeline = open.documents.then(|| self.pipeline.describe());
+        Ok((open.builder, pipeline))
+    }
+}
+
+impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
+    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+        let automatic = self.args.ids == "auto";
+        let named = record.is_document || record.id.is_some();
+        self.opened(named, record.is_document)?
+            .push(record, automatic)
+    }
+
+    fn takes_fingerprints(&self) -> bool {
+        match &self.open {
+            Some(open) => !open.documents && open.ids != IdKind::String,
+            None => self.id_kind(false) != IdKind::String,
+        }
+    }
+
+    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
+        let open = self.opened(false, false)?;
+        let fingerprints = open.in_order(fingerprints);
+        match open.ids {
+            IdKind::None => open.builder.extend_from_slice(fingerprints)?,
+            _ => (first_position..)
+                .zip(fingerprints)
+                .try_for_each(|(id, &value)| open.builder.push_with_number(value, id))?,
+        }
+        Ok(fingerprints.len())
+    }
+}
+
+impl<F: Fingerprint> Open<F> {
+    /// The fingerprints up to the first one that is out of order, or all of them where order does not matter.
+    fn in_order<'f>(&mut self, fingerprints: &'f [F]) -> &'f [F] {
+        let Some(least) = &mut self.least else {
+            return fingerprints;
+        };
+        let count = fingerprints
+            .iter()
+            .take_while(|&&next| next >= std::mem::replace(least, next.max(*least)))
+            .count();
+        &fingerprints[..count]
+    }
+
+    fn push(&mut self, record: Fingerprinted<F>, automatic: bool) -> Result<(), Refusal> {
+        if record.is_document != self.documents {
+            let message = "a document among fingerprints, or a fingerprint among documents";
+            return Err(Refusal::record(message));
+        }
+        if self.ids == IdKind::None && automatic && record.id.is_some() {
+            let message = "has an id, but the first record had none; say --ids";
+            return Err(Refusal::record(message));
+        }
+        let fingerprint = record.fingerprint;
+        if let Some(least) = &mut self.least {
+            if fingerprint < *least {
+                return Err(Refusal::Input(out_of_order(fingerprint, *least)));
+            }
+            *least = fingerprint;
+        }
+        match self.ids {
+            IdKind::None => self.builder.push(fingerprint)?,
+            IdKind::Number => {
+                let id = number_id(&record)?;
+                self.builder.push_with_number(fingerprint, id)?;
+            }
+            IdKind::String => {
+                let id = string_id(record)?;
+                self.builder.push_with_string(fingerprint, &id)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn out_of_order<F: Fingerprint>(fingerprint: F, before: F) -> String {
+    let (fingerprint, before) = (fingerprint.to_hex(), before.to_hex());
+    format!("{fingerprint} comes behind {before}; leave --sorted out")
+}

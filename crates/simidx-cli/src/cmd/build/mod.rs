@@ -1,0 +1,139 @@
+//! `simidx build`: records in, an index file out.
+
+mod collector;
+mod space;
+
+pub(super) use space::check_folder;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+use serde::Serialize;
+use simidx::Fingerprint;
+
+use crate::cmd::Answer;
+use crate::support::build_report::{BuildReport, Clock, StageBar};
+use crate::support::index_file::with_width;
+use crate::support::memory;
+use crate::support::output::{Output, folder};
+use crate::support::progress::ProgressMode;
+use crate::support::records::{self, InputArgs};
+use crate::support::report::Report;
+use collector::Collector;
+
+/// Arguments of `simidx build`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    /// The index file to write, `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Distance that the tables are chosen for; queries may ask for any
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
+    max_distance: u32,
+    /// Number of tables: auto, or one for which there is a design (1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35 for k = 3)
+    #[arg(long, value_name = "N", default_value = "auto")]
+    tables: String,
+    /// Bytes of a block, a power of two
+    #[arg(long, value_name = "BYTES", default_value_t = 512)]
+    block_size: u32,
+    /// How tables are coded: auto is ef unless a Huffman code saves a tenth
+    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "xor", "gap", "ef"])]
+    codec: String,
+    /// What ids to store: auto takes string ids for documents, the id column where there is one
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]
+    ids: String,
+    /// The records come in the order of their fingerprints, which is checked: an error if they do not
+    #[arg(long)]
+    sorted: bool,
+    /// Memory to use, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the output]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
+    /// Replace an existing output
+    #[arg(long)]
+    force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
+    records::start_threads(args.input.threads)?;
+    with_width!(args.input.width.as_str(), F => run_width::<F>(&args, mode))
+}
+
+fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    let output = Output::new(&args.output, args.force)?;
+    let mut collector = Collector::<F>::new(args)?;
+    space::check::<F>(args)?;
+    let mut clock = Clock::start();
+    let bar = mode.reading("records");
+    let pipeline = collector.pipeline().clone();
+    let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
+    let (builder, pipeline) = collector.finish()?;
+
+    let mut bar = StageBar::new(mode);
+    let summary = output.write(|out| {
+        let summary = builder.finish_with(out, |progress| {
+            clock.enter(progress.stage);
+            bar.show(&progress);
+        })?;
+        clock.end_stage();
+        Ok(summary)
+    })?;
+    clock.end_stage();
+    bar.finish();
+
+    let index = Report::new(&summary, pipeline.as_deref());
+    let report = RecordReport {
+        build: BuildReport::new(index, clock, args.memory_limit()),
+        skipped_count: counts.skipped,
+        replaced_count: counts.replaced,
+    };
+    output.report(&report, args.json, |out| report.print(out))?;
+    Ok(true)
+}
+
+/// The report of a build.
+#[derive(Debug, Serialize)]
+struct RecordReport {
+    #[serde(flatten)]
+    build: BuildReport,
+    skipped_count: u64,
+    replaced_count: u64,
+}
+
+impl RecordReport {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.build.print_index(out)?;
+        if self.skipped_count > 0 {
+            writeln!(out, "{:<24}{}", "skipped records", self.skipped_count)?;
+        }
+        if self.replaced_count > 0 {
+            writeln!(out, "{:<24}{}", "with replaced bytes", self.replaced_count)?;
+        }
+        self.build.print_cost(out)
+    }
+}
+
+impl Args {
+    /// Bytes of memory to use.
+    fn memory_limit(&self) -> u64 {
+        self.memory
+            .map_or_else(memory::default_limit, |size| size.as_u64())
+    }
+
+    /// Where temporary files go: to the disk that has room for the index, not to a folder that may lie in memory.
+    fn scratch_folder(&self) -> PathBuf {
+        match &self.temp_dir {
+            Some(folder) => folder.clone(),
+            None => folder(&self.output).to_owned(),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `simidx clusters`: what pairs within a distance link, of indexes or straight from records.
+
+mod keyed_ids;
+mod printer;
+mod records;
+
+use simidx::batch::{Cluster, ClusterOptions, ClusterReport};
+use simidx::segments::Segments;
+use simidx::{Fingerprint, IdKind, Index, Storage};
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::index_file::{with_segments, with_width};
+use crate::support::output::say;
+use crate::support::progress::ProgressMode;
+use crate::support::resources::ResourceArgs;
+use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
+use printer::{Ids, Printer};
+use records::{Collected, Collector};
+
+/// Arguments of `simidx clusters`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Largest distance that links two fingerprints [default: of indexes the one they were built for, the smallest of
+    /// several; else 3]
+    #[arg(short = 'k', long, value_name = "K")]
+    distance: Option<u32>,
+    /// What the ids of --input are: auto takes strings where the first record has an id or is a document, else none
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]
+    ids: String,
+    /// Which member of a cluster comes first
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Representative::First)]
+    representative: Representative,
+    /// Split clusters with two members that differ in more than D bits
+    #[arg(long, value_name = "D")]
+    max_diameter: Option<u32>,
+    /// Leave out clusters of fewer records; 1 prints also what is near nothing else
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    min_size: u64,
+    /// Print a line for each cluster: its number, records, fingerprints, diameter and representative
+    #[arg(long)]
+    summary: bool,
+    /// Print a JSON object for each cluster; with --summary without its members
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    resources: ResourceArgs,
+}
+
+/// Which member comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Representative {
+    /// The first record of --input, of an index the one with the smallest id; without ids the smallest fingerprint
+    First,
+    /// The longest document of --input, the first of several
+    Longest,
+    /// The fingerprint with the least sum of distances to the others
+    Central,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
+    args.resources.start_threads()?;
+    if args.source.are_records() {
+        return with_width!(args.source.width.as_str(), F => of_records::<F>(&args, mode));
+    }
+    if args.representative == Representative::Longest {
+        let message = "--representative longest needs the documents: name them and say --input";
+        return Err(Failure::new(message));
+    }
+    let index = args.source.indexes()?;
+    with_segments!(index.open()?, segments => {
+        let ids = match segments.id_kind() {
+            IdKind::None => Ids::None,
+            _ => Ids::Own,
+        };
+        of_segments(&segments, ids, &args, mode)
+    })
+}
+
+/// The clusters of indexes.
+fn of_segments<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    ids: Ids,
+    args: &Args,
+    mode: ProgressMode,
+) -> Answer {
+    let options = args.options(segments.max_distance());
+    let printer = Printer::new(args, Some((segments, ids)));
+    printed(args, mode, options.distance, printer, |visit| {
+        simidx::batch::clusters(segments, &options, visit)
+    })
+}
+
+/// The clusters of records that are in no index.
+fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    let mut collector = Collector::<F>::new(args)?;
+    let input = args.source.records(args.resources.threads);
+    crate::support::records::read::<F>(
+        &input,
+        &input.pipeline.pipeline()?,
+        mode.reading("records"),
+        &mut collector,
+    )?;
+    match collector.finish()? {
+        Collected::Fingerprints(finder) => {
+            let printer = Printer::new(args, None);
+            let distance = args.options(DEFAULT_DISTANCE).distance;
+            printed(args, mode, distance, printer, |visit| finder.finish(visit))
+        }
+        Collected::Index(index, ids) => of_index(*index, ids, args, mode),
+    }
+}
+
+fn of_index<F: Fingerprint>(
+    index: Index<F, Storage>,
+    ids: Ids,
+    args: &Args,
+    mode: ProgressMode,
+) -> Answer {
+    of_segments(&Segments::new(vec![index])?, ids, args, mode)
+}
+
+/// What is called with each cluster.
+type Visit<'v, F> = &'v mut dyn FnMut(Cluster<'_, F>) -> simidx::Result<()>;
+
+/// Prints the clusters that `find` finds.
+fn printed<F: Fingerprint>(
+    args: &Args,
+    mode: ProgressMode,
+    distance: u32,
+    mut printer: Printer<'_, F>,
+    find: impl FnOnce(Visit<'_, F>) -> simidx::Result<ClusterReport>,
+) -> Answer {
+    let bar = mode.spinner();
+    bar.set_message("finding clusters");
+    let report = find(&mut |cluster| {
+        bar.finish_and_clear();
+        printer.cluster(&cluster)
+    })?;
+    bar.finish_and_clear();
+    printer.finish()?;
+    if report.chain_count > 0 {
+        warn_of_chains(&report, distance);
+    }
+    if args.summary {
+        let ClusterReport {
+            cluster_count,
+            record_count,
+            fingerprint_count,
+            ..
+        } = report;
+        say(format_args!(
+            "{cluster_count} clusters of {record_count} records with {fingerprint_count} fingerprints"
+        ));
+    }
+    Ok(report.cluster_count > 0)
+}
+
+fn warn_of_chains(report: &ClusterReport, distance: u32) {
+    say(format_args!(
+        "chains: members of {} of {} clusters differ in more than {} bits, twice the distance, those of cluster {} in {}; \
+         --max-diameter splits them",
+        report.chain_count,
+        report.cluster_count,
+        distance.saturating_mul(2),
+        report.widest_cluster,
+        report.widest_diameter,
+    ));
+}
+
+impl Args {
+    fn options(&self, default_distance: u32) -> ClusterOptions {
+        let mut options = ClusterOptions::default();
+        options.distance = self.distance.unwrap_or(default_distance);
+        options.representative = match self.representative {
+            Representative::Central => simidx::batch::Representative::Central,
+            // The keys of the records see to it that the longest is the first.
+            _ => simidx::batch::Representative::First,
+        };
+        options.max_diameter = self.max_diameter;
+        options.min_size = self.min_size;
+        options.memory = Some(self.resources.memory_limit());
+        options.temp_dir = self.resources.temp_dir.clone();
+        options
+    }
+}

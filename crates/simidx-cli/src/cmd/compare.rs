@@ -1,0 +1,286 @@
+//! `simidx compare`: two documents side by side, to understand a verdict.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use simidx::Fingerprint;
+use simidx_input::Place;
+use simidx_input::{Decoded, TextEncoding};
+use simidx_text::{
+    ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Method, Pipeline, Preset,
+};
+
+use crate::cmd::Answer;
+use crate::support::diagnostics::Diagnostics;
+use crate::support::failure::Failure;
+use crate::support::index_file::{OpenArgs, together, with_segments, with_width};
+use crate::support::output::{one_line, stdout};
+use crate::support::pipeline::{PipelineArgs, recorded};
+use crate::support::records::OnError;
+use crate::support::transient::DEFAULT_DISTANCE;
+
+/// Arguments of `simidx compare`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The documents: two files, `-` for standard input; or one, with one --text
+    #[arg(value_name = "FILE", num_args = 0..=2)]
+    files: Vec<PathBuf>,
+    /// The encoding of the files, such as GBK [default: that which they declare, or a guess]
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<TextEncoding>,
+    /// A document as text; twice for two
+    #[arg(long = "text", value_name = "TEXT")]
+    texts: Vec<String>,
+    /// Fingerprint the documents as those of this index
+    #[arg(long, value_name = "INDEX", conflicts_with_all = ["pipeline", "html", "width"])]
+    index: Option<PathBuf>,
+    #[command(flatten)]
+    open: OpenArgs,
+    /// Largest distance of near-duplicates [default: the one that --index was built for, else 3]
+    #[arg(short = 'k', long, value_name = "K")]
+    distance: Option<u32>,
+    /// Features to list
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Bits of a fingerprint
+    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
+    width: String,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Answer {
+    let documents = args.documents()?;
+    let Some(path) = &args.index else {
+        let pipeline = args.pipeline.pipeline()?;
+        return with_width!(args.width.as_str(), F => {
+            compare::<F>(args, &documents, pipeline.fingerprinter()?, DEFAULT_DISTANCE)
+        });
+    };
+    let index = together(std::slice::from_ref(path), vec![args.open.open(path)?])?;
+    with_segments!(&index, segments => {
+        let fingerprinter = recorded(segments, &args.pipeline.files()?)?;
+        compare(args, &documents, fingerprinter, segments.max_distance())
+    })
+}
+
+/// A document and what it is called.
+struct Document {
+    name: String,
+    text: String,
+}
+
+impl Args {
+    /// The two documents, files first.
+    fn documents(&self) -> Result<[Document; 2], Failure> {
+        if self.files.iter().filter(|file| is_stdin(file)).count() > 1 {
+            return Err(Failure::new("standard input is one document, not both"));
+        }
+        let count = self.files.len() + self.texts.len();
+        if count != 2 {
+            let message = format!("{count} documents named, two are compared; see --help");
+            return Err(Failure::new(message));
+        }
+        if self.files.is_empty() && self.encoding.is_some() {
+            return Err(Failure::new("--encoding is for files, not for --text"));
+        }
+        let encoding = self.encoding.unwrap_or(TextEncoding::AUTO);
+        let files = self.files.iter().map(|path| read(path, encoding));
+        let texts = self.texts.iter().map(|text| {
+            Ok(Document {
+                name: "--text".into(),
+                text: text.clone(),
+            })
+        });
+        let documents = files.chain(texts).collect::<Result<Vec<_>, Failure>>()?;
+        <[Document; 2]>::try_from(documents).map_err(|_| Failure::new("not two documents"))
+    }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The document that a file or standard input holds.
+fn read(path: &Path, encoding: TextEncoding) -> Result<Document, Failure> {
+    let name = path.display().to_string();
+    if !is_stdin(path) && path.is_dir() {
+        return Err(Failure::new("is a directory; name a file").about(name));
+    }
+    let Decoded { text, has_faults } = simidx_input::read_document(path, encoding)?;
+    if has_faults {
+        Diagnostics::new(OnError::Stop).note_faults((&name, Place::File));
+    }
+    Ok(Document { name, text })
+}
+
+/// Compares the documents and prints what there is to say.
+fn compare<F: Fingerprint>(
+    args: &Args,
+    documents: &[Document; 2],
+    mut fingerprinter: Fingerprinter<F>,
+    default_distance: u32,
+) -> Answer {
+    let [a, b] = documents;
+    let report = Report {
+        comparison: fingerprinter.compare(&a.text, &b.text),
+        pipeline: fingerprinter.pipeline(),
+        limit: args.distance.unwrap_or(default_distance),
+        top: args.top,
+        names: [&a.name, &b.name],
+    };
+    let mut out = stdout();
+    match args.json {
+        true => writeln!(out, "{}", report.json())?,
+        false => report.print(&mut out)?,
+    }
+    out.flush()?;
+    Ok(report.is_near())
+}
+
+/// A comparison, ready to be printed.
+struct Report<'a, F> {
+    comparison: Comparison<F>,
+    pipeline: &'a Pipeline,
+    /// Largest distance of near-duplicates.
+    limit: u32,
+    top: usize,
+    names: [&'a str; 2],
+}
+
+impl<F: Fingerprint> Report<'_, F> {
+    fn is_near(&self) -> bool {
+        self.comparison.distance() <= self.limit
+    }
+
+    fn sides(&self) -> [(&str, &ComparedDocument<F>); 2] {
+        let [a, b] = self.names;
+        [(a, &self.comparison.a), (b, &self.comparison.b)]
+    }
+
+    /// What the similarity is exactly.
+    fn measure(&self) -> &'static str {
+        match self.pipeline.options().method {
+            Method::SimHash => "cosine",
+            Method::MinHash => "jaccard",
+        }
+    }
+
+    fn json(&self) -> Value {
+        let found = &self.comparison;
+        let sides = self.sides().map(|(name, document)| {
+            json!({
+                "document": name,
+                "fingerprint": document.fingerprint.to_hex(),
+                "distinct_features": document.distinct_count,
+                "counted_features": document.counted_count,
+                "feature_occurrences": document.occurrence_count,
+            })
+        });
+        let [a, b] = sides;
+        let feature = |f: &&ComparedFeature| json!({ "feature": f.text, "weight_a": f.weight_a, "weight_b": f.weight_b });
+        let features: Vec<_> = found.most_different(self.top).iter().map(feature).collect();
+        json!({
+            "pipeline": self.pipeline.describe(),
+            "width": F::WIDTH,
+            "a": a,
+            "b": b,
+            "distance": found.distance(),
+            "max_distance": self.limit,
+            "near_duplicates": self.is_near(),
+            "differing_bits": found.differing_bits(),
+            "similarity_measure": self.measure(),
+            "similarity": found.similarity(),
+            "similarity_estimate": found.estimate(),
+            "cosine": found.cosine(),
+            "jaccard": found.jaccard(),
+            "weighted_jaccard": found.weighted_jaccard(),
+            "minhash_estimate": found.minhash_estimate(),
+            "features": features,
+        })
+    }
+
+    fn print(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let found = &self.comparison;
+        writeln!(out, "{:<24}{}", "pipeline", one_line(&name(self.pipeline)))?;
+        for (letter, (name, document)) in ["A", "B"].into_iter().zip(self.sides()) {
+            let ComparedDocument {
+                distinct_count,
+                counted_count,
+                occurrence_count,
+                ..
+            } = document;
+            let hex = document.fingerprint.to_hex();
+            let name = one_line(name);
+            write!(out, "{letter:<24}{hex}  {name}: {distinct_count} features")?;
+            if counted_count < distinct_count {
+                write!(out, ", of which {counted_count} count")?;
+            }
+            writeln!(out, ", {occurrence_count} occurrences")?;
+        }
+        let bits: Vec<String> = found.differing_bits().iter().map(u32::to_string).collect();
+        let bits = match bits.is_empty() {
+            true => String::new(),
+            false => format!(" (bits {})", bits.join(" ")),
+        };
+        let verdict = match self.is_near() {
+            true => "near-duplicates",
+            false => "no near-duplicates",
+        };
+        let distance = found.distance();
+        writeln!(out, "{:<24}{verdict} within {}", "verdict", self.limit)?;
+        writeln!(out, "{:<24}{distance} of {}{bits}", "distance", F::WIDTH)?;
+        let (exact, estimate) = (found.similarity() * 100.0, found.estimate() * 100.0);
+        let measure = self.measure();
+        writeln!(
+            out,
+            "{:<24}{exact:.1} % exact ({measure}), {estimate:.1} % by the distance",
+            "similarity"
+        )?;
+        for (label, figure) in [
+            ("cosine of weights", found.cosine()),
+            ("jaccard of features", found.jaccard()),
+            ("jaccard of weights", found.weighted_jaccard()),
+            ("MinHash estimate", found.minhash_estimate()),
+        ] {
+            writeln!(out, "{label:<24}{figure:.4}")?;
+        }
+        self.print_features(out)
+    }
+
+    fn print_features(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let features = self.comparison.most_different(self.top);
+        if features.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\n{:>12}{:>12}  feature that differs",
+            "weight in A", "in B"
+        )?;
+        for ComparedFeature {
+            text,
+            weight_a,
+            weight_b,
+            ..
+        } in features
+        {
+            writeln!(out, "{weight_a:>12.3}{weight_b:>12.3}  {}", one_line(text))?;
+        }
+        Ok(())
+    }
+}
+
+/// The preset that the pipeline is, or its description.
+fn name(pipeline: &Pipeline) -> String {
+    let is_it = |preset: &Preset| preset.options() == *pipeline.options();
+    match Preset::ALL.into_iter().find(is_it) {
+        Some(preset) => preset.to_string(),
+        None => pipeline.describe(),
+    }
+}

@@ -1,0 +1,331 @@
+//! `simidx dedup`: documents without their near-duplicates, and a report of what was dropped for what.
+
+mod compress;
+mod documents;
+mod report;
+mod spooled_ids;
+mod texts;
+mod verify;
+
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+use simidx::batch::{DedupOptions, Deduplicated};
+use simidx::segments::{AnySegments, Segments};
+use simidx::{Fingerprint, Storage};
+use simidx_input::{Format, Original};
+use simidx_text::Pipeline;
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::index_file::{IndexArgs, OpenArgs, with_segments, with_width};
+use crate::support::memory;
+use crate::support::output::Output;
+use crate::support::pipeline::files_of;
+use crate::support::progress::ProgressMode;
+use crate::support::records::{InputArgs, read_originals, start_threads};
+use documents::{Documents, Needs, Positions};
+use report::{Labels, Summary, write_duplicates};
+use texts::Texts;
+use verify::Similarity;
+
+/// Arguments of `simidx dedup`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    /// Where the records go that are kept, as they stand in the input and in its order; compressed if the name ends in
+    /// .gz or .zst, `-` for standard output
+    #[arg(short, long, value_name = "KEPT")]
+    output: PathBuf,
+    /// Largest distance of near-duplicates
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
+    distance: u32,
+    /// Index files: documents within the distance of a fingerprint that they hold are dropped first
+    #[arg(long, value_name = "INDEX", num_args = 1..)]
+    against: Vec<PathBuf>,
+    #[command(flatten)]
+    open: OpenArgs,
+    /// Take documents for near-duplicates only if their texts are similar too: jaccard:T, by the features of the
+    /// fingerprints, or jaccard:T:N, by all runs of N words
+    #[arg(long, value_name = "SIMILARITY")]
+    verify: Option<Similarity>,
+    /// Which document of a cluster is kept
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First)]
+    keep: Keep,
+    /// Where to tell of each document that is dropped for which one: dropped, kept, distance and `input` or `index`,
+    /// with TAB between; JSON lines if the name ends in .jsonl
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    force: bool,
+    /// Print the figures as a JSON object on standard output
+    #[arg(long)]
+    json: bool,
+    /// Memory to use, such as 1GiB [default: half of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the system]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
+}
+
+/// Which document of a cluster is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Keep {
+    /// The first in the order of the input
+    First,
+    /// The one with the longest text, of several the first
+    Longest,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
+    start_threads(args.input.threads)?;
+    if args.against.is_empty() {
+        return with_width!(args.input.width.as_str(), F => of_width::<F>(args, None, mode));
+    }
+    let index = IndexArgs {
+        paths: args.against.clone(),
+        open: args.open.clone(),
+    };
+    let any: AnySegments = index.open()?;
+    with_segments!(any, segments => of_width(args, Some(&segments), mode))
+}
+
+fn of_width<F: Fingerprint>(
+    args: &Args,
+    against: Option<&Segments<F, Storage>>,
+    mode: ProgressMode,
+) -> Answer {
+    let outputs = Outputs::new(args)?;
+    if let Some(segments) = against {
+        check_width::<F>(segments, &args.input.width)?;
+    }
+    let originals = args.originals::<F>()?;
+    outputs.check(&args.output, &originals)?;
+    let pipeline = args.input.pipeline.pipeline()?;
+    let needs = Needs {
+        text: args.needs_text(),
+        lengths: args.keep == Keep::Longest,
+        ids: args.report.is_some(),
+        pipeline: match against {
+            Some(segments) => foreign_pipeline(segments, &pipeline),
+            None => None,
+        },
+    };
+    let mut documents = Documents::<F>::new(&args.options(), needs, args.temp_dir.as_deref());
+    let bar = mode.reading("documents");
+    let read = read_originals(&args.input, &pipeline, &originals, bar, &mut documents)?;
+    let (mut deduplicator, documents) = documents.finish(read)?;
+
+    if let Some(segments) = against {
+        let bar = mode.spinner();
+        bar.set_message("looking documents up in the index");
+        deduplicator.exclude(segments)?;
+        bar.finish_and_clear();
+    }
+    let mut texts = match args.verify {
+        None => None,
+        Some(similarity) => {
+            let bar = mode.spinner();
+            bar.set_message("finding candidates");
+            let candidates = deduplicator.candidates()?;
+            bar.finish_and_clear();
+            let texts = Texts::new(similarity, &pipeline, args.temp_dir.as_deref());
+            Some(texts?.read::<F>(&originals, &candidates, &documents.positions, mode)?)
+        }
+    };
+    let mut found = match &mut texts {
+        None => {
+            let bar = mode.spinner();
+            bar.set_message("finding near-duplicates");
+            let found = deduplicator.finish(None)?;
+            bar.finish_and_clear();
+            found
+        }
+        Some(texts) => texts.confirmed(deduplicator, mode)?,
+    };
+    if args.keep == Keep::Longest {
+        found.keep_by(|document| documents.lengths[document].into());
+    }
+
+    let skipped = documents.positions.skipped_count();
+    let labels = Labels {
+        documents: &documents,
+        segments: against,
+    };
+    outputs.write(
+        args,
+        |out| copy(args, &originals, &found, &documents.positions, mode, out),
+        |out| write_duplicates(&found, &labels, texts.as_mut(), args.reports_json(), out),
+    )?;
+    let chained = found.chained_count(args.distance);
+    Summary::new(&found.counts(), chained, skipped, read.replaced).tell(args.json)?;
+    Ok(true)
+}
+
+/// Copies the records of documents that are kept.
+fn copy<F: Fingerprint>(
+    args: &Args,
+    originals: &[Original],
+    found: &Deduplicated<F>,
+    positions: &Positions,
+    mode: ProgressMode,
+    out: &mut (dyn std::io::Write + Send),
+) -> Result<(), Failure> {
+    let bar = mode.reading("documents").doing("copying");
+    let bar = bar.start(originals.iter().map(Original::byte_count).sum());
+    let mut walk = positions.walk();
+    compress::by_name(&args.output, out, |out| {
+        let mut choose = |bytes| {
+            let document = walk.next();
+            bar.show_sometimes(walk.position(), bytes);
+            document.is_some_and(|document| found.is_kept(document))
+        };
+        Ok(simidx_input::copy_records::<F>(
+            originals,
+            out,
+            &mut choose,
+        )?)
+    })?;
+    bar.finish();
+    walk.check_complete()
+}
+
+/// Fingerprints of different widths have no distance.
+fn check_width<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    width: &str,
+) -> Result<(), Failure> {
+    if F::WIDTH.to_string() == width {
+        return Ok(());
+    }
+    let message = format!("holds {0}-bit fingerprints; say --width {0}", F::WIDTH);
+    Err(Failure::new(message).about(&segments.names()[0]))
+}
+
+impl Args {
+    fn options(&self) -> DedupOptions {
+        let memory = self.memory.map(|size| size.as_u64());
+        let mut options = DedupOptions::default();
+        options.distance = self.distance;
+        options.memory = Some(memory.unwrap_or_else(memory::default_limit));
+        options.temp_dir = self.temp_dir.clone();
+        options
+    }
+
+    /// The inputs, all of one kind.
+    fn originals<F: Fingerprint>(&self) -> Result<Vec<Original>, Failure> {
+        let mut originals: Vec<Original> = Vec::new();
+        let options = self.input.fields.options();
+        for path in self.input.paths()? {
+            let format = self.input.input.0;
+            let temp_dir = self.temp_dir.as_deref();
+            let original = Original::open_with::<F>(&path, format, &options, temp_dir)?;
+            if let Some(first) = originals.first().filter(|first| !original.goes_with(first)) {
+                let (format, other) = (original.format().name(), first.format().name());
+                let message = match format == other {
+                    true => "has other columns than the inputs before it".to_owned(),
+                    false => format!(
+                        "is read as {format} and cannot go into one output with inputs read as {other}"
+                    ),
+                };
+                return Err(Failure::new(message).about(path.display()));
+            }
+            originals.push(original);
+        }
+        Ok(originals)
+    }
+
+    /// The option that needs texts, if one does.
+    fn needs_text(&self) -> Option<&'static str> {
+        match (self.verify, self.keep) {
+            (Some(_), _) => Some("--verify"),
+            (None, Keep::Longest) => Some("--keep longest"),
+            (None, Keep::First) => None,
+        }
+    }
+
+    fn reports_json(&self) -> bool {
+        let name = self.report.as_deref().map(compress::plain_name);
+        name.is_some_and(|name| name.ends_with(".jsonl") || name.ends_with(".ndjson"))
+    }
+}
+
+/// What is wrong with documents if the index was made of documents in another way.
+fn foreign_pipeline<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    own: &Pipeline,
+) -> Option<String> {
+    let described = segments.pipeline()?;
+    let name = &segments.names()[0];
+    match Pipeline::parse(described, &files_of(own)) {
+        Ok(pipeline) if pipeline == *own => None,
+        Ok(_) => Some(format!(
+            "{name} was built with another pipeline, which simidx info tells"
+        )),
+        Err(error) => Some(format!("{name}: {error}")),
+    }
+}
+
+/// Where the results go.
+struct Outputs {
+    kept: Output,
+    report: Option<Output>,
+}
+
+impl Outputs {
+    fn new(args: &Args) -> Result<Self, Failure> {
+        let kept = Output::for_text(&args.output, args.force)?;
+        if args.json && matches!(kept, Output::Stdout) {
+            return Err(Failure::new(
+                "--json needs standard output; name a file with -o",
+            ));
+        }
+        let report = match &args.report {
+            None => None,
+            Some(path) => Some(Output::for_text(path, args.force)?),
+        };
+        if let (Some(report), Some(path)) = (&report, &args.report)
+            && (kept.is_same_file(report) || *path == args.output)
+        {
+            let failure = Failure::new("is named twice, by -o and --report");
+            return Err(failure.about(path.display()));
+        }
+        if args.json && matches!(report, Some(Output::Stdout)) {
+            return Err(Failure::new(
+                "--json needs standard output; name a file with --report",
+            ));
+        }
+        Ok(Outputs { kept, report })
+    }
+
+    /// Parquet files are no text, and compressed inside.
+    fn check(&self, path: &std::path::Path, originals: &[Original]) -> Result<(), Failure> {
+        let is_parquet = |original: &Original| original.format() == Format::Parquet;
+        if !originals.iter().any(is_parquet) {
+            return Ok(());
+        }
+        if compress::is_compressed(path) {
+            let message = "a Parquet file is compressed inside and not as a whole";
+            return Err(Failure::new(message).about(path.display()));
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        args: &Args,
+        write_kept: impl FnOnce(&mut (dyn std::io::Write + Send)) -> Result<(), Failure>,
+        write_report: impl FnOnce(&mut (dyn std::io::Write + Send)) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match (&self.report, &args.report) {
+            (Some(report), Some(path)) => self.kept.write_both(write_kept, report, |out| {
+                compress::by_name(path, out, write_report)
+            }),
+            _ => self.kept.write(write_kept),
+        }
+    }
+}

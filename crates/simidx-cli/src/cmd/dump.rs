@@ -1,0 +1,73 @@
+//! `simidx dump`: the fingerprints of a table, decoded, with their ids.
+
+use std::io::Write;
+
+use simidx::segments::Segments;
+use simidx::{Fingerprint, IdKind, Storage};
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::json_ids::write_ids;
+use crate::support::output::stdout;
+
+/// Arguments of `simidx dump`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// The table whose order is printed
+    #[arg(long, value_name = "T", default_value_t = 0)]
+    table: usize,
+    /// Print the permuted values as they lie in the table
+    #[arg(long)]
+    permuted: bool,
+    /// Print a JSON object for each fingerprint
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Answer {
+    let mut out = stdout();
+    with_segments!(args.index.open()?, segments => dump(&segments, &args, &mut out))?;
+    out.flush()?;
+    Ok(true)
+}
+
+fn dump<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut fingerprints = segments.fingerprints(args.table)?;
+    let mut line = Vec::new();
+    while let Some(value) = fingerprints.next_permuted() {
+        let value = value?;
+        let shown = match args.permuted {
+            true => value.0,
+            false => fingerprints.invert(value),
+        }
+        .to_hex();
+        if args.json {
+            // Gathered first: an object is printed whole or not at all.
+            line.clear();
+            write!(line, r#"{{"fingerprint":"{shown}","ids":"#)?;
+            write_ids(&mut line, &|visit| fingerprints.for_each_id(visit))?;
+            line.extend_from_slice(b"}\n");
+            out.write_all(&line)?;
+        } else if segments.id_kind() == IdKind::None {
+            writeln!(out, "{shown}")?;
+        } else {
+            let mut result = Ok(());
+            let read = fingerprints.for_each_id(|id| {
+                if result.is_ok() {
+                    result = writeln!(out, "{shown}\t{id}");
+                }
+            });
+            read?;
+            result?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! `simidx eval`: how well pipelines find the near-duplicates of a labelled set.
+
+mod corpus;
+mod jaccard;
+mod labelled;
+mod method;
+mod plot;
+mod score;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::json;
+use simidx::Fingerprint;
+use simidx_text::Pipeline;
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::fingerprinters::Fingerprinters;
+use crate::support::index_file::with_width;
+use crate::support::output::{Output, say, stdout};
+use crate::support::pipeline::PipelineFiles;
+use crate::support::progress::ProgressMode;
+use crate::support::records::{start_threads, threads_from};
+use labelled::Labelled;
+use method::Method;
+use score::{Curve, Point, Tally};
+
+/// What is compared if nothing is named: each way to make a fingerprint, side by side.
+const SIDE_BY_SIDE: [&str; 14] = [
+    "web",
+    "news-zh",
+    "news-zh,segment=auto",
+    "news-zh,segment=chars:3",
+    "web,shingle=3",
+    "news-zh,fingerprint=simhash",
+    "news-zh,fingerprint=simhash,weights=uniform",
+    "web,fingerprint=simhash",
+    "web,fingerprint=simhash,shingle=3",
+    "news-zh,fingerprint=simhash,segment=chars:4",
+    "news-zh,fingerprint=simhash,segment=auto",
+    "news-zh,fingerprint=simhash,segment=auto,idf=jieba,select=top:20",
+    "news-zh,segment=sentences,select=longest:3",
+    "compat-1e0ng",
+];
+
+/// Arguments of `simidx eval`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// JSON lines: pairs as {"a","b","label"}, a and b texts and the label 1 or true for near-duplicates; or documents as
+    /// {"id","text"} with --truth, or {"text","label"} with --by-label
+    #[arg(value_name = "LABELLED")]
+    labelled: PathBuf,
+    /// The near-duplicates among the documents: lines of two ids with a tab between them
+    #[arg(long, value_name = "PAIRS", conflicts_with = "by_label")]
+    truth: Option<PathBuf>,
+    /// Documents with the same "label" are near-duplicates
+    #[arg(long)]
+    by_label: bool,
+    /// A pipeline, as in `simidx build`, or jaccard: and a pipeline for the exact similarity of the sets of its features;
+    /// may be given several times [default: a dozen ways, side by side]
+    #[arg(long = "pipeline", value_name = "PIPELINE")]
+    methods: Vec<Method>,
+    #[command(flatten)]
+    files: PipelineFiles,
+    /// Bits of a fingerprint
+    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
+    width: String,
+    /// Distances up to which precision and recall are told
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..=32))]
+    max_distance: u32,
+    /// Print a line for every pipeline and distance instead of one for each pipeline
+    #[arg(long)]
+    all: bool,
+    /// Print a JSON object for each pipeline
+    #[arg(long, conflicts_with = "all")]
+    json: bool,
+    /// Draw precision against recall into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Replace the drawing if it is there already
+    #[arg(long, requires = "svg")]
+    force: bool,
+    /// Threads to use; 0 for all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    threads: u16,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
+    start_threads(args.threads)?;
+    with_width!(args.width.as_str(), F => run_width::<F>(&args, mode))
+}
+
+fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    let drawing = match &args.svg {
+        Some(path) => Some(Output::new(path, args.force)?),
+        None => None,
+    };
+    let labelled = Labelled::read(&args.labelled, args.truth.as_deref(), args.by_label)?;
+    say(labelled.describe());
+    let methods = args.methods(&labelled)?;
+    let files = args.files.read()?;
+    let bar = mode.counter("pipelines");
+    let mut out = stdout();
+    write_header(&mut out, args)?;
+    let mut curves = Vec::new();
+    for method in &methods {
+        let curve = curve::<F>(
+            args.max_distance,
+            &labelled,
+            &method.pipeline(&files)?,
+            method,
+        )?;
+        write_curve(&mut out, args, method, &curve)?;
+        curves.push((method.to_string(), curve));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    out.flush()?;
+    if let Some(drawing) = drawing {
+        drawing.write(|file| Ok(file.write_all(plot::svg(&curves)?.as_bytes())?))?;
+    }
+    Ok(true)
+}
+
+impl Args {
+    /// What is to be compared.
+    fn methods(&self, labelled: &Labelled) -> Result<Vec<Method>, Failure> {
+        if !self.methods.is_empty() {
+            return Ok(self.methods.clone());
+        }
+        // Of documents all pairs would have to be compared.
+        let ceiling: &[&str] = match labelled {
+            Labelled::Pairs { .. } => &["jaccard:web", "jaccard:news-zh"],
+            Labelled::Corpus { .. } => &[],
+        };
+        let names = SIDE_BY_SIDE.iter().chain(ceiling);
+        let methods = names.map(|name| name.parse());
+        Ok(methods.collect::<simidx_text::Result<_>>()?)
+    }
+}
+
+/// The figures of one method.
+fn curve<F: Fingerprint>(
+    max_distance: u32,
+    labelled: &Labelled,
+    pipeline: &Pipeline,
+    method: &Method,
+) -> Result<Curve, Failure> {
+    if method.is_jaccard() {
+        return jaccard::curve(labelled, pipeline);
+    }
+    let fingerprinters = Fingerprinters::<F>::new(pipeline)?;
+    let fingerprints = |texts: &[String]| {
+        use rayon::prelude::*;
+        let texts = texts.par_iter();
+        texts
+            .map(|text| fingerprinters.fingerprint(text))
+            .collect::<Vec<F>>()
+    };
+    let mut tally = Tally::new(labelled.relevant_count(), max_distance);
+    match labelled {
+        Labelled::Pairs { a, b, labels } => {
+            let pairs = fingerprints(a).into_iter().zip(fingerprints(b));
+            for ((a, b), &label) in pairs.zip(labels) {
+                tally.add(a.distance(b), label);
+            }
+        }
+        Labelled::Corpus { texts, truth } => {
+            corpus::tally(&fingerprints(texts), truth, &mut tally)?;
+        }
+    }
+    Ok(tally.curve())
+}
+
+fn write_header(out: &mut impl Write, args: &Args) -> std::io::Result<()> {
+    match (args.json, args.all) {
+        (true, _) => Ok(()),
+        (_, true) => writeln!(out, "pipeline\tdistance\tprecision\trecall\tf1"),
+        _ => writeln!(
+            out,
+            "{:<64}{:>8}{:>8}{:>8}   {:>9}{:>8}{:>8}{:>8}",
+            "pipeline", "P at 3", "R at 3", "F1 at 3", "best at", "P", "R", "F1"
+        ),
+    }
+}
+
+fn write_curve(
+    out: &mut impl Write,
+    args: &Args,
+    method: &Method,
+    curve: &Curve,
+) -> std::io::Result<()> {
+    if args.json {
+        let point = |point: &Point| {
+            json!({
+                "limit": point.limit,
+                "found": point.found,
+                "precision": point.precision,
+                "recall": point.recall,
+                "f1": point.f1(),
+            })
+        };
+        let points: Vec<_> = curve.points.iter().map(point).collect();
+        let object = json!({
+            "pipeline": method.to_string(),
+            "relevant": curve.relevant,
+            "points": points,
+        });
+        return writeln!(out, "{object}");
+    }
+    if args.all {
+        for point in &curve.points {
+            let Point {
+                limit,
+                precision,
+                recall,
+                ..
+            } = point;
+            let f1 = point.f1();
+            writeln!(
+                out,
+                "{method}\t{limit}\t{precision:.4}\t{recall:.4}\t{f1:.4}"
+            )?;
+        }
+        return Ok(());
+    }
+    let three = curve.points.iter().find(|point| point.limit == 3.0);
+    let three = match three.filter(|_| !method.is_jaccard()) {
+        Some(p) => format!("{:>8.3}{:>8.3}{:>8.3}", p.precision, p.recall, p.f1()),
+        None => format!("{:>8}{:>8}{:>8}", "", "", ""),
+    };
+    let best = curve.best();
+    writeln!(
+        out,
+        "{:<64}{three}   {:>9}{:>8.3}{:>8.3}{:>8.3}",
+        method.to_string(),
+        best.limit,
+        best.precision,
+        best.recall,
+        best.f1()
+    )
+}

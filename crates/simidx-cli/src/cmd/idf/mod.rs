@@ -1,0 +1,105 @@
+//! `simidx idf`: the inverse document frequencies of a corpus, for `--idf`.
+
+mod counting;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use simidx_text::{Idf, Pipeline};
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::output::Output;
+use crate::support::progress::ProgressMode;
+use crate::support::records::{InputArgs, start_threads};
+
+/// Arguments of `simidx idf`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    /// The file to write; `-` for standard output
+    #[arg(short, long, value_name = "IDF.tsv")]
+    output: PathBuf,
+    /// List features that occur in at least so many documents; the others share the default
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+    min_count: u64,
+    /// List at most so many features, and drop the rarest on the way where twice as many are held: about 160 bytes of
+    /// memory for each
+    #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    max_features: u32,
+    /// Replace an existing output
+    #[arg(long)]
+    force: bool,
+    /// Print the report as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
+    start_threads(args.input.threads)?;
+    let output = Output::for_text(&args.output, args.force)?;
+    let pipeline = unweighted(args)?;
+    let (counter, diagnostics) = counting::count(&args.input, &pipeline, args.max_features, mode)?;
+    let found = counter.finish(args.min_count);
+    output.write(|mut out: &mut (dyn Write + Send)| {
+        Ok(found.write(&pipeline.describe(), &mut out)?)
+    })?;
+    let report = Report {
+        document_count: found.document_count,
+        skipped_count: diagnostics.skipped_count(),
+        replaced_count: diagnostics.replaced_count(),
+        feature_count: found.features.len() as u64,
+        rare_count: found.rare_count,
+        unwritable_count: found.unwritable_count,
+        most_missed: found.most_missed,
+        default: found.idf(0),
+    };
+    output.report(&report, args.json, |out| report.print(out))?;
+    Ok(true)
+}
+
+/// The pipeline up to features: how they are weighed does not matter to their counts.
+fn unweighted(args: &Args) -> Result<Pipeline, Failure> {
+    let pipeline = args.input.pipeline.pipeline()?;
+    if matches!(pipeline.options().idf, Idf::Table(_)) {
+        let message = "--idf: features are counted here, not weighed";
+        return Err(Failure::new(message));
+    }
+    let mut options = pipeline.options().clone();
+    options.idf = Idf::None;
+    Ok(Pipeline::new(options)?)
+}
+
+/// What was counted.
+#[derive(Debug, Serialize)]
+struct Report {
+    document_count: u64,
+    skipped_count: u64,
+    replaced_count: u64,
+    feature_count: u64,
+    rare_count: u64,
+    unwritable_count: u64,
+    most_missed: u64,
+    default: f64,
+}
+
+impl Report {
+    fn print(&self, out: &mut dyn Write) -> std::io::Result<()> {
+        for (label, count) in [
+            ("documents", self.document_count),
+            ("features", self.feature_count),
+            ("left out as rare", self.rare_count),
+            ("no line can hold", self.unwritable_count),
+        ] {
+            writeln!(out, "{label:<24}{count}")?;
+        }
+        if self.most_missed > 0 {
+            let label = "counts too low by up to";
+            writeln!(out, "{label:<24}{}", self.most_missed)?;
+        }
+        writeln!(out, "{:<24}{:.6}", "default", self.default)
+    }
+}

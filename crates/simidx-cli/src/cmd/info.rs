@@ -1,0 +1,46 @@
+//! `simidx info`: parameters, tables and compression of an index.
+
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Storage};
+
+use crate::cmd::Answer;
+use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::output::{stdout, write_report};
+use crate::support::report::{Report, SegmentReport, TotalReport};
+
+/// Arguments of `simidx info`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Answer {
+    let segments = with_segments!(args.index.open()?, segments => reports(&segments));
+    match &segments[..] {
+        [only] => write_report(stdout(), &only.report, args.json, |out| {
+            only.report.print(out)?;
+            only.report.print_details(out)
+        }),
+        _ => {
+            let total = TotalReport::of(segments);
+            write_report(stdout(), &total, args.json, |out| total.print(out))
+        }
+    }?;
+    Ok(true)
+}
+
+/// The figures of each segment.
+fn reports<F: Fingerprint>(segments: &Segments<F, Storage>) -> Vec<SegmentReport> {
+    let named = segments.names().iter().zip(segments.segments());
+    named
+        .map(|(name, index)| SegmentReport {
+            path: name.clone(),
+            report: Report::new(&index.summary(), index.pipeline()),
+        })
+        .collect()
+}

@@ -1,0 +1,218 @@
+//! `simidx join`: the matches of a whole batch of queries, found in one run.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Id, IdKind, Match, Storage};
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
+use crate::support::json_ids::push_match;
+use crate::support::output::{push_hex, say, stdout};
+use crate::support::progress::ProgressMode;
+use crate::support::query_file;
+use crate::support::records::InputFormat;
+use crate::support::resources::ResourceArgs;
+
+/// Arguments of `simidx join`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The index file, or several files that hold the records together; and at the end the file of the queries, `-` for
+    /// standard input
+    #[arg(value_name = "INDEX... QUERIES", required = true, num_args = 2..)]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    open: OpenArgs,
+    /// How queries are written: auto, hex, dec, le, tsv or jsonl
+    #[arg(long, value_name = "FORMAT", default_value = "hex")]
+    input: InputFormat,
+    /// Largest distance; the default is the one that the index was built for, of several the smallest
+    #[arg(short = 'k', long, value_name = "K")]
+    distance: Option<u32>,
+    /// Stream all fingerprints by the queries, or probe the tables of the index for each query; auto takes what it holds
+    /// to be faster
+    #[arg(long, value_name = "STRATEGY", default_value = "auto", value_parser = ["auto", "stream", "probe"])]
+    strategy: String,
+    /// Look only at the I-th of N ranges of fingerprints; the lines of all shards are together those of the whole
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Tell what the queries cost
+    #[arg(long)]
+    stats: bool,
+    /// Print a JSON object for each query
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    resources: ResourceArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
+    args.resources.start_threads()?;
+    let mut paths = args.paths.clone();
+    let queries = paths.pop().unwrap_or_default();
+    let open = args.open.clone();
+    let index = IndexArgs { paths, open };
+    with_segments!(index.open()?, segments => join_width(&segments, &queries, &args, mode))
+}
+
+fn join_width<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    queries: &Path,
+    args: &Args,
+    mode: ProgressMode,
+) -> Answer {
+    let refusal = "a document; simidx fingerprint makes fingerprints of documents";
+    let queries = query_file::read::<F>(queries, args.input.0, refusal)?;
+    let bar = mode.spinner();
+    bar.set_message(format!("joining {} queries", queries.len()));
+    let mut printer = Printer {
+        segments,
+        queries: &queries,
+        json: args.json,
+        out: stdout(),
+        line: Vec::new(),
+        next: 0,
+        matches: Vec::new(),
+        found: false,
+    };
+    let options = args.options(segments.max_distance());
+    let mut failure = None;
+    let joined = join(segments, &queries, &options, |number, found| {
+        printer.take(number, found).map_err(|error| {
+            // The library's errors are poorer than those of the printer.
+            failure = Some(error);
+            std::io::Error::other("the output failed").into()
+        })
+    });
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let report = joined?;
+    printer.finish()?;
+    bar.finish_and_clear();
+    if args.stats {
+        let stats = report.stats;
+        let strategy = match report.strategy {
+            JoinStrategy::Probe => "probe",
+            _ => "stream",
+        };
+        say(format_args!(
+            "{} queries by {strategy}: {} probes, {} blocks, {} candidates",
+            queries.len(),
+            stats.probes,
+            stats.blocks,
+            stats.candidates
+        ));
+    }
+    Ok(printer.found)
+}
+
+impl Args {
+    fn options(&self, default_distance: u32) -> JoinOptions {
+        let mut options = JoinOptions::default();
+        options.distance = self.distance.unwrap_or(default_distance);
+        options.strategy = match self.strategy.as_str() {
+            "stream" => JoinStrategy::Stream,
+            "probe" => JoinStrategy::Probe,
+            _ => JoinStrategy::Auto,
+        };
+        options.shard = self.shard.unwrap_or_default();
+        options.memory = Some(self.resources.memory_limit());
+        options.temp_dir = self.resources.temp_dir.clone();
+        options
+    }
+}
+
+/// Prints matches as `simidx query` does.
+struct Printer<'a, F, W> {
+    segments: &'a Segments<F, Storage>,
+    queries: &'a [F],
+    json: bool,
+    out: W,
+    line: Vec<u8>,
+    /// The query whose object is printed next.
+    next: usize,
+    /// Its matches, as the elements of an array.
+    matches: Vec<u8>,
+    found: bool,
+}
+
+impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
+    fn take(&mut self, number: usize, found: Match<F>) -> Result<(), Failure> {
+        self.found = true;
+        if !self.json {
+            return self.print_lines(self.queries[number], found);
+        }
+        self.print_objects_before(number)?;
+        let (segments, member, ids) = (self.segments, found.fingerprint, Cell::new(0));
+        let read = |visit: &mut dyn FnMut(Id<'_>)| {
+            segments.for_each_id(member, |id| {
+                ids.set(ids.get() + 1);
+                visit(id);
+            })
+        };
+        push_match(&mut self.matches, found, &read)?;
+        self.check_ids(member, ids.get())
+    }
+
+    fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
+        self.line.clear();
+        push_hex(&mut self.line, query);
+        self.line.push(b'\t');
+        push_hex(&mut self.line, found.fingerprint);
+        write!(self.line, "\t{}", found.distance)?;
+        let (mut ids, mut result) = (0u64, Ok(()));
+        let (line, out) = (&self.line, &mut self.out);
+        self.segments.for_each_id(found.fingerprint, |id| {
+            ids += 1;
+            if result.is_ok() {
+                result = out.write_all(line).and_then(|()| writeln!(out, "\t{id}"));
+            }
+        })?;
+        result?;
+        self.check_ids(found.fingerprint, ids)?;
+        if ids == 0 {
+            self.line.push(b'\n');
+            self.out.write_all(&self.line)?;
+        }
+        Ok(())
+    }
+
+    /// A match without ids where all records have one is in no table 0.
+    fn check_ids(&self, member: F, ids: u64) -> Result<(), Failure> {
+        if ids > 0 || self.segments.id_kind() == IdKind::None {
+            return Ok(());
+        }
+        let names = self.segments.names().join(", ");
+        let message = format!(
+            "damaged index: no table 0 holds {}, which another table holds",
+            member.to_hex()
+        );
+        Err(Failure::new(message).about(names))
+    }
+
+    /// Prints the objects of the queries before one.
+    fn print_objects_before(&mut self, number: usize) -> Result<(), Failure> {
+        while self.next < number {
+            let query = self.queries[self.next].to_hex();
+            self.out.write_all(br#"{"matches":["#)?;
+            self.out.write_all(&self.matches)?;
+            writeln!(self.out, r#"],"query":"{query}"}}"#)?;
+            self.matches.clear();
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        if self.json {
+            self.print_objects_before(self.queries.len())?;
+        }
+        Ok(self.out.flush()?)
+    }
+}

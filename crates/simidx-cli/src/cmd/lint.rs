@@ -1,0 +1,304 @@
+//! `simidx lint`: whether a set will search badly, and why.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use simidx::batch::{
+    BitPair, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning, TableCrowding,
+    lint,
+};
+use simidx::segments::Segments;
+use simidx::{Fingerprint, IdKind, Index, Storage};
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::index_file::{with_segments, with_width};
+use crate::support::output::{one_line, stdout};
+use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::records::{self, Fingerprinted, Refusal, Sink};
+use crate::support::resources::ResourceArgs;
+use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder, id_kind};
+
+/// Arguments of `simidx lint`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Distance of the queries to come [default: of indexes the one they were built for, the smallest of several; else 3]
+    #[arg(short = 'k', long, value_name = "K")]
+    distance: Option<u32>,
+    /// Largest groups of records with one fingerprint to list
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    groups: u32,
+    /// Fingerprints to look at for their bits, at most: of a larger set one of every so many in numeric order, as if by chance
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    sample: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    resources: ResourceArgs,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
+    args.resources.start_threads()?;
+    if args.source.are_records() {
+        return with_width!(args.source.width.as_str(), F => of_records::<F>(args, mode));
+    }
+    let index = args.source.indexes()?;
+    with_segments!(index.open()?, segments => of_segments(&segments, None, args, mode))
+}
+
+/// The report on records that are in no index: that on the index which a build would make of them.
+fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    let (index, documents) = transient_index::<F>(args, mode.reading("records"))?;
+    of_segments(&Segments::new(vec![index])?, documents, args, mode)
+}
+
+fn of_segments<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    documents: Option<DocumentLengths>,
+    args: &Args,
+    mode: ProgressMode,
+) -> Answer {
+    let spinner = mode.spinner();
+    spinner.set_message("looking at bits and tables");
+    let mut options = LintOptions::default();
+    options.distance = args.distance;
+    options.group_count = args.groups as usize;
+    options.sample = args.sample;
+    let report = lint(segments, &options)?;
+    spinner.finish_and_clear();
+    let mut warnings = report.warnings();
+    warnings.extend(documents.iter().flat_map(DocumentLengths::warnings));
+    let mut out = stdout();
+    match args.json {
+        true => writeln!(out, "{}", to_json(&report, documents, &warnings, segments.names()))?,
+        false => print(&mut out, &report, documents, &warnings, segments)?,
+    }
+    out.flush()?;
+    Ok(warnings.is_empty())
+}
+
+/// An index of the records, with the tables that a build would choose, and the lengths of the documents among them.
+fn transient_index<F: Fingerprint>(
+    args: &Args,
+    bar: ReadingBar,
+) -> Result<(Index<F, Storage>, Option<DocumentLengths>), Failure> {
+    let mut collector = Collector {
+        args,
+        builder: None,
+        documents: DocumentLengths::default(),
+    };
+    let input = args.source.records(args.resources.threads);
+    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut collector)?;
+    let Collector {
+        builder, documents, ..
+    } = collector;
+    let builder = match builder {
+        Some(builder) => builder,
+        None => new_builder(args, IdKind::Number)?,
+    };
+    let documents = (documents.document_count > 0).then_some(documents);
+    Ok((builder.finish(&args.resources)?, documents))
+}
+
+fn new_builder<F: Fingerprint>(args: &Args, ids: IdKind) -> simidx::Result<TransientBuilder<F>> {
+    let distance = args.distance.unwrap_or(DEFAULT_DISTANCE);
+    TransientBuilder::searched(ids, distance, &args.resources)
+}
+
+/// Puts records into an index and looks at the lengths of documents.
+struct Collector<'a, F> {
+    args: &'a Args,
+    builder: Option<TransientBuilder<F>>,
+    documents: DocumentLengths,
+}
+
+impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
+    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+        let feature_count = record.feature_count;
+        let builder = match &mut self.builder {
+            Some(builder) => builder,
+            none => {
+                let ids = id_kind("auto", &record, IdKind::Number);
+                none.insert(new_builder(self.args, ids)?)
+            }
+        };
+        builder.push(record)?;
+        if let Some(count) = feature_count {
+            self.documents.add(count);
+        }
+        Ok(())
+    }
+
+    fn wants_feature_counts(&self) -> bool {
+        true
+    }
+}
+
+fn to_json<F: Fingerprint>(
+    report: &LintReport<F>,
+    documents: Option<DocumentLengths>,
+    warnings: &[LintWarning],
+    names: &[String],
+) -> Value {
+    let bits = &report.bits;
+    let pairs = |pairs: &[BitPair]| -> Vec<Value> {
+        let object = |p: &BitPair| json!({ "a": p.a, "b": p.b, "phi": p.phi });
+        pairs.iter().map(object).collect()
+    };
+    let group = |group: &DuplicateGroup<F>| {
+        json!({
+            "record_count": group.record_count,
+            "fingerprint": group.fingerprint.to_hex(),
+            "id": group.id,
+        })
+    };
+    let table = |table: &TableCrowding<F>| {
+        json!({
+            "index": names.get(table.segment).filter(|name| !name.is_empty()),
+            "table": table.table,
+            "address_bits": table.address_bits,
+            "fingerprint_count": table.fingerprint_count,
+            "prefix_count": table.prefix_count,
+            "largest_prefix": table.largest,
+            "largest_prefix_example": table.largest_example.map(|f| f.to_hex()),
+            "sharing": table.sharing,
+            "uniform_sharing": table.uniform_sharing,
+            "candidates": table.candidates(),
+            "uniform_candidates": table.uniform_candidates,
+        })
+    };
+    let documents = documents.map(|documents| {
+        json!({
+            "document_count": documents.document_count,
+            "empty_count": documents.empty_count,
+            "short_count": documents.short_count,
+        })
+    });
+    let warning = |warning: &LintWarning| {
+        json!({
+            "kind": warning.kind.to_string(),
+            "reason": warning.reason,
+            "remedy": warning.remedy,
+        })
+    };
+    json!({
+        "sound": warnings.is_empty(),
+        "width": F::WIDTH,
+        "max_distance": report.distance,
+        "record_count": report.record_count,
+        "fingerprint_count": report.fingerprint_count,
+        "duplicate_share": report.duplicate_share(),
+        "groups": report.groups.iter().map(group).collect::<Vec<_>>(),
+        "bits": {
+            "sample_count": bits.sample_count,
+            "set_counts": bits.set_counts,
+            "dead": bits.dead,
+            "lopsided": bits.lopsided,
+            "mirrored": pairs(&bits.mirrored),
+            "correlated": pairs(&bits.correlated),
+            "effective_bits": bits.effective_bits,
+        },
+        "tables": report.tables.iter().map(table).collect::<Vec<_>>(),
+        "documents": documents,
+        "warnings": warnings.iter().map(warning).collect::<Vec<_>>(),
+    })
+}
+
+fn print<F: Fingerprint>(
+    out: &mut impl Write,
+    report: &LintReport<F>,
+    documents: Option<DocumentLengths>,
+    warnings: &[LintWarning],
+    segments: &Segments<F, Storage>,
+) -> std::io::Result<()> {
+    print_bits(out, report)?;
+    for group in &report.groups {
+        let (count, hex, id) = (
+            group.record_count,
+            group.fingerprint.to_hex(),
+            one_line(&group.id),
+        );
+        writeln!(out, "{:<24}{count} records with {hex}, first {id}", "group")?;
+    }
+    for table in &report.tables {
+        let label = match segments.names() {
+            [_, _, ..] => format!("table {} of index {}", table.table, table.segment),
+            _ => format!("table {}", table.table),
+        };
+        writeln!(
+            out,
+            "{label:<24}{:.0} candidates a query (uniform {:.0}), at most {} with the same {} leading bits",
+            table.candidates(),
+            table.uniform_candidates,
+            table.largest,
+            table.address_bits
+        )?;
+    }
+    if let Some(documents) = documents {
+        writeln!(
+            out,
+            "{:<24}{}, of which {} empty, {} with fewer than {} features",
+            "documents",
+            documents.document_count,
+            documents.empty_count,
+            documents.short_count,
+            DocumentLengths::SHORT
+        )?;
+    }
+    for warning in warnings {
+        writeln!(out, "warning: {}", one_line(&warning.to_string()))?;
+    }
+    Ok(())
+}
+
+fn print_bits<F: Fingerprint>(out: &mut impl Write, report: &LintReport<F>) -> std::io::Result<()> {
+    let bits = &report.bits;
+    let records = report.record_count;
+    let duplicates = report.duplicate_share() * 100.0;
+    writeln!(
+        out,
+        "{:<24}{records}, of which {duplicates:.1} % are duplicates",
+        "records"
+    )?;
+    let count = report.fingerprint_count;
+    write!(out, "{:<24}{count}", "fingerprints")?;
+    match bits.sample_count < count {
+        true => writeln!(
+            out,
+            ", of which {} are looked at for their bits",
+            bits.sample_count
+        )?,
+        false => writeln!(out)?,
+    }
+    if bits.effective_bits == 0.0 {
+        return writeln!(out, "{:<24}too few fingerprints to tell", "bits");
+    }
+    let share = |count: &u64| *count as f64 / bits.sample_count as f64 * 100.0;
+    let shares = bits.set_counts.iter().map(share);
+    let (least, most) = shares.fold((100f64, 0f64), |(a, b), s| (a.min(s), b.max(s)));
+    writeln!(
+        out,
+        "{:<24}set in {least:.1} to {most:.1} % of the fingerprints",
+        "bits"
+    )?;
+    writeln!(
+        out,
+        "{:<24}{} dead, {} mirrored, {} lopsided, {} correlated pairs",
+        "",
+        bits.dead.len(),
+        bits.mirrored.len(),
+        bits.lopsided.len(),
+        bits.correlated.len()
+    )?;
+    writeln!(
+        out,
+        "{:<24}{:.1} of {}",
+        "effective bits",
+        bits.effective_bits,
+        F::WIDTH
+    )
+}

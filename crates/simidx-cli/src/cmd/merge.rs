@@ -1,0 +1,215 @@
+//! `simidx merge`: several indexes into one, less what is to be deleted.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+use serde::Serialize;
+use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Segments};
+use simidx::{Codec, Fingerprint, IdKind, Storage};
+use simidx_input::{Content, Format};
+
+use crate::cmd::Answer;
+use crate::cmd::build::check_folder;
+use crate::support::build_report::{BuildReport, Clock, StageBar};
+use crate::support::failure::Failure;
+use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::output::{Output, folder};
+use crate::support::progress::ProgressMode;
+use crate::support::records::{refused, start_threads, threads_from};
+use crate::support::report::Report;
+
+/// Records or values from one release of mapped pages to the next.
+const RELEASE_EVERY: u64 = 1 << 21;
+
+/// Arguments of `simidx merge`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// The index file to write, `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Leave out what this file names, one a line; what it names is held in memory
+    #[arg(long, value_name = "FILE")]
+    exclude: Option<PathBuf>,
+    /// What the file of --exclude names: fingerprints in hexadecimal, or ids
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExcludeBy::Fingerprint, requires = "exclude")]
+    exclude_by: ExcludeBy,
+    /// How tables are coded: auto is chosen by the data, as by `simidx build`, same is as the inputs where they agree
+    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "same", "xor", "gap", "ef"])]
+    codec: String,
+    /// Memory to use beside the mapped inputs, such as 1GiB
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    memory: ByteSize,
+    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the output]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
+    /// Threads to use; 0 for all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    threads: u16,
+    /// Replace an existing output
+    #[arg(long)]
+    force: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// By what records are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExcludeBy {
+    /// All records of a fingerprint
+    Fingerprint,
+    /// The records with an id
+    Id,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
+    start_threads(args.threads)?;
+    let output = Output::new(&args.output, args.force)?;
+    with_segments!(args.index.open()?, segments => merge(&segments, &args, &output, mode))
+}
+
+fn merge<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    output: &Output,
+    mode: ProgressMode,
+) -> Answer {
+    let mut options = MergeOptions::default();
+    options.codec = args.codec();
+    options.exclusions = exclusions(args, segments.id_kind())?;
+    options.memory = args.memory.as_u64();
+    options.temp_dir = Some(match &args.temp_dir {
+        Some(folder) => folder.clone(),
+        None => folder(&args.output).to_owned(),
+    });
+    let mut folders = options.temp_dir.iter();
+    folders.try_for_each(|folder| check_folder(folder))?;
+    let mut clock = Clock::start();
+    let mut released = 0;
+    let mut bar = StageBar::new(mode);
+    let merged = output.write(|out| {
+        let merged = simidx::segments::merge(segments, &options, out, |progress| {
+            clock.enter(progress.stage);
+            bar.show(&progress);
+            // Each release costs a fault for each page that is still wanted.
+            if progress.done.abs_diff(released) >= RELEASE_EVERY {
+                released = progress.done;
+                release_pages(segments);
+            }
+        })?;
+        clock.end_stage();
+        Ok(merged)
+    })?;
+    clock.end_stage();
+    bar.finish();
+
+    let index = Report::new(&merged.summary, segments.pipeline());
+    let report = MergeReport {
+        build: BuildReport::new(index, clock, options.memory),
+        segment_count: segments.segments().len(),
+        dropped_record_count: merged.dropped_record_count,
+        dropped_fingerprint_count: merged.dropped_fingerprint_count,
+    };
+    output.report(&report, args.json, |out| report.print(out))?;
+    Ok(true)
+}
+
+/// Gives back the memory of what has been read of mapped files, so that a merge of large files does not look as if it took
+/// as much. That they cannot be given back is no reason to stop.
+fn release_pages<F: Fingerprint>(segments: &Segments<F, Storage>) {
+    #[cfg(unix)]
+    for segment in segments.segments() {
+        let _ = segment.storage().release_pages();
+    }
+    #[cfg(not(unix))]
+    let _ = segments;
+}
+
+impl Args {
+    fn codec(&self) -> MergeCodec {
+        let named = |codec: &Codec| codec.name() == self.codec;
+        match self.codec.as_str() {
+            "same" => MergeCodec::AsSegments,
+            _ => match Codec::ALL.into_iter().find(named) {
+                Some(codec) => MergeCodec::Given(codec),
+                None => MergeCodec::Chosen,
+            },
+        }
+    }
+}
+
+/// What the file of `--exclude` names.
+fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>, Failure> {
+    let mut exclusions = Exclusions::default();
+    let Some(path) = &args.exclude else {
+        return Ok(exclusions);
+    };
+    let format = match args.exclude_by {
+        ExcludeBy::Fingerprint => Format::Hex,
+        ExcludeBy::Id => Format::Lines,
+    };
+    let mut reader = simidx_input::open::<F>(path, Some(format))?;
+    while let Some(record) = reader.next_record() {
+        let record = record?;
+        let problem = match record.content {
+            Content::Fingerprint(_) if record.id.is_some() => {
+                // Somebody may mean this record only.
+                Some("has an id beside the fingerprint, all records of which would go".into())
+            }
+            Content::Fingerprint(fingerprint) => {
+                exclusions.add_fingerprint(fingerprint);
+                None
+            }
+            Content::Text(id) => exclude_id(&mut exclusions, ids, &id),
+        };
+        if let Some(problem) = problem {
+            let (source, place) = reader.place();
+            return Err(refused(source, place, problem));
+        }
+    }
+    Ok(exclusions)
+}
+
+/// Adds an id, or says what is wrong with it.
+fn exclude_id<F: Fingerprint>(
+    exclusions: &mut Exclusions<F>,
+    ids: IdKind,
+    id: &str,
+) -> Option<String> {
+    match (ids, u64::parse_dec(id)) {
+        (IdKind::String, _) => exclusions.add_string(id),
+        (IdKind::Number, Some(id)) => exclusions.add_number(id),
+        (IdKind::Number, None) => {
+            return Some(format!("the id {id:?} is not a number below 2^64"));
+        }
+        _ => return Some("names an id, but the index has none".into()),
+    }
+    None
+}
+
+/// The report of a merge.
+#[derive(Debug, Serialize)]
+struct MergeReport {
+    #[serde(flatten)]
+    build: BuildReport,
+    segment_count: usize,
+    dropped_record_count: u64,
+    dropped_fingerprint_count: u64,
+}
+
+impl MergeReport {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.build.print_index(out)?;
+        writeln!(out, "{:<24}{}", "segments", self.segment_count)?;
+        writeln!(
+            out,
+            "{:<24}{} records, {} fingerprints",
+            "left out", self.dropped_record_count, self.dropped_fingerprint_count
+        )?;
+        self.build.print_cost(out)
+    }
+}

@@ -1,0 +1,219 @@
+//! `simidx pairs`: all pairs of fingerprints or records within a distance, of indexes or straight from fingerprints.
+
+use std::io::Write;
+
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs};
+use simidx::segments::Segments;
+use simidx::{Fingerprint, IdKind, Index, Storage};
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::index_file::{with_segments, with_width};
+use crate::support::json_ids::id_to_json;
+use crate::support::output::{push_hex, stdout};
+use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::records::{self, Each, Fingerprinted};
+use crate::support::resources::ResourceArgs;
+use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder, id_kind};
+
+/// Pairs after which the progress bar is told.
+const TOLD_EVERY: u64 = 1 << 12;
+
+/// Arguments of `simidx pairs`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Largest distance of a pair [default: of indexes the one they were built for, the smallest of several; else 3]
+    #[arg(short = 'k', long, value_name = "K")]
+    distance: Option<u32>,
+    /// Of what there are pairs
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint)]
+    by: By,
+    /// What the ids of --input are, with --by id: auto takes strings where the first record has an id or is a document,
+    /// else the position of each record
+    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["number", "string", "auto"])]
+    ids: String,
+    /// Print the pairs in order: by the smaller member, then the larger one
+    #[arg(long)]
+    sorted: bool,
+    /// Stop with exit code 2 if there are more than N pairs
+    #[arg(long, value_name = "N")]
+    max_pairs: Option<u64>,
+    /// Print only the number of pairs
+    #[arg(long)]
+    count: bool,
+    /// Print a JSON object for each pair
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    resources: ResourceArgs,
+}
+
+/// Of what there are pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    /// Distinct fingerprints
+    Fingerprint,
+    /// Records, by their ids; those that share a fingerprint too
+    Id,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
+    args.resources.start_threads()?;
+    if args.source.are_records() {
+        return with_width!(args.source.width.as_str(), F => of_records::<F>(&args, mode));
+    }
+    let index = args.source.indexes()?;
+    with_segments!(index.open()?, segments => of_segments(&segments, &args, mode))
+}
+
+/// The pairs of indexes.
+fn of_segments<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    mode: ProgressMode,
+) -> Answer {
+    let options = args.options(segments.max_distance());
+    let mut printer = Printer::new(args, mode);
+    match args.by {
+        By::Id => id_pairs(segments, &options, |pair| Ok(printer.ids(pair)?))?,
+        By::Fingerprint => {
+            simidx::batch::pairs(segments, &options, |pair| Ok(printer.pair(pair)?))?
+        }
+    }
+    printer.finish()
+}
+
+/// The pairs of records that are in no index.
+fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    let options = args.options(DEFAULT_DISTANCE);
+    let bar = mode.reading("records");
+    if args.by == By::Id {
+        let index = transient_index::<F>(args, bar)?;
+        return of_segments(&Segments::new(vec![index])?, args, mode);
+    }
+    let input = args.source.records(args.resources.threads);
+    let mut finder = PairFinder::<F>::new(&options)?;
+    let mut push = Each(|record: Fingerprinted<F>| Ok(finder.push(record.fingerprint)?));
+    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
+    let mut printer = Printer::new(args, mode);
+    finder.finish(|pair| Ok(printer.pair(pair)?))?;
+    printer.finish()
+}
+
+/// An index of the records.
+fn transient_index<F: Fingerprint>(
+    args: &Args,
+    bar: ReadingBar,
+) -> Result<Index<F, Storage>, Failure> {
+    let distance = args.distance.unwrap_or(DEFAULT_DISTANCE);
+    let open = |kind| TransientBuilder::new(kind, distance, &args.resources);
+    let mut builder = None;
+    let mut each = Each(|record: Fingerprinted<F>| {
+        let builder = match &mut builder {
+            Some(builder) => builder,
+            none => none.insert(open(id_kind(&args.ids, &record, IdKind::Number))?),
+        };
+        builder.push(record)
+    });
+    let input = args.source.records(args.resources.threads);
+    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let builder = match builder {
+        Some(builder) => builder,
+        None => open(IdKind::Number)?,
+    };
+    builder.finish(&args.resources)
+}
+
+impl Args {
+    fn options(&self, default_distance: u32) -> PairOptions {
+        let mut options = PairOptions::default();
+        options.distance = self.distance.unwrap_or(default_distance);
+        options.sorted = self.sorted && !self.count;
+        options.max_pairs = self.max_pairs;
+        options.memory = Some(self.resources.memory_limit());
+        options.temp_dir = self.resources.temp_dir.clone();
+        options
+    }
+}
+
+/// Prints pairs, or counts them.
+struct Printer<'a, W> {
+    args: &'a Args,
+    out: W,
+    line: Vec<u8>,
+    count: u64,
+    bar: ProgressBar,
+}
+
+impl<'a> Printer<'a, std::io::BufWriter<crate::support::output::Stdout>> {
+    fn new(args: &'a Args, mode: ProgressMode) -> Self {
+        let bar = mode.counter("pairs");
+        bar.set_message("finding");
+        Printer {
+            args,
+            out: stdout(),
+            line: Vec::new(),
+            count: 0,
+            bar,
+        }
+    }
+}
+
+impl<W: Write> Printer<'_, W> {
+    fn pair<F: Fingerprint>(&mut self, pair: Pair<F>) -> std::io::Result<()> {
+        self.found();
+        if self.args.count {
+            return Ok(());
+        }
+        if self.args.json {
+            let [smaller, larger] = [pair.smaller, pair.larger].map(|f| f.to_hex().into());
+            return self.json(smaller, larger, pair.distance);
+        }
+        self.line.clear();
+        push_hex(&mut self.line, pair.smaller);
+        self.line.push(b'\t');
+        push_hex(&mut self.line, pair.larger);
+        writeln!(self.line, "\t{}", pair.distance)?;
+        self.out.write_all(&self.line)
+    }
+
+    fn ids(&mut self, pair: IdPair<'_>) -> std::io::Result<()> {
+        self.found();
+        let IdPair {
+            smaller,
+            larger,
+            distance,
+        } = pair;
+        match (self.args.count, self.args.json) {
+            (true, _) => Ok(()),
+            (_, true) => self.json(id_to_json(smaller), id_to_json(larger), distance),
+            _ => writeln!(self.out, "{smaller}\t{larger}\t{distance}"),
+        }
+    }
+
+    fn json(&mut self, smaller: Value, larger: Value, distance: u32) -> std::io::Result<()> {
+        let object = json!({ "smaller": smaller, "larger": larger, "distance": distance });
+        writeln!(self.out, "{object}")
+    }
+
+    fn found(&mut self) {
+        self.count += 1;
+        if self.count.is_multiple_of(TOLD_EVERY) {
+            self.bar.set_position(self.count);
+        }
+    }
+
+    fn finish(mut self) -> Answer {
+        self.bar.finish_and_clear();
+        if self.args.count {
+            writeln!(self.out, "{}", self.count)?;
+        }
+        self.out.flush()?;
+        Ok(self.count > 0)
+    }
+}

@@ -1,0 +1,217 @@
+//! `simidx plan`: what an index of so many fingerprints would be like, by number of tables.
+
+use std::io::{self, Write};
+
+use bytesize::ByteSize;
+use serde::Serialize;
+use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
+use simidx::format::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
+use simidx::{Codec, Fingerprint};
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::index_file::with_width;
+use crate::support::output::{stdout, write_report};
+
+/// Arguments of `simidx plan`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Number of distinct fingerprints, such as 10000000, 1e7 or 8.6e9
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    count: u64,
+    /// Largest distance of the queries
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
+    max_distance: u32,
+    /// Bits of a fingerprint
+    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
+    width: String,
+    /// Largest file, such as 1GiB, 500MB or a number of bytes
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Where the file lies when it is asked: memory or ssd
+    #[arg(long, value_name = "MEDIUM", default_value = "memory", value_parser = ["memory", "ssd"])]
+    medium: String,
+    /// How tables are coded: auto (compare all), ef, gap or xor
+    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "ef", "gap", "xor"])]
+    codec: String,
+    /// Bytes of a block, a power of two
+    #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = parse_block_size)]
+    block_size: u32,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Answer {
+    let report = with_width!(args.width.as_str(), F => plan::<F>(&args))?;
+    write_report(stdout(), &report, args.json, |out| report.print(out))?;
+    Ok(true)
+}
+
+fn plan<F: Fingerprint>(args: &Args) -> Result<PlanReport, Failure> {
+    let mut request = PlanRequest::new(args.count, args.max_distance);
+    request.memory = args.memory.map(|size| size.as_u64());
+    request.block_size = args.block_size;
+    if args.medium == "ssd" {
+        request.device = StorageDevice::Ssd;
+    }
+    request.codec = Codec::ALL
+        .into_iter()
+        .find(|codec| codec.name() == args.codec);
+    let curve = request.alternatives::<F>()?;
+    let choice = request.choose(&curve);
+    Ok(PlanReport {
+        width: F::WIDTH,
+        max_distance: args.max_distance,
+        count: args.count,
+        medium: args.medium.clone(),
+        memory: request.memory,
+        block_size: args.block_size,
+        indexes: curve.iter().map(Row::new).collect(),
+        choice,
+    })
+}
+
+/// A whole number, also as a decimal fraction with a power of ten.
+fn parse_count(text: &str) -> Result<u64, String> {
+    if let Ok(count) = text.parse() {
+        return Ok(count);
+    }
+    match text.parse::<f64>() {
+        // 2^64 as a floating-point number is one too many.
+        Ok(count) if count.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&count) => {
+            Ok(count as u64)
+        }
+        _ => Err("not a whole number from 0 to 2^64 - 1".into()),
+    }
+}
+
+fn parse_block_size(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(size) if size.is_power_of_two() && (MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&size) => {
+            Ok(size)
+        }
+        _ => Err(format!(
+            "not a power of two from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}"
+        )),
+    }
+}
+
+/// The curve.
+#[derive(Debug, Serialize)]
+struct PlanReport {
+    width: u32,
+    max_distance: u32,
+    count: u64,
+    medium: String,
+    memory: Option<u64>,
+    block_size: u32,
+    /// The smallest file first.
+    indexes: Vec<Row>,
+    /// Position of the recommended one.
+    choice: Option<usize>,
+}
+
+/// One index of the curve.
+#[derive(Debug, Serialize)]
+struct Row {
+    table_count: usize,
+    codec: &'static str,
+    min_prefix_bits: u32,
+    max_prefix_bits: u32,
+    /// Most address bits that a probe flips.
+    flips: u32,
+    /// Whether queries compare all fingerprints instead of probing.
+    scan: bool,
+    probes_per_query: f64,
+    candidates_per_query: f64,
+    bytes_per_fingerprint: f64,
+    file_bytes: u64,
+    latency_us: f64,
+    dominated: bool,
+    fits_memory: bool,
+}
+
+impl Row {
+    fn new<F: Fingerprint>(index: &PlannedIndex<F>) -> Self {
+        let probes = index.plan.best().unwrap_or_default();
+        Row {
+            table_count: index.design.table_count(),
+            codec: index.codec.name(),
+            min_prefix_bits: index.design.min_prefix_bits(),
+            max_prefix_bits: index.design.max_prefix_bits(),
+            flips: probes.iter().map(|p| p.flips).max().unwrap_or(0),
+            scan: index.plan.scan_is_cheaper(),
+            probes_per_query: index.plan.probe_count(),
+            candidates_per_query: index.plan.candidate_count(),
+            bytes_per_fingerprint: index.bytes_per_fingerprint,
+            file_bytes: index.file_len,
+            latency_us: index.latency_us,
+            dominated: !index.on_pareto_frontier,
+            fits_memory: index.fits_memory,
+        }
+    }
+
+    fn print(&self, out: &mut dyn Write, note: &str) -> io::Result<()> {
+        let prefix = match (self.min_prefix_bits, self.max_prefix_bits) {
+            (least, most) if least == most => least.to_string(),
+            (least, most) => format!("{least}-{most}"),
+        };
+        let probes = match self.scan {
+            true => "scan".to_owned(),
+            false => format!("{:.0}", self.probes_per_query),
+        };
+        let line = format!(
+            "{} {:>6}  {:<5}  {:>6}  {:>5}  {:>9}  {:>11}  {:>9.2}  {:>10}  {:>10}  {note}",
+            if self.dominated { ' ' } else { '*' },
+            self.table_count,
+            self.codec,
+            prefix,
+            self.flips,
+            probes,
+            rounded(self.candidates_per_query),
+            self.bytes_per_fingerprint,
+            ByteSize::b(self.file_bytes).to_string(),
+            rounded(self.latency_us),
+        );
+        writeln!(out, "{}", line.trim_end())
+    }
+}
+
+/// A number with the digits that mean something.
+fn rounded(value: f64) -> String {
+    match value {
+        v if v < 10.0 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    }
+}
+
+impl PlanReport {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "{} fingerprints of {} bits, distance {}, {}, blocks of {} bytes",
+            self.count, self.width, self.max_distance, self.medium, self.block_size
+        )?;
+        writeln!(out)?;
+        writeln!(
+            out,
+            "  tables  codec  prefix  flips     probes   candidates   bytes/fp   file size  latency us"
+        )?;
+        for (i, row) in self.indexes.iter().enumerate() {
+            let note = match (self.choice == Some(i), row.fits_memory) {
+                (true, _) => "<- choice",
+                (false, true) => "",
+                (false, false) => "too large",
+            };
+            row.print(out, note)?;
+        }
+        writeln!(out)?;
+        writeln!(out, "* no other is both smaller and faster")?;
+        if self.choice.is_none() {
+            writeln!(out, "none fits the memory")?;
+        }
+        Ok(())
+    }
+}

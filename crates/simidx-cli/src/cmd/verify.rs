@@ -1,0 +1,260 @@
+//! `simidx verify`: the full check of an index.
+
+use std::io::{self, Write};
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use simidx::AnyIndex;
+use simidx::format::FormatError;
+use simidx::verify::{VerifyReport, VerifyStage};
+
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::index_file::{IndexArgs, with_index};
+use crate::support::output::{one_line, say, stdout};
+use crate::support::progress::ProgressMode;
+
+/// Arguments of `simidx verify`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    index: IndexArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
+    let paths = &args.index.paths;
+    // All are opened before the first is checked, so that nobody waits for a refusal.
+    let opened = paths
+        .iter()
+        .map(|path| Ok((path, args.index.open.open_or_damaged(path)?)));
+    let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
+    let bar = mode.spinner();
+    let mut out = stdout();
+    let (mut checks, mut failures) = (Vec::new(), Vec::new());
+    for (path, index) in opened {
+        let path = path.display().to_string();
+        let check = match Verdict::on(index, &bar) {
+            Ok(verdict) => Check::Done(SegmentVerdict { path, verdict }),
+            Err(failure) => {
+                let error = failure.to_string();
+                failures.push(failure);
+                Check::Failed { path, error }
+            }
+        };
+        if let (Check::Done(segment), false) = (&check, args.json) {
+            // At once: whatever comes of the next file, this one has been checked.
+            bar.suspend(|| segment.print(&mut out).and_then(|()| out.flush()))?;
+        }
+        checks.push(check);
+    }
+    bar.finish_and_clear();
+    let verdicts = Verdicts::of(checks);
+    if args.json {
+        write_json(&mut out, &verdicts)?;
+    }
+    match failures.pop() {
+        None => Ok(verdicts.sound),
+        Some(last) => {
+            failures.iter().for_each(say);
+            Err(last)
+        }
+    }
+}
+
+/// Prints the object of all files, or that of the only one; nothing if the only one could not be checked.
+fn write_json(mut out: impl Write, verdicts: &Verdicts) -> Result<(), Failure> {
+    match &verdicts.segments[..] {
+        [Check::Failed { .. }] => return Ok(()),
+        [Check::Done(only)] => serde_json::to_writer(&mut out, &only.verdict)?,
+        _ => serde_json::to_writer(&mut out, verdicts)?,
+    }
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
+fn stage_name(stage: VerifyStage) -> String {
+    match stage {
+        VerifyStage::Blocks(table) => format!("decoding table {table}"),
+        VerifyStage::Compare(table) => format!("comparing table {table}"),
+        _ => "reading the ids".to_owned(),
+    }
+}
+
+/// What the checks of several files came to, for printing.
+#[derive(Debug, Serialize)]
+struct Verdicts {
+    sound: bool,
+    segments: Vec<Check>,
+}
+
+impl Verdicts {
+    fn of(segments: Vec<Check>) -> Self {
+        let sound = segments.iter().all(Check::is_sound);
+        Verdicts { sound, segments }
+    }
+}
+
+/// What came of checking one of several files.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Check {
+    Done(SegmentVerdict),
+    /// The file changed its length meanwhile.
+    Failed {
+        path: String,
+        error: String,
+    },
+}
+
+impl Check {
+    fn is_sound(&self) -> bool {
+        matches!(self, Check::Done(segment) if segment.verdict.sound)
+    }
+}
+
+/// What the check of one of several files found.
+#[derive(Debug, Serialize)]
+struct SegmentVerdict {
+    path: String,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+/// What the check found.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    sound: bool,
+    fingerprint_count: u64,
+    blocks_checked: u64,
+    pages_checked: u64,
+    problem_count: u64,
+    problems: Vec<Problem>,
+}
+
+#[derive(Debug, Serialize)]
+struct Problem {
+    rule: u8,
+    message: String,
+    table: Option<u8>,
+    block: Option<u64>,
+    offset: Option<u64>,
+}
+
+impl Verdict {
+    /// The verdict on a file that could be opened, or on one that is damaged so much that it could not.
+    ///
+    /// # Errors
+    /// The file has another length than when it was opened.
+    fn on(index: Result<AnyIndex, FormatError>, bar: &ProgressBar) -> Result<Self, Failure> {
+        match index {
+            Ok(index) => with_index!(index, index => {
+                // Another file may have been checked for minutes since this one was opened.
+                index.storage().check_len()?;
+                let report = index.verify_with(|stage| bar.set_message(stage_name(stage)));
+                index.storage().check_len()?;
+                Ok(Verdict::of(report))
+            }),
+            Err(problem) => Ok(Verdict::unreadable(problem)),
+        }
+    }
+
+    fn of(report: VerifyReport) -> Self {
+        Verdict {
+            sound: report.is_sound(),
+            fingerprint_count: report.fingerprint_count,
+            blocks_checked: report.block_count,
+            pages_checked: report.page_count,
+            problem_count: report.problem_count,
+            problems: report.problems.iter().map(Problem::of).collect(),
+        }
+    }
+
+    /// The verdict on a file that could not even be opened.
+    fn unreadable(problem: FormatError) -> Self {
+        Verdict {
+            sound: false,
+            fingerprint_count: 0,
+            blocks_checked: 0,
+            pages_checked: 0,
+            problem_count: 1,
+            problems: vec![Problem::of(&problem)],
+        }
+    }
+}
+
+impl SegmentVerdict {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let (name, verdict) = (one_line(&self.path), &self.verdict);
+        if verdict.sound {
+            return writeln!(
+                out,
+                "{name}: sound ({} fingerprints, {} blocks, {} pages of ids)",
+                verdict.fingerprint_count, verdict.blocks_checked, verdict.pages_checked
+            );
+        }
+        for problem in &verdict.problems {
+            writeln!(out, "{name}: {}", one_line(&problem.message))?;
+        }
+        let hidden = verdict.problem_count - verdict.problems.len() as u64;
+        if hidden > 0 {
+            writeln!(out, "{name}: {hidden} more problems")?;
+        }
+        Ok(())
+    }
+}
+
+impl Problem {
+    fn of(error: &FormatError) -> Self {
+        Problem {
+            rule: error.rule(),
+            message: error.to_string(),
+            table: error.table(),
+            block: error.block(),
+            offset: error.offset(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(path: &str) -> Check {
+        let path = path.to_owned();
+        let verdict = Verdict::of(VerifyReport::default());
+        Check::Done(SegmentVerdict { path, verdict })
+    }
+
+    fn failed(path: &str) -> Check {
+        let (path, error) = (path.to_owned(), "it changed".to_owned());
+        Check::Failed { path, error }
+    }
+
+    fn json(checks: Vec<Check>) -> String {
+        let mut out = Vec::new();
+        write_json(&mut out, &Verdicts::of(checks)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn one_that_could_not_be_checked_is_told_among_others_and_is_none_by_itself() {
+        assert_eq!(json(vec![failed("a")]), "");
+        let alone = json(vec![done("a")]);
+        assert!(alone.starts_with(r#"{"sound":true,"fingerprint_count":0,"#));
+        let all = json(vec![done("a"), failed("b"), done("c")]);
+        let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+        assert_eq!(all["sound"], false);
+        assert_eq!(all["segments"][0]["sound"], true);
+        let error = serde_json::json!({"path": "b", "error": "it changed"});
+        assert_eq!(all["segments"][1], error);
+        assert_eq!(all["segments"][2]["path"], "c");
+        assert!(
+            json(vec![done("a"), done("b")])
+                .starts_with(r#"{"sound":true,"segments":[{"path":"a","#)
+        );
+    }
+}

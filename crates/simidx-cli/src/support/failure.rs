@@ -1,0 +1,90 @@
+//! Why a command could not run: one line for the user.
+
+use std::fmt;
+use std::io;
+
+use simidx::Error;
+use simidx::build::OptionsError;
+use simidx::format::FormatError;
+use simidx_input::InputError;
+
+use crate::support::output::one_line;
+
+/// An error that ends a command, with the words for the user.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    broken_pipe: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Failure {
+            message: message.into(),
+            broken_pipe: false,
+        }
+    }
+
+    /// Puts the name of what the error is about before it.
+    pub(crate) fn about(mut self, name: impl fmt::Display) -> Self {
+        self.message = format!("{name}: {}", self.message);
+        self
+    }
+
+    /// Whether the reader of the output went away, which is a quiet success.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.broken_pipe
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&one_line(&self.message))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure {
+            broken_pipe: error.kind() == io::ErrorKind::BrokenPipe,
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io(error) => error.into(),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+impl From<simidx_input::Error> for Failure {
+    fn from(error: simidx_input::Error) -> Self {
+        match error {
+            simidx_input::Error::Io(error) => error.into(),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}
+
+/// Failures of which the user needs no more than the message.
+macro_rules! from_message {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Failure::new(error.to_string())
+            }
+        }
+    )*};
+}
+
+from_message!(FormatError, InputError, OptionsError, simidx_text::Error);
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        io::Error::from(error).into()
+    }
+}

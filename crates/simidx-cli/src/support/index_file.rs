@@ -1,0 +1,137 @@
+//! Opening the index files that a command names.
+
+use std::path::{Path, PathBuf};
+
+use simidx::format::{FormatClass, FormatError};
+use simidx::segments::AnySegments;
+use simidx::{AnyIndex, Error};
+
+use crate::support::failure::Failure;
+use crate::support::interrupt;
+
+/// The index files to open; shared by the commands that read them.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct IndexArgs {
+    /// The index file, or several files that hold the records together
+    #[arg(value_name = "INDEX", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+}
+
+/// How index files are opened.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OpenArgs {
+    /// Read all of each file into memory instead of mapping it
+    #[arg(long)]
+    pub(crate) no_mmap: bool,
+}
+
+impl IndexArgs {
+    /// Opens the files as one.
+    ///
+    /// # Errors
+    /// As for [`OpenArgs::open`], or files that do not go together, both named.
+    pub(crate) fn open(&self) -> Result<AnySegments, Failure> {
+        let opened = self.paths.iter().map(|path| self.open.open(path));
+        let indexes = opened.collect::<Result<Vec<AnyIndex>, Failure>>()?;
+        together(&self.paths, indexes)
+    }
+}
+
+impl OpenArgs {
+    /// Opens an index file.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being opened, the file named.
+    pub(crate) fn open(&self, path: &Path) -> Result<AnyIndex, Failure> {
+        self.any_index(path)
+            .map_err(|error| open_failure(path, error))
+    }
+
+    /// Opens an index file; a damaged one is an answer here and not an error.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is no index or needs a newer reader.
+    pub(crate) fn open_or_damaged(
+        &self,
+        path: &Path,
+    ) -> Result<Result<AnyIndex, FormatError>, Failure> {
+        match self.any_index(path) {
+            Ok(index) => Ok(Ok(index)),
+            Err(Error::Format(error)) if error.class() == FormatClass::Damaged => Ok(Err(error)),
+            Err(error) => Err(open_failure(path, error)),
+        }
+    }
+
+    fn any_index(&self, path: &Path) -> Result<AnyIndex, Error> {
+        if self.no_mmap {
+            AnyIndex::open_in_memory(path)
+        } else {
+            interrupt::expect_signals()?;
+            AnyIndex::open(path)
+        }
+    }
+}
+
+/// Indexes as one, named by their paths in every error.
+///
+/// # Errors
+/// Files that do not go together.
+pub(crate) fn together(paths: &[PathBuf], indexes: Vec<AnyIndex>) -> Result<AnySegments, Failure> {
+    let names = paths.iter().map(|path| path.display().to_string());
+    Ok(AnySegments::with_names(names.zip(indexes).collect())?)
+}
+
+/// The failure to open an index; what the operating system reports names the file already.
+fn open_failure(path: &Path, error: Error) -> Failure {
+    match error {
+        Error::Io(_) => error.into(),
+        error => Failure::from(error).about(path.display()),
+    }
+}
+
+/// Runs an expression on an [`AnyIndex`] with the index bound at its own width.
+macro_rules! with_index {
+    ($any:expr, $index:ident => $body:expr) => {
+        match $any {
+            simidx::AnyIndex::W32($index) => $body,
+            simidx::AnyIndex::W64($index) => $body,
+            simidx::AnyIndex::W128($index) => $body,
+        }
+    };
+}
+pub(crate) use with_index;
+
+/// Runs an expression on [`AnySegments`] with the segments bound at their own width.
+macro_rules! with_segments {
+    ($any:expr, $segments:ident => $body:expr) => {
+        match $any {
+            simidx::segments::AnySegments::W32($segments) => $body,
+            simidx::segments::AnySegments::W64($segments) => $body,
+            simidx::segments::AnySegments::W128($segments) => $body,
+        }
+    };
+}
+pub(crate) use with_segments;
+
+/// Runs an expression with a type bound to the fingerprint of a width given as text.
+macro_rules! with_width {
+    ($width:expr, $F:ident => $body:expr) => {
+        match $width {
+            "32" => {
+                type $F = u32;
+                $body
+            }
+            "128" => {
+                type $F = u128;
+                $body
+            }
+            _ => {
+                type $F = u64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_width;

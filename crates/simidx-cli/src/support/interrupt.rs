@@ -1,0 +1,132 @@
+//! Signals that end the program: unfinished outputs go with it, and one about a mapped file is told in words.
+
+use std::io;
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::sync::Once;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use crate::EXIT_FAILURE;
+use crate::support::output;
+
+/// The outputs that are being written, under their temporary names.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// While this lives, a signal that ends the program removes the file first.
+#[derive(Debug)]
+pub(crate) struct RemoveOnSignal(PathBuf);
+
+impl RemoveOnSignal {
+    /// Takes charge of a file.
+    ///
+    /// # Errors
+    /// The signal handlers cannot be installed.
+    pub(crate) fn new(path: &Path) -> io::Result<Self> {
+        expect_signals()?;
+        unfinished().push(path.to_owned());
+        Ok(RemoveOnSignal(path.to_owned()))
+    }
+}
+
+impl Drop for RemoveOnSignal {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.0);
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the thread that waits for SIGINT, SIGTERM and SIGHUP, on Linux for SIGBUS too, once.
+///
+/// # Errors
+/// The signal handlers cannot be installed.
+#[cfg(unix)]
+pub(crate) fn expect_signals() -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    static STARTED: Once = Once::new();
+    let mut result = Ok(());
+    STARTED.call_once(|| match Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+        Err(error) => result = Err(error),
+        Ok(mut signals) => {
+            #[cfg(all(target_os = "linux", target_env = "gnu"))]
+            {
+                result = lost_pages::expect(&signals.handle());
+            }
+            std::thread::spawn(move || {
+                if let Some(signal) = signals.forever().next() {
+                    remove_and_die(signal);
+                }
+            });
+        }
+    });
+    result
+}
+
+/// SIGBUS: a page of a mapped file that is not there, since the file became shorter or its disk failed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod lost_pages {
+    use std::io;
+
+    use signal_hook::consts::SIGBUS;
+    use signal_hook::iterator::Handle;
+
+    /// Lets the thread that waits for signals hear of it, and keeps the threads that get it from going on meanwhile: they
+    /// would meet it again at once.
+    pub(crate) fn expect(waiting: &Handle) -> io::Result<()> {
+        #[expect(unsafe_code, reason = "the standard library has no such call")]
+        // SAFETY: no handler is installed but taken away. That of the standard library, which knows overflows of the stack by
+        // other signals here, would leave the signal to the system after the first thread, and end all at the second.
+        unsafe {
+            libc::signal(libc::SIGBUS, libc::SIG_DFL);
+        }
+        waiting.add_signal(SIGBUS)?;
+        let stay = || loop {
+            #[expect(unsafe_code, reason = "the standard library has no such call")]
+            // SAFETY: the call takes no memory and no lock, and is one of those that handlers may make.
+            unsafe {
+                libc::pause();
+            }
+        };
+        #[expect(
+            unsafe_code,
+            reason = "what runs in a signal handler must be fit for it"
+        )]
+        // SAFETY: all that runs is a call that is fit for it. Handlers run in the order of their registration, so the thread
+        // that waits has heard of the signal before.
+        unsafe { signal_hook::low_level::register(SIGBUS, stay) }.map(drop)
+    }
+
+    pub(crate) fn is_it(signal: i32) -> bool {
+        signal == SIGBUS
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn expect_signals() -> io::Result<()> {
+    Ok(())
+}
+
+/// Removes the unfinished outputs and ends as the signal would have, but with words where a file became shorter.
+#[cfg(unix)]
+fn remove_and_die(signal: i32) {
+    // The lock stays taken, so that no further output is begun. One that is being renamed just now is complete.
+    let unfinished = unfinished();
+    for path in unfinished.iter() {
+        // The process ends either way; a file that cannot be removed has a name that says what it is.
+        let _ = std::fs::remove_file(path);
+    }
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if lost_pages::is_it(signal) {
+        // Nobody holds the lock of stderr and waits for a page: what is written there lies in memory.
+        output::say(
+            "a mapped file cannot be read: it became shorter, or its disk failed; replace files by renaming, or use --no-mmap",
+        );
+        signal_hook::low_level::exit(EXIT_FAILURE.into());
+    }
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+}

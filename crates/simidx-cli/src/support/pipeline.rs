@@ -1,0 +1,152 @@
+//! Which text pipeline: the arguments that name its stages and the files that it needs.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Storage};
+use simidx_text::{
+    Fingerprinter, Html, Idf, IdfTable, Pipeline, PipelineOptions, Resources, StopWords,
+    UserDictionary,
+};
+
+use crate::support::failure::Failure;
+
+/// The longest file that a pipeline may need, in bytes.
+const MAX_FILE_LEN: u64 = 1 << 30;
+
+/// How documents become fingerprints; shared by the commands that read documents.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Documents")]
+pub(crate) struct PipelineArgs {
+    /// How documents become fingerprints: web, news-zh, code, short, compat-1e0ng, compat-mfonda, compat-simhashcjk or
+    /// compat-yanyiwu, and after it stages that differ, such as web,segment=chars:4,shingle=2,weights=uniform
+    #[arg(
+        long,
+        value_name = "PRESET[,STAGE=VALUE]",
+        default_value = "web",
+        value_parser = parse_options
+    )]
+    pipeline: Box<PipelineOptions>,
+    /// Whether documents are HTML: auto, yes or no [default: as the preset says]
+    #[arg(long, value_name = "WHEN")]
+    html: Option<Html>,
+    #[command(flatten)]
+    files: PipelineFiles,
+}
+
+fn parse_options(text: &str) -> simidx_text::Result<Box<PipelineOptions>> {
+    text.parse().map(Box::new)
+}
+
+impl PipelineArgs {
+    /// The files that the pipeline, or that of an index, may need.
+    ///
+    /// # Errors
+    /// A file that cannot be read or used.
+    pub(crate) fn files(&self) -> Result<Resources, Failure> {
+        self.files.read()
+    }
+
+    /// The pipeline.
+    ///
+    /// # Errors
+    /// Stages that do not fit together, a file that cannot be read.
+    pub(crate) fn pipeline(&self) -> Result<Pipeline, Failure> {
+        let files = self.files.read()?;
+        let mut options = PipelineOptions::clone(&self.pipeline);
+        options.html = self.html.unwrap_or(options.html);
+        options.stop_words = files.stop_words;
+        options.user_dictionary = files.user_dictionary;
+        if let Some(table) = files.idf {
+            options.idf = Idf::Table(table);
+        }
+        Ok(Pipeline::new(options)?)
+    }
+}
+
+/// The files of the user that a pipeline was made with.
+pub(crate) fn files_of(pipeline: &Pipeline) -> Resources {
+    let options = pipeline.options();
+    let mut files = Resources::default();
+    files.stop_words.clone_from(&options.stop_words);
+    files.user_dictionary.clone_from(&options.user_dictionary);
+    if let Idf::Table(table) = &options.idf {
+        files.idf = Some(table.clone());
+    }
+    files
+}
+
+/// A fingerprinter of the pipeline that indexes record, with these files.
+///
+/// # Errors
+/// No pipeline recorded, or one that needs other files; the failure names the index.
+pub(crate) fn recorded<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    files: &Resources,
+) -> Result<Fingerprinter<F>, Failure> {
+    let mut named = segments.segments().iter().zip(segments.names());
+    let recorder = named.find(|(index, _)| index.pipeline() == segments.pipeline());
+    let blame = |failure: Failure| match recorder {
+        Some((_, name)) => failure.about(name),
+        None => failure,
+    };
+    let description = segments.pipeline().ok_or_else(|| {
+        let message = "the index does not record how documents become fingerprints";
+        blame(Failure::new(message))
+    })?;
+    let pipeline = Pipeline::parse(description, files);
+    let fingerprinter = pipeline.and_then(|pipeline| pipeline.fingerprinter());
+    fingerprinter.map_err(|error| blame(error.into()))
+}
+
+/// Files that a pipeline needs.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Documents")]
+pub(crate) struct PipelineFiles {
+    /// Words that jieba is to know: lines of a word, maybe a frequency, maybe a part of speech
+    #[arg(long, value_name = "FILE")]
+    user_dictionary: Option<PathBuf>,
+    /// Words that are no features, one on each line
+    #[arg(long, value_name = "FILE")]
+    stop_words: Option<PathBuf>,
+    /// Inverse document frequencies to weigh features by, as `simidx idf` writes them
+    #[arg(long, value_name = "FILE")]
+    idf: Option<PathBuf>,
+}
+
+impl PipelineFiles {
+    /// Reads the files that are named.
+    ///
+    /// # Errors
+    /// A file that cannot be read or used; the failure names it, and its line.
+    pub(crate) fn read(&self) -> Result<Resources, Failure> {
+        let mut resources = Resources::default();
+        resources.user_dictionary =
+            read(self.user_dictionary.as_deref(), UserDictionary::from_bytes)?;
+        resources.stop_words = read(self.stop_words.as_deref(), StopWords::from_bytes)?;
+        resources.idf = read(self.idf.as_deref(), IdfTable::from_bytes)?;
+        Ok(resources)
+    }
+}
+
+fn read<T>(
+    path: Option<&Path>,
+    parse: impl FnOnce(&str, &[u8]) -> simidx_text::Result<T>,
+) -> Result<Option<T>, Failure> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let blame = |error: std::io::Error| Failure::from(error).about(path.display());
+    let mut bytes = Vec::new();
+    let mut file = File::open(path).map_err(blame)?.take(MAX_FILE_LEN + 1);
+    file.read_to_end(&mut bytes).map_err(blame)?;
+    if bytes.len() as u64 > MAX_FILE_LEN {
+        let message = format!("is longer than {MAX_FILE_LEN} bytes");
+        return Err(Failure::new(message).about(path.display()));
+    }
+    // Descriptions go into index files, which say nothing of the machine's folders.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Some(parse(&name, &bytes)?))
+}

@@ -1,0 +1,32 @@
+//! Files of queries: fingerprints and nothing else.
+
+use std::path::Path;
+
+use simidx::Fingerprint;
+use simidx_input::{Content, Format};
+
+use crate::support::failure::Failure;
+use crate::support::records::refused;
+
+/// All fingerprints of a file; their ids are left out.
+///
+/// # Errors
+/// A file that cannot be read, or a document, of which `message` says what is wrong.
+pub(crate) fn read<F: Fingerprint>(
+    path: &Path,
+    format: Option<Format>,
+    message: &str,
+) -> Result<Vec<F>, Failure> {
+    let mut reader = simidx_input::open::<F>(path, format)?;
+    let mut queries = Vec::new();
+    while let Some(record) = reader.next_record() {
+        match record?.content {
+            Content::Fingerprint(fingerprint) => queries.push(fingerprint),
+            Content::Text(_) => {
+                let (source, place) = reader.place();
+                return Err(refused(source, place, message));
+            }
+        }
+    }
+    Ok(queries)
+}

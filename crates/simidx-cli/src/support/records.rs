@@ -1,0 +1,553 @@
+//! Records of all inputs of a command, one after the other, with their fingerprints taken.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+use simidx::{Error, Fingerprint};
+use simidx_input::{
+    self, Content, Format, Original, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
+};
+use simidx_input::{InputError, Place};
+use simidx_text::Pipeline;
+
+use crate::support::diagnostics::Diagnostics;
+use crate::support::failure::Failure;
+use crate::support::fingerprinters::Fingerprinters;
+use crate::support::pipeline::PipelineArgs;
+use crate::support::progress::ReadingBar;
+
+/// Records that are fingerprinted at a time, in parallel.
+const BATCH_RECORDS: usize = 4096;
+
+/// Bytes of text that are held at a time.
+const BATCH_TEXT_LEN: usize = 16 << 20;
+
+/// `--input`, with `auto` for none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InputFormat(pub(crate) Option<Format>);
+
+impl FromStr for InputFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(InputFormat(None)),
+            _ => match text.parse() {
+                Ok(format) => Ok(InputFormat(Some(format))),
+                Err(error) => Err(format!("{error}")),
+            },
+        }
+    }
+}
+
+/// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
+pub(crate) fn threads_from(least: u16) -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(i64::from(least)..=1024)
+}
+
+/// What to do with a record that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnError {
+    /// End with an error that names it
+    Stop,
+    /// Leave it out and count it
+    Skip,
+}
+
+/// Where records have their texts and ids, and in which encoding; shared by the commands that read records.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct FieldArgs {
+    /// The member of jsonl, or column of parquet, with the text of each document, text if not told; a.b is b within a.
+    /// A tsv then has a first line with the names of its columns
+    #[arg(long, value_name = "NAME")]
+    text_field: Option<String>,
+    /// The same of the id, id if not told; every record must have it
+    #[arg(long, value_name = "NAME")]
+    id_field: Option<String>,
+    /// The encoding of all texts, such as GBK, or auto to guess it [default: UTF-8 for lines, auto for files and warc]
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<TextEncoding>,
+}
+
+impl FieldArgs {
+    /// Whether anything is named.
+    pub(crate) fn are_given(&self) -> bool {
+        self.text_field.is_some() || self.id_field.is_some() || self.encoding.is_some()
+    }
+
+    /// What the readers take.
+    pub(crate) fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        options.fields.text.clone_from(&self.text_field);
+        options.fields.id.clone_from(&self.id_field);
+        options.encoding = self.encoding.unwrap_or_default();
+        options
+    }
+}
+
+/// Which inputs to read and how; shared by the commands that read records.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct InputArgs {
+    /// Files to read, or patterns like 'crawl/*.tsv.gz', `-` for standard input (the default); .gz and .zst are read through
+    #[arg(value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// auto, hex, dec, le, tsv, jsonl, lines, files, npy, parquet or warc
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub(crate) input: InputFormat,
+    #[command(flatten)]
+    pub(crate) fields: FieldArgs,
+    /// Bits of a fingerprint
+    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
+    pub(crate) width: String,
+    /// What to do with a record that cannot be used
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
+    pub(crate) on_error: OnError,
+    /// Threads to use; 0 for all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    pub(crate) threads: u16,
+    #[command(flatten)]
+    pub(crate) pipeline: PipelineArgs,
+}
+
+impl InputArgs {
+    /// The inputs, standard input if none is named.
+    pub(crate) fn paths(&self) -> simidx_input::Result<Vec<PathBuf>> {
+        if self.inputs.is_empty() {
+            return Ok(vec![PathBuf::from("-")]);
+        }
+        let inputs = self.inputs.iter().map(|path| simidx_input::expand(path));
+        Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+}
+
+/// Sets up the threads of this process; 0 for all cores.
+pub(crate) fn start_threads(count: u16) -> Result<(), Failure> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(count.into())
+        .build_global()
+        .map_err(|error| Failure::new(format!("--threads {count}: {error}")))
+}
+
+/// The failure of a command that has no use for a record of its input.
+pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
+    in_input(source, place, message).into()
+}
+
+/// What is wrong with a record of an input.
+pub(crate) fn in_input(source: &str, place: Place, message: impl Into<String>) -> InputError {
+    InputError {
+        source: source.to_owned(),
+        place,
+        message: message.into(),
+    }
+}
+
+/// A record whose fingerprint is known.
+#[derive(Debug)]
+pub(crate) struct Fingerprinted<F> {
+    pub(crate) fingerprint: F,
+    pub(crate) id: Option<RecordId>,
+    /// Number of the record among all of the inputs, from 0; those that are skipped count too.
+    pub(crate) position: u64,
+    pub(crate) is_document: bool,
+    /// Bytes of the text of a document.
+    pub(crate) text_len: u64,
+    /// Distinct features that count in a document, for a sink that wants them.
+    pub(crate) feature_count: Option<u32>,
+}
+
+/// Why a command does not take a record.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The record is at fault, for this reason; `--on-error` decides.
+    Record(String),
+    /// The record shows that the input is not as it was said to be: an error in any case.
+    Input(String),
+    /// The command cannot go on.
+    Fatal(Error),
+}
+
+impl Refusal {
+    pub(crate) fn record(message: impl Into<String>) -> Self {
+        Refusal::Record(message.into())
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::Fatal(error)
+    }
+}
+
+impl From<std::io::Error> for Refusal {
+    fn from(error: std::io::Error) -> Self {
+        Refusal::Fatal(error.into())
+    }
+}
+
+/// The id of a record as a number: its position where it has none.
+pub(crate) fn number_id<F>(record: &Fingerprinted<F>) -> Result<u64, Refusal> {
+    match &record.id {
+        None => Ok(record.position),
+        Some(RecordId::Number(id)) => Ok(*id),
+        Some(RecordId::Text(id)) => u64::parse_dec(id)
+            .ok_or_else(|| Refusal::record(format!("the id {id:?} is not a number below 2^64"))),
+    }
+}
+
+/// The id of a record as a string: the position of a document that has none.
+pub(crate) fn string_id<F>(record: Fingerprinted<F>) -> Result<String, Refusal> {
+    match record.id {
+        Some(RecordId::Text(id)) => Ok(id),
+        Some(RecordId::Number(id)) => Ok(id.to_string()),
+        None if record.is_document => Ok(record.position.to_string()),
+        None => Err(Refusal::record("has no id; say --ids")),
+    }
+}
+
+/// What reading came to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ReadCounts {
+    /// Records used.
+    pub(crate) records: u64,
+    /// Records left out.
+    pub(crate) skipped: u64,
+    /// Records used in which bytes that stand for nothing became U+FFFD.
+    pub(crate) replaced: u64,
+}
+
+/// Takes records in.
+pub(crate) trait Sink<F> {
+    /// Takes one record.
+    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal>;
+
+    /// Whether fingerprints without ids, of which none is a document, may come many at a time from now on.
+    fn takes_fingerprints(&self) -> bool {
+        false
+    }
+
+    /// Whether records shall come with the numbers of their features.
+    fn wants_feature_counts(&self) -> bool {
+        false
+    }
+
+    /// Takes such fingerprints, the first of which has this position, up to the first one that there is something to be
+    /// said against; returns how many. That one then comes by itself.
+    fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
+        let _ = (fingerprints, first_position);
+        Ok(0)
+    }
+}
+
+/// Takes records one by one in a closure.
+pub(crate) struct Each<C>(pub(crate) C);
+
+impl<F, C: FnMut(Fingerprinted<F>) -> Result<(), Refusal>> Sink<F> for Each<C> {
+    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+        self.0(record)
+    }
+}
+
+/// Reads all inputs and hands each record with its fingerprint, by the pipeline if it is a document, to `sink`, in
+/// order.
+///
+/// # Errors
+/// An input that cannot be read, or a record that cannot be used and is not to be skipped.
+pub(crate) fn read<F: Fingerprint>(
+    args: &InputArgs,
+    pipeline: &Pipeline,
+    bar: ReadingBar,
+    sink: &mut impl Sink<F>,
+) -> Result<ReadCounts, Failure> {
+    let paths = args.paths()?;
+    let bar = bar.start(total_len(&paths));
+    let options = args.fields.options();
+    let readers = paths
+        .iter()
+        .map(|path| simidx_input::open_with::<F>(path, args.input.0, &options));
+    read_all(args, pipeline, readers, bar, sink)
+}
+
+/// Reads originals in the same way.
+///
+/// # Errors
+/// As for [`read`], and an original that has changed.
+pub(crate) fn read_originals<F: Fingerprint>(
+    args: &InputArgs,
+    pipeline: &Pipeline,
+    originals: &[Original],
+    bar: ReadingBar,
+    sink: &mut impl Sink<F>,
+) -> Result<ReadCounts, Failure> {
+    let bar = bar.start(originals.iter().map(Original::byte_count).sum());
+    let readers = originals.iter().map(Original::records);
+    read_all(args, pipeline, readers, bar, sink)
+}
+
+/// Reads everything that these readers give, each opened when the one before has been read.
+fn read_all<F: Fingerprint>(
+    args: &InputArgs,
+    pipeline: &Pipeline,
+    readers: impl Iterator<Item = simidx_input::Result<Box<dyn RecordReader<F> + Send>>>,
+    bar: ReadingBar,
+    sink: &mut impl Sink<F>,
+) -> Result<ReadCounts, Failure> {
+    let mut run = Run {
+        fingerprinters: Fingerprinters::new(pipeline)?,
+        diagnostics: Diagnostics::new(args.on_error),
+        records: 0,
+        next_position: 0,
+        bar,
+        bytes_before: 0,
+    };
+    for reader in readers {
+        run.read_input(reader?.as_mut(), sink)?;
+    }
+    run.bar.finish();
+    run.diagnostics.tell();
+    Ok(ReadCounts {
+        records: run.records,
+        skipped: run.diagnostics.skipped_count(),
+        replaced: run.diagnostics.replaced_count(),
+    })
+}
+
+/// Bytes of all inputs together, if each of them is a regular file.
+pub(crate) fn total_len(paths: &[PathBuf]) -> Option<u64> {
+    let len = |path: &PathBuf| {
+        let data = path.metadata().ok()?;
+        data.is_file().then_some(data.len())
+    };
+    paths.iter().map(len).sum()
+}
+
+/// A record and where it stands.
+struct Placed<F> {
+    record: Record<F>,
+    /// Number of its source among those of the batch.
+    source: usize,
+    place: Place,
+    /// As in [`Fingerprinted`].
+    position: u64,
+}
+
+/// Records that are fingerprinted together, with their places.
+struct Batch<F> {
+    sources: Vec<String>,
+    records: Vec<Placed<F>>,
+    text_len: usize,
+}
+
+impl<F: Fingerprint> Batch<F> {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.records.len() >= BATCH_RECORDS || self.text_len >= BATCH_TEXT_LEN
+    }
+
+    fn push(&mut self, record: Record<F>, (source, place): (&str, Place), position: u64) {
+        if self.sources.last().is_none_or(|last| last != source) {
+            self.sources.push(source.to_owned());
+        }
+        if let Content::Text(text) = &record.content {
+            self.text_len += text.len();
+        }
+        self.records.push(Placed {
+            record,
+            source: self.sources.len() - 1,
+            place,
+            position,
+        });
+    }
+
+    /// The fingerprint of each record, in order, of documents with the number of features if they are counted; texts are
+    /// worked on in parallel.
+    fn fingerprints(
+        &self,
+        fingerprinters: &Fingerprinters<F>,
+        counts_features: bool,
+    ) -> Vec<(F, Option<u32>)> {
+        let of = |placed: &Placed<F>| match &placed.record.content {
+            Content::Fingerprint(fingerprint) => (*fingerprint, None),
+            Content::Text(text) if counts_features => {
+                let (fingerprint, count) = fingerprinters.with(|f| f.fingerprint_with_count(text));
+                (fingerprint, Some(count))
+            }
+            Content::Text(text) => (fingerprinters.fingerprint(text), None),
+        };
+        match self.text_len {
+            0 => self.records.iter().map(of).collect(),
+            _ => self.records.par_iter().map(of).collect(),
+        }
+    }
+}
+
+struct Run<F> {
+    fingerprinters: Fingerprinters<F>,
+    diagnostics: Diagnostics,
+    /// Number of records used.
+    records: u64,
+    next_position: u64,
+    bar: ReadingBar,
+    /// Bytes of the inputs that have been read to their ends.
+    bytes_before: u64,
+}
+
+impl<F: Fingerprint> Run<F> {
+    fn read_input(
+        &mut self,
+        reader: &mut dyn RecordReader<F>,
+        sink: &mut impl Sink<F>,
+    ) -> Result<(), Failure> {
+        self.diagnostics.note_guess(reader);
+        let mut many = Vec::new();
+        loop {
+            self.read_many(reader, &mut many, sink)?;
+            let batch = self.read_batch(reader)?;
+            if batch.is_empty() {
+                break;
+            }
+            self.hand_on(batch, sink)?;
+            self.show(reader.bytes_read());
+        }
+        self.bytes_before += reader.bytes_read();
+        Ok(())
+    }
+
+    /// Hands on records for as long as they come many at a time and may go on so.
+    fn read_many(
+        &mut self,
+        reader: &mut dyn RecordReader<F>,
+        many: &mut Vec<F>,
+        sink: &mut impl Sink<F>,
+    ) -> Result<(), Failure> {
+        while sink.takes_fingerprints() {
+            many.clear();
+            if reader.read_fingerprints(many) == 0 {
+                break;
+            }
+            self.hand_on_many(many, reader.place(), sink)?;
+            self.show(reader.bytes_read());
+        }
+        Ok(())
+    }
+
+    /// Hands on fingerprints that came together, the last of them from `place`.
+    fn hand_on_many(
+        &mut self,
+        mut many: &[F],
+        (source, place): (&str, Place),
+        sink: &mut impl Sink<F>,
+    ) -> Result<(), Failure> {
+        while !many.is_empty() {
+            let taken = sink.fingerprints(many, self.next_position)?;
+            self.next_position += taken as u64;
+            self.records += taken as u64;
+            let Some((&fingerprint, rest)) = many[taken..].split_first() else {
+                break;
+            };
+            let record = Fingerprinted {
+                fingerprint,
+                id: None,
+                position: self.next_position,
+                is_document: false,
+                text_len: 0,
+                feature_count: None,
+            };
+            let result = sink.record(record);
+            let (number, behind) = (self.next_position, rest.len() as u64);
+            self.judge(result, |message| match place {
+                Place::Offset(last) => InputError {
+                    source: source.to_owned(),
+                    place: Place::Offset(last - behind * F::BYTES as u64),
+                    message,
+                },
+                // Lines without a record are not counted among those behind.
+                _ => InputError {
+                    source: source.to_owned(),
+                    place: Place::File,
+                    message: format!("record {number} of all, from 0: {message}"),
+                },
+            })?;
+            self.next_position += 1;
+            many = rest;
+        }
+        Ok(())
+    }
+
+    /// Counts a record, or deals with its refusal; returns whether it is used.
+    fn judge(
+        &mut self,
+        result: Result<(), Refusal>,
+        error: impl FnOnce(String) -> InputError,
+    ) -> Result<bool, Failure> {
+        match result {
+            Ok(()) => {
+                self.records += 1;
+                Ok(true)
+            }
+            Err(Refusal::Fatal(error)) => Err(error.into()),
+            Err(Refusal::Record(message)) => {
+                self.diagnostics.skip_or_fail(error(message))?;
+                Ok(false)
+            }
+            Err(Refusal::Input(message)) => Err(error(message).into()),
+        }
+    }
+
+    fn show(&self, bytes: u64) {
+        self.bar.show(self.next_position, self.bytes_before + bytes);
+    }
+
+    /// The next records of a reader; none at its end.
+    fn read_batch(&mut self, reader: &mut dyn RecordReader<F>) -> Result<Batch<F>, Failure> {
+        let mut batch = Batch {
+            sources: Vec::new(),
+            records: Vec::with_capacity(BATCH_RECORDS),
+            text_len: 0,
+        };
+        while !batch.is_full() {
+            match reader.next_record() {
+                None => break,
+                Some(Ok(record)) => {
+                    batch.push(record, reader.place(), self.next_position);
+                }
+                Some(Err(simidx_input::Error::Input(error))) => {
+                    self.diagnostics.skip_or_fail(error)?
+                }
+                Some(Err(error)) => return Err(error.into()),
+            }
+            self.next_position += 1;
+        }
+        Ok(batch)
+    }
+
+    fn hand_on(&mut self, batch: Batch<F>, sink: &mut impl Sink<F>) -> Result<(), Failure> {
+        let counts_features = sink.wants_feature_counts();
+        let fingerprints = batch.fingerprints(&self.fingerprinters, counts_features);
+        for ((fingerprint, feature_count), placed) in fingerprints.into_iter().zip(batch.records) {
+            let text_len = match &placed.record.content {
+                Content::Text(text) => Some(text.len() as u64),
+                Content::Fingerprint(_) => None,
+            };
+            let has_faults = placed.record.has_faults;
+            let source = &batch.sources[placed.source];
+            let result = sink.record(Fingerprinted {
+                fingerprint,
+                is_document: text_len.is_some(),
+                text_len: text_len.unwrap_or_default(),
+                feature_count,
+                id: placed.record.id,
+                position: placed.position,
+            });
+            let is_used = self.judge(result, |message| in_input(source, placed.place, message))?;
+            if is_used && has_faults {
+                self.diagnostics.note_faults((source, placed.place));
+            }
+        }
+        Ok(())
+    }
+}

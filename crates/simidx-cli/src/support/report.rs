@@ -1,0 +1,251 @@
+//! The figures of an index: what `build` and `info` print.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use simidx::Fingerprint;
+use simidx::format::{FORMAT_VERSION, Summary, TableSummary};
+
+use crate::support::output::one_line;
+
+/// Parameters and compression of an index.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    format_version: u16,
+    width: u32,
+    max_distance: u32,
+    record_count: u64,
+    fingerprint_count: u64,
+    table_count: usize,
+    block_size: u32,
+    codec: &'static str,
+    id_kind: &'static str,
+    file_bytes: u64,
+    raw_bytes: u64,
+    bits_per_fingerprint: f64,
+    bits_per_fingerprint_per_table: f64,
+    bound_bits_per_fingerprint: f64,
+    ratio_to_raw: f64,
+    pipeline: Option<String>,
+    tables: Vec<TableReport>,
+}
+
+/// Figures of one table.
+#[derive(Debug, Serialize)]
+struct TableReport {
+    prefix_mask: String,
+    prefix_bits: u32,
+    flips: u32,
+    codec: &'static str,
+    block_count: u64,
+    bytes: u64,
+    bits_per_fingerprint: f64,
+    code_lengths: Vec<u8>,
+}
+
+/// The figures of one of several files.
+#[derive(Debug, Serialize)]
+pub(crate) struct SegmentReport {
+    pub(crate) path: String,
+    #[serde(flatten)]
+    pub(crate) report: Report,
+}
+
+/// The figures of several files that are read as one: what adds up, and what holds for all of them.
+#[derive(Debug, Serialize)]
+pub(crate) struct TotalReport {
+    format_version: u16,
+    width: u32,
+    /// The smallest of all: the default distance of a query.
+    max_distance: u32,
+    record_count: u64,
+    /// A fingerprint in several files counts in each.
+    fingerprint_count: u64,
+    id_kind: &'static str,
+    file_bytes: u64,
+    raw_bytes: u64,
+    bits_per_fingerprint: f64,
+    ratio_to_raw: f64,
+    pipeline: Option<String>,
+    segments: Vec<SegmentReport>,
+}
+
+impl Report {
+    /// The figures of an index and the pipeline that it records.
+    pub(crate) fn new<F: Fingerprint>(summary: &Summary<F>, pipeline: Option<&str>) -> Self {
+        let raw = summary.raw_len();
+        let mut codecs: Vec<&str> = summary.tables.iter().map(|t| t.codec.name()).collect();
+        codecs.dedup();
+        Report {
+            format_version: FORMAT_VERSION,
+            width: F::WIDTH,
+            max_distance: summary.max_distance,
+            record_count: summary.record_count,
+            fingerprint_count: summary.fingerprint_count,
+            table_count: summary.tables.len(),
+            block_size: summary.block_size,
+            codec: if codecs.len() == 1 {
+                codecs[0]
+            } else {
+                "mixed"
+            },
+            id_kind: summary.id_kind.name(),
+            file_bytes: summary.file_len,
+            raw_bytes: raw,
+            bits_per_fingerprint: summary.bits_per_fingerprint(),
+            bits_per_fingerprint_per_table: summary.bits_per_fingerprint_per_table(),
+            bound_bits_per_fingerprint: summary.bound_bits_per_fingerprint(),
+            ratio_to_raw: ratio(summary.file_len, raw),
+            pipeline: pipeline.map(str::to_owned),
+            tables: summary
+                .tables
+                .iter()
+                .map(|t| TableReport::new(t, summary))
+                .collect(),
+        }
+    }
+
+    /// Prints the figures for a person.
+    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut row = |name: &str, value: String| writeln!(out, "{name:<24}{value}");
+        row("width", format!("{} bits", self.width))?;
+        row("max distance", self.max_distance.to_string())?;
+        row("records", self.record_count.to_string())?;
+        row("distinct fingerprints", self.fingerprint_count.to_string())?;
+        row("ids", self.id_kind.to_owned())?;
+        row(
+            "tables",
+            format!(
+                "{} of codec {} in blocks of {} bytes",
+                self.table_count, self.codec, self.block_size
+            ),
+        )?;
+        row("file", format!("{} bytes", self.file_bytes))?;
+        row(
+            "raw fingerprints",
+            format!(
+                "{} bytes; the file is {:.2} times that",
+                self.raw_bytes, self.ratio_to_raw
+            ),
+        )?;
+        row(
+            "bits per fingerprint",
+            format!(
+                "{:.2}, of them {:.2} a table; bound {:.2} a table",
+                self.bits_per_fingerprint,
+                self.bits_per_fingerprint_per_table,
+                self.bound_bits_per_fingerprint
+            ),
+        )
+    }
+
+    /// Prints a line for each table and the pipeline.
+    pub(crate) fn print_details(&self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some(pipeline) = &self.pipeline {
+            writeln!(out, "{:<24}{}", "pipeline", one_line(pipeline))?;
+        }
+        writeln!(out)?;
+        writeln!(
+            out,
+            "table  prefix  flips  codec      blocks   bits/fp  prefix mask"
+        )?;
+        for (number, table) in self.tables.iter().enumerate() {
+            writeln!(
+                out,
+                "{number:>5}  {:>6}  {:>5}  {:>5}  {:>10}  {:>8.2}  {}",
+                table.prefix_bits,
+                table.flips,
+                table.codec,
+                table.block_count,
+                table.bits_per_fingerprint,
+                table.prefix_mask
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl TotalReport {
+    /// The figures of at least one file, the files alike.
+    pub(crate) fn of(segments: Vec<SegmentReport>) -> Self {
+        let reports = || segments.iter().map(|segment| &segment.report);
+        let sum = |figure: fn(&Report) -> u64| -> u64 { reports().map(figure).sum() };
+        let (file_bytes, raw_bytes) = (sum(|r| r.file_bytes), sum(|r| r.raw_bytes));
+        let fingerprint_count = sum(|r| r.fingerprint_count);
+        // Files without records need not be alike in the rest.
+        let typical = reports().find(|r| r.fingerprint_count > 0);
+        let typical = typical.unwrap_or(&segments[0].report);
+        TotalReport {
+            format_version: typical.format_version,
+            width: typical.width,
+            max_distance: reports().map(|r| r.max_distance).min().unwrap_or_default(),
+            record_count: sum(|r| r.record_count),
+            fingerprint_count,
+            id_kind: typical.id_kind,
+            file_bytes,
+            raw_bytes,
+            bits_per_fingerprint: ratio(file_bytes * 8, fingerprint_count),
+            ratio_to_raw: ratio(file_bytes, raw_bytes),
+            pipeline: typical.pipeline.clone(),
+            segments,
+        }
+    }
+
+    /// Prints the totals for a person, then the figures of each file.
+    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut row = |name: &str, value: String| writeln!(out, "{name:<24}{value}");
+        row("files", self.segments.len().to_string())?;
+        row("width", format!("{} bits", self.width))?;
+        row("max distance", self.max_distance.to_string())?;
+        row("records", self.record_count.to_string())?;
+        row(
+            "fingerprints",
+            format!(
+                "{}, those in several files counted in each",
+                self.fingerprint_count
+            ),
+        )?;
+        row("ids", self.id_kind.to_owned())?;
+        row("bytes of all files", self.file_bytes.to_string())?;
+        row(
+            "raw fingerprints",
+            format!(
+                "{} bytes; the files are {:.2} times that",
+                self.raw_bytes, self.ratio_to_raw
+            ),
+        )?;
+        row(
+            "bits per fingerprint",
+            format!("{:.2}", self.bits_per_fingerprint),
+        )?;
+        for segment in &self.segments {
+            writeln!(out, "\n{}:", one_line(&segment.path))?;
+            segment.report.print(out)?;
+            segment.report.print_details(out)?;
+        }
+        Ok(())
+    }
+}
+
+/// A quotient; 0 for an empty index.
+fn ratio(dividend: u64, divisor: u64) -> f64 {
+    match divisor {
+        0 => 0.0,
+        divisor => dividend as f64 / divisor as f64,
+    }
+}
+
+impl TableReport {
+    fn new<F: Fingerprint>(table: &TableSummary<F>, summary: &Summary<F>) -> Self {
+        TableReport {
+            prefix_mask: table.prefix_mask.to_hex(),
+            prefix_bits: table.prefix_bits(),
+            flips: table.flips,
+            codec: table.codec.name(),
+            block_count: table.block_count,
+            bytes: table.byte_len,
+            bits_per_fingerprint: summary.per_fingerprint(table.byte_len),
+            code_lengths: table.code_lengths.clone(),
+        }
+    }
+}

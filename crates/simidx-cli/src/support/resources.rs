@@ -1,0 +1,39 @@
+//! What a command on whole sets may use: memory, room for temporary files, threads.
+
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+
+use crate::support::failure::Failure;
+use crate::support::memory;
+use crate::support::records::{start_threads, threads_from};
+
+/// The resources of a command; shared by those that work on whole sets.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ResourceArgs {
+    /// Memory to use, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<ByteSize>,
+    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the system]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) temp_dir: Option<PathBuf>,
+    /// Threads to use; 0 for all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    pub(crate) threads: u16,
+}
+
+impl ResourceArgs {
+    /// Sets up the threads of this process.
+    ///
+    /// # Errors
+    /// They cannot be started.
+    pub(crate) fn start_threads(&self) -> Result<(), Failure> {
+        start_threads(self.threads)
+    }
+
+    /// Bytes of memory to use.
+    pub(crate) fn memory_limit(&self) -> u64 {
+        self.memory
+            .map_or_else(memory::default_limit, |size| size.as_u64())
+    }
+}

@@ -1,0 +1,180 @@
+//! Whole sets that a command is given: indexes, or records, of which it may make an index that vanishes when it ends.
+
+use std::path::PathBuf;
+
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder, Storage};
+
+use crate::support::failure::Failure;
+use crate::support::index_file::{IndexArgs, OpenArgs};
+use crate::support::pipeline::PipelineArgs;
+use crate::support::records::{
+    FieldArgs, Fingerprinted, InputArgs, InputFormat, OnError, Refusal, number_id, string_id,
+};
+use crate::support::resources::ResourceArgs;
+
+/// The distance where neither the user nor an index says one.
+pub(crate) const DEFAULT_DISTANCE: u32 = 3;
+
+/// Index files or records; shared by the commands that take either.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct SourceArgs {
+    /// The index file, or several files that hold the records together; with --input files of fingerprints or
+    /// documents, `-` for standard input
+    #[arg(value_name = "INDEX|INPUT", required = true)]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    open: OpenArgs,
+    /// The files are no indexes but records in this format: auto, hex, dec, le, tsv, jsonl, lines, files, npy,
+    /// parquet or warc
+    #[arg(long, value_name = "FORMAT")]
+    input: Option<InputFormat>,
+    #[command(flatten)]
+    fields: FieldArgs,
+    /// Bits of a fingerprint, with --input
+    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
+    pub(crate) width: String,
+    /// What to do with a record of --input that cannot be used
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
+    on_error: OnError,
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+}
+
+impl SourceArgs {
+    /// Whether the files are records.
+    pub(crate) fn are_records(&self) -> bool {
+        self.input.is_some()
+    }
+
+    /// The files as indexes.
+    ///
+    /// # Errors
+    /// What is said of records, of which there are none.
+    pub(crate) fn indexes(&self) -> Result<IndexArgs, Failure> {
+        if self.fields.are_given() {
+            let message = "--text-field, --id-field and --encoding are for --input";
+            return Err(Failure::new(message));
+        }
+        Ok(IndexArgs {
+            paths: self.paths.clone(),
+            open: self.open.clone(),
+        })
+    }
+
+    /// The files as records, read on so many threads.
+    pub(crate) fn records(&self, threads: u16) -> InputArgs {
+        InputArgs {
+            inputs: self.paths.clone(),
+            input: self.input.unwrap_or(InputFormat(None)),
+            fields: self.fields.clone(),
+            width: self.width.clone(),
+            pipeline: self.pipeline.clone(),
+            on_error: self.on_error,
+            threads,
+        }
+    }
+}
+
+/// The kind of ids that an argument names; `auto` takes strings where the first record is a document or has an id, and
+/// else this kind.
+pub(crate) fn id_kind<F>(ids: &str, first: &Fingerprinted<F>, unnamed: IdKind) -> IdKind {
+    match ids {
+        "none" => IdKind::None,
+        "number" => IdKind::Number,
+        "string" => IdKind::String,
+        _ if first.is_document || first.id.is_some() => IdKind::String,
+        _ => unnamed,
+    }
+}
+
+/// Makes an index of records with ids.
+pub(crate) struct TransientBuilder<F> {
+    builder: IndexBuilder<F>,
+    ids: IdKind,
+}
+
+impl<F: Fingerprint> TransientBuilder<F> {
+    /// An index of no record yet, for queries within a distance.
+    ///
+    /// # Errors
+    /// A memory limit that cannot be kept.
+    pub(crate) fn new(
+        ids: IdKind,
+        distance: u32,
+        resources: &ResourceArgs,
+    ) -> simidx::Result<Self> {
+        let design = TableDesign::partition(distance.min(simidx::design::MAX_DISTANCE), 1)?;
+        Self::with_design(ids, distance, Some(design), resources)
+    }
+
+    /// The same, with the tables that a build chooses.
+    ///
+    /// # Errors
+    /// A memory limit that cannot be kept.
+    pub(crate) fn searched(
+        ids: IdKind,
+        distance: u32,
+        resources: &ResourceArgs,
+    ) -> simidx::Result<Self> {
+        Self::with_design(ids, distance, None, resources)
+    }
+
+    fn with_design(
+        ids: IdKind,
+        distance: u32,
+        design: Option<TableDesign<F>>,
+        resources: &ResourceArgs,
+    ) -> simidx::Result<Self> {
+        let mut options = BuildOptions::default();
+        options.max_distance = distance.min(simidx::design::MAX_DISTANCE);
+        options.design = design;
+        options.ids = ids;
+        options.memory = Some(resources.memory_limit());
+        options.temp_dir = resources.temp_dir.clone();
+        Ok(TransientBuilder {
+            builder: IndexBuilder::new(options)?,
+            ids,
+        })
+    }
+
+    /// Adds a record with its own id.
+    ///
+    /// # Errors
+    /// A record without an id of this kind, or what the builder reports.
+    pub(crate) fn push(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+        let fingerprint = record.fingerprint;
+        match self.ids {
+            IdKind::Number => {
+                let id = number_id(&record)?;
+                self.builder.push_with_number(fingerprint, id)?;
+            }
+            _ => self.push_named(fingerprint, &string_id(record)?)?,
+        }
+        Ok(())
+    }
+
+    /// Adds a fingerprint with a string.
+    ///
+    /// # Errors
+    /// What the builder reports.
+    pub(crate) fn push_named(&mut self, fingerprint: F, id: &str) -> simidx::Result<()> {
+        self.builder.push_with_string(fingerprint, id)
+    }
+
+    /// The index, in a file that has lost its name, or will when it is closed.
+    ///
+    /// # Errors
+    /// What keeps it from being written or opened.
+    pub(crate) fn finish(self, resources: &ResourceArgs) -> Result<Index<F, Storage>, Failure> {
+        let folder = resources
+            .temp_dir
+            .clone()
+            .unwrap_or_else(std::env::temp_dir);
+        let blame = |error: std::io::Error| Failure::from(error).about(folder.display());
+        let file = tempfile::NamedTempFile::new_in(&folder).map_err(blame)?;
+        self.builder
+            .finish(std::io::BufWriter::new(file.as_file()))?;
+        Ok(Index::open(file.path())?)
+    }
+}
