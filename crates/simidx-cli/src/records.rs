@@ -6,7 +6,7 @@ use std::str::FromStr;
 use rayon::prelude::*;
 use simidx::{Error, Fingerprint};
 use simidx_input::{
-    self, Content, Format, Original, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
+    self, Content, Format, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
 use simidx_input::{InputError, Place};
 use simidx_text::Pipeline;
@@ -276,12 +276,12 @@ pub(super) fn read<F: Fingerprint>(
 pub(super) fn read_originals<F: Fingerprint>(
     args: &InputArgs,
     pipeline: &Pipeline,
-    originals: &[Original],
+    originals: &[InputFile],
     bar: ReadingBar,
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
-    let bar = bar.start(originals.iter().map(Original::byte_count).sum());
-    let readers = originals.iter().map(Original::records);
+    let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
+    let readers = originals.iter().map(InputFile::records);
     read_all(args, pipeline, readers, bar, sink)
 }
 

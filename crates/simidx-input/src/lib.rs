@@ -20,6 +20,7 @@ mod fields;
 mod files;
 mod format;
 mod id;
+mod input_file;
 mod jsonl;
 mod le;
 mod line_reader;
@@ -28,7 +29,6 @@ mod lines;
 mod npy;
 mod npy_header;
 mod options;
-mod original;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod patterns;
@@ -46,8 +46,8 @@ pub use error::{Error, InputError, Place, Result};
 pub use fields::Fields;
 pub use format::{Format, UnknownFormat};
 pub use id::RecordId;
+pub use input_file::{InputFile, RecordPredicate, filter_records};
 pub use options::ReadOptions;
-pub use original::{Choose, Original, copy_records};
 pub use patterns::expand;
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 

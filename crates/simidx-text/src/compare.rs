@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::minhash::{jaccard_estimate, minhash};
-use super::{Feature, Fingerprinter, Method};
+use super::{Feature, Fingerprinter, Sketch};
 use simidx::Fingerprint;
 
 /// Two documents through one pipeline; made by [`Fingerprinter::compare`].
@@ -19,7 +19,7 @@ pub struct Comparison<F> {
     /// The features of either, each once, in the order of their first occurrences: those of the first document, then
     /// those that only the second one has.
     pub features: Vec<ComparedFeature>,
-    method: Method,
+    sketch: Sketch,
 }
 
 /// One of two documents that are compared.
@@ -66,7 +66,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
             a,
             b,
             features: aligned(of_a, of_b),
-            method: self.pipeline.options.method,
+            sketch: self.pipeline.options.sketch,
         }
     }
 
@@ -129,9 +129,9 @@ impl<F: Fingerprint> Comparison<F> {
     /// The similarity that the fingerprints of this pipeline stand for, exact, 0 to 1: [`cosine`](Self::cosine) for
     /// simhash, [`jaccard`](Self::jaccard) for MinHash.
     pub fn similarity(&self) -> f64 {
-        match self.method {
-            Method::SimHash => self.cosine(),
-            Method::MinHash => self.jaccard(),
+        match self.sketch {
+            Sketch::SimHash => self.cosine(),
+            Sketch::MinHash => self.jaccard(),
         }
     }
 
@@ -139,12 +139,12 @@ impl<F: Fingerprint> Comparison<F> {
     /// MinHash [`jaccard_estimate`].
     pub fn estimate(&self) -> f64 {
         let distance = self.distance();
-        match self.method {
-            Method::SimHash => {
+        match self.sketch {
+            Sketch::SimHash => {
                 let turn = f64::from(distance) / f64::from(F::WIDTH);
                 (std::f64::consts::PI * turn).cos().max(0.0)
             }
-            Method::MinHash => jaccard_estimate::<F>(distance),
+            Sketch::MinHash => jaccard_estimate::<F>(distance),
         }
     }
 

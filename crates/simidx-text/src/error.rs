@@ -21,24 +21,24 @@ pub enum Error {
     Pipeline(String),
     /// A file of stop words, of a user dictionary or of weights cannot be used.
     #[error(transparent)]
-    Resource(#[from] ResourceError),
+    Asset(#[from] AssetError),
 }
 
 /// What is wrong with a file that a pipeline needs, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ResourceError {
+pub struct AssetError {
     /// Name of the file.
     pub name: String,
     /// The place in it.
-    pub place: ResourcePlace,
+    pub place: AssetPlace,
     /// What is wrong, one clause.
     pub message: String,
 }
 
 /// A place in a file that a pipeline needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResourcePlace {
+pub enum AssetPlace {
     /// A line, counted from 1.
     Line(u64),
     /// A byte, counted from 0.
@@ -47,15 +47,15 @@ pub enum ResourcePlace {
     File,
 }
 
-impl fmt::Display for ResourceError {
+impl fmt::Display for AssetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ResourceError { name, message, .. } = self;
+        let AssetError { name, message, .. } = self;
         match self.place {
-            ResourcePlace::Line(line) => write!(f, "{name}:{line}: {message}"),
-            ResourcePlace::Offset(at) => write!(f, "{name}: offset {at}: {message}"),
-            ResourcePlace::File => write!(f, "{name}: {message}"),
+            AssetPlace::Line(line) => write!(f, "{name}:{line}: {message}"),
+            AssetPlace::Offset(at) => write!(f, "{name}: offset {at}: {message}"),
+            AssetPlace::File => write!(f, "{name}: {message}"),
         }
     }
 }
 
-impl std::error::Error for ResourceError {}
+impl std::error::Error for AssetError {}

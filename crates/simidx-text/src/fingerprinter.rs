@@ -7,11 +7,11 @@ use super::clean::Cleaner;
 use super::feature_set::FeatureSet;
 use super::minhash::{Minima, minhash};
 use super::normalise::Normaliser;
-use super::segment::{Segmenter, Token};
 use super::shingles::Shingles;
 use super::simhash::{Votes, WeightedVotes};
 use super::tally::{self, Tally};
-use super::{Idf, Method, Pipeline, Select, Weights};
+use super::tokenizer::{Token, Tokenize};
+use super::{FeatureSelection, Idf, Pipeline, Sketch, Weights};
 use simidx::Fingerprint;
 
 /// Entries of the memory for inverse document frequencies that are dear to look up.
@@ -22,7 +22,7 @@ const KEPT_FREQUENCIES: usize = 1 << 18;
 struct Stages {
     cleaner: Cleaner,
     normaliser: Normaliser,
-    segmenter: Box<dyn Segmenter>,
+    tokenizer: Box<dyn Tokenize>,
     stop_words: Arc<HashSet<String>>,
     shingles: Shingles,
 }
@@ -31,11 +31,11 @@ impl Stages {
     fn new(pipeline: &Pipeline) -> Self {
         let options = &pipeline.options;
         let mut steps = options.normalise;
-        steps.space &= !options.segment.needs_space();
+        steps.space &= !options.tokenizer.needs_space();
         Stages {
             cleaner: Cleaner::new(options.html),
             normaliser: Normaliser::new(steps),
-            segmenter: pipeline.segmenter(),
+            tokenizer: pipeline.tokenizer(),
             stop_words: Arc::clone(&pipeline.stop_words),
             shingles: Shingles::new(options.shingle),
         }
@@ -46,10 +46,10 @@ impl Stages {
         let text = self.cleaner.clean(document);
         let text = self.normaliser.normalise(text);
         if self.stop_words.is_empty() && self.shingles.are_tokens() {
-            return self.segmenter.segment(text, emit);
+            return self.tokenizer.tokenize(text, emit);
         }
         let (shingles, stop_words) = (&mut self.shingles, &*self.stop_words);
-        self.segmenter.segment(text, &mut |token| {
+        self.tokenizer.tokenize(text, &mut |token| {
             if !stop_words.contains(token.text) {
                 shingles.push(token, emit);
             }
@@ -100,10 +100,10 @@ impl<F: Fingerprint> Fingerprinter<F> {
     /// The fingerprint of one document, the same as [`Pipeline::fingerprint`] gives.
     pub fn fingerprint(&mut self, document: &str) -> F {
         let options = &self.pipeline.options;
-        match (options.method, options.weights) {
-            (Method::SimHash, Weights::Count) if self.pipeline.counts_all() => self.vote(document),
+        match (options.sketch, options.weights) {
+            (Sketch::SimHash, Weights::Count) if self.pipeline.counts_all() => self.vote(document),
             // Of a set it does not matter how often a member comes.
-            (Method::MinHash, _) if self.pipeline.counts_all() => self.minimise(document),
+            (Sketch::MinHash, _) if self.pipeline.counts_all() => self.minimise(document),
             _ => {
                 self.count(document, &mut |_| ());
                 self.combine()
@@ -197,7 +197,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
                 let part = options.parts.as_ref().map_or(1.0, |p| p.get(feature.part));
                 let idf = inverse_document_frequency(&options.idf, feature.text, hash, frequencies);
                 let length = match options.select {
-                    Select::Longest(_) => feature.text.chars().count() as u32,
+                    FeatureSelection::Longest(_) => feature.text.chars().count() as u32,
                     _ => 0,
                 };
                 (part * idf, length)
@@ -213,15 +213,15 @@ impl<F: Fingerprint> Fingerprinter<F> {
         let options = &self.pipeline.options;
         let votes = self.tally.votes(options.weights, options.select);
         let entries = self.tally.entries().iter().zip(votes);
-        match options.method {
-            Method::SimHash => {
+        match options.sketch {
+            Sketch::SimHash => {
                 let mut sums = WeightedVotes::<F>::new();
                 for (entry, vote) in entries {
                     sums.add(F::from_u128(entry.hash), vote);
                 }
                 sums.fingerprint(options.ties)
             }
-            Method::MinHash => {
+            Sketch::MinHash => {
                 let counted = entries.filter(|(_, vote)| *vote > 0);
                 minhash(counted.map(|(entry, _)| entry.hash))
             }
@@ -252,7 +252,7 @@ fn inverse_document_frequency(
 
 #[cfg(feature = "jieba")]
 fn jieba_frequency(feature: &str) -> f64 {
-    super::segment::inverse_document_frequency(feature)
+    super::tokenizer::inverse_document_frequency(feature)
 }
 
 #[cfg(not(feature = "jieba"))]

@@ -6,14 +6,15 @@
 //!
 //! 1. **Clean**: the text of HTML, see [`Html`].
 //! 2. **Normalise**: see [`Normalise`].
-//! 3. **Segment**: the text is cut into tokens, see [`Segment`]; stop words go.
+//! 3. **Tokenizer**: the text is cut into tokens, see [`Tokenizer`]; stop words go.
 //! 4. **Features**: tokens, or shingles of several. Each has a weight: of its occurrences ([`Weights`]), times its
-//!    inverse document frequency ([`Idf`]), times the factor of its part of speech ([`PartWeights`]); [`Select`] says
+//!    inverse document frequency ([`Idf`]), times the factor of its part of speech ([`PartOfSpeechWeights`]); [`FeatureSelection`] says
 //!    which count.
-//! 5. **Fingerprint**: the features are hashed ([`FeatureHash`]), and the hashes combined by [`Method`].
+//! 5. **Fingerprint**: the features are hashed ([`FeatureHash`]), and the hashes combined by [`Sketch`].
 //!
 //! [`Preset`]s are pipelines made for a purpose.
 
+mod assets;
 mod clean;
 mod compare;
 mod describe;
@@ -28,36 +29,35 @@ mod minhash;
 mod normalise;
 mod options;
 mod presets;
-mod resources;
 mod scripts;
-mod segment;
 mod shingles;
 mod simhash;
 mod tally;
+mod tokenizer;
 mod weights;
 
+pub use assets::{Assets, IdfTable, StopWords, UserDictionary};
 pub use clean::Html;
 pub use compare::{ComparedDocument, ComparedFeature, Comparison};
 pub use document_frequency::{DocumentFrequencies, FrequencyCounter};
-pub use error::{Error, ResourceError, ResourcePlace, Result};
+pub use error::{AssetError, AssetPlace, Error, Result};
 pub use feature_set::FeatureSet;
 pub use fingerprinter::{Feature, Fingerprinter};
 pub use hash::FeatureHash;
 pub use minhash::jaccard_estimate;
 pub use normalise::Normalise;
-pub use options::{Idf, Method, PipelineOptions};
+pub use options::{Idf, PipelineOptions, Sketch};
 pub use presets::Preset;
-pub use resources::{IdfTable, Resources, StopWords, UserDictionary};
-pub use segment::{GramLen, Segment};
-pub use simhash::{Ties, simhash};
-pub use weights::{PartWeights, Select, Weights};
+pub use simhash::{TieRule, simhash};
+pub use tokenizer::{GramLen, Tokenizer};
+pub use weights::{FeatureSelection, PartOfSpeechWeights, Weights};
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use normalise::Normaliser;
-use segment::Segmenter;
 use simidx::Fingerprint;
+use tokenizer::Tokenize;
 
 /// How documents become fingerprints. Cheap to clone.
 ///
@@ -77,7 +77,7 @@ pub struct Pipeline {
     /// The stop words, normalised.
     stop_words: Arc<HashSet<String>>,
     #[cfg(feature = "jieba")]
-    dictionary: segment::Dictionary,
+    dictionary: tokenizer::Dictionary,
 }
 
 impl Default for Pipeline {
@@ -87,7 +87,7 @@ impl Default for Pipeline {
             options: Arc::default(),
             stop_words: Arc::default(),
             #[cfg(feature = "jieba")]
-            dictionary: segment::Dictionary::default(),
+            dictionary: tokenizer::Dictionary::default(),
         }
     }
 }
@@ -113,8 +113,8 @@ impl Pipeline {
         Ok(Pipeline {
             #[cfg(feature = "jieba")]
             dictionary: match &options.user_dictionary {
-                Some(words) => segment::Dictionary::with(words, &mut normaliser),
-                None => segment::Dictionary::default(),
+                Some(words) => tokenizer::Dictionary::with(words, &mut normaliser),
+                None => tokenizer::Dictionary::default(),
             },
             stop_words,
             options: Arc::new(options),
@@ -134,7 +134,7 @@ impl Pipeline {
         describe::write(&self.options)
     }
 
-    /// Reads a description back; the files that it names must be among the resources.
+    /// Reads a description back; the files that it names must be among the assets.
     ///
     /// Any versions of tables are accepted, and are not kept: two pipelines that differ in them only
     /// are equal. Texts that hold characters assigned, or given other properties,
@@ -145,8 +145,8 @@ impl Pipeline {
     ///
     /// [`Error::Pipeline`] if a member is missing, twice there, unknown or
     /// has a value that this version of the crate does not carry out, or if a file is missing.
-    pub fn parse(description: &str, resources: &Resources) -> Result<Pipeline> {
-        Pipeline::new(describe::read(description, resources)?)
+    pub fn parse(description: &str, assets: &Assets) -> Result<Pipeline> {
+        Pipeline::new(describe::read(description, assets)?)
     }
 
     /// The fingerprint of one document, in time linear in its length.
@@ -176,25 +176,27 @@ impl Pipeline {
     }
 
     #[cfg(feature = "jieba")]
-    fn segmenter(&self) -> Box<dyn Segmenter> {
+    fn tokenizer(&self) -> Box<dyn Tokenize> {
         let options = &self.options;
         let (parts, fold_space) = (options.parts.is_some(), options.normalise.space);
         options
-            .segment
-            .segmenter(&self.dictionary, parts, fold_space)
+            .tokenizer
+            .with_dictionary(&self.dictionary, parts, fold_space)
     }
 
     #[cfg(not(feature = "jieba"))]
-    fn segmenter(&self) -> Box<dyn Segmenter> {
+    fn tokenizer(&self) -> Box<dyn Tokenize> {
         self.options
-            .segment
-            .plain_segmenter(self.options.normalise.space)
+            .tokenizer
+            .without_dictionary(self.options.normalise.space)
     }
 
     /// Whether all features count, whatever they are.
     fn counts_all(&self) -> bool {
         let options = &*self.options;
-        options.select == Select::All && options.idf == Idf::None && options.parts.is_none()
+        options.select == FeatureSelection::All
+            && options.idf == Idf::None
+            && options.parts.is_none()
     }
 }
 

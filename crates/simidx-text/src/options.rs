@@ -3,20 +3,20 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::assets::{IdfTable, StopWords, UserDictionary};
 use super::clean::Html;
 use super::hash::FeatureHash;
 use super::normalise::Normalise;
 use super::presets::Preset;
-use super::resources::{IdfTable, StopWords, UserDictionary};
-use super::segment::{GramLen, Segment};
-use super::simhash::Ties;
-use super::weights::{PartWeights, Select, Weights};
+use super::simhash::TieRule;
+use super::tokenizer::{GramLen, Tokenizer};
+use super::weights::{FeatureSelection, PartOfSpeechWeights, Weights};
 use crate::{Error, Result};
 use simidx::Fingerprint;
 
 /// How the hashes of features become a fingerprint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Method {
+pub enum Sketch {
     /// `simhash` (Charikar, STOC 2002): each bit is a vote of all features by their weights; the distance tells the
     /// angle between two documents as vectors of weights.
     #[default]
@@ -26,22 +26,22 @@ pub enum Method {
     MinHash,
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for Sketch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Method::SimHash => "simhash",
-            Method::MinHash => "minhash",
+            Sketch::SimHash => "simhash",
+            Sketch::MinHash => "minhash",
         })
     }
 }
 
-impl FromStr for Method {
+impl FromStr for Sketch {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
         match name {
-            "simhash" => Ok(Method::SimHash),
-            "minhash" => Ok(Method::MinHash),
+            "simhash" => Ok(Sketch::SimHash),
+            "minhash" => Ok(Sketch::MinHash),
             _ => Err(Error::Pipeline(format!(
                 "unknown fingerprint {name:?}, known are simhash and minhash"
             ))),
@@ -69,10 +69,10 @@ pub enum Idf {
 /// `fingerprint` and `ties`.
 ///
 /// ```
-/// use simidx_text::{Pipeline, PipelineOptions, Segment};
+/// use simidx_text::{Pipeline, PipelineOptions, Tokenizer};
 ///
 /// let options: PipelineOptions = "short,segment=words,shingle=2".parse()?;
-/// assert_eq!(options.segment, Segment::Words);
+/// assert_eq!(options.tokenizer, Tokenizer::Words);
 /// let pipeline = Pipeline::new(options)?;
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
@@ -84,7 +84,7 @@ pub struct PipelineOptions {
     /// The steps of normalisation.
     pub normalise: Normalise,
     /// The tokens of a text.
-    pub segment: Segment,
+    pub tokenizer: Tokenizer,
     /// Words that jieba is to know besides its own.
     pub user_dictionary: Option<UserDictionary>,
     /// Tokens that are dropped, normalised as the text is.
@@ -96,17 +96,17 @@ pub struct PipelineOptions {
     /// The inverse document frequencies that weights are multiplied by.
     pub idf: Idf,
     /// Factors by part of speech that weights are multiplied by, for tokens of jieba.
-    pub parts: Option<PartWeights>,
+    pub parts: Option<PartOfSpeechWeights>,
     /// Which features count.
-    pub select: Select,
+    pub select: FeatureSelection,
     /// The hash of a feature.
     pub feature_hash: FeatureHash,
     /// The seed of the hash.
     pub seed: u64,
     /// How hashes become a fingerprint.
-    pub method: Method,
+    pub sketch: Sketch,
     /// What becomes of a bit on which the votes balance.
-    pub ties: Ties,
+    pub ties: TieRule,
 }
 
 fn built_in_idf(name: &str) -> Result<Idf> {
@@ -147,7 +147,7 @@ impl PipelineOptions {
         match stage {
             "html" => self.html = value.parse()?,
             "normalise" => self.normalise = value.parse()?,
-            "segment" => self.segment = value.parse()?,
+            "segment" => self.tokenizer = value.parse()?,
             "shingle" => self.shingle = value.parse()?,
             "weights" => self.weights = value.parse()?,
             "idf" => self.idf = built_in_idf(value)?,
@@ -155,7 +155,7 @@ impl PipelineOptions {
             "select" => self.select = value.parse()?,
             "hash" => self.feature_hash = value.parse()?,
             "seed" => self.seed = seed(value)?,
-            "fingerprint" => self.method = value.parse()?,
+            "fingerprint" => self.sketch = value.parse()?,
             "ties" => self.ties = value.parse()?,
             _ => {
                 let known = "html, normalise, segment, shingle, weights, idf, parts, select, hash, \
@@ -169,10 +169,10 @@ impl PipelineOptions {
 
     /// What keeps these stages from making a pipeline.
     pub(super) fn check(&self) -> Result<()> {
-        let needs_jieba = self.segment.needs_jieba() || self.idf == Idf::Jieba;
-        let clause = if self.user_dictionary.is_some() && !self.segment.needs_jieba() {
+        let needs_jieba = self.tokenizer.needs_jieba() || self.idf == Idf::Jieba;
+        let clause = if self.user_dictionary.is_some() && !self.tokenizer.needs_jieba() {
             "a user dictionary is for the segments auto and jieba"
-        } else if self.parts.is_some() && !self.segment.needs_jieba() {
+        } else if self.parts.is_some() && !self.tokenizer.needs_jieba() {
             "parts of speech are known of the segments auto and jieba only"
         } else if self.parts.is_some() && self.shingle != GramLen::ONE {
             "a shingle has no part of speech"
@@ -180,9 +180,9 @@ impl PipelineOptions {
             "the table of jieba holds words, not shingles"
         } else if self.seed != 0 && !self.feature_hash.is_seeded() {
             "this feature hash takes no seed"
-        } else if self.method == Method::MinHash && self.ties != Ties::Clear {
+        } else if self.sketch == Sketch::MinHash && self.ties != TieRule::Clear {
             "MinHash knows no ties"
-        } else if self.method == Method::MinHash && self.feature_hash.width() < 128 {
+        } else if self.sketch == Sketch::MinHash && self.feature_hash.width() < 128 {
             "MinHash needs a feature hash of 128 bits"
         } else if needs_jieba && !cfg!(feature = "jieba") {
             "jieba needs a simidx built with its feature `jieba`"
@@ -206,12 +206,12 @@ mod tests {
         let options: PipelineOptions = text.parse().unwrap();
         let expected = PipelineOptions {
             normalise: "nfkc".parse().unwrap(),
-            segment: Segment::chars(4).unwrap(),
+            tokenizer: Tokenizer::chars(4).unwrap(),
             shingle: GramLen::new(2).unwrap(),
             weights: Weights::Uniform,
             select: "top:9".parse().unwrap(),
             feature_hash: FeatureHash::Md5,
-            method: Method::MinHash,
+            sketch: Sketch::MinHash,
             ..PipelineOptions::default()
         };
         assert_eq!(options, expected);

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use super::clean::Html;
 use super::hash::FeatureHash;
 use super::normalise::Normalise;
-use super::options::{Idf, Method, PipelineOptions};
-use super::segment::{GramLen, Segment};
-use super::simhash::Ties;
-use super::weights::Select;
+use super::options::{Idf, PipelineOptions, Sketch};
+use super::simhash::TieRule;
+use super::tokenizer::{GramLen, Tokenizer};
+use super::weights::FeatureSelection;
 use crate::{Error, Result};
 
 /// A pipeline by the name of what it is for; [`Preset::options`] gives its stages.
@@ -82,7 +82,7 @@ fn web() -> PipelineOptions {
     PipelineOptions {
         html: Html::Auto,
         shingle: length(2),
-        method: Method::MinHash,
+        sketch: Sketch::MinHash,
         ..PipelineOptions::default()
     }
 }
@@ -117,7 +117,7 @@ fn short() -> PipelineOptions {
 fn compat_1e0ng() -> PipelineOptions {
     PipelineOptions {
         normalise: LOWER,
-        segment: Segment::JoinedChars(length(4)),
+        tokenizer: Tokenizer::JoinedChars(length(4)),
         feature_hash: FeatureHash::Md5,
         ..PipelineOptions::default()
     }
@@ -126,9 +126,9 @@ fn compat_1e0ng() -> PipelineOptions {
 fn compat_mfonda() -> PipelineOptions {
     PipelineOptions {
         normalise: LOWER,
-        segment: Segment::AsciiWords,
+        tokenizer: Tokenizer::AsciiWords,
         feature_hash: FeatureHash::Fnv1,
-        ties: Ties::Set,
+        ties: TieRule::Set,
         ..PipelineOptions::default()
     }
 }
@@ -136,9 +136,9 @@ fn compat_mfonda() -> PipelineOptions {
 fn compat_simhash_cjk() -> PipelineOptions {
     PipelineOptions {
         normalise: Normalise::NONE,
-        segment: Segment::Chars(GramLen::ONE),
+        tokenizer: Tokenizer::Chars(GramLen::ONE),
         feature_hash: FeatureHash::Fnv1,
-        ties: Ties::Set,
+        ties: TieRule::Set,
         ..PipelineOptions::default()
     }
 }
@@ -146,9 +146,9 @@ fn compat_simhash_cjk() -> PipelineOptions {
 fn compat_yanyiwu() -> PipelineOptions {
     PipelineOptions {
         normalise: Normalise::NONE,
-        segment: Segment::Jieba,
+        tokenizer: Tokenizer::Jieba,
         idf: Idf::Jieba,
-        select: Select::Top(std::num::NonZeroU32::MIN.saturating_add(4)),
+        select: FeatureSelection::Top(std::num::NonZeroU32::MIN.saturating_add(4)),
         feature_hash: FeatureHash::Jenkins,
         ..PipelineOptions::default()
     }

@@ -49,10 +49,10 @@ const FOX_EDITED: &str = "The quick brown fox leaps over the lazy dog, then runs
 const UNRELATED: &str = "Parliament passed the budget on Tuesday after a debate of nine hours; \
     ministers expect that revenue from customs duties will rise by four per cent next year.";
 
-fn pipeline(segment: &str) -> Pipeline {
-    let segment = segment.parse().unwrap();
+fn pipeline(tokenizer: &str) -> Pipeline {
+    let tokenizer = tokenizer.parse().unwrap();
     let options = PipelineOptions {
-        segment,
+        tokenizer,
         ..PipelineOptions::default()
     };
     Pipeline::new(options).unwrap()
@@ -158,7 +158,10 @@ fn features_make_up_the_fingerprint() {
     let votes = features
         .iter()
         .map(|f| (f.hash as u64, (f.weight * 4.0) as u64));
-    assert_eq!(fingerprinter.fingerprint(text), simhash(votes, Ties::Clear));
+    assert_eq!(
+        fingerprinter.fingerprint(text),
+        simhash(votes, TieRule::Clear)
+    );
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn feature_sets_hold_what_counts() {
 #[test]
 fn the_longest_sentences_are_a_signature() {
     let options = PipelineOptions {
-        segment: Segment::Sentences,
+        tokenizer: Tokenizer::Sentences,
         select: "longest:2".parse().unwrap(),
         ..PipelineOptions::default()
     };
@@ -215,7 +218,7 @@ fn fingerprints_by_minhash_are_frozen() {
 #[test]
 fn minhash_takes_features_as_a_set() {
     let options = PipelineOptions {
-        method: Method::MinHash,
+        sketch: Sketch::MinHash,
         ..PipelineOptions::default()
     };
     let pipeline = Pipeline::new(options).unwrap();
@@ -234,7 +237,7 @@ fn what_does_not_fit_together_is_refused() {
     };
     let seed = refused(&|o| (o.feature_hash, o.seed) = (FeatureHash::Fnv1, 1));
     assert_eq!(seed, "text pipeline: this feature hash takes no seed");
-    let minhash = refused(&|o| (o.feature_hash, o.method) = (FeatureHash::Fnv1, Method::MinHash));
+    let minhash = refused(&|o| (o.feature_hash, o.sketch) = (FeatureHash::Fnv1, Sketch::MinHash));
     assert!(minhash.contains("128 bits"), "{minhash}");
     let parts = refused(&|o| o.parts = Some("n:1".parse().unwrap()));
     assert!(parts.contains("parts of speech"), "{parts}");
@@ -257,7 +260,7 @@ fn every_preset_is_known_by_its_description() {
         assert_eq!(preset.to_string().parse::<Preset>().unwrap(), preset);
         let pipeline = Pipeline::new(preset.options()).unwrap();
         let description = pipeline.describe();
-        let parsed = Pipeline::parse(&description, &Resources::default()).unwrap();
+        let parsed = Pipeline::parse(&description, &Assets::default()).unwrap();
         assert_eq!(parsed, pipeline);
     }
 }
@@ -313,7 +316,7 @@ fn compatible_presets_give_the_published_values() {
 
 #[test]
 fn published_votes_are_counted() {
-    let ones = |hashes: &[u64]| simhash(hashes.iter().map(|&hash| (hash, 1)), Ties::Clear);
+    let ones = |hashes: &[u64]| simhash(hashes.iter().map(|&hash| (hash, 1)), TieRule::Clear);
     // simhash-py.
     assert_eq!(ones(&[]), 0);
     assert_eq!(ones(&[0xdeadbeef; 100]), 0xdeadbeef);
@@ -325,7 +328,7 @@ fn published_votes_are_counted() {
     let numbers = |weight: fn(u64) -> u64| {
         simhash(
             (0..500).map(|n| (hash(&n.to_string()), weight(n))),
-            Ties::Clear,
+            TieRule::Clear,
         )
     };
     assert_eq!(numbers(|_| 1), 7984652473404407437);
@@ -338,7 +341,7 @@ fn published_votes_are_counted() {
         (13004687738940023035, 106978),
         (18264030747823598625, 103739),
     ];
-    assert_eq!(simhash(weighted, Ties::Clear), 15286165794479097173);
+    assert_eq!(simhash(weighted, TieRule::Clear), 15286165794479097173);
 }
 
 #[cfg(feature = "jieba")]
@@ -347,7 +350,7 @@ mod jieba {
 
     fn features(change: impl FnOnce(&mut PipelineOptions), text: &str) -> Vec<(String, f64)> {
         let mut options = PipelineOptions {
-            segment: Segment::Auto,
+            tokenizer: Tokenizer::Auto,
             ..PipelineOptions::default()
         };
         change(&mut options);
@@ -375,7 +378,7 @@ mod jieba {
             "索エ",
         ];
         assert_eq!(texts(|_| (), text)[..9], expected);
-        let whole = texts(|o| o.segment = Segment::Jieba, "用 C++ 写");
+        let whole = texts(|o| o.tokenizer = Tokenizer::Jieba, "用 C++ 写");
         assert_eq!(whole, ["用", "c++", "写"]);
     }
 

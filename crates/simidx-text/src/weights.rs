@@ -66,7 +66,7 @@ impl FromStr for Weights {
 
 /// Which features of a document count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Select {
+pub enum FeatureSelection {
     /// `all` of them.
     #[default]
     All,
@@ -77,24 +77,24 @@ pub enum Select {
     Longest(NonZeroU32),
 }
 
-impl fmt::Display for Select {
+impl fmt::Display for FeatureSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Select::All => f.pad("all"),
-            Select::Top(count) => write!(f, "top:{count}"),
-            Select::Longest(count) => write!(f, "longest:{count}"),
+            FeatureSelection::All => f.pad("all"),
+            FeatureSelection::Top(count) => write!(f, "top:{count}"),
+            FeatureSelection::Longest(count) => write!(f, "longest:{count}"),
         }
     }
 }
 
-impl FromStr for Select {
+impl FromStr for FeatureSelection {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
         let found = match text.split_once(':') {
-            None if text == "all" => Some(Select::All),
-            Some(("top", count)) => number(count).map(Select::Top),
-            Some(("longest", count)) => number(count).map(Select::Longest),
+            None if text == "all" => Some(FeatureSelection::All),
+            Some(("top", count)) => number(count).map(FeatureSelection::Top),
+            Some(("longest", count)) => number(count).map(FeatureSelection::Longest),
             _ => None,
         };
         let known = "known are all, top:N and longest:N";
@@ -118,14 +118,14 @@ pub(super) fn parse_weight(text: &str) -> Option<f64> {
 ///
 /// Each tag gets the factor of the longest entry that it starts with; `*` is for all others, which get 0 without it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PartWeights {
+pub struct PartOfSpeechWeights {
     text: String,
     /// Tags and factors, the longest tags first.
     factors: Vec<(String, f64)>,
     others: f64,
 }
 
-impl PartWeights {
+impl PartOfSpeechWeights {
     /// The factor of a part of speech.
     pub(super) fn get(&self, part: &str) -> f64 {
         let found = self.factors.iter().find(|(tag, _)| part.starts_with(tag));
@@ -133,13 +133,13 @@ impl PartWeights {
     }
 }
 
-impl fmt::Display for PartWeights {
+impl fmt::Display for PartOfSpeechWeights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
     }
 }
 
-impl FromStr for PartWeights {
+impl FromStr for PartOfSpeechWeights {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -162,7 +162,7 @@ impl FromStr for PartWeights {
             }
         }
         factors.sort_by_key(|(tag, _)| std::cmp::Reverse(tag.len()));
-        Ok(PartWeights {
+        Ok(PartOfSpeechWeights {
             text: text.to_owned(),
             factors,
             others: others.unwrap_or(0.0),
@@ -194,25 +194,25 @@ mod tests {
     #[test]
     fn selections_are_read_back() {
         for name in ["all", "top:20", "longest:3"] {
-            assert_eq!(name.parse::<Select>().unwrap().to_string(), name);
+            assert_eq!(name.parse::<FeatureSelection>().unwrap().to_string(), name);
         }
         for bad in ["", "all:1", "top", "top:0", "first:2"] {
-            assert!(bad.parse::<Select>().is_err(), "{bad}");
+            assert!(bad.parse::<FeatureSelection>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn the_longest_tag_decides() {
-        let parts: PartWeights = "n:3/nr:5.5/v:0".parse().unwrap();
+        let parts: PartOfSpeechWeights = "n:3/nr:5.5/v:0".parse().unwrap();
         let factors = ["n", "ns", "nr", "nrt", "v", "a", ""].map(|part| parts.get(part));
         assert_eq!(factors, [3.0, 3.0, 5.5, 5.5, 0.0, 0.0, 0.0]);
-        let all: PartWeights = "v:2/*:1".parse().unwrap();
+        let all: PartOfSpeechWeights = "v:2/*:1".parse().unwrap();
         assert_eq!((all.get("vn"), all.get("")), (2.0, 1.0));
         assert_eq!(all.to_string(), "v:2/*:1");
         for bad in [
             "", "n", "n:", "n:x", "n:-1", ":1", "n:1/n:2", "*:1/*:2", "n:nan",
         ] {
-            assert!(bad.parse::<PartWeights>().is_err(), "{bad}");
+            assert!(bad.parse::<PartOfSpeechWeights>().is_err(), "{bad}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
 use simidx_testkit::document::{between, specification};
-use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Resources};
+use simidx_text::{Assets, Fingerprinter, Pipeline, PipelineOptions};
 
 /// Section 11, its lines joined where they are broken.
 fn section() -> String {
@@ -465,7 +465,7 @@ fn descriptions_have_the_members_listed() {
         };
         assert_eq!(places(description), places(&example));
     }
-    let parsed = Pipeline::parse(&example, &Resources::default()).unwrap();
+    let parsed = Pipeline::parse(&example, &Assets::default()).unwrap();
     let head = |text: &str| text.split("\"tables\"").next().unwrap().to_owned();
     assert_eq!(head(&parsed.describe()), head(&example));
     for (from, to) in [
@@ -474,7 +474,7 @@ fn descriptions_have_the_members_listed() {
     ] {
         let other = example.replacen(from, to, 1);
         assert!(
-            Pipeline::parse(&other, &Resources::default()).is_err(),
+            Pipeline::parse(&other, &Assets::default()).is_err(),
             "{other}"
         );
     }

@@ -23,7 +23,7 @@ use simidx::Fingerprint;
 /// file without a name, as it is: what is compressed stays so. A file that changes meanwhile is
 /// found by its length and the time of its last modification.
 #[derive(Debug)]
-pub struct Original {
+pub struct InputFile {
     path: PathBuf,
     name: String,
     format: Format,
@@ -42,7 +42,7 @@ struct Stamp {
     modified: Option<SystemTime>,
 }
 
-impl Original {
+impl InputFile {
     /// Opens an input as [`open`](super::open) does. Temporary files go to `temp_dir`, or where
     /// the system has them.
     ///
@@ -73,7 +73,7 @@ impl Original {
             Some(format) => Some(format),
             None => detect::by_path::<F>(path)?,
         };
-        let mut original = Original {
+        let mut input = InputFile {
             path: path.to_owned(),
             name: printable(path),
             format: format.unwrap_or(Format::Lines),
@@ -83,28 +83,28 @@ impl Original {
             stamp: None,
         };
         if !matches!(format, Some(Format::Files | Format::Parquet)) {
-            original.make_readable(temp_dir)?;
+            input.make_readable(temp_dir)?;
         }
-        original.stamp = original.stamp_now()?;
+        input.stamp = input.stamp_now()?;
         if format.is_none() {
-            let source = &mut original.source()?;
-            original.format = detect::by_content::<F>(source, options.encoding)?;
+            let source = &mut input.source()?;
+            input.format = detect::by_content::<F>(source, options.encoding)?;
         }
-        options.check(&original.name, original.format)?;
-        match original.format {
+        options.check(&input.name, input.format)?;
+        match input.format {
             Format::Tsv if options.fields.text.is_some() => {
-                let table = Table::open(original.text()?, &options.fields)?.into_format();
-                original.header = table.into_header();
-                Ok(original)
+                let table = Table::open(input.text()?, &options.fields)?.into_format();
+                input.header = table.into_header();
+                Ok(input)
             }
             Format::Le | Format::Npy => {
                 let message = format!(
                     "records of the format {} cannot be copied one by one",
-                    original.format.name()
+                    input.format.name()
                 );
-                Err(input_error(&original.name, Place::File, message))
+                Err(input_error(&input.name, Place::File, message))
             }
-            _ => Ok(original),
+            _ => Ok(input),
         }
     }
 
@@ -136,7 +136,7 @@ impl Original {
     }
 
     /// Whether records can be appended to those of another input.
-    pub fn goes_with(&self, other: &Original) -> bool {
+    pub fn goes_with(&self, other: &InputFile) -> bool {
         let kind = |format| match format {
             Format::Tsv => Format::Hex,
             other => other,
@@ -230,9 +230,9 @@ fn spool(name: &str, mut from: impl Read, temp_dir: Option<&Path>) -> Result<Fil
 
 /// Says of each record, in the order of all inputs, whether it is copied; it is told how many bytes
 /// of all inputs have been read so far.
-pub type Choose<'a> = &'a mut dyn FnMut(u64) -> bool;
+pub type RecordPredicate<'a> = &'a mut dyn FnMut(u64) -> bool;
 
-/// Copies those records of inputs that `choose` chooses, in order and byte for byte, except that lines which are
+/// Copies those records of inputs that `keep` chooses, in order and byte for byte, except that lines which are
 /// decoded are written in UTF-8.
 ///
 /// A record of the formats that are made of lines is its line, the end included; a last line
@@ -248,10 +248,10 @@ pub type Choose<'a> = &'a mut dyn FnMut(u64) -> bool;
 ///
 /// An input that cannot be read or has changed since it was opened, Parquet files that differ in
 /// their schemas, and what `out` reports.
-pub fn copy_records<F: Fingerprint>(
-    inputs: &[Original],
+pub fn filter_records<F: Fingerprint>(
+    inputs: &[InputFile],
     mut out: &mut (dyn Write + Send),
-    choose: Choose<'_>,
+    keep: RecordPredicate<'_>,
 ) -> Result<()> {
     if inputs
         .first()
@@ -261,9 +261,9 @@ pub fn copy_records<F: Fingerprint>(
             .iter()
             .map(|input| (input.path.as_path(), &input.options));
         let paths: Vec<_> = paths.collect();
-        inputs.iter().try_for_each(Original::check_unchanged)?;
-        copy_parquet::<F>(&paths, out, choose)?;
-        return inputs.iter().try_for_each(Original::check_unchanged);
+        inputs.iter().try_for_each(InputFile::check_unchanged)?;
+        copy_parquet::<F>(&paths, out, keep)?;
+        return inputs.iter().try_for_each(InputFile::check_unchanged);
     }
     let mut copier = Copier {
         out: &mut out,
@@ -277,17 +277,17 @@ pub fn copy_records<F: Fingerprint>(
         match input.format {
             Format::Files => {
                 let files = FilesReader::open(&input.path, input.options.encoding)?;
-                copier.copy_paths(files, choose)?;
+                copier.copy_paths(files, keep)?;
             }
             #[cfg(feature = "warc")]
             Format::Warc => {
                 let archive = WarcReader::new(input.source()?, input.options.encoding);
-                copier.copy_archived(archive, choose)?;
+                copier.copy_archived(archive, keep)?;
             }
             format => {
                 let mut lines = lines(input.text()?, format, &input.options.fields);
                 copier.copy_header(&mut lines, &input.header)?;
-                copier.copy_lines(lines, choose)?;
+                copier.copy_lines(lines, keep)?;
             }
         }
         input.check_unchanged()?;
@@ -299,20 +299,20 @@ pub fn copy_records<F: Fingerprint>(
 fn copy_parquet<F: Fingerprint>(
     inputs: &[(&Path, &ReadOptions)],
     out: &mut (dyn Write + Send),
-    choose: Choose<'_>,
+    keep: RecordPredicate<'_>,
 ) -> Result<()> {
     let inputs: Vec<(&Path, &Fields)> = inputs
         .iter()
         .map(|(path, options)| (*path, &options.fields))
         .collect();
-    super::parquet::copy_rows::<F>(&inputs, out, choose)
+    super::parquet::copy_rows::<F>(&inputs, out, keep)
 }
 
 #[cfg(not(feature = "parquet"))]
 fn copy_parquet<F: Fingerprint>(
     inputs: &[(&Path, &ReadOptions)],
     _: &mut (dyn Write + Send),
-    _: Choose<'_>,
+    _: RecordPredicate<'_>,
 ) -> Result<()> {
     inputs
         .iter()
@@ -342,7 +342,7 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    fn copy_lines(&mut self, mut lines: LineSource, choose: Choose<'_>) -> Result<()> {
+    fn copy_lines(&mut self, mut lines: LineSource, keep: RecordPredicate<'_>) -> Result<()> {
         loop {
             let advanced = lines.advance();
             match advanced {
@@ -350,7 +350,7 @@ impl Copier<'_> {
                 Ok(true) | Err(Error::Input(_)) => {}
                 Err(error) => return Err(error),
             }
-            let chosen = choose(self.bytes_before + lines.bytes_read());
+            let chosen = keep(self.bytes_before + lines.bytes_read());
             if chosen && advanced.is_ok() {
                 self.write_record(&lines)?;
             }
@@ -382,13 +382,13 @@ impl Copier<'_> {
     }
 
     #[cfg(feature = "warc")]
-    fn copy_archived(&mut self, mut records: WarcReader, choose: Choose<'_>) -> Result<()> {
+    fn copy_archived(&mut self, mut records: WarcReader, keep: RecordPredicate<'_>) -> Result<()> {
         while let Some(record) = records.next_document() {
             let is_record = match record {
                 Err(error @ Error::Io(_)) => return Err(error),
                 record => record.is_ok(),
             };
-            if choose(self.bytes_before + records.bytes_read()) && is_record {
+            if keep(self.bytes_before + records.bytes_read()) && is_record {
                 for part in records.raw() {
                     self.out.write_all(part)?;
                 }
@@ -398,9 +398,9 @@ impl Copier<'_> {
         Ok(())
     }
 
-    fn copy_paths(&mut self, mut files: FilesReader, choose: Choose<'_>) -> Result<()> {
+    fn copy_paths(&mut self, mut files: FilesReader, keep: RecordPredicate<'_>) -> Result<()> {
         while let Some(path) = files.next_path() {
-            if choose(self.bytes_before)
+            if keep(self.bytes_before)
                 && let Some(path) = path?
             {
                 self.write(path.as_bytes(), b"\n")?;

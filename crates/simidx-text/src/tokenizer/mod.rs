@@ -30,16 +30,16 @@ pub(super) struct Token<'t> {
 pub(super) type Emit<'e> = &'e mut dyn FnMut(Token<'_>);
 
 /// Cuts normalised texts into tokens.
-pub(super) trait Segmenter: fmt::Debug + Send {
+pub(super) trait Tokenize: fmt::Debug + Send {
     /// Calls `emit` with each token of the text, in order.
-    fn segment(&mut self, text: &str, emit: Emit<'_>);
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>);
 }
 
 /// How a text is cut into tokens.
 ///
 /// As text the name that each variant's description begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Segment {
+pub enum Tokenizer {
     /// `words`: those segments of UAX 29 that hold a letter or a digit.
     ///
     /// A maximal run of Han characters and Japanese kana, which UAX 29 splits for the most part into single
@@ -66,8 +66,8 @@ pub enum Segment {
     JoinedChars(GramLen),
 }
 
-impl Segment {
-    /// `Segment::Chars` of `length` characters.
+impl Tokenizer {
+    /// `Tokenizer::Chars` of `length` characters.
     ///
     /// # Errors
     /// [`Error::Pipeline`] unless `length` is 1 to [`GramLen::MAX`].
@@ -77,56 +77,58 @@ impl Segment {
 
     /// Whether tokens depend on the dictionary of jieba.
     pub fn needs_jieba(self) -> bool {
-        matches!(self, Segment::Auto | Segment::Jieba)
+        matches!(self, Tokenizer::Auto | Tokenizer::Jieba)
     }
 
-    /// The segmenter for these tokens, with their parts of speech if asked.
+    /// The tokenize for these tokens, with their parts of speech if asked.
     #[cfg(feature = "jieba")]
-    pub(super) fn segmenter(
+    pub(super) fn with_dictionary(
         self,
         dictionary: &Dictionary,
         parts: bool,
         fold_space: bool,
-    ) -> Box<dyn Segmenter> {
+    ) -> Box<dyn Tokenize> {
         match self {
-            Segment::Auto => Box::new(words::Words::new(Some(Jieba::new(dictionary, parts)))),
-            Segment::Jieba => Box::new(Jieba::new(dictionary, parts)),
-            _ => self.plain_segmenter(fold_space),
+            Tokenizer::Auto => Box::new(words::Words::new(Some(Jieba::new(dictionary, parts)))),
+            Tokenizer::Jieba => Box::new(Jieba::new(dictionary, parts)),
+            _ => self.without_dictionary(fold_space),
         }
     }
 
-    /// Whether the segmenter must see the white space of the text, and fold it itself.
+    /// Whether the tokenizer must see the white space of the text, and fold it itself.
     pub(super) fn needs_space(self) -> bool {
-        self == Segment::Sentences
+        self == Tokenizer::Sentences
     }
 
-    /// The segmenter for tokens that need no dictionary. Of those that need to see white space it folds it if asked.
-    pub(super) fn plain_segmenter(self, fold_space: bool) -> Box<dyn Segmenter> {
+    /// The tokenize for tokens that need no dictionary. Of those that need to see white space it folds it if asked.
+    pub(super) fn without_dictionary(self, fold_space: bool) -> Box<dyn Tokenize> {
         match self {
-            Segment::Words | Segment::Auto | Segment::Jieba => Box::new(words::Words::plain()),
-            Segment::Chars(length) => Box::new(grams::Grams(length)),
-            Segment::Sentences => Box::new(sentences::Sentences::new(fold_space)),
-            Segment::AsciiWords => Box::new(compat::AsciiWords),
-            Segment::JoinedChars(length) => Box::new(compat::JoinedChars::new(length)),
+            Tokenizer::Words | Tokenizer::Auto | Tokenizer::Jieba => {
+                Box::new(words::Words::plain())
+            }
+            Tokenizer::Chars(length) => Box::new(grams::Grams(length)),
+            Tokenizer::Sentences => Box::new(sentences::Sentences::new(fold_space)),
+            Tokenizer::AsciiWords => Box::new(compat::AsciiWords),
+            Tokenizer::JoinedChars(length) => Box::new(compat::JoinedChars::new(length)),
         }
     }
 }
 
-impl fmt::Display for Segment {
+impl fmt::Display for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Segment::Words => f.pad("words"),
-            Segment::Auto => f.pad("auto"),
-            Segment::Jieba => f.pad("jieba"),
-            Segment::Chars(length) => write!(f, "chars:{}", length.get()),
-            Segment::Sentences => f.pad("sentences"),
-            Segment::AsciiWords => f.pad("ascii-words"),
-            Segment::JoinedChars(length) => write!(f, "joined-chars:{}", length.get()),
+            Tokenizer::Words => f.pad("words"),
+            Tokenizer::Auto => f.pad("auto"),
+            Tokenizer::Jieba => f.pad("jieba"),
+            Tokenizer::Chars(length) => write!(f, "chars:{}", length.get()),
+            Tokenizer::Sentences => f.pad("sentences"),
+            Tokenizer::AsciiWords => f.pad("ascii-words"),
+            Tokenizer::JoinedChars(length) => write!(f, "joined-chars:{}", length.get()),
         }
     }
 }
 
-impl FromStr for Segment {
+impl FromStr for Tokenizer {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -134,17 +136,17 @@ impl FromStr for Segment {
             Some((name, length)) => (name, Some(length)),
             None => (text, None),
         };
-        let segment = match (name, length) {
-            ("words", None) => Some(Segment::Words),
-            ("auto", None) => Some(Segment::Auto),
-            ("jieba", None) => Some(Segment::Jieba),
-            ("sentences", None) => Some(Segment::Sentences),
-            ("ascii-words", None) => Some(Segment::AsciiWords),
-            ("chars", Some(length)) => GramLen::parse(length).map(Segment::Chars),
-            ("joined-chars", Some(length)) => GramLen::parse(length).map(Segment::JoinedChars),
+        let tokenizer = match (name, length) {
+            ("words", None) => Some(Tokenizer::Words),
+            ("auto", None) => Some(Tokenizer::Auto),
+            ("jieba", None) => Some(Tokenizer::Jieba),
+            ("sentences", None) => Some(Tokenizer::Sentences),
+            ("ascii-words", None) => Some(Tokenizer::AsciiWords),
+            ("chars", Some(length)) => GramLen::parse(length).map(Tokenizer::Chars),
+            ("joined-chars", Some(length)) => GramLen::parse(length).map(Tokenizer::JoinedChars),
             _ => None,
         };
-        segment.ok_or_else(|| {
+        tokenizer.ok_or_else(|| {
             let known = "words, auto, jieba, chars:N, sentences, ascii-words and joined-chars:N";
             let clause = format!("unknown segment {text:?}, known are {known} with N from 1 to 16");
             Error::Pipeline(clause)
@@ -202,12 +204,12 @@ fn untagged(text: &str) -> Token<'_> {
 mod tests {
     use super::*;
 
-    /// The tokens that a segmenter without dictionary makes.
-    pub(super) fn tokens(segment: &str, text: &str) -> Vec<String> {
-        let segment: Segment = segment.parse().unwrap();
+    /// The tokens that a tokenizer without dictionary makes.
+    pub(super) fn tokens(tokenizer: &str, text: &str) -> Vec<String> {
+        let tokenizer: Tokenizer = tokenizer.parse().unwrap();
         let mut tokens = Vec::new();
         let mut emit = |token: Token<'_>| tokens.push(token.text.to_owned());
-        segment.plain_segmenter(true).segment(text, &mut emit);
+        tokenizer.without_dictionary(true).tokenize(text, &mut emit);
         tokens
     }
 
@@ -223,7 +225,7 @@ mod tests {
             "ascii-words",
             "joined-chars:4",
         ] {
-            assert_eq!(name.parse::<Segment>().unwrap().to_string(), name);
+            assert_eq!(name.parse::<Tokenizer>().unwrap().to_string(), name);
         }
     }
 
@@ -234,11 +236,11 @@ mod tests {
             .into_iter()
             .chain(["chars:17", "chars:+3", "chars:03", "chars:999"])
         {
-            let error = name.parse::<Segment>().unwrap_err().to_string();
+            let error = name.parse::<Tokenizer>().unwrap_err().to_string();
             let start = format!("text pipeline: unknown segment {name:?}, known are ");
             assert!(error.starts_with(&start), "{error}");
         }
-        assert!(Segment::chars(0).is_err());
-        assert_eq!(Segment::chars(3).unwrap(), Segment::Chars(GramLen(3)));
+        assert!(Tokenizer::chars(0).is_err());
+        assert_eq!(Tokenizer::chars(3).unwrap(), Tokenizer::Chars(GramLen(3)));
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::weights::parse_weight;
-use crate::{Error, ResourceError, ResourcePlace, Result};
+use crate::{AssetError, AssetPlace, Error, Result};
 
 /// Characters of the longest word of a user dictionary: longer ones would make cutting slow.
 const MAX_WORD_LEN: usize = 64;
@@ -57,11 +57,11 @@ macro_rules! file_type {
             /// Reads the bytes of such a file; `name` is what messages and descriptions call it, without folders.
             ///
             /// # Errors
-            /// [`Error::Resource`] that names the first line that cannot be used.
+            /// [`Error::Asset`] that names the first line that cannot be used.
             pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
                 let text = std::str::from_utf8(bytes).map_err(|error| {
                     let offset = error.valid_up_to() as u64;
-                    resource_error(name, ResourcePlace::Offset(offset), "not UTF-8".into())
+                    asset_error(name, AssetPlace::Offset(offset), "not UTF-8".into())
                 })?;
                 let text = text.strip_prefix('\u{feff}').unwrap_or(text);
                 let content = $parse(name, text)?;
@@ -121,7 +121,7 @@ impl StopWords {
     }
 }
 
-/// A word of a [`UserDictionary`], of use to the segmenter of the feature `jieba` only.
+/// A word of a [`UserDictionary`], of use to the tokenizer of the feature `jieba` only.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "jieba"), allow(dead_code))]
 pub(super) struct UserWord {
@@ -165,7 +165,7 @@ fn parse_stop_words(_: &str, text: &str) -> Result<HashSet<String>> {
 
 fn parse_dictionary(name: &str, text: &str) -> Result<Vec<UserWord>> {
     let word = |(number, line): (u64, &str)| {
-        let error = |message| Err(resource_error(name, ResourcePlace::Line(number), message));
+        let error = |message| Err(asset_error(name, AssetPlace::Line(number), message));
         let mut columns = line.split_whitespace();
         let text = columns.next().unwrap_or_default().to_owned();
         if text.chars().nth(MAX_WORD_LEN).is_some() {
@@ -206,7 +206,7 @@ fn parse_frequencies(name: &str, text: &str) -> Result<Frequencies> {
     let mut of_features = HashMap::new();
     let mut default = None;
     for (number, line) in lines(text) {
-        let error = |message| Err(resource_error(name, ResourcePlace::Line(number), message));
+        let error = |message| Err(asset_error(name, AssetPlace::Line(number), message));
         let stated = line.strip_prefix("#default ");
         if line.starts_with('#') && stated.is_none() {
             continue;
@@ -242,8 +242,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(middle).copied().unwrap_or(1.0)
 }
 
-fn resource_error(name: &str, place: ResourcePlace, message: String) -> Error {
-    Error::Resource(ResourceError {
+fn asset_error(name: &str, place: AssetPlace, message: String) -> Error {
+    Error::Asset(AssetError {
         name: name.to_owned(),
         place,
         message,
@@ -253,22 +253,22 @@ fn resource_error(name: &str, place: ResourcePlace, message: String) -> Error {
 /// The files that a description may name.
 ///
 /// ```
-/// use simidx_text::{Pipeline, PipelineOptions, Resources, StopWords};
+/// use simidx_text::{Pipeline, PipelineOptions, Assets, StopWords};
 ///
 /// let mut options = PipelineOptions::default();
 /// options.stop_words = Some(StopWords::from_bytes("stop.txt", b"the\nof\n")?);
 /// let pipeline = Pipeline::new(options.clone())?;
 ///
 /// let description = pipeline.describe();
-/// assert!(Pipeline::parse(&description, &Resources::default()).is_err());
-/// let mut resources = Resources::default();
-/// resources.stop_words = options.stop_words;
-/// assert_eq!(Pipeline::parse(&description, &resources)?, pipeline);
+/// assert!(Pipeline::parse(&description, &Assets::default()).is_err());
+/// let mut assets = Assets::default();
+/// assets.stop_words = options.stop_words;
+/// assert_eq!(Pipeline::parse(&description, &assets)?, pipeline);
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Resources {
+pub struct Assets {
     /// Stop words.
     pub stop_words: Option<StopWords>,
     /// A user dictionary.

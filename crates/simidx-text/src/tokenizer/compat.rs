@@ -3,14 +3,14 @@
 use unicode_normalization::char::is_combining_mark;
 
 use super::grams::Grams;
-use super::{Emit, GramLen, Segmenter, untagged};
+use super::{Emit, GramLen, Tokenize, untagged};
 
 /// Matches of `[\w']+(?:\://[\w\./]+){0,1}` with the `\w` of ASCII.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AsciiWords;
 
-impl Segmenter for AsciiWords {
-    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+impl Tokenize for AsciiWords {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
         let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
         let run = |at: usize, more: &[u8]| {
             let bytes = text.as_bytes()[at..].iter();
@@ -51,15 +51,15 @@ impl JoinedChars {
     }
 }
 
-impl Segmenter for JoinedChars {
-    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+impl Tokenize for JoinedChars {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
         self.joined.clear();
         self.joined
             .extend(text.chars().filter(|&c| is_python_word(c)));
         if self.joined.is_empty() {
             return emit(untagged(""));
         }
-        Grams(self.length).segment(&self.joined, emit);
+        Grams(self.length).tokenize(&self.joined, emit);
     }
 }
 
