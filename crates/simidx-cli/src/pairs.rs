@@ -12,7 +12,7 @@ use super::Answer;
 use super::failure::Failure;
 use super::index_file::{with_segments, with_width};
 use super::json_ids::id_to_json;
-use super::output::{push_hex, stdout};
+use super::output::stdout;
 use super::progress::{ProgressMode, ReadingBar};
 use super::records::{self, Each, Fingerprinted};
 use super::resources::ResourceArgs;
@@ -175,9 +175,9 @@ impl<W: Write> Printer<'_, W> {
             return self.json(smaller, larger, pair.distance);
         }
         self.line.clear();
-        push_hex(&mut self.line, pair.smaller);
+        pair.smaller.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        push_hex(&mut self.line, pair.larger);
+        pair.larger.extend_hex(&mut self.line);
         writeln!(self.line, "\t{}", pair.distance)?;
         self.out.write_all(&self.line)
     }

@@ -12,7 +12,7 @@ use super::Answer;
 use super::failure::Failure;
 use super::index_file::{IndexArgs, OpenArgs, with_segments};
 use super::json_ids::push_match;
-use super::output::{push_hex, say, stdout};
+use super::output::{say, stdout};
 use super::progress::ProgressMode;
 use super::query_file;
 use super::records::InputFormat;
@@ -162,9 +162,9 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
 
     fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
         self.line.clear();
-        push_hex(&mut self.line, query);
+        query.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        push_hex(&mut self.line, found.fingerprint);
+        found.fingerprint.extend_hex(&mut self.line);
         write!(self.line, "\t{}", found.distance)?;
         let (mut ids, mut result) = (0u64, Ok(()));
         let (line, out) = (&self.line, &mut self.out);
