@@ -136,11 +136,7 @@ pub(super) fn refused(source: &str, place: Place, message: impl Into<String>) ->
 
 /// What is wrong with a record of an input.
 pub(super) fn in_input(source: &str, place: Place, message: impl Into<String>) -> InputError {
-    InputError {
-        source: source.to_owned(),
-        place,
-        message: message.into(),
-    }
+    InputError::new(source, place, message)
 }
 
 /// A record whose fingerprint is known.
@@ -460,17 +456,15 @@ impl<F: Fingerprint> Run<F> {
             let result = sink.record(record);
             let (number, behind) = (self.next_position, rest.len() as u64);
             self.judge(result, |message| match place {
-                Place::Offset(last) => InputError {
-                    source: source.to_owned(),
-                    place: Place::Offset(last - behind * F::BYTES as u64),
-                    message,
-                },
+                Place::Offset(last) => {
+                    let first = last - behind * F::BYTES as u64;
+                    in_input(source, Place::Offset(first), message)
+                }
                 // Lines without a record are not counted among those behind.
-                _ => InputError {
-                    source: source.to_owned(),
-                    place: Place::File,
-                    message: format!("record {number} of all, from 0: {message}"),
-                },
+                _ => {
+                    let message = format!("record {number} of all, from 0: {message}");
+                    in_input(source, Place::File, message)
+                }
             })?;
             self.next_position += 1;
             many = rest;

@@ -1,4 +1,4 @@
-//! Inputs that are read more than once, and of which some records are copied as they stand.
+//! Inputs that are read more than once and whose records are filtered.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -17,25 +17,46 @@ use super::{
 use crate::{Error, Place, Result};
 use simidx::Fingerprint;
 
-/// A file, a directory or standard input, whose records are to be read several times and copied.
+/// A file, a directory or standard input that can be read several times and filtered.
 ///
-/// What can be read once only, such as standard input and pipes, is first written to a temporary
-/// file without a name, as it is: what is compressed stays so. A file that changes meanwhile is
-/// found by its length and the time of its last modification.
+/// Standard input and pipes can be read only once, so they are first copied to a temporary file without a name; what is
+/// compressed stays compressed. A file that changes meanwhile is detected by its length and modification time.
+///
+/// ```
+/// use simidx_input::{InputFile, filter_records};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("texts.jsonl");
+/// std::fs::write(&path, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n")?;
+/// let input = InputFile::open::<u64>(&path, None, None)?;
+///
+/// // First pass: which records are to stay?
+/// let mut keeps = Vec::new();
+/// let mut records = input.records::<u64>()?;
+/// while let Some(record) = records.next_record() {
+///     keeps.push(format!("{:?}", record?.content).contains("two"));
+/// }
+///
+/// // Second pass: copies them.
+/// let (mut out, mut keeps) = (Vec::new(), keeps.into_iter());
+/// filter_records::<u64>(&[input], &mut out, &mut |_| keeps.next() == Some(true))?;
+/// assert_eq!(out, b"{\"text\": \"two\"}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct InputFile {
     path: PathBuf,
     name: String,
     format: Format,
     options: ReadOptions,
-    /// The names of the columns, as they stand in a line, if there is such a line.
+    /// The line with the names of the columns, if there is one.
     header: Vec<u8>,
-    /// A copy of what can be read once only.
+    /// A copy of an input that can be read only once.
     copy: Option<File>,
     stamp: Option<Stamp>,
 }
 
-/// What tells that a file has changed.
+/// How a change of a file is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -43,13 +64,13 @@ struct Stamp {
 }
 
 impl InputFile {
-    /// Opens an input as [`open`](super::open) does. Temporary files go to `temp_dir`, or where
-    /// the system has them.
+    /// Opens an input as [`open`](super::open) does. Temporary files go to `temp_dir`, by default to the folder of the
+    /// system.
     ///
     /// # Errors
     ///
-    /// As for [`open`](super::open); formats whose records cannot be copied: `le` and `npy`; a
-    /// temporary file that cannot be written.
+    /// As for [`open`](super::open). [`Error::Input`] for the formats `le` and `npy`, which cannot be filtered.
+    /// [`Error::Io`] if a temporary file cannot be written.
     pub fn open<F: Fingerprint>(
         path: &Path,
         format: Option<Format>,
@@ -108,7 +129,7 @@ impl InputFile {
         }
     }
 
-    /// Copies what is no regular file.
+    /// Copies an input that is not a regular file.
     fn make_readable(&mut self, temp_dir: Option<&Path>) -> Result<()> {
         if is_stdin(&self.path) {
             self.copy = Some(spool(&self.name, io::stdin(), temp_dir)?);
@@ -121,12 +142,12 @@ impl InputFile {
         Ok(())
     }
 
-    /// The format, as it was given or told by the input.
+    /// The format, as given or recognised.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Bytes of the input, compressed ones where it is compressed; none of a directory.
+    /// Bytes of the input, compressed bytes if it is compressed. None for a directory.
     pub fn byte_count(&self) -> Option<u64> {
         let len = |file: &File| file.metadata().ok().map(|data| data.len());
         match (&self.copy, self.stamp) {
@@ -135,7 +156,7 @@ impl InputFile {
         }
     }
 
-    /// Whether records can be appended to those of another input.
+    /// Whether records of this input can be appended to those of another.
     pub fn goes_with(&self, other: &InputFile) -> bool {
         let kind = |format| match format {
             Format::Tsv => Format::Hex,
@@ -161,11 +182,11 @@ impl InputFile {
         }
     }
 
-    /// Says whether the input is what it was when it was opened, as far as that can be told.
+    /// Checks that the file has the length and modification time that it had when it was opened.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if it has changed or cannot be looked at.
+    /// [`Error::Io`] if it has changed or its metadata cannot be read.
     pub fn check_unchanged(&self) -> Result<()> {
         match self.stamp_now()? == self.stamp {
             true => Ok(()),
@@ -228,21 +249,22 @@ fn spool(name: &str, mut from: impl Read, temp_dir: Option<&Path>) -> Result<Fil
     }
 }
 
-/// Says of each record, in the order of all inputs, whether it is copied; it is told how many bytes
-/// of all inputs have been read so far.
+/// Decides for each record, in the order of all inputs, whether to keep it. The argument is the number of bytes of all
+/// inputs that have been read so far.
 pub type RecordPredicate<'a> = &'a mut dyn FnMut(u64) -> bool;
 
-/// Copies those records of inputs that `keep` chooses, in order and byte for byte, except that lines which are
-/// decoded are written in UTF-8.
+/// Copies the records that `keep` accepts to `out`, in order and byte for byte, except that decoded lines are written in
+/// UTF-8. For an example see [`InputFile`].
 ///
-/// A record of the formats that are made of lines is its line, the end included; a last line
-/// that has none is given one if another record follows. One that begins with a byte order mark and is copied first is
-/// given another, as readers pass over that at the start of a file. Of `tsv` with a header the first one is copied
-/// as well. Lines without a record are left out, and what
-/// is compressed is written as it is not. A record of `files` is written as its path on a line. A record of
-/// `warc` is written with its header, and nothing of the records that are no documents. Of
-/// Parquet files all columns of the rows are written with the schema, the metadata and the
-/// compression of the first file; the others must have its schema.
+/// - Line formats: a record is its line with its end. A last line without an end gets one if another record follows. A
+///   first record that begins with a byte order mark gets another, because readers ignore one at the start of a file.
+///   The header of a `tsv` is copied once. Lines without a record are left out.
+/// - `files`: a record is written as its path on a line.
+/// - `warc`: a record is written with its header; records that are not documents are left out.
+/// - `parquet`: rows are written with all columns, and with the schema, the metadata and the compression of the first
+///   file; the others must have the same schema.
+///
+/// The output of compressed inputs is not compressed.
 ///
 /// # Errors
 ///
@@ -329,7 +351,7 @@ fn lines(source: Source, format: Format, fields: &Fields) -> LineSource {
     LineSource::new(source, limit)
 }
 
-/// Copies lines of one input after the other.
+/// Copies the lines of several inputs.
 struct Copier<'a> {
     out: &'a mut dyn Write,
     /// Whether no line has been written.
@@ -359,7 +381,7 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Passes over the line with the names of the columns, if there is one, and copies the first one.
+    /// Skips the line with the names of the columns, if there is one, and copies that of the first input.
     fn copy_header(&mut self, lines: &mut LineSource, header: &[u8]) -> Result<()> {
         if header.is_empty() {
             return Ok(());
