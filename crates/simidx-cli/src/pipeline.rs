@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Storage};
 use simidx_text::{
-    Assets, Fingerprinter, Html, Idf, IdfTable, Pipeline, PipelineOptions, StopWords,
+    Assets, Fingerprinter, Html, Idf, IdfTable, Pipeline, PipelineOptions, Preset, StopWords,
     UserDictionary,
 };
 
@@ -25,7 +25,7 @@ pub(super) struct PipelineArgs {
     #[arg(
         long,
         value_name = "PRESET[,STAGE=VALUE]",
-        default_value = "web",
+        default_value = Preset::default().name(),
         value_parser = parse_options
     )]
     pipeline: Box<PipelineOptions>,

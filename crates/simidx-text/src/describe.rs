@@ -103,7 +103,7 @@ impl Description {
         Ok(PipelineOptions {
             html: self.html.parse()?,
             normalise: self.normalise.parse()?,
-            segment: self.segment.parse()?,
+            tokenizer: self.segment.parse()?,
             user_dictionary: named(
                 "user dictionary",
                 self.user_dictionary.as_ref(),
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_description_is_frozen() {
-        let written = write(&PipelineOptions::default());
+        let written = write(&PipelineOptions::PLAIN);
         let (fixed, _) = WORDS.split_once(r#""tables""#).unwrap();
         let (ours, tables) = written.split_once(r#""tables""#).unwrap();
         assert_eq!(ours, fixed);
@@ -222,7 +222,7 @@ mod tests {
             parts: Some("n:2/*:1".parse().unwrap()),
             select: "top:20".parse().unwrap(),
             seed: u64::MAX,
-            ..PipelineOptions::default()
+            ..PipelineOptions::PLAIN
         };
         let Idf::Table(idf) = options.idf.clone() else {
             unreachable!("it is one");
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn other_versions_of_tables_are_accepted() {
-        let options = PipelineOptions::default();
+        let options = PipelineOptions::PLAIN;
         assert_eq!(read_plain(WORDS).unwrap(), options);
         assert_eq!(read_plain(&WORDS.replace("15.1.0", "99")).unwrap(), options);
     }

@@ -1,11 +1,11 @@
-//! Errors: a pipeline that cannot be carried out, a file that it needs and cannot use.
+//! Errors in pipelines and in the files that they need.
 
 use std::fmt;
 
 /// The result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can be wrong with a pipeline or with the files that it needs.
+/// An error in a pipeline or in a file that it needs.
 ///
 /// ```
 /// use simidx_text::{Error, Preset};
@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name, a value or a description that this version does not know, or stages that do not fit together.
+    /// A name, value or description that this build does not know, or stages that do not fit together.
     #[error("text pipeline: {0}")]
     Pipeline(String),
     /// A file of stop words, of a user dictionary or of weights cannot be used.
@@ -24,7 +24,17 @@ pub enum Error {
     Asset(#[from] AssetError),
 }
 
-/// What is wrong with a file that a pipeline needs, and where.
+/// An error in a file that a pipeline needs.
+///
+/// ```
+/// use simidx_text::{AssetPlace, Error, IdfTable};
+///
+/// let Err(Error::Asset(error)) = IdfTable::from_bytes("idf.tsv", b"the\t0.5\ncat\n") else {
+///     panic!("the second line has no number")
+/// };
+/// assert_eq!(error.place, AssetPlace::Line(2));
+/// assert_eq!(error.to_string(), "idf.tsv:2: not a feature and a number");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssetError {
@@ -37,6 +47,16 @@ pub struct AssetError {
 }
 
 /// A place in a file that a pipeline needs.
+///
+/// ```
+/// use simidx_text::{AssetPlace, Error, StopWords};
+///
+/// let Err(Error::Asset(error)) = StopWords::from_bytes("stop.txt", b"a\xff") else {
+///     panic!("the file is not UTF-8")
+/// };
+/// assert_eq!(error.place, AssetPlace::Offset(1));
+/// ```
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssetPlace {
     /// A line, counted from 1.

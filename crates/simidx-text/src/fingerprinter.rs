@@ -1,4 +1,4 @@
-//! A pipeline at work: the stages with the memory that they use again for each document.
+//! A pipeline with the working memory of its stages.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -60,7 +60,19 @@ impl Stages {
 
 /// A [`Pipeline`] that keeps its working memory from one document to the next.
 ///
-/// It holds on to a few times the bytes of the longest document seen.
+/// It keeps a few times the bytes of the longest document it has seen. For many threads see
+/// [`ParallelFingerprinter`](super::ParallelFingerprinter).
+///
+/// ```
+/// use simidx_text::{Fingerprinter, Pipeline, Preset};
+///
+/// let pipeline = Pipeline::new(Preset::Short.options())?;
+/// let mut fingerprinter: Fingerprinter<u64> = pipeline.fingerprinter()?;
+/// for document in ["to be", "or not to be"] {
+///     assert_eq!(fingerprinter.fingerprint(document), pipeline.fingerprint(document)?);
+/// }
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Fingerprinter<F> {
     pub(super) pipeline: Pipeline,
@@ -71,7 +83,16 @@ pub struct Fingerprinter<F> {
     width: std::marker::PhantomData<fn() -> F>,
 }
 
-/// A distinct feature of a document.
+/// A distinct feature of a document; made by [`Fingerprinter::features`].
+///
+/// ```
+/// use simidx_text::{Feature, Pipeline, Preset};
+///
+/// let pipeline = Pipeline::new(Preset::Short.options())?;
+/// let features: Vec<Feature> = pipeline.fingerprinter::<u64>()?.features("No, no!");
+/// assert_eq!((features[0].text.as_str(), features[0].count), ("no", 2));
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Feature {
@@ -133,7 +154,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
         minima.fingerprint()
     }
 
-    /// The pipeline that it goes through.
+    /// The pipeline.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
@@ -153,7 +174,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
         self.count(document, visit);
     }
 
-    /// The distinct features of a document in the order of their first occurrences: what the fingerprint is made of.
+    /// The distinct features of a document, from which its fingerprint is made, in the order of their first occurrences.
     pub fn features(&mut self, document: &str) -> Vec<Feature> {
         let mut texts = Vec::new();
         self.count(document, &mut |text| texts.push(text.to_owned()));
@@ -179,7 +200,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
         FeatureSet::from_hashes(counted.map(|(entry, _)| entry.hash as u64).collect())
     }
 
-    /// The text of a document as the segments are cut out of it: clean and normalised.
+    /// The cleaned and normalised text of a document, which the tokenizer cuts.
     pub fn text(&mut self, document: &str) -> &str {
         let text = self.stages.cleaner.clean(document);
         self.stages.normaliser.normalise(text)

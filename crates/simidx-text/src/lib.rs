@@ -1,28 +1,35 @@
-//! Documents to fingerprints: clean, normalise, segment, weigh features, combine their hashes.
+//! Documents to fingerprints: clean, normalise, tokenize, weigh features, combine their hashes.
 //!
-//! Every stage is fixed by the [`Pipeline`], whose [description](Pipeline::describe) an index file
-//! carries, so that a query text goes through the very stages that the indexed documents went
-//! through.
+//! A [`Pipeline`] fixes every stage. An index file stores its [description](Pipeline::describe), so that the text of a
+//! query goes through the same stages as the indexed documents.
 //!
-//! 1. **Clean**: the text of HTML, see [`Html`].
+//! 1. **Clean**: extract the text of HTML, see [`Html`].
 //! 2. **Normalise**: see [`Normalise`].
-//! 3. **Tokenizer**: the text is cut into tokens, see [`Tokenizer`]; stop words go.
-//! 4. **Features**: tokens, or shingles of several. Each has a weight: of its occurrences ([`Weights`]), times its
-//!    inverse document frequency ([`Idf`]), times the factor of its part of speech ([`PartOfSpeechWeights`]); [`FeatureSelection`] says
-//!    which count.
-//! 5. **Fingerprint**: the features are hashed ([`FeatureHash`]), and the hashes combined by [`Sketch`].
+//! 3. **Tokenize**: cut the text into tokens, see [`Tokenizer`], and drop stop words.
+//! 4. **Features**: tokens, or shingles of several tokens. The weight of a feature is that of its number of occurrences
+//!    ([`Weights`]), times its inverse document frequency ([`Idf`]), times the factor of its part of speech
+//!    ([`PartOfSpeechWeights`]). [`FeatureSelection`] decides which features count.
+//! 5. **Fingerprint**: hash the features ([`FeatureHash`]) and combine the hashes ([`Sketch`]).
 //!
-//! [`Preset`]s are pipelines made for a purpose.
+//! [`Preset`]s are pipelines for a purpose. The default one is [`Preset::Web`], here and in the program `simidx`.
+//! [`Pipeline::fingerprint`] takes one document, a [`Fingerprinter`] many in turn, and a [`ParallelFingerprinter`] many
+//! at a time.
+//!
+//! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
+//! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
+//! with an [`Error::Pipeline`] that names the feature.
 
 mod assets;
 mod clean;
 mod compare;
+#[cfg(feature = "compat")]
+mod compat;
 mod describe;
 mod document_frequency;
 mod error;
+mod feature_hash;
 mod feature_set;
 mod fingerprinter;
-mod hash;
 #[cfg(feature = "html")]
 mod html;
 mod minhash;
@@ -41,9 +48,9 @@ pub use clean::Html;
 pub use compare::{ComparedDocument, ComparedFeature, Comparison};
 pub use document_frequency::{DocumentFrequencies, FrequencyCounter};
 pub use error::{AssetError, AssetPlace, Error, Result};
+pub use feature_hash::FeatureHash;
 pub use feature_set::FeatureSet;
 pub use fingerprinter::{Feature, Fingerprinter};
-pub use hash::FeatureHash;
 pub use minhash::jaccard_estimate;
 pub use normalise::Normalise;
 pub use options::{Idf, PipelineOptions, Sketch};
@@ -60,6 +67,8 @@ use simidx::Fingerprint;
 use tokenizer::Tokenize;
 
 /// How documents become fingerprints. Cheap to clone.
+///
+/// `Pipeline::default()` is the preset [`Preset::Web`].
 ///
 /// ```
 /// use simidx::Fingerprint;
@@ -80,15 +89,11 @@ pub struct Pipeline {
     dictionary: tokenizer::Dictionary,
 }
 
+/// The preset [`Preset::Web`], which is also the default of the program `simidx`. It needs the feature `html`.
+#[cfg(feature = "html")]
 impl Default for Pipeline {
-    /// The pipeline of [`PipelineOptions::default`]: words, each as often as it occurs, by simhash.
     fn default() -> Self {
-        Pipeline {
-            options: Arc::default(),
-            stop_words: Arc::default(),
-            #[cfg(feature = "jieba")]
-            dictionary: tokenizer::Dictionary::default(),
-        }
+        Pipeline::new(PipelineOptions::default()).expect("the stages of a preset fit together")
     }
 }
 
@@ -128,23 +133,21 @@ impl Pipeline {
 
     /// The complete description of the pipeline: one line of JSON, its keys in fixed order.
     ///
-    /// Its `tables` member names the versions of the tables behind each stage of this
-    /// build. The other members depend on the pipeline alone.
+    /// Its member `tables` names the versions of the tables that the stages of this build use. All other members depend
+    /// only on the pipeline.
     pub fn describe(&self) -> String {
         describe::write(&self.options)
     }
 
-    /// Reads a description back; the files that it names must be among the assets.
+    /// Reads a description; the files that it names must be among the assets.
     ///
-    /// Any versions of tables are accepted, and are not kept: two pipelines that differ in them only
-    /// are equal. Texts that hold characters assigned, or given other properties,
-    /// between those versions and [ours](Self::describe) may then get other features; all other
-    /// texts get the same.
+    /// All versions of tables are accepted and then forgotten: pipelines that differ only in them are equal. A text gets
+    /// the same features from both versions unless it has characters that Unicode assigned or changed between them.
     ///
     /// # Errors
     ///
-    /// [`Error::Pipeline`] if a member is missing, twice there, unknown or
-    /// has a value that this version of the crate does not carry out, or if a file is missing.
+    /// [`Error::Pipeline`] if a member is missing, repeated or unknown, or has a value that this build does not support,
+    /// or if a file is missing.
     pub fn parse(description: &str, assets: &Assets) -> Result<Pipeline> {
         Pipeline::new(describe::read(description, assets)?)
     }
@@ -160,7 +163,7 @@ impl Pipeline {
         Ok(self.fingerprinter()?.fingerprint(document))
     }
 
-    /// The pipeline with memory of its own, to be used for many documents in turn.
+    /// The pipeline with working memory, for many documents in turn.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Simhash: one fingerprint out of many feature hashes, by a vote on each bit.
+//! Simhash: a fingerprint from the hashes of features, by a vote on each bit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +6,21 @@ use std::str::FromStr;
 use crate::{Error, Result};
 use simidx::Fingerprint;
 
-/// What becomes of a bit on which the votes balance.
+/// The value of a bit on which the votes balance.
+///
+/// ```
+/// use simidx_text::{TieRule, simhash};
+///
+/// let hashes = [(0b0110_u32, 1), (0b0011, 1)];
+/// assert_eq!(simhash(hashes, TieRule::Clear), 0b0010);
+/// assert_eq!(simhash(hashes, TieRule::Set), 0b0111);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TieRule {
-    /// It is clear, as in most implementations. A document without features has the fingerprint 0.
+    /// `clear`: 0, as in most implementations. A document without features has the fingerprint 0.
     #[default]
     Clear,
-    /// It is set. A document without features has all bits set.
+    /// `set`: 1. A document without features has all bits set.
     Set,
 }
 
@@ -40,7 +48,7 @@ impl FromStr for TieRule {
 }
 
 /// The simhash of feature hashes with weights (Charikar, STOC 2002): bit i is set if the hashes that have it set
-/// weigh more than those that have not. The weights together must stay below 2^63.
+/// weigh more than the others. The sum of the weights must be below 2^63.
 ///
 /// ```
 /// use simidx_text::{TieRule, simhash};

@@ -1,4 +1,4 @@
-//! Weights: how much a feature that occurs so often counts, and which features count at all.
+//! Weights of features, and the selection of those that count.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -9,22 +9,29 @@ use crate::{Error, Result};
 /// The greatest factor that a table or a list may give.
 const MAX_WEIGHT: f64 = (1 << 20) as f64;
 
-/// What the occurrences of a feature in a document count together.
+/// The weight of a feature by its number of occurrences in a document.
+///
+/// ```
+/// use simidx_text::Weights;
+///
+/// assert_eq!("log2".parse(), Ok(Weights::Log2));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Weights {
-    /// `count`: each counts once, the term frequency.
+    /// `count`: the number of occurrences.
     #[default]
     Count,
-    /// `uniform`: 1 for each distinct feature.
+    /// `uniform`: 1.
     Uniform,
-    /// `capped:N`: the term frequency, but no more than N.
+    /// `capped:N`: the number of occurrences, but at most N.
     Capped(NonZeroU32),
-    /// `log2`: 1 and the integer part of the binary logarithm of the term frequency.
+    /// `log2`: 1 plus the integer part of the binary logarithm of the number of occurrences.
     Log2,
 }
 
 impl Weights {
-    /// The weight of so many occurrences.
+    /// The weight of a number of occurrences.
     pub(super) fn of(self, count: u32) -> u32 {
         match self {
             Weights::Count => count,
@@ -65,15 +72,24 @@ impl FromStr for Weights {
 }
 
 /// Which features of a document count.
+///
+/// ```
+/// use simidx_text::FeatureSelection;
+///
+/// let selection: FeatureSelection = "top:20".parse()?;
+/// assert_eq!(selection.to_string(), "top:20");
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FeatureSelection {
-    /// `all` of them.
+    /// `all`: every feature.
     #[default]
     All,
-    /// `top:N`: those of greatest weight, of equal ones those that occur first.
+    /// `top:N`: the N of greatest weight; among equals those that occur first.
     Top(NonZeroU32),
-    /// `longest:N`: those of most characters, of equal ones those that occur first. With sentences as tokens, the
-    /// signature that search engines of Chinese are said to take.
+    /// `longest:N`: the N with most characters; among equals those that occur first. With sentences as tokens, it is a
+    /// known signature of Chinese web pages.
     Longest(NonZeroU32),
 }
 
@@ -114,9 +130,17 @@ pub(super) fn parse_weight(text: &str) -> Option<f64> {
     (0.0..=MAX_WEIGHT).contains(&value).then_some(value)
 }
 
-/// Factors for the parts of speech that jieba tells: `n:3/v:2/*:1`.
+/// Factors for the parts of speech that jieba assigns: `n:3/v:2/*:1`.
 ///
-/// Each tag gets the factor of the longest entry that it starts with; `*` is for all others, which get 0 without it.
+/// A tag gets the factor of the longest entry that is a prefix of it, otherwise that of `*`, otherwise 0.
+///
+/// ```
+/// use simidx_text::{PipelineOptions, PartOfSpeechWeights};
+///
+/// let mut options: PipelineOptions = "news-zh,segment=auto".parse()?;
+/// options.parts = Some("n:3/v:2/*:1".parse::<PartOfSpeechWeights>()?);
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartOfSpeechWeights {
     text: String,

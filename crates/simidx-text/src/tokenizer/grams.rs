@@ -4,7 +4,7 @@ use super::{Emit, GramLen, Tokenize, untagged};
 
 /// All runs of so many characters, or the whole of a shorter text that is not empty.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grams(pub(super) GramLen);
+pub(crate) struct Grams(pub(crate) GramLen);
 
 impl Tokenize for Grams {
     fn tokenize(&mut self, text: &str, emit: Emit<'_>) {

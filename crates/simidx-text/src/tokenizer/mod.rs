@@ -1,68 +1,82 @@
-//! Segmentation: a normalised text cut into tokens.
+//! Tokenizers: a normalised text cut into tokens.
 
-mod ascii_words;
-mod compat;
 mod grams;
 #[cfg(feature = "jieba")]
 mod jieba;
 mod sentences;
+mod word_boundaries;
 mod words;
 
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "compat")]
+pub(crate) use grams::Grams;
 #[cfg(feature = "jieba")]
 use jieba::Jieba;
 #[cfg(feature = "jieba")]
 pub(super) use jieba::{Dictionary, inverse_document_frequency};
 
+#[cfg(feature = "compat")]
+use crate::compat::tokenizers;
+
 use crate::{Error, Result};
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token<'t> {
-    pub(super) text: &'t str,
-    /// Its part of speech by the tags of jieba; empty where nobody looked.
-    pub(super) part: &'t str,
+pub(crate) struct Token<'t> {
+    pub(crate) text: &'t str,
+    /// Its part of speech by the tags of jieba; empty if it was not asked for.
+    pub(crate) part: &'t str,
 }
 
 /// Takes tokens, in the order of the text.
-pub(super) type Emit<'e> = &'e mut dyn FnMut(Token<'_>);
+pub(crate) type Emit<'e> = &'e mut dyn FnMut(Token<'_>);
 
 /// Cuts normalised texts into tokens.
-pub(super) trait Tokenize: fmt::Debug + Send {
+pub(crate) trait Tokenize: fmt::Debug + Send {
     /// Calls `emit` with each token of the text, in order.
     fn tokenize(&mut self, text: &str, emit: Emit<'_>);
 }
 
 /// How a text is cut into tokens.
 ///
-/// As text the name that each variant's description begins with.
+/// As text it is the name at the start of each description below. `Auto` and `Jieba` need the feature `jieba`,
+/// `AsciiWords` and `JoinedChars` the feature `compat`.
+///
+/// ```
+/// use simidx_text::Tokenizer;
+///
+/// assert_eq!("chars:4".parse(), Tokenizer::chars(4));
+/// assert_eq!(Tokenizer::Words.to_string(), "words");
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tokenizer {
     /// `words`: those segments of UAX 29 that hold a letter or a digit.
     ///
-    /// A maximal run of Han characters and Japanese kana, which UAX 29 splits for the most part into single
-    /// characters, gives its overlapping pairs of characters instead, and one of Thai, Lao, Khmer or Burmese
-    /// its overlapping triples; a run that is no longer gives itself. A variation selector belongs to the character
-    /// before it. Punctuation, symbols and emoji are no words.
+    /// UAX 29 splits Han characters and Japanese kana mostly into single characters. A maximal run of them gives its
+    /// overlapping pairs of characters instead, and one of Thai, Lao, Khmer or Burmese its overlapping triples; a shorter
+    /// run is one token. A variation selector belongs to the character before it. Punctuation, symbols and emoji are not
+    /// words.
     #[default]
     Words,
-    /// `auto`: as `words`, but runs of Han characters without kana are cut by the dictionary of jieba (precise mode,
+    /// `auto`: like `words`, but runs of Han characters without kana are cut by the dictionary of jieba (precise mode,
     /// with its model for unknown words).
     Auto,
-    /// `jieba`: the whole text cut by jieba, of which the tokens that hold a letter or a digit are taken.
+    /// `jieba`: the tokens of jieba for the whole text that hold a letter or a digit.
     Jieba,
-    /// `chars:N`: all runs of so many characters, spaces included. A shorter text is one token.
+    /// `chars:N`: all runs of N characters, including spaces. A shorter text is one token.
     Chars(GramLen),
-    /// `sentences`: what stands between full stops, question and exclamation marks, semicolons (those of Chinese too)
-    /// and ends of lines, without the white space around it, if it holds a letter or a digit. A point ends a sentence where white space or another follows.
+    /// `sentences`: the parts between full stops, question and exclamation marks, semicolons (also Chinese ones) and ends
+    /// of lines, without white space at their ends, if they hold a letter or a digit. A point ends a sentence only before
+    /// white space or another point.
     Sentences,
-    /// `ascii-words`: words of ASCII letters, digits, `_` and `'`, a URL's `://` and what follows joined to its
-    /// scheme; as the Go packages named simhash cut texts.
+    /// `ascii-words`: words of ASCII letters, digits, `_` and `'`; a URL is one word. This is how the Go packages named
+    /// simhash cut texts.
     AsciiWords,
-    /// `joined-chars:N`: all runs of so many letters, digits and `_`, after everything else is dropped; a shorter
-    /// text, even an empty one, is one token. As the Python package simhash cuts texts.
+    /// `joined-chars:N`: all runs of N letters, digits and `_`, after everything else is dropped; a shorter text, even an
+    /// empty one, is one token. This is how the Python package simhash cuts texts.
     JoinedChars(GramLen),
 }
 
@@ -95,6 +109,11 @@ impl Tokenizer {
         }
     }
 
+    /// Whether only other libraries use it, so that it needs the feature `compat`.
+    pub(super) fn needs_compat(self) -> bool {
+        matches!(self, Tokenizer::AsciiWords | Tokenizer::JoinedChars(_))
+    }
+
     /// Whether the tokenizer must see the white space of the text, and fold it itself.
     pub(super) fn needs_space(self) -> bool {
         self == Tokenizer::Sentences
@@ -108,8 +127,14 @@ impl Tokenizer {
             }
             Tokenizer::Chars(length) => Box::new(grams::Grams(length)),
             Tokenizer::Sentences => Box::new(sentences::Sentences::new(fold_space)),
-            Tokenizer::AsciiWords => Box::new(compat::AsciiWords),
-            Tokenizer::JoinedChars(length) => Box::new(compat::JoinedChars::new(length)),
+            #[cfg(feature = "compat")]
+            Tokenizer::AsciiWords => Box::new(tokenizers::AsciiWords),
+            #[cfg(feature = "compat")]
+            Tokenizer::JoinedChars(length) => Box::new(tokenizers::JoinedChars::new(length)),
+            #[cfg(not(feature = "compat"))]
+            Tokenizer::AsciiWords | Tokenizer::JoinedChars(_) => {
+                unreachable!("no pipeline has it without the feature")
+            }
         }
     }
 }
@@ -155,6 +180,13 @@ impl FromStr for Tokenizer {
 }
 
 /// The length of an n-gram, 1 to 16 characters or tokens.
+///
+/// ```
+/// use simidx_text::GramLen;
+///
+/// assert_eq!("3".parse().ok(), GramLen::new(3));
+/// assert!(GramLen::new(0).is_none() && "17".parse::<GramLen>().is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GramLen(u8);
 
@@ -190,22 +222,22 @@ impl FromStr for GramLen {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let clause = || format!("{text:?} is no length from 1 to {}", Self::MAX);
+        let clause = || format!("{text:?} is not a length from 1 to {}", Self::MAX);
         Self::parse(text).ok_or_else(|| Error::Pipeline(clause()))
     }
 }
 
-/// A token of which nobody asked for the part of speech.
-fn untagged(text: &str) -> Token<'_> {
+/// A token without a part of speech.
+pub(crate) fn untagged(text: &str) -> Token<'_> {
     Token { text, part: "" }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// The tokens that a tokenizer without dictionary makes.
-    pub(super) fn tokens(tokenizer: &str, text: &str) -> Vec<String> {
+    pub(crate) fn tokens(tokenizer: &str, text: &str) -> Vec<String> {
         let tokenizer: Tokenizer = tokenizer.parse().unwrap();
         let mut tokens = Vec::new();
         let mut emit = |token: Token<'_>| tokens.push(token.text.to_owned());

@@ -2,10 +2,10 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::ascii_words::each_ascii_word;
 use super::grams::each_gram;
 #[cfg(feature = "jieba")]
 use super::jieba::Jieba;
+use super::word_boundaries::each_ascii_word;
 use super::{Emit, Tokenize, untagged};
 use crate::scripts::{Script, each_stretch, is_variation_selector};
 

@@ -2,12 +2,11 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-use super::grams::Grams;
-use super::{Emit, GramLen, Tokenize, untagged};
+use crate::tokenizer::{Emit, GramLen, Grams, Tokenize, untagged};
 
 /// Matches of `[\w']+(?:\://[\w\./]+){0,1}` with the `\w` of ASCII.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AsciiWords;
+pub(crate) struct AsciiWords;
 
 impl Tokenize for AsciiWords {
     fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
@@ -37,13 +36,13 @@ impl Tokenize for AsciiWords {
 
 /// Character n-grams of what is left when all but letters, digits and `_` are dropped.
 #[derive(Clone, Debug)]
-pub(super) struct JoinedChars {
+pub(crate) struct JoinedChars {
     length: GramLen,
     joined: String,
 }
 
 impl JoinedChars {
-    pub(super) fn new(length: GramLen) -> Self {
+    pub(crate) fn new(length: GramLen) -> Self {
         JoinedChars {
             length,
             joined: String::new(),
@@ -74,7 +73,7 @@ fn is_python_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::tokens;
+    use crate::tokenizer::tests::tokens;
 
     #[test]
     fn ascii_words_keep_addresses_and_apostrophes() {
