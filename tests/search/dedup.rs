@@ -124,9 +124,11 @@ proptest! {
         let mut confirm = Kinds { kinds: &kinds, asked: RefCell::default() };
         let first = firsts(values.len(), |a, b| is_near(a, b) && confirm.near(a, b));
         // With the least memory the pairs that are found for the candidates go to a file.
-        let mut little = options(distance);
-        little.memory = Some(MIN_MEMORY + 150 * 32);
-        let mut documents = documents(&values, if kept[0] % 2 == 0 { &little } else { &options(distance) });
+        let mut chosen = options(distance);
+        if kept[0] % 2 == 0 {
+            chosen.memory = Some(MIN_MEMORY + 150 * 32);
+        }
+        let mut documents = documents(&values, &chosen);
         let candidates = documents.candidates().unwrap();
         prop_assert_eq!(&documents.candidates().unwrap(), &candidates);
         let found = documents.finish(Some(&mut confirm)).unwrap();

@@ -12,7 +12,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
 use crate::support::json_ids::push_match;
-use crate::support::output::{push_hex, say, stdout};
+use crate::support::output::{say, stdout};
 use crate::support::progress::ProgressMode;
 use crate::support::query_file;
 use crate::support::records::InputFormat;
@@ -162,9 +162,9 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
 
     fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
         self.line.clear();
-        push_hex(&mut self.line, query);
+        query.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        push_hex(&mut self.line, found.fingerprint);
+        found.fingerprint.extend_hex(&mut self.line);
         write!(self.line, "\t{}", found.distance)?;
         let (mut ids, mut result) = (0u64, Ok(()));
         let (line, out) = (&self.line, &mut self.out);
