@@ -50,6 +50,28 @@ impl<'a> IdPair<'a> {
 /// Costs what [`pairs`] does, two look-ups in table 0 for each pair of fingerprints whose ids have not been
 /// read lately, and one pass over all ids. Memory beside the limit of the options: the ids of one fingerprint.
 ///
+/// ```
+/// use simidx::batch::{PairOptions, id_pairs};
+/// use simidx::segments::Segments;
+/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::String;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// builder.push_with_string(0xff00, "a")?;
+/// builder.push_with_string(0xff01, "b")?;
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut found = Vec::new();
+/// id_pairs(&segments, &PairOptions::default(), |pair| {
+///     found.push(format!("{} {} {}", pair.smaller, pair.larger, pair.distance));
+///     Ok(())
+/// })?;
+/// assert_eq!(found, ["a b 1"]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
 /// # Errors
 /// As for [`pairs`], and segments without ids.
 pub fn id_pairs<F: Fingerprint, D: AsRef<[u8]>>(

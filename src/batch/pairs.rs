@@ -95,6 +95,25 @@ impl<F: Fingerprint> Pair<F> {
 ///
 /// The search reads table 0 of each segment once and then works like [`PairFinder`], with tables of its own, one at a time. Ten million fingerprints take about two seconds on one thread.
 ///
+/// ```
+/// use simidx::batch::{PairOptions, pairs};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut found = Vec::new();
+/// pairs(&segments, &PairOptions::default(), |pair| {
+///     found.push((pair.smaller, pair.larger));
+///     Ok(())
+/// })?;
+/// assert_eq!(found, [(0xff00, 0xff01)]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
 /// its own `visit` is not called again.

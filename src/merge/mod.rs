@@ -20,10 +20,18 @@ use crate::summary::Summary;
 pub use exclusions::Exclusions;
 use passes::Merger;
 
-/// Bytes of memory that a merge takes unless told otherwise.
+/// Bytes of memory that a merge takes by default.
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// Which codec the tables of a merged file have.
+///
+/// ```
+/// use simidx::Codec;
+/// use simidx::segments::MergeCodec;
+///
+/// assert_eq!(MergeCodec::from(None), MergeCodec::Chosen);
+/// assert_eq!(MergeCodec::from(Some(Codec::Gap)), MergeCodec::Given(Codec::Gap));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MergeCodec {
     /// Chosen by the data, as in a build.
@@ -43,6 +51,15 @@ impl From<Option<Codec>> for MergeCodec {
 }
 
 /// How segments are merged. Start from [`MergeOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::segments::{MergeCodec, MergeOptions};
+///
+/// let mut options = MergeOptions::<u64>::default();
+/// options.codec = MergeCodec::AsSegments;
+/// options.exclusions.add_fingerprint(0xdead_beef);
+/// options.memory = 1 << 30;
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MergeOptions<F> {
@@ -69,7 +86,23 @@ impl<F> Default for MergeOptions<F> {
     }
 }
 
-/// What a merge has made.
+/// The result of a merge.
+///
+/// ```
+/// use simidx::segments::{MergeOptions, Segments, merge};
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut options = MergeOptions::default();
+/// options.exclusions.add_fingerprint(0xff01);
+/// let merged = merge(&segments, &options, std::io::sink(), |_| ())?;
+/// assert_eq!((merged.summary.fingerprint_count, merged.dropped_fingerprint_count), (2, 1));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Merged<F> {
@@ -93,8 +126,26 @@ pub struct Merged<F> {
 /// each segment that held a fingerprint left out: how often a fingerprint was repeated is not known. It is 0 where no
 /// fingerprint is left.
 ///
+/// ```
+/// use simidx::segments::{MergeOptions, Segments, merge};
+/// use simidx::{BuildOptions, Index, IndexBuilder};
+///
+/// let mut segments = Vec::new();
+/// for fingerprints in [[7, 42], [42, 1 << 60]] {
+///     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+///     builder.extend(fingerprints)?;
+///     let mut file = Vec::new();
+///     builder.finish(&mut file)?;
+///     segments.push(Index::<u64, _>::from_bytes(file)?);
+/// }
+/// let mut file = Vec::new();
+/// let merged = merge(&Segments::new(segments)?, &MergeOptions::default(), &mut file, |_| ())?;
+/// assert_eq!((merged.summary.record_count, merged.summary.fingerprint_count), (4, 3));
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
 /// # Errors
-/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`] tells which), exclusions by ids of a kind that
+/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`] names it), exclusions by ids of a kind that
 /// the segments do not have, too little memory, and what `out` or a temporary file reports.
 pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
     segments: &Segments<F, D>,

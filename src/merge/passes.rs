@@ -12,7 +12,7 @@ use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Index, Segments};
 
-/// What is known when the records of all segments have been gone through.
+/// The result of the pass over the records of all segments.
 pub(super) struct MergedRecords<F> {
     pub(super) ids: Option<IdSpool>,
     /// Without ids it still counts what repeated a fingerprint that is left out.
@@ -24,7 +24,7 @@ pub(super) struct MergedRecords<F> {
 }
 
 impl<F> MergedRecords<F> {
-    /// The number of records to write beside so many fingerprints, as rule V8 wants it whatever was counted.
+    /// The number of records to write with this many fingerprints, as rule V8 requires it whatever was counted.
     pub(super) fn count(&self, fingerprint_count: u64) -> u64 {
         match fingerprint_count {
             0 => 0,
@@ -64,7 +64,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         self.segments().map(stream).collect()
     }
 
-    /// Goes through the records of all segments in order and sets their ids aside.
+    /// Reads the records of all segments in order and keeps their ids for the file.
     pub(super) fn merge_records(&self, reporter: &mut Reporter<'_>) -> Result<MergedRecords<F>> {
         let total = self.segments.record_count();
         let kind = self.model().id_kind();
@@ -96,7 +96,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         Ok(pass.finish())
     }
 
-    /// Without ids there is nothing to go through.
+    /// Without ids no records need to be read.
     fn count_records(&self, total: u64) -> Result<MergedRecords<F>> {
         let mut held = 0;
         let mut dropped = Vec::new();
@@ -196,7 +196,7 @@ struct MergedTable<'m, 'a, F, D> {
     seen: Option<Seen<F>>,
 }
 
-/// What tells whether two passes went through the same values.
+/// A summary of the values of a pass: two passes over the same values have the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen<F> {
     count: u64,

@@ -21,6 +21,15 @@ use count_records::Shared;
 use groups::{Group, Groups, NONE};
 
 /// How clusters are found. Start from [`ClusterOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::batch::{ClusterOptions, Representative};
+///
+/// let mut options = ClusterOptions::default();
+/// options.representative = Representative::Central;
+/// options.max_diameter = Some(6);
+/// options.min_size = 1;
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClusterOptions {
@@ -62,6 +71,21 @@ impl Default for ClusterOptions {
 }
 
 /// Which member stands for a cluster.
+///
+/// ```
+/// use simidx::batch::{ClusterFinder, ClusterOptions, Representative};
+///
+/// let mut options = ClusterOptions::default();
+/// options.representative = Representative::Central;
+/// let mut finder = ClusterFinder::<u64>::new(&options)?;
+/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let report = finder.finish(|cluster| {
+///     assert_eq!(cluster.representative, 0xff01); // one bit from each of the others
+///     Ok(())
+/// })?;
+/// assert_eq!(report.cluster_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Representative {
@@ -74,6 +98,22 @@ pub enum Representative {
 }
 
 /// Fingerprints that are linked by steps within a distance.
+///
+/// ```
+/// use simidx::batch::{ClusterFinder, ClusterOptions};
+///
+/// let mut options = ClusterOptions::default();
+/// options.distance = 1;
+/// let mut finder = ClusterFinder::<u64>::new(&options)?;
+/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let report = finder.finish(|cluster| {
+///     assert_eq!((cluster.number, cluster.record_count), (0, 3));
+///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01, 0xff03]);
+///     Ok(())
+/// })?;
+/// assert_eq!(report.cluster_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cluster<'a, F> {
@@ -90,6 +130,21 @@ pub struct Cluster<'a, F> {
 }
 
 /// What all clusters together come to.
+///
+/// ```
+/// use simidx::batch::{ClusterFinder, ClusterOptions};
+///
+/// let mut options = ClusterOptions::default();
+/// options.distance = 1;
+/// let mut finder = ClusterFinder::<u64>::new(&options)?;
+/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let report = finder.finish(|cluster| {
+///     assert_eq!(cluster.diameter.distance, 2);
+///     Ok(())
+/// })?;
+/// assert_eq!((report.fingerprint_count, report.widest_diameter), (3, 2));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ClusterReport {
@@ -115,6 +170,24 @@ pub struct ClusterReport {
 /// Reads table 0 of each segment once, and with ids once again with these; takes no more time than
 /// [`pairs`](crate::pairs), whatever the number of pairs. Memory: see [`ClusterFinder`]; beside that the members of one
 /// cluster. [`Segments::for_each_id`] tells the ids of a member.
+///
+/// ```
+/// use simidx::batch::{ClusterOptions, clusters};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = clusters(&segments, &ClusterOptions::default(), |cluster| {
+///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01]);
+///     Ok(())
+/// })?;
+/// assert_eq!(report.cluster_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 ///
 /// # Errors
 /// A damaged segment, 2^32 - 1 distinct fingerprints and more, a memory limit that they do not fit, and what temporary

@@ -27,6 +27,14 @@ pub use shard::Shard;
 const DECODE_NS: f64 = 3.0;
 
 /// Which side of a batch is gone through in order: every strategy gives the same answers.
+///
+/// ```
+/// use simidx::batch::JoinStrategy;
+///
+/// let strategy: JoinStrategy = "probe".parse()?;
+/// assert_eq!(strategy, JoinStrategy::Probe);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JoinStrategy {
     /// Whichever an estimate holds to be cheaper.
@@ -80,6 +88,16 @@ impl FromStr for JoinStrategy {
 }
 
 /// How a batch is answered. Start from [`JoinOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::batch::{JoinOptions, JoinStrategy, Shard};
+///
+/// let mut options = JoinOptions::default();
+/// options.strategy = JoinStrategy::Stream;
+/// options.shard = Shard::new(2, 4)?;
+/// options.distance = 6;
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct JoinOptions {
@@ -109,6 +127,23 @@ impl Default for JoinOptions {
 }
 
 /// What a batch has cost.
+///
+/// ```
+/// use simidx::batch::{JoinOptions, JoinStrategy, join};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut options = JoinOptions::default();
+/// options.strategy = JoinStrategy::Stream;
+/// let report = join(&segments, &[0xff03], &options, |_, _| Ok(()))?;
+/// assert_eq!((report.strategy, report.stats.blocks), (JoinStrategy::Stream, 1));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinReport {
@@ -125,6 +160,26 @@ pub struct JoinReport {
 ///
 /// Works on all threads of the current pool, calls `visit` on this one. A million queries on ten million fingerprints take
 /// two to three seconds on one thread.
+///
+/// ```
+/// use simidx::batch::{JoinOptions, join};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let queries = [0xff03, 0xabcd_0000_0000];
+/// let mut found = Vec::new();
+/// join(&segments, &queries, &JoinOptions::default(), |query, near| {
+///     found.push((query, near.fingerprint, near.distance));
+///     Ok(())
+/// })?;
+/// assert_eq!(found, [(0, 0xff01, 1), (0, 0xff00, 2)]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 ///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, what temporary files or `visit` report.

@@ -6,6 +6,24 @@ use crate::fingerprint::Fingerprint;
 use crate::index::Index;
 
 /// How crowded the prefixes of one table are.
+///
+/// ```
+/// use simidx::batch::{LintOptions, lint};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = lint(&segments, &LintOptions::default())?;
+/// for table in &report.tables {
+///     println!("table {}: {:.0} candidates a query", table.table, table.candidates());
+/// }
+/// assert_eq!(report.tables[0].fingerprint_count, 3);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TableCrowding<F> {

@@ -20,6 +20,14 @@ use sample::Sample;
 const SAMPLE: u64 = 10_000_000;
 
 /// What to look at.
+///
+/// ```
+/// use simidx::batch::LintOptions;
+///
+/// let mut options = LintOptions::default();
+/// options.distance = Some(6);
+/// options.sample = 1_000_000;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintOptions {
@@ -86,6 +94,22 @@ impl DocumentLengths {
 }
 
 /// What [`lint`] found.
+///
+/// ```
+/// use simidx::batch::{LintOptions, lint};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = lint(&segments, &LintOptions::default())?;
+/// assert_eq!((report.record_count, report.fingerprint_count), (3, 3));
+/// assert!(report.warnings().is_empty()); // three fingerprints are too few for a judgement
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LintReport<F> {
@@ -205,6 +229,25 @@ fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
 }
 
 /// Records that share a fingerprint.
+///
+/// ```
+/// use simidx::batch::{LintOptions, lint};
+/// use simidx::segments::Segments;
+/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// for id in 0..5 {
+///     builder.push_with_number(0xff00, id)?;
+/// }
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = lint(&segments, &LintOptions::default())?;
+/// assert_eq!((report.groups[0].record_count, report.groups[0].id.as_str()), (5, "0"));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DuplicateGroup<F> {
