@@ -2,8 +2,7 @@
 
 use std::ops::Deref;
 
-use super::answer::{Match, QueryStats};
-use super::query::Strategy;
+use super::query::{Match, QueryStats, Strategy};
 use super::{Index, Scratch};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;

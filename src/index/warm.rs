@@ -7,14 +7,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::ids::Ids;
+use super::ids::IdSections;
 use super::paged::Paged;
 use super::table::Table;
-use super::{AnyIndex, AnySegments, Index, Segments};
+use super::{AnyIndex, Index};
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
 use crate::memory::will_need;
+use crate::segments::{AnySegments, Segments};
 
 /// Bytes that a thread takes on at a time.
 const CHUNK_LEN: usize = 1 << 20;
@@ -141,9 +142,9 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
         options: &WarmOptions,
         progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
     ) -> Result<WarmReport> {
-        let segments: Vec<&Index<F, D>> = self.segments().iter().collect();
+        let segments: Vec<&Index<F, D>> = self.view().indexes().collect();
         let warmed = Pass::new(&segments).run(options, progress);
-        warmed.map_err(|(segment, error)| self.blame(segment)(error.into()))
+        warmed.map_err(|(segment, error)| self.view().blame(segment)(error.into()))
     }
 }
 
@@ -250,7 +251,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             for distance in 0..=index.max_distance() {
                 index.plan(distance);
             }
-            let sections = index.ids.iter().flat_map(Ids::paged_sections);
+            let sections = index.ids.iter().flat_map(IdSections::paged_sections);
             let tables = index.tables.iter().map(Items::Blocks);
             for items in tables.chain(sections.map(Items::Pages)) {
                 pass.total += items.byte_len(0..items.count());
