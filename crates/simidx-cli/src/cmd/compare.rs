@@ -14,11 +14,12 @@ use simidx_text::{
 use crate::cmd::Answer;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
-use crate::support::index_file::{OpenArgs, together, with_segments, with_width};
+use crate::support::index_file::{OpenArgs, together, with_segments};
 use crate::support::output::{one_line, stdout};
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::records::OnError;
 use crate::support::transient::DEFAULT_DISTANCE;
+use crate::support::width::{Width, with_width};
 
 /// Arguments of `simidx compare`.
 #[derive(Debug, clap::Args)]
@@ -44,8 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// Bits of a fingerprint
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    width: String,
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    width: Width,
     #[command(flatten)]
     pipeline: PipelineArgs,
     /// Print one JSON object
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Answer {
     let documents = args.documents()?;
     let Some(path) = &args.index else {
         let pipeline = args.pipeline.pipeline()?;
-        return with_width!(args.width.as_str(), F => {
+        return with_width!(args.width, F => {
             compare::<F>(args, &documents, pipeline.fingerprinter()?, DEFAULT_DISTANCE)
         });
     };

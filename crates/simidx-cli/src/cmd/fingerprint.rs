@@ -7,10 +7,10 @@ use simidx::Fingerprint;
 use simidx_input::RecordId;
 
 use crate::cmd::Answer;
-use crate::support::index_file::with_width;
 use crate::support::output::stdout;
 use crate::support::progress::ProgressMode;
 use crate::support::records::{self, Fingerprinted, InputArgs, Refusal, Sink};
+use crate::support::width::with_width;
 
 /// Arguments of `simidx fingerprint`.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     records::start_threads(args.input.threads)?;
-    with_width!(args.input.width.as_str(), F => run_width::<F>(&args, mode))
+    with_width!(args.input.width, F => run_width::<F>(&args, mode))
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {

@@ -7,15 +7,16 @@ use std::path::{Path, PathBuf};
 use simidx::batch::{ScanOptions, ScanStrategy, Shard};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Id, IdKind, Match, Storage};
+use simidx_input::Format;
 
 use crate::cmd::Answer;
+use crate::support::choices::InputFormat;
 use crate::support::failure::Failure;
 use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
 use crate::support::json_ids::push_match;
 use crate::support::output::{push_hex, say, stdout};
 use crate::support::progress::ProgressMode;
 use crate::support::query_file;
-use crate::support::records::InputFormat;
 use crate::support::resources::ResourceArgs;
 
 /// Arguments of `simidx join`.
@@ -27,16 +28,15 @@ pub(crate) struct Args {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
-    /// How queries are written: auto, hex, dec, le, tsv or jsonl
-    #[arg(long, value_name = "FORMAT", default_value = "hex")]
+    /// The format of the queries, which are fingerprints
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(Some(Format::Hex)))]
     input: InputFormat,
     /// Largest distance; the default is the one that the index was built for, of several the smallest
     #[arg(short = 'k', long, value_name = "K")]
     distance: Option<u32>,
-    /// Stream all fingerprints by the queries, or probe the tables of the index for each query; auto takes what it holds
-    /// to be faster
-    #[arg(long, value_name = "STRATEGY", default_value = "auto", value_parser = ["auto", "stream", "probe"])]
-    strategy: String,
+    /// How to find the matches; the result is the same
+    #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyChoice::Auto)]
+    strategy: StrategyChoice,
     /// Look only at the I-th of N ranges of fingerprints; the lines of all shards are together those of the whole
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -48,6 +48,27 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     resources: ResourceArgs,
+}
+
+/// How the matches of a batch are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum StrategyChoice {
+    /// The one that is expected to be faster
+    Auto,
+    /// Read all fingerprints once and compare them with tables of the queries
+    Stream,
+    /// Probe the tables of the index for each query
+    Probe,
+}
+
+impl From<StrategyChoice> for ScanStrategy {
+    fn from(choice: StrategyChoice) -> Self {
+        match choice {
+            StrategyChoice::Auto => ScanStrategy::Auto,
+            StrategyChoice::Stream => ScanStrategy::Stream,
+            StrategyChoice::Probe => ScanStrategy::Probe,
+        }
+    }
 }
 
 /// Runs the command.
@@ -116,11 +137,7 @@ impl Args {
     fn options(&self, default_distance: u32) -> ScanOptions {
         let mut options = ScanOptions::default();
         options.distance = self.distance.unwrap_or(default_distance);
-        options.strategy = match self.strategy.as_str() {
-            "stream" => ScanStrategy::Stream,
-            "probe" => ScanStrategy::Probe,
-            _ => ScanStrategy::Auto,
-        };
+        options.strategy = self.strategy.into();
         options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();

@@ -11,13 +11,15 @@ use simidx::segments::Segments;
 use simidx::{Fingerprint, IdKind, Index, Storage};
 
 use crate::cmd::Answer;
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::index_file::{with_segments, with_width};
+use crate::support::index_file::with_segments;
 use crate::support::output::{one_line, stdout};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
 use crate::support::resources::ResourceArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder, id_kind};
+use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
+use crate::support::width::with_width;
 
 /// Arguments of `simidx lint`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +46,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
     if args.source.are_records() {
-        return with_width!(args.source.width.as_str(), F => of_records::<F>(args, mode));
+        return with_width!(args.source.width, F => of_records::<F>(args, mode));
     }
     let index = args.source.indexes()?;
     with_segments!(index.open()?, segments => of_segments(&segments, None, args, mode))
@@ -122,7 +124,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
         let builder = match &mut self.builder {
             Some(builder) => builder,
             none => {
-                let ids = id_kind("auto", &record, IdKind::Number);
+                let ids = IdChoice::Auto.kind(record.is_named(), IdKind::Number);
                 none.insert(new_builder(self.args, ids)?)
             }
         };

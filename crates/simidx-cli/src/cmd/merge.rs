@@ -37,8 +37,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExcludeBy::Fingerprint, requires = "exclude")]
     exclude_by: ExcludeBy,
     /// How tables are coded: auto is chosen by the data, as by `simidx build`, same is as the inputs where they agree
-    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "same", "xor", "gap", "ef"])]
-    codec: String,
+    #[arg(long, value_enum, value_name = "CODEC", default_value_t = MergeCodecChoice::Auto)]
+    codec: MergeCodecChoice,
     /// Memory to use beside the mapped inputs, such as 1GiB
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: ByteSize,
@@ -79,7 +79,7 @@ fn merge<F: Fingerprint>(
     mode: ProgressMode,
 ) -> Answer {
     let mut options = MergeOptions::default();
-    options.codec = args.codec();
+    options.codec = args.codec.into();
     options.exclusions = exclusions(args, segments.id_kind())?;
     options.memory = args.memory.as_u64();
     options.temp_dir = Some(match &args.temp_dir {
@@ -129,15 +129,29 @@ fn release_pages<F: Fingerprint>(segments: &Segments<F, Storage>) {
     let _ = segments;
 }
 
-impl Args {
-    fn codec(&self) -> MergeCodec {
-        let named = |codec: &Codec| codec.name() == self.codec;
-        match self.codec.as_str() {
-            "same" => MergeCodec::AsSegments,
-            _ => match Codec::ALL.into_iter().find(named) {
-                Some(codec) => MergeCodec::Given(codec),
-                None => MergeCodec::Chosen,
-            },
+/// How the tables of the merged index are coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum MergeCodecChoice {
+    /// ef, unless a Huffman code saves a tenth
+    Auto,
+    /// The codec of the inputs, where they agree; else auto
+    Same,
+    /// The code of the original paper
+    Xor,
+    /// The smallest: Huffman-coded differences
+    Gap,
+    /// The fastest: Elias-Fano
+    Ef,
+}
+
+impl From<MergeCodecChoice> for MergeCodec {
+    fn from(choice: MergeCodecChoice) -> Self {
+        match choice {
+            MergeCodecChoice::Auto => MergeCodec::Chosen,
+            MergeCodecChoice::Same => MergeCodec::AsSegments,
+            MergeCodecChoice::Xor => MergeCodec::Given(Codec::Xor),
+            MergeCodecChoice::Gap => MergeCodec::Given(Codec::Gap),
+            MergeCodecChoice::Ef => MergeCodec::Given(Codec::EliasFano),
         }
     }
 }

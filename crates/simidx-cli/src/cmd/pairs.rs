@@ -9,14 +9,16 @@ use simidx::segments::Segments;
 use simidx::{Fingerprint, IdKind, Index, Storage};
 
 use crate::cmd::Answer;
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::index_file::{with_segments, with_width};
+use crate::support::index_file::with_segments;
 use crate::support::json_ids::id_to_json;
 use crate::support::output::{push_hex, stdout};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{self, Each, Fingerprinted};
 use crate::support::resources::ResourceArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder, id_kind};
+use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
+use crate::support::width::with_width;
 
 /// Pairs after which the progress bar is told.
 const TOLD_EVERY: u64 = 1 << 12;
@@ -34,8 +36,8 @@ pub(crate) struct Args {
     by: By,
     /// What the ids of --input are, with --by id: auto takes strings where the first record has an id or is a document,
     /// else the position of each record
-    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["number", "string", "auto"])]
-    ids: String,
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = RecordIds::Auto)]
+    ids: RecordIds,
     /// Print the pairs in order: by the smaller member, then the larger one
     #[arg(long)]
     sorted: bool,
@@ -52,6 +54,27 @@ pub(crate) struct Args {
     resources: ResourceArgs,
 }
 
+/// What the ids of records are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RecordIds {
+    /// The number in the id column, else the position of the record, from 0
+    Number,
+    /// The text in the id column; the position of a document that has none
+    String,
+    /// string if the first record is a document or has an id, else number
+    Auto,
+}
+
+impl From<RecordIds> for IdChoice {
+    fn from(ids: RecordIds) -> Self {
+        match ids {
+            RecordIds::Number => IdChoice::Number,
+            RecordIds::String => IdChoice::String,
+            RecordIds::Auto => IdChoice::Auto,
+        }
+    }
+}
+
 /// Of what there are pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
@@ -65,7 +88,7 @@ enum By {
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
     if args.source.are_records() {
-        return with_width!(args.source.width.as_str(), F => of_records::<F>(&args, mode));
+        return with_width!(args.source.width, F => of_records::<F>(&args, mode));
     }
     let index = args.source.indexes()?;
     with_segments!(index.open()?, segments => of_segments(&segments, &args, mode))
@@ -112,11 +135,12 @@ fn transient_index<F: Fingerprint>(
 ) -> Result<Index<F, Storage>, Failure> {
     let distance = args.distance.unwrap_or(DEFAULT_DISTANCE);
     let open = |kind| TransientBuilder::new(kind, distance, &args.resources);
+    let ids = IdChoice::from(args.ids);
     let mut builder = None;
     let mut each = Each(|record: Fingerprinted<F>| {
         let builder = match &mut builder {
             Some(builder) => builder,
-            none => none.insert(open(id_kind(&args.ids, &record, IdKind::Number))?),
+            none => none.insert(open(ids.kind(record.is_named(), IdKind::Number))?),
         };
         builder.push(record)
     });

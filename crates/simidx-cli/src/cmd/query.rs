@@ -11,13 +11,14 @@ use simidx_input::{Content, Format, RecordReader};
 use simidx_text::Fingerprinter;
 
 use crate::cmd::Answer;
+use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::index_file::{OpenArgs, together, with_index, with_segments};
 use crate::support::json_ids::push_match;
 use crate::support::output::{say, stdout};
 use crate::support::pipeline::{PipelineFiles, recorded};
-use crate::support::records::{FieldArgs, InputFormat, OnError, refused};
+use crate::support::records::{FieldArgs, OnError, refused};
 
 /// Arguments of `simidx query`.
 #[derive(Debug, clap::Args)]
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     open: OpenArgs,
     /// How fingerprints are written: hex (the default), dec or, on stdin, le; with --documents the format of
     /// the file (default auto)
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     input: Option<InputFormat>,
     /// Largest distance; the default is the one that the index was built for, of several the smallest; a larger one is
     /// exact and slower

@@ -114,24 +114,3 @@ macro_rules! with_segments {
     };
 }
 pub(crate) use with_segments;
-
-/// Runs an expression with a type bound to the fingerprint of a width given as text.
-macro_rules! with_width {
-    ($width:expr, $F:ident => $body:expr) => {
-        match $width {
-            "32" => {
-                type $F = u32;
-                $body
-            }
-            "128" => {
-                type $F = u128;
-                $body
-            }
-            _ => {
-                type $F = u64;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use with_width;

@@ -1,6 +1,7 @@
 //! What several commands share: opening indexes, reading records, output, progress, messages.
 
 pub(crate) mod build_report;
+pub(crate) mod choices;
 pub(crate) mod diagnostics;
 pub(crate) mod failure;
 pub(crate) mod fingerprinters;
@@ -16,3 +17,4 @@ pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod resources;
 pub(crate) mod transient;
+pub(crate) mod width;

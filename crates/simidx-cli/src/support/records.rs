@@ -1,45 +1,28 @@
 //! Records of all inputs of a command, one after the other, with their fingerprints taken.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use rayon::prelude::*;
 use simidx::{Error, Fingerprint};
 use simidx_input::{
-    self, Content, Format, Original, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
+    self, Content, Original, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
 use simidx_input::{InputError, Place};
 use simidx_text::Pipeline;
 
+use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::fingerprinters::Fingerprinters;
 use crate::support::pipeline::PipelineArgs;
 use crate::support::progress::ReadingBar;
+use crate::support::width::Width;
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
 
 /// Bytes of text that are held at a time.
 const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// `--input`, with `auto` for none.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct InputFormat(pub(crate) Option<Format>);
-
-impl FromStr for InputFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(InputFormat(None)),
-            _ => match text.parse() {
-                Ok(format) => Ok(InputFormat(Some(format))),
-                Err(error) => Err(format!("{error}")),
-            },
-        }
-    }
-}
 
 /// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
 pub(crate) fn threads_from(least: u16) -> clap::builder::RangedI64ValueParser<u16> {
@@ -92,14 +75,14 @@ pub(crate) struct InputArgs {
     /// Files to read, or patterns like 'crawl/*.tsv.gz', `-` for standard input (the default); .gz and .zst are read through
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// auto, hex, dec, le, tsv, jsonl, lines, files, npy, parquet or warc
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    /// The format of the inputs
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None))]
     pub(crate) input: InputFormat,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
     /// Bits of a fingerprint
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    pub(crate) width: String,
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    pub(crate) width: Width,
     /// What to do with a record that cannot be used
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
     pub(crate) on_error: OnError,
@@ -155,6 +138,13 @@ pub(crate) struct Fingerprinted<F> {
     pub(crate) text_len: u64,
     /// Distinct features that count in a document, for a sink that wants them.
     pub(crate) feature_count: Option<u32>,
+}
+
+impl<F> Fingerprinted<F> {
+    /// Whether the record has an id, or is a document, which gets one.
+    pub(crate) fn is_named(&self) -> bool {
+        self.is_document || self.id.is_some()
+    }
 }
 
 /// Why a command does not take a record.

@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 use simidx::index::QueryStats;
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Storage};
+use simidx_input::Format;
 
 use crate::cmd::Answer;
+use crate::support::choices::InputFormat;
 use crate::support::failure::Failure;
 use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::output::{stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::query_file;
-use crate::support::records::{InputFormat, threads_from};
+use crate::support::records::threads_from;
 use page_cache::PageCache;
 use report::{BenchReport, Latency};
 
@@ -47,7 +49,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
     /// How the queries are written: hex, dec or le
-    #[arg(long, value_name = "FORMAT", default_value = "hex")]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(Some(Format::Hex)))]
     input: InputFormat,
     /// Largest distance; the default is the one that the index was built for, of several the smallest
     #[arg(short = 'k', long, value_name = "K")]

@@ -5,8 +5,10 @@ mod space;
 
 pub(super) use space::check_folder;
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use bytesize::ByteSize;
 use serde::Serialize;
@@ -14,12 +16,13 @@ use simidx::Fingerprint;
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
-use crate::support::index_file::with_width;
+use crate::support::choices::{CodecChoice, IdChoice};
 use crate::support::memory;
 use crate::support::output::{Output, folder};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{self, InputArgs};
 use crate::support::report::Report;
+use crate::support::width::with_width;
 use collector::Collector;
 
 /// Arguments of `simidx build`.
@@ -34,17 +37,17 @@ pub(crate) struct Args {
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
     max_distance: u32,
     /// Number of tables: auto, or one for which there is a design (1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35 for k = 3)
-    #[arg(long, value_name = "N", default_value = "auto")]
-    tables: String,
+    #[arg(long, value_name = "N", default_value_t = TableCount::Auto)]
+    tables: TableCount,
     /// Bytes of a block, a power of two
     #[arg(long, value_name = "BYTES", default_value_t = 512)]
     block_size: u32,
     /// How tables are coded: auto is ef unless a Huffman code saves a tenth
-    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "xor", "gap", "ef"])]
-    codec: String,
+    #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
+    codec: CodecChoice,
     /// What ids to store: auto takes string ids for documents, the id column where there is one
-    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]
-    ids: String,
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
+    ids: IdChoice,
     /// The records come in the order of their fingerprints, which is checked: an error if they do not
     #[arg(long)]
     sorted: bool,
@@ -62,10 +65,41 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// The number of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TableCount {
+    /// As many as suit the number of fingerprints.
+    Auto,
+    Given(usize),
+}
+
+impl FromStr for TableCount {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(TableCount::Auto),
+            _ => match text.parse() {
+                Ok(count) => Ok(TableCount::Given(count)),
+                Err(_) => Err("not auto and not a number"),
+            },
+        }
+    }
+}
+
+impl fmt::Display for TableCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TableCount::Auto => f.write_str("auto"),
+            TableCount::Given(count) => write!(f, "{count}"),
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     records::start_threads(args.input.threads)?;
-    with_width!(args.input.width.as_str(), F => run_width::<F>(&args, mode))
+    with_width!(args.input.width, F => run_width::<F>(&args, mode))
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {

@@ -9,12 +9,14 @@ use simidx::segments::Segments;
 use simidx::{Fingerprint, IdKind, Index, Storage};
 
 use crate::cmd::Answer;
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::index_file::{with_segments, with_width};
+use crate::support::index_file::with_segments;
 use crate::support::output::say;
 use crate::support::progress::ProgressMode;
 use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
+use crate::support::width::with_width;
 use printer::{Ids, Printer};
 use records::{Collected, Collector};
 
@@ -28,8 +30,8 @@ pub(crate) struct Args {
     #[arg(short = 'k', long, value_name = "K")]
     distance: Option<u32>,
     /// What the ids of --input are: auto takes strings where the first record has an id or is a document, else none
-    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]
-    ids: String,
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
+    ids: IdChoice,
     /// Which member of a cluster comes first
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Representative::First)]
     representative: Representative,
@@ -64,7 +66,7 @@ enum Representative {
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
     if args.source.are_records() {
-        return with_width!(args.source.width.as_str(), F => of_records::<F>(&args, mode));
+        return with_width!(args.source.width, F => of_records::<F>(&args, mode));
     }
     if args.representative == Representative::Longest {
         let message = "--representative longest needs the documents: name them and say --input";

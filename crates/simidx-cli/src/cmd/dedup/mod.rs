@@ -18,12 +18,13 @@ use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::index_file::{IndexArgs, OpenArgs, with_segments, with_width};
+use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
 use crate::support::memory;
 use crate::support::output::Output;
 use crate::support::pipeline::files_of;
 use crate::support::progress::ProgressMode;
 use crate::support::records::{InputArgs, read_originals, start_threads};
+use crate::support::width::{Width, with_width};
 use documents::{Documents, Needs, Positions};
 use report::{Labels, Summary, write_duplicates};
 use texts::Texts;
@@ -84,7 +85,7 @@ enum Keep {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     start_threads(args.input.threads)?;
     if args.against.is_empty() {
-        return with_width!(args.input.width.as_str(), F => of_width::<F>(args, None, mode));
+        return with_width!(args.input.width, F => of_width::<F>(args, None, mode));
     }
     let index = IndexArgs {
         paths: args.against.clone(),
@@ -101,7 +102,7 @@ fn of_width<F: Fingerprint>(
 ) -> Answer {
     let outputs = Outputs::new(args)?;
     if let Some(segments) = against {
-        check_width::<F>(segments, &args.input.width)?;
+        check_width::<F>(segments, args.input.width)?;
     }
     let originals = args.originals::<F>()?;
     outputs.check(&args.output, &originals)?;
@@ -197,9 +198,9 @@ fn copy<F: Fingerprint>(
 /// Fingerprints of different widths have no distance.
 fn check_width<F: Fingerprint>(
     segments: &Segments<F, Storage>,
-    width: &str,
+    width: Width,
 ) -> Result<(), Failure> {
-    if F::WIDTH.to_string() == width {
+    if width.is_of::<F>() {
         return Ok(());
     }
     let message = format!("holds {0}-bit fingerprints; say --width {0}", F::WIDTH);

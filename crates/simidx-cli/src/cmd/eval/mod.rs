@@ -17,11 +17,11 @@ use simidx_text::Pipeline;
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::fingerprinters::Fingerprinters;
-use crate::support::index_file::with_width;
 use crate::support::output::{Output, say, stdout};
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
 use crate::support::records::{start_threads, threads_from};
+use crate::support::width::{Width, with_width};
 use labelled::Labelled;
 use method::Method;
 use score::{Curve, Point, Tally};
@@ -64,8 +64,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     files: PipelineFiles,
     /// Bits of a fingerprint
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    width: String,
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    width: Width,
     /// Distances up to which precision and recall are told
     #[arg(short = 'k', long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..=32))]
     max_distance: u32,
@@ -89,7 +89,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     start_threads(args.threads)?;
-    with_width!(args.width.as_str(), F => run_width::<F>(&args, mode))
+    with_width!(args.width, F => run_width::<F>(&args, mode))
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
