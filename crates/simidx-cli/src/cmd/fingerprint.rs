@@ -12,6 +12,17 @@ use crate::support::progress::ProgressMode;
 use crate::support::records::{self, Fingerprinted, InputArgs, Refusal, Sink};
 use crate::support::width::with_width;
 
+/// The head of `simidx fingerprint --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Turn documents into fingerprints.
+
+Each document is a line: its fingerprint, a tab and its id, or its position if it has none.
+
+Examples:
+  simidx fingerprint docs.jsonl > docs.tsv
+  simidx fingerprint pages.warc.gz --html yes --json
+  simidx fingerprint --input lines --pipeline news-zh --width 128 titles.txt";
+
 /// Arguments of `simidx fingerprint`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

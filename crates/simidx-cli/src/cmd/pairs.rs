@@ -23,30 +23,40 @@ use crate::support::width::with_width;
 /// Pairs after which the progress bar is told.
 const TOLD_EVERY: u64 = 1 << 12;
 
+/// The head of `simidx pairs --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Print all pairs of fingerprints or records within a distance.
+
+Each pair is a line: the smaller member, the larger one and the distance, separated by tabs.
+
+Examples:
+  simidx pairs crawl.simidx > pairs.tsv
+  simidx pairs crawl.simidx --by id --sort --json
+  simidx pairs --input jsonl docs.jsonl -k 5 --count-only";
+
 /// Arguments of `simidx pairs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
-    /// Largest distance of a pair [default: of indexes the one they were built for, the smallest of several; else 3]
+    /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; with --input 3]
     #[arg(short = 'k', long, value_name = "K")]
-    distance: Option<u32>,
-    /// Of what there are pairs
+    max_distance: Option<u32>,
+    /// What the members of a pair are
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint)]
     by: By,
-    /// What the ids of --input are, with --by id: auto takes strings where the first record has an id or is a document,
-    /// else the position of each record
+    /// Ids of the records of --input, with --by id
     #[arg(long, value_enum, value_name = "KIND", default_value_t = RecordIds::Auto)]
     ids: RecordIds,
-    /// Print the pairs in order: by the smaller member, then the larger one
+    /// Sort the pairs by the smaller member, then by the larger one
     #[arg(long)]
-    sorted: bool,
+    sort: bool,
     /// Stop with exit code 2 if there are more than N pairs
     #[arg(long, value_name = "N")]
     max_pairs: Option<u64>,
     /// Print only the number of pairs
     #[arg(long)]
-    count: bool,
+    count_only: bool,
     /// Print a JSON object for each pair
     #[arg(long)]
     json: bool,
@@ -75,12 +85,12 @@ impl From<RecordIds> for IdChoice {
     }
 }
 
-/// Of what there are pairs.
+/// What the members of a pair are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     /// Distinct fingerprints
     Fingerprint,
-    /// Records, by their ids; those that share a fingerprint too
+    /// Records, by their ids; records that share a fingerprint are pairs of distance 0
     Id,
 }
 
@@ -133,7 +143,7 @@ fn transient_index<F: Fingerprint>(
     args: &Args,
     bar: ReadingBar,
 ) -> Result<Index<F, Storage>, Failure> {
-    let distance = args.distance.unwrap_or(DEFAULT_DISTANCE);
+    let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let open = |kind| TransientBuilder::new(kind, distance, &args.resources);
     let ids = IdChoice::from(args.ids);
     let mut builder = None;
@@ -156,8 +166,8 @@ fn transient_index<F: Fingerprint>(
 impl Args {
     fn options(&self, default_distance: u32) -> PairOptions {
         let mut options = PairOptions::default();
-        options.distance = self.distance.unwrap_or(default_distance);
-        options.sorted = self.sorted && !self.count;
+        options.distance = self.max_distance.unwrap_or(default_distance);
+        options.sorted = self.sort && !self.count_only;
         options.max_pairs = self.max_pairs;
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();
@@ -191,7 +201,7 @@ impl<'a> Printer<'a, std::io::BufWriter<crate::support::output::Stdout>> {
 impl<W: Write> Printer<'_, W> {
     fn pair<F: Fingerprint>(&mut self, pair: Pair<F>) -> std::io::Result<()> {
         self.found();
-        if self.args.count {
+        if self.args.count_only {
             return Ok(());
         }
         if self.args.json {
@@ -213,7 +223,7 @@ impl<W: Write> Printer<'_, W> {
             larger,
             distance,
         } = pair;
-        match (self.args.count, self.args.json) {
+        match (self.args.count_only, self.args.json) {
             (true, _) => Ok(()),
             (_, true) => self.json(id_to_json(smaller), id_to_json(larger), distance),
             _ => writeln!(self.out, "{smaller}\t{larger}\t{distance}"),
@@ -234,7 +244,7 @@ impl<W: Write> Printer<'_, W> {
 
     fn finish(mut self) -> Answer {
         self.bar.finish_and_clear();
-        if self.args.count {
+        if self.args.count_only {
             writeln!(self.out, "{}", self.count)?;
         }
         self.out.flush()?;

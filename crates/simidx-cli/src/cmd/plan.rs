@@ -14,6 +14,15 @@ use crate::support::failure::Failure;
 use crate::support::output::{stdout, write_report};
 use crate::support::width::{Width, with_width};
 
+/// The head of `simidx plan --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Predict the size and the latency of an index for each table design, and recommend one.
+
+Examples:
+  simidx plan --count 1e8
+  simidx plan --count 8.6e9 -k 3 --memory 80GB --medium ssd
+  simidx plan --count 50000000 --width 128 -k 6 --json";
+
 /// Arguments of `simidx plan`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -23,19 +32,19 @@ pub(crate) struct Args {
     /// Largest distance of the queries
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
     max_distance: u32,
-    /// Bits of a fingerprint
+    /// Bits per fingerprint
     #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
     width: Width,
-    /// Largest file, such as 1GiB, 500MB or a number of bytes
+    /// Largest acceptable file, such as 1GiB, 500MB or a number of bytes
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteSize>,
-    /// Where the file lies when it is asked: memory or ssd
+    /// Where the file is when it is queried
     #[arg(long, value_enum, value_name = "MEDIUM", default_value_t = MediumChoice::Memory)]
     medium: MediumChoice,
-    /// How tables are coded: auto (compare all), ef, gap or xor
+    /// Code of the tables; auto compares all codes
     #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
     codec: CodecChoice,
-    /// Bytes of a block, a power of two
+    /// Bytes per block, a power of two
     #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = parse_block_size)]
     block_size: u32,
     /// Print one JSON object

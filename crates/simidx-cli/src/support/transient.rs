@@ -7,6 +7,7 @@ use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder, Storage};
 
 use crate::support::choices::InputFormat;
 use crate::support::failure::Failure;
+use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::records::{
@@ -21,22 +22,21 @@ pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 /// Index files or records; shared by the commands that take either.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SourceArgs {
-    /// The index file, or several files that hold the records together; with --input files of fingerprints or
-    /// documents, `-` for standard input
+    /// Index files, which are read as one; with --input, files of fingerprints or documents, `-` for standard input
     #[arg(value_name = "INDEX|INPUT", required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
     /// Read the files as records in this format instead of as indexes
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     #[command(flatten)]
     fields: FieldArgs,
-    /// Bits of a fingerprint, with --input
+    /// Bits per fingerprint, with --input
     #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
     pub(crate) width: Width,
-    /// What to do with a record of --input that cannot be used
-    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
+    /// What to do with an invalid record of --input
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
     on_error: OnError,
     #[command(flatten)]
     pipeline: PipelineArgs,

@@ -17,6 +17,7 @@ use simidx::Fingerprint;
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
 use crate::support::choices::{CodecChoice, IdChoice};
+use crate::support::heading;
 use crate::support::memory;
 use crate::support::output::{Output, folder};
 use crate::support::progress::ProgressMode;
@@ -25,37 +26,50 @@ use crate::support::report::Report;
 use crate::support::width::with_width;
 use collector::Collector;
 
+/// The head of `simidx build --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Build an index file from fingerprints or documents.
+
+The file appears under its name when it is complete; a build that fails or is interrupted leaves nothing \
+behind.
+
+Examples:
+  simidx build crawl.jsonl.gz -o crawl.simidx
+  simidx build 'part-*.tsv.zst' --ids string -k 4 -o all.simidx
+  simidx build --input parquet --text-field body docs.parquet -o docs.simidx
+  zcat hashes.gz | simidx build --input hex --tables 6 -o hashes.simidx";
+
 /// Arguments of `simidx build`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// The index file to write, `-` for standard output
+    /// Index file to write; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Distance that the tables are chosen for; queries may ask for any
+    /// Distance that the tables are chosen for; queries may use any
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
     max_distance: u32,
-    /// Number of tables: auto, or one for which there is a design (1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35 for k = 3)
+    /// Number of tables: auto, or a number that has a design (for -k 3: 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35)
     #[arg(long, value_name = "N", default_value_t = TableCount::Auto)]
     tables: TableCount,
-    /// Bytes of a block, a power of two
+    /// Bytes per block, a power of two
     #[arg(long, value_name = "BYTES", default_value_t = 512)]
     block_size: u32,
-    /// How tables are coded: auto is ef unless a Huffman code saves a tenth
+    /// Code of the tables
     #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
     codec: CodecChoice,
-    /// What ids to store: auto takes string ids for documents, the id column where there is one
+    /// Ids to store
     #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
     ids: IdChoice,
-    /// The records come in the order of their fingerprints, which is checked: an error if they do not
+    /// Require the records to be sorted by fingerprint; unsorted input is an error
     #[arg(long)]
     sorted: bool,
-    /// Memory to use, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
-    #[arg(long, value_name = "SIZE")]
+    /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
+    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
     memory: Option<ByteSize>,
-    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the output]
-    #[arg(long, value_name = "DIR")]
+    /// Directory for temporary files, which are deleted in any case [default: that of the output]
+    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
     /// Replace an existing output
     #[arg(long)]
