@@ -7,7 +7,8 @@ use std::ops::{BitAnd, BitOr, BitXor, Not, Shl, Shr};
 use rdst::RadixSort;
 
 mod sealed {
-    pub trait Sealed {}
+    /// Nobody else can implement it. What it requires belongs to the three widths and not to the public interface.
+    pub trait Sealed: crate::build::HasEngine {}
     impl Sealed for u32 {}
     impl Sealed for u64 {}
     impl Sealed for u128 {}

@@ -60,9 +60,9 @@
 //! [`IndexBuilder`] makes a file from records, [`TableDesign`] says which tables it holds. [`Index`]
 //! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
 //! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set,
-//! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`scan`] answers
+//! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`join`](batch::join) answers
 //! many queries in one go, [`lint`] tells why a set will search badly. The file format is
-//! specified in `format-spec.md`.
+//! specified in `format-spec.md`; how documents become fingerprints, in `pipeline-spec.md`.
 //!
 //! # Processors
 //!
@@ -85,6 +85,7 @@ mod codec;
 mod cpu;
 pub mod design;
 mod error;
+mod extsort;
 mod fingerprint;
 pub mod format;
 #[cfg(feature = "fuzzing")]
@@ -102,4 +103,4 @@ pub use codec::Codec;
 pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use format::IdKind;
-pub use index::{AnyIndex, Id, Index, Match, Storage};
+pub use index::{AnyIndex, Id, Index, Match, Scratch, Storage};

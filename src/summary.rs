@@ -1,8 +1,8 @@
-//! What an index is, in figures: the same from the builder that wrote it and the reader that opened it.
+//! The parameters and sizes of an index, the same from the builder that wrote it and the reader that opened it.
 
 use crate::bound::bound_bits;
 use crate::codec::Codec;
-use crate::design::{Costs, costs_in_memory, plan_probes};
+use crate::design::{costs_in_memory, plan_probes};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
 
@@ -44,13 +44,6 @@ pub struct TableSummary<F> {
     pub code_lengths: Vec<u8>,
 }
 
-impl Directory {
-    /// What queries of the file cost.
-    pub(crate) fn costs(&self, file_len: u64) -> Costs {
-        costs_in_memory(self.tables[0].codec, self.block_size, file_len as f64)
-    }
-}
-
 impl<F: Fingerprint> Summary<F> {
     /// The figures of a file with this directory.
     pub(crate) fn of(directory: &Directory, file_len: u64) -> Self {
@@ -60,7 +53,11 @@ impl<F: Fingerprint> Summary<F> {
             &masks,
             directory.max_distance,
             directory.fingerprint_count,
-            &directory.costs(file_len),
+            &costs_in_memory(
+                directory.tables[0].codec,
+                directory.block_size,
+                file_len as f64,
+            ),
         );
         let tables = directory.tables.iter().enumerate();
         Summary {

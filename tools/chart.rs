@@ -1,8 +1,8 @@
 //! Draws the figures of the peers bench: the median latency of a query against bytes per fingerprint. With the word `build`
 //! before the files, those of the build bench.
 //!
-//! `cargo run --release --example chart -- target/peers.jsonl docs/latency.svg`
-//! `cargo run --release --example chart -- build target/build.jsonl docs/build.svg`
+//! `cargo run --release --example chart -- target/peers.jsonl book/src/img/latency.svg`
+//! `cargo run --release --example chart -- build target/build.jsonl book/src/img/build.svg`
 
 #[path = "chart/build.rs"]
 mod build;

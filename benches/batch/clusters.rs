@@ -43,7 +43,7 @@ fn simidx(values: &[u64], distance: u32) -> Found {
     let mut options = ClusterOptions::default();
     options.distance = distance;
     let mut finder = ClusterFinder::new(&options).expect("the options are valid");
-    finder.extend(values).expect("they fit memory");
+    finder.extend_from_slice(values).expect("they fit memory");
     let mut found = Found::default();
     let visit = |cluster: simidx::batch::Cluster<'_, u64>| {
         found.add(cluster.fingerprints[0], cluster.record_count);
@@ -58,7 +58,7 @@ fn of_pairs(values: &[u64], distance: u32) -> Found {
     let mut options = PairOptions::default();
     options.distance = distance;
     let mut finder = PairFinder::new(&options).expect("the options are valid");
-    finder.extend(values).expect("they fit memory");
+    finder.extend_from_slice(values).expect("they fit memory");
     let mut parents = Parents::new(values.len());
     let rank = |value| values.partition_point(|&other| other < value);
     let visit = |pair: simidx::batch::Pair<u64>| {

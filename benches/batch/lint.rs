@@ -29,7 +29,7 @@ fn segments(values: &[u64], distance: u32) -> Segments<u64, Vec<u8>> {
     let mut options = BuildOptions::default();
     options.max_distance = distance;
     let mut builder = IndexBuilder::<u64>::new(options).expect("the options are valid");
-    builder.extend(values).expect("they fit memory");
+    builder.extend_from_slice(values).expect("they fit memory");
     let mut file = Vec::new();
     builder.finish(&mut file).expect("memory takes all");
     let index = Index::from_bytes(file).expect("the index is sound");

@@ -5,9 +5,9 @@
 mod clusters;
 #[path = "../common/mod.rs"]
 mod common;
+mod joins;
 mod lint;
 mod pairs;
-mod scan;
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ fn main() {
         for &count in &settings.counts {
             pairs::run(&settings, count);
             clusters::run(&settings, count);
-            scan::run(&settings, count);
+            joins::run(&settings, count);
             lint::run(&settings, count);
         }
     });

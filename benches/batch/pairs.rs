@@ -44,7 +44,7 @@ fn simidx(values: &[u64], distance: u32, sorted: bool) -> Found {
     options.distance = distance;
     options.sorted = sorted;
     let mut finder = PairFinder::new(&options).expect("the options are valid");
-    finder.extend(values).expect("they fit memory");
+    finder.extend_from_slice(values).expect("they fit memory");
     let mut found = Found::default();
     let visit = |pair: simidx::batch::Pair<u64>| {
         found.add(pair.smaller, pair.larger);

@@ -56,7 +56,9 @@ fn write(case: &Case, fingerprints: &[u64], directory: &Path, file: &File, clock
     let mut options = case.options();
     options.temp_dir = Some(directory.into());
     let mut builder = IndexBuilder::new(options).expect("the options are valid");
-    builder.extend(fingerprints).expect("there is room");
+    builder
+        .extend_from_slice(fingerprints)
+        .expect("there is room");
     let progress = |progress: BuildProgress| clock.enter(step(progress.stage));
     builder
         .finish_with(file, progress)

@@ -237,7 +237,7 @@ impl Configuration {
         let mut request = PlanRequest::new(count as u64, distance);
         request.block_size = self.block_size;
         request.codec = Some(self.codec);
-        let curve = request.curve::<u64>().ok()?;
+        let curve = request.alternatives::<u64>().ok()?;
         let of_design = |planned: &&PlannedIndex<u64>| planned.design == self.design;
         let planned = curve.iter().find(of_design)?;
         Some((planned.bytes_per_fingerprint, planned.latency_us))

@@ -1,11 +1,11 @@
 //! The fingerprints of a search, while they come in.
 
-use crate::build::{Scratch, Sorted, Sorter, add_all};
 use crate::error::Result;
+use crate::extsort::{Sorted, Sorter, TempSpace, add_all};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
 
-/// Bytes to make room for on the word of a file alone.
+/// Most bytes that are reserved because a file claims to need them.
 const MOST_BELIEVED: usize = 1 << 26;
 
 /// Fingerprints in any order, repeated or not, which are sorted in so much memory, beyond that in temporary files.
@@ -15,13 +15,13 @@ pub(super) struct Gathered<F> {
 }
 
 impl<F: Fingerprint> Gathered<F> {
-    pub(super) fn new(scratch: Scratch, room: usize) -> Self {
+    pub(super) fn new(temp: TempSpace, budget: usize) -> Self {
         Gathered {
-            sorter: Sorter::new(scratch, room),
+            sorter: Sorter::new(temp, budget),
         }
     }
 
-    /// Makes room for so many, as far as there is memory.
+    /// Reserves memory for this many, as far as the budget permits.
     pub(super) fn reserve(&mut self, count: u64) {
         let count = count.min((self.sorter.space() / F::BYTES) as u64) as usize;
         self.sorter.reserve(|values| values.reserve(count));
@@ -42,7 +42,7 @@ impl<F: Fingerprint> Gathered<F> {
         segments: &Segments<F, D>,
     ) -> Result<()> {
         for (number, segment) in segments.segments().iter().enumerate() {
-            // Beyond it the room grows with what comes: a file that claims more than it holds shall not use up the memory
+            // Beyond that the memory grows with what is read: a file that claims more than it holds must not use up the memory
             // before its first block is read.
             let believed = (MOST_BELIEVED / F::BYTES) as u64;
             self.reserve(segment.expected_count().min(believed));

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::pair_lists::{NamePairs, NearPair, PairSorter, for_each_sorted, name_sorter};
-use super::pairs::{PairLimit, PairOptions, pairs};
-use crate::build::{MemoryLimit, Sorted};
+use super::pair_lists::{NamePairs, PairSorter, for_each_sorted, name_sorter};
+use super::pairs::{Pair, PairLimit, PairOptions, pairs};
 use crate::error::{Error, Result};
+use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, Segments};
@@ -13,8 +13,17 @@ use crate::index::{Id, Segments};
 /// Ids that are remembered from look-ups.
 const REMEMBERED: usize = 1 << 18;
 
-/// Two records near each other.
+/// Two records near each other, by their ids.
+///
+/// ```
+/// use simidx::Id;
+/// use simidx::batch::IdPair;
+///
+/// let pair = IdPair::new(Id::Number(9), Id::Number(4), 2);
+/// assert_eq!((pair.smaller, pair.larger), (Id::Number(4), Id::Number(9)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct IdPair<'a> {
     /// The smaller id: numbers by value, strings by their bytes.
     pub smaller: Id<'a>,
@@ -25,7 +34,8 @@ pub struct IdPair<'a> {
 }
 
 impl<'a> IdPair<'a> {
-    fn of(x: Id<'a>, y: Id<'a>, distance: u32) -> Self {
+    /// The pair of two ids in either order.
+    pub fn new(x: Id<'a>, y: Id<'a>, distance: u32) -> Self {
         IdPair {
             smaller: x.min(y),
             larger: x.max(y),
@@ -81,7 +91,7 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
         let mut rest = &ids[..];
         while let [id, others @ ..] = rest {
             let mut others_of_id = others.iter();
-            others_of_id.try_for_each(|other| visit(IdPair::of(*id, *other, 0)))?;
+            others_of_id.try_for_each(|other| visit(IdPair::new(*id, *other, 0)))?;
             rest = others;
         }
     }
@@ -96,7 +106,7 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
         look_up.ensure([pair.smaller, pair.larger])?;
         for &x in look_up.ids(pair.smaller) {
             for &y in look_up.ids(pair.larger) {
-                visit(IdPair::of(x, y, pair.distance))?;
+                visit(IdPair::new(x, y, pair.distance))?;
             }
         }
         Ok(())
@@ -142,9 +152,9 @@ fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
         return Ok((usize::MAX, rest));
     };
     MemoryLimit::new(Some(memory))?;
-    let room = memory / 4;
-    rest.memory = Some((memory - room).max(crate::build::MIN_MEMORY));
-    Ok((usize::try_from(room).unwrap_or(usize::MAX), rest))
+    let budget = memory / 4;
+    rest.memory = Some((memory - budget).max(MIN_MEMORY));
+    Ok((usize::try_from(budget).unwrap_or(usize::MAX), rest))
 }
 
 fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
@@ -152,15 +162,15 @@ fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
-    let (room, rest) = share(options)?;
-    let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
-    let mut sorter = PairSorter::<u64>::new(scratch, room);
+    let (budget, rest) = share(options)?;
+    let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
+    let mut sorter = PairSorter::<u64>::new(temp, budget);
     find(segments, &rest, &mut |pair| {
         let (Id::Number(smaller), Id::Number(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };
         sorter.add(|pairs| {
-            pairs.push(NearPair {
+            pairs.push(Pair {
                 smaller,
                 larger,
                 distance: pair.distance,
@@ -181,9 +191,9 @@ fn sort_names<F: Fingerprint, D: AsRef<[u8]>>(
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
-    let (room, rest) = share(options)?;
-    let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
-    let mut sorter = name_sorter(scratch, room);
+    let (budget, rest) = share(options)?;
+    let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
+    let mut sorter = name_sorter(temp, budget);
     find(segments, &rest, &mut |pair| {
         let (Id::String(smaller), Id::String(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());

@@ -10,22 +10,23 @@ mod forest;
 mod gathered;
 mod group;
 mod id_pairs;
+mod join;
 mod lint;
 mod ordered;
 mod pair_lists;
 mod pairs;
 mod partition;
-mod scan;
 mod spill;
 
 pub use clusters::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
+    clusters_by_key,
 };
-pub use dedup::{Confirm, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Fate};
+pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Verifier};
 pub use id_pairs::{IdPair, id_pairs};
+pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard, join};
 pub use lint::{
     BitPair, BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,
     LintWarningKind, TableCrowding, lint,
 };
 pub use pairs::{Pair, PairFinder, PairOptions, pairs};
-pub use scan::{ScanOptions, ScanReport, ScanStrategy, Shard, scan};

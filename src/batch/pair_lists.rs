@@ -1,25 +1,18 @@
-//! Pairs that are sorted in bounded memory: of fingerprints or numbers, and of strings.
+//! Sorts pairs in bounded memory: of fingerprints, of number ids, and of string ids.
 
 use std::io::{self, BufRead, Write};
 
 use rayon::prelude::*;
 
-use crate::build::{Batch, FixedRecord, Scratch, Sorted, Sorter};
+use super::pairs::Pair;
 use crate::error::Result;
+use crate::extsort::{FixedRecord, RecordBuffer, Sorted, Sorter, TempSpace};
 use crate::fingerprint::Fingerprint;
 
 /// Bytes that records are written in.
 const PIECE_LEN: usize = 1 << 20;
 
-/// Two fingerprints, or two numbers, and a distance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct NearPair<F> {
-    pub(super) smaller: F,
-    pub(super) larger: F,
-    pub(super) distance: u32,
-}
-
-impl<F: Fingerprint> FixedRecord for NearPair<F> {
+impl<F: Fingerprint> FixedRecord for Pair<F> {
     const LEN: usize = 2 * F::BYTES + 1;
 
     fn encode(self, out: &mut Vec<u8>) {
@@ -32,7 +25,7 @@ impl<F: Fingerprint> FixedRecord for NearPair<F> {
     fn decode(bytes: &[u8]) -> Self {
         let (smaller, rest) = bytes.split_at(F::BYTES);
         let (larger, distance) = rest.split_at(F::BYTES);
-        NearPair {
+        Pair {
             smaller: F::decode(smaller),
             larger: F::decode(larger),
             distance: distance[0].into(),
@@ -45,7 +38,7 @@ impl<F: Fingerprint> FixedRecord for NearPair<F> {
 }
 
 /// Sorts pairs of fingerprints or numbers.
-pub(super) type PairSorter<F> = Sorter<Vec<NearPair<F>>>;
+pub(super) type PairSorter<F> = Sorter<Vec<Pair<F>>>;
 
 /// Calls `visit` with each pair in order.
 ///
@@ -53,7 +46,7 @@ pub(super) type PairSorter<F> = Sorter<Vec<NearPair<F>>>;
 /// What keeps pairs from being read, or `visit` reports.
 pub(super) fn for_each_sorted<F: Fingerprint>(
     sorter: PairSorter<F>,
-    mut visit: impl FnMut(NearPair<F>) -> Result<()>,
+    mut visit: impl FnMut(Pair<F>) -> Result<()>,
 ) -> Result<()> {
     match sorter.finish()? {
         Sorted::Memory(pairs) => pairs.into_iter().try_for_each(visit),
@@ -73,7 +66,7 @@ pub(super) struct NamePairs {
     arena: Vec<u8>,
 }
 
-/// Where in the arena the two strings of a pair lie, one behind the other.
+/// Where in the arena the two strings of a pair lie, one after the other.
 #[derive(Debug, Clone, Copy)]
 struct NamePair {
     start: u64,
@@ -117,7 +110,7 @@ impl NamePairs {
     }
 }
 
-impl Batch for NamePairs {
+impl RecordBuffer for NamePairs {
     type Key = NameKey;
 
     fn memory_len(&self) -> usize {
@@ -182,7 +175,7 @@ impl Batch for NamePairs {
         out.write_all(&bytes)
     }
 
-    fn read_from(&mut self, input: &mut impl BufRead, room: usize) -> io::Result<bool> {
+    fn read_from(&mut self, input: &mut impl BufRead, budget: usize) -> io::Result<bool> {
         let mut strings = Vec::new();
         loop {
             if input.fill_buf()?.is_empty() {
@@ -196,7 +189,7 @@ impl Batch for NamePairs {
             input.read_exact(&mut strings)?;
             let (smaller, larger) = strings.split_at(smaller);
             self.push(smaller, larger, head[4]);
-            if self.memory_len() >= room {
+            if self.memory_len() >= budget {
                 return Ok(true);
             }
         }
@@ -207,8 +200,8 @@ impl Batch for NamePairs {
 pub(super) type NamePairSorter = Sorter<NamePairs>;
 
 /// A sorter of pairs of strings.
-pub(super) fn name_sorter(scratch: Scratch, room: usize) -> NamePairSorter {
-    Sorter::new(scratch, room)
+pub(super) fn name_sorter(temp: TempSpace, budget: usize) -> NamePairSorter {
+    Sorter::new(temp, budget)
 }
 
 #[cfg(test)]
@@ -219,11 +212,11 @@ mod tests {
     proptest! {
         #[test]
         fn pairs_of_strings_are_sorted_outside(
-            pairs in prop::collection::vec(("[ab]{0,3}", "[ab]{0,3}", 0u8..4), 0..120), room in 60usize..3000,
+            pairs in prop::collection::vec(("[ab]{0,3}", "[ab]{0,3}", 0u8..4), 0..120), budget in 60usize..3000,
         ) {
             let folder = tempfile::tempdir().unwrap();
-            let scratch = Scratch::new(Some(folder.path().into()), 0);
-            let mut sorter = name_sorter(scratch, room);
+            let temp = TempSpace::new(Some(folder.path().into()), 0);
+            let mut sorter = name_sorter(temp, budget);
             for (smaller, larger, distance) in &pairs {
                 let add = |b: &mut NamePairs| b.push(smaller.as_bytes(), larger.as_bytes(), *distance);
                 sorter.add(add).unwrap();

@@ -7,11 +7,11 @@ use super::emit::Emitter;
 use super::gathered::Gathered;
 use super::group::{Rule, search};
 use super::ordered::in_order;
-use super::pair_lists::{NearPair, PairSorter, for_each_sorted};
+use super::pair_lists::{PairSorter, for_each_sorted};
 use super::partition::{Buckets, Groups};
 use super::spill::{Take, search_values};
-use crate::build::{MemoryLimit, Reporter, Sorted, ValueSpace, Values};
 use crate::error::{Error, Result};
+use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
 
@@ -22,6 +22,15 @@ const FEW: usize = 1 << 15;
 const PARTITION_NS: f64 = 12.0;
 
 /// How pairs are searched for. Start from [`PairOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::batch::PairOptions;
+///
+/// let mut options = PairOptions::default();
+/// options.distance = 6;
+/// options.sorted = true;
+/// options.memory = Some(4 << 30);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PairOptions {
@@ -30,8 +39,8 @@ pub struct PairOptions {
     /// Whether pairs come in order, by their smaller member, then the larger one. Otherwise they come in the order in
     /// which they are found: always the same for the same fingerprints, distance and memory. Default `false`.
     pub sorted: bool,
-    /// Most pairs that are wanted: one more is an error, after these many have been given, or before any where they are
-    /// sorted. By default there is no limit.
+    /// Most pairs that are wanted. If there are more, the search ends with an error: after that many pairs have been
+    /// given, or before the first one if they are sorted. By default there is no limit.
     pub max_pairs: Option<u64>,
     /// Bytes of memory that the search may use, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY); what does not fit goes to
     /// temporary files, also pairs that are to be sorted. By default there is no limit.
@@ -53,7 +62,15 @@ impl Default for PairOptions {
 }
 
 /// Two distinct fingerprints near each other.
+///
+/// ```
+/// use simidx::batch::Pair;
+///
+/// let pair = Pair::new(0xff07u64, 0xff00);
+/// assert_eq!((pair.smaller, pair.larger, pair.distance), (0xff00, 0xff07, 3));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Pair<F> {
     /// The one with the smaller value.
     pub smaller: F,
@@ -64,7 +81,8 @@ pub struct Pair<F> {
 }
 
 impl<F: Fingerprint> Pair<F> {
-    fn of((x, y): (F, F)) -> Self {
+    /// The pair of two fingerprints in either order.
+    pub fn new(x: F, y: F) -> Self {
         Pair {
             smaller: x.min(y),
             larger: x.max(y),
@@ -73,30 +91,9 @@ impl<F: Fingerprint> Pair<F> {
     }
 }
 
-impl<F> From<Pair<F>> for NearPair<F> {
-    fn from(pair: Pair<F>) -> Self {
-        NearPair {
-            smaller: pair.smaller,
-            larger: pair.larger,
-            distance: pair.distance,
-        }
-    }
-}
-
-impl<F> From<NearPair<F>> for Pair<F> {
-    fn from(pair: NearPair<F>) -> Self {
-        Pair {
-            smaller: pair.smaller,
-            larger: pair.larger,
-            distance: pair.distance,
-        }
-    }
-}
-
 /// Calls `visit` with every unordered pair of distinct fingerprints of the segments within a distance, each once.
 ///
-/// The search makes its own tables and drops them, one at a time: it reads table 0 of each segment once and then does as
-/// [`PairFinder`]. Ten million fingerprints take about two seconds on one thread.
+/// The search reads table 0 of each segment once and then works like [`PairFinder`], with tables of its own, one at a time. Ten million fingerprints take about two seconds on one thread.
 ///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
@@ -114,8 +111,8 @@ pub fn pairs<F: Fingerprint, D: AsRef<[u8]>>(
 /// Finds all pairs of distinct fingerprints within a distance, straight from the fingerprints.
 ///
 /// For each mask of a cover, a set of masks such that two fingerprints within the distance agree on one of them, those are
-/// brought together that agree on it, and compared. Which cover is cheapest is told by the number of fingerprints and a
-/// sample of their bits; six masks of 21 bits at ten million for distance 3. Groups that come out large are searched in
+/// brought together that agree on it, and compared. The number of fingerprints and a sample of their bits decide which
+/// cover is cheapest; six masks of 21 bits at ten million for distance 3. Groups that come out large are searched in
 /// the same way. (Manku, Jain and Das Sarma, WWW 2007, section 3, with tables that live as long as they are used; covering
 /// designs as in [`Covering`](crate::design::Covering).)
 ///
@@ -142,7 +139,7 @@ pub struct PairFinder<F> {
     options: PairOptions,
     space: ValueSpace,
     /// Bytes of memory for pairs that are sorted.
-    pair_room: usize,
+    pair_budget: usize,
     gathered: Gathered<F>,
     rule: Rule<F>,
     /// Values from which on they are partitioned.
@@ -155,32 +152,32 @@ impl<F: Fingerprint> PairFinder<F> {
     /// # Errors
     /// A memory limit that is too small to be kept.
     pub fn new(options: &PairOptions) -> Result<Self> {
-        let room = MemoryLimit::new(options.memory)?.room();
-        Ok(Self::with_room(options, room))
+        let budget = MemoryLimit::new(options.memory)?.budget();
+        Ok(Self::with_budget(options, budget))
     }
 
-    fn with_room(options: &PairOptions, room: usize) -> Self {
+    fn with_budget(options: &PairOptions, budget: usize) -> Self {
         let limit = MemoryLimit::unlimited();
-        let scratch = limit.scratch(options.temp_dir.clone());
-        let pair_room = if options.sorted { room / 4 } else { 0 };
-        let room = room - pair_room;
+        let temp = limit.temp(options.temp_dir.clone());
+        let pair_budget = if options.sorted { budget / 4 } else { 0 };
+        let budget = budget - pair_budget;
         let space = ValueSpace {
-            scratch: scratch.clone(),
+            temp: temp.clone(),
             // All of the values, their copy in buckets, and at worst one bucket with all of them.
-            sort_room: room / 3,
-            value_room: room / 12,
+            sort_budget: budget / 3,
+            value_budget: budget / 12,
         };
         PairFinder {
-            gathered: Gathered::new(scratch, space.sort_room),
+            gathered: Gathered::new(temp, space.sort_budget),
             options: options.clone(),
             space,
-            pair_room,
+            pair_budget,
             rule: Rule::new(options.distance),
             few: FEW,
         }
     }
 
-    /// Makes room for so many fingerprints, as far as the memory limit lets it.
+    /// Reserves memory for this many fingerprints, as far as the limit permits.
     pub(crate) fn reserve(&mut self, count: u64) {
         self.gathered.reserve(count);
     }
@@ -198,7 +195,15 @@ impl<F: Fingerprint> PairFinder<F> {
     ///
     /// # Errors
     /// As for [`PairFinder::push`].
-    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
+        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    }
+
+    /// Adds the fingerprints of a slice, which takes no copy of it.
+    ///
+    /// # Errors
+    /// As for [`PairFinder::push`].
+    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         self.gathered.extend(fingerprints)
     }
 
@@ -211,16 +216,16 @@ impl<F: Fingerprint> PairFinder<F> {
         if !self.options.sorted {
             return self.find(&mut |pairs| {
                 let mut pairs = pairs.drain(..);
-                pairs.try_for_each(|pair| visit(Pair::of(pair)))
+                pairs.try_for_each(|(x, y)| visit(Pair::new(x, y)))
             });
         }
-        let scratch = self.space.scratch.clone();
-        let mut sorter = PairSorter::new(scratch, self.pair_room);
+        let temp = self.space.temp.clone();
+        let mut sorter = PairSorter::new(temp, self.pair_budget);
         self.find(&mut |pairs| {
             let mut pairs = pairs.drain(..);
-            pairs.try_for_each(|pair| sorter.add(|batch| batch.push(Pair::of(pair).into())))
+            pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(Pair::new(x, y))))
         })?;
-        for_each_sorted(sorter, |pair| visit(pair.into()))
+        for_each_sorted(sorter, visit)
     }
 
     /// Number of pairs.
@@ -241,10 +246,10 @@ impl<F: Fingerprint> PairFinder<F> {
     fn find(self, take: Take<'_, F>) -> Result<()> {
         let mut limit = PairLimit::new(&self.options);
         self.find_all(&mut |pairs| {
-            let room = limit.admit(pairs.len());
-            pairs.truncate(*room.as_ref().unwrap_or_else(|(room, _)| room));
+            let budget = limit.admit(pairs.len());
+            pairs.truncate(*budget.as_ref().unwrap_or_else(|(budget, _)| budget));
             take(pairs)?;
-            room.map(drop).map_err(|(_, error)| error)
+            budget.map(drop).map_err(|(_, error)| error)
         })
     }
 
@@ -258,9 +263,7 @@ impl<F: Fingerprint> PairFinder<F> {
                 find_in_memory(&values, &self.rule, self.few, take)
             }
             sorted => {
-                let mut ignore = |_| ();
-                let mut reporter = Reporter::new(&mut ignore);
-                let mut values = Values::of_sorted(sorted, &self.space, &mut reporter)?;
+                let mut values = Values::of_sorted(sorted, &self.space, &mut |_| ())?;
                 search_values(&mut values, &self.rule, &self.space, take)
             }
         }
@@ -347,13 +350,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The sorted pairs that a search finds in so much room, partitioning and refining from these sizes on.
+    /// The sorted pairs that a search finds within a budget, partitioning and refining from these sizes on.
     fn found(values: &[u64], options: &PairOptions, sizes: [usize; 3]) -> Vec<(u64, u64, u32)> {
-        let [room, few, group] = sizes;
-        let mut finder = PairFinder::with_room(options, room);
+        let [budget, few, group] = sizes;
+        let mut finder = PairFinder::with_budget(options, budget);
         finder.few = few;
         finder.rule = Rule::new(options.distance).with_few(group);
-        finder.extend(values).unwrap();
+        finder.extend_from_slice(values).unwrap();
         let mut pairs = Vec::new();
         let visit = |pair: Pair<u64>| {
             pairs.push((pair.smaller, pair.larger, pair.distance));
@@ -382,7 +385,7 @@ mod tests {
         #[test]
         fn every_way_finds_the_pairs(
             values in prop::collection::vec(0u64..1 << 40, 0..400), kept in any::<u64>(),
-            distance in 0u32..7, sorted: bool, group in 2usize..30, room in 400usize..6000,
+            distance in 0u32..7, sorted: bool, group in 2usize..30, budget in 400usize..6000,
         ) {
             let values: Vec<u64> = values.into_iter().map(|v| v & kept).collect();
             let mut options = PairOptions::default();
@@ -393,7 +396,7 @@ mod tests {
             }
             // So many near each other that they fit no memory are refused.
             if distance < 4 {
-                prop_assert_eq!(&found(&values, &options, [room * 4, 0, group]), &expected);
+                prop_assert_eq!(&found(&values, &options, [budget * 4, 0, group]), &expected);
             }
         }
     }

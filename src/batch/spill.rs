@@ -4,9 +4,9 @@ use super::cover::Bits;
 use super::emit::Emitter;
 use super::group::{Rule, search};
 use super::ordered::{Give, in_order};
-use crate::build::{Sorted, Sorter, ValueCollector, ValueSource, ValueSpace, Values, add_all};
 use crate::design::{Permutation, Permuted};
 use crate::error::{Error, Result};
+use crate::extsort::{Sorted, Sorter, ValueCollector, ValueSource, ValueSpace, Values, add_all};
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds to bring a value to the others of its group by way of a file.
@@ -57,7 +57,7 @@ fn too_many<F: Fingerprint>(count: u64, distance: u32, space: &ValueSpace) -> Er
     Error::Budget {
         purpose: format!("comparing {count} fingerprints within distance {distance} of each other"),
         needed: count.saturating_mul(each),
-        given: space.sort_room as u64,
+        given: space.sort_budget as u64,
     }
 }
 
@@ -81,7 +81,7 @@ fn search_table<F: Fingerprint>(
     mut groups: GroupStream<'_, F>,
     take: Take<'_, F>,
 ) -> Result<()> {
-    let mut sorter = Sorter::<Vec<F>>::new(groups.space.scratch.clone(), groups.space.sort_room);
+    let mut sorter = Sorter::<Vec<F>>::new(groups.space.temp.clone(), groups.space.sort_budget);
     let identity = Permutation::new(F::MAX);
     let mut permuted = Vec::new();
     values.for_each_piece(&mut |piece| {
@@ -118,7 +118,7 @@ impl<F: Fingerprint> GroupStream<'_, F> {
     fn push(&mut self, values: &[F], take: Take<'_, F>) -> Result<()> {
         for part in values.chunks(TASK_LEN) {
             self.pending.extend_from_slice(part);
-            if size_of_val(self.pending.as_slice()) > self.space.value_room {
+            if size_of_val(self.pending.as_slice()) > self.space.value_budget {
                 self.search_complete(take)?;
             }
         }
@@ -132,7 +132,7 @@ impl<F: Fingerprint> GroupStream<'_, F> {
         let start = self.permutation.prefix_range(Permuted(last)).0.0;
         let complete = self.pending.partition_point(|&value| value < start);
         self.search_pending(complete, take)?;
-        if size_of_val(self.pending.as_slice()) > self.space.value_room / 2 {
+        if size_of_val(self.pending.as_slice()) > self.space.value_budget / 2 {
             let space = self.space;
             self.spilled
                 .get_or_insert_with(|| ValueCollector::new(space));

@@ -1,15 +1,13 @@
 //! Putting a file together: header, tables, ids, pipeline, directory, footer.
 
 use super::ids::{IdParameters, IdSpool};
-use super::memory_limit::MemoryLimit;
 use super::progress::{BuildStage, Reporter};
-use super::scratch::{Scratch, Spool};
 use super::sections::SectionWriter;
 use super::sink::Sink;
-use super::table::{self, PART_LEN, TableRequest};
-use super::values::ValueSource;
+use super::table_writer::{self, PART_LEN, TableRequest};
 use crate::codec::Codec;
 use crate::error::Result;
+use crate::extsort::{MemoryLimit, Spool, TempSpace, ValueSource};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, SECTION_ALIGNMENT, TableRecord,
@@ -19,7 +17,7 @@ use crate::summary::Summary;
 /// A file that is being written.
 pub(crate) struct Assembler<'a> {
     file: SectionWriter<'a>,
-    scratch: Scratch,
+    temp: TempSpace,
     limit: MemoryLimit,
     tables: Vec<TableRecord>,
     fingerprint_count: u64,
@@ -27,7 +25,7 @@ pub(crate) struct Assembler<'a> {
     block_counts: Option<Spool>,
 }
 
-/// What stands in the directory beside tables and ids.
+/// The parameters in the directory beside those of tables and ids.
 pub(crate) struct FileParameters<'p> {
     pub(crate) max_distance: u32,
     pub(crate) block_size: u32,
@@ -40,18 +38,18 @@ impl<'a> Assembler<'a> {
     /// Starts a file with its header.
     ///
     /// # Errors
-    /// What keeps it from being written; so for all methods.
+    /// The header cannot be written. All methods return the errors of the output.
     pub(crate) fn new<F: Fingerprint>(
         sink: &'a mut Sink,
         block_size: u32,
-        scratch: Scratch,
+        temp: TempSpace,
         limit: MemoryLimit,
     ) -> Result<Self> {
         let mut file = SectionWriter::new(sink, block_size);
         file.write(&Header { width: F::WIDTH }.encode())?;
         Ok(Assembler {
             file,
-            scratch,
+            temp,
             limit,
             tables: Vec::new(),
             fingerprint_count: 0,
@@ -59,7 +57,7 @@ impl<'a> Assembler<'a> {
         })
     }
 
-    /// Writes the next table, whose values are gone through twice, with `ef` once; returns their number. `expected_count`
+    /// Writes the next table and returns the number of its values. They are read twice, with `ef` once. `expected_count`
     /// is for the progress.
     pub(crate) fn write_table<F: Fingerprint>(
         &mut self,
@@ -76,7 +74,7 @@ impl<'a> Assembler<'a> {
             expected_count,
             parts_at_a_time: self.limit.parts_at_a_time(PART_LEN * F::BYTES),
         };
-        let written = table::write(&mut self.file, &request, values, &self.scratch, reporter)?;
+        let written = table_writer::write(&mut self.file, &request, values, &self.temp, reporter)?;
         self.tables.push(written.record);
         self.fingerprint_count = written.value_count;
         self.block_counts.get_or_insert(written.block_counts);
@@ -92,9 +90,7 @@ impl<'a> Assembler<'a> {
     ) -> Result<Summary<F>> {
         reporter.begin(BuildStage::WriteIds, parameters.record_count);
         let ids = match (ids, self.block_counts.take()) {
-            (Some(ids), Some(counts)) => {
-                ids.write(&mut self.file, &self.scratch, counts, reporter)?
-            }
+            (Some(ids), Some(counts)) => ids.write(&mut self.file, &self.temp, counts, reporter)?,
             _ => IdParameters::default(),
         };
         if let Some(pipeline) = parameters.pipeline {

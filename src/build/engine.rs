@@ -1,20 +1,21 @@
-//! The works of the builder behind one face: compiled here, once for each width, and not again in every crate that builds
-//! an index.
+//! The builder at work: sorts the records that it is given and writes the file.
+//!
+//! [`IndexBuilder`](super::IndexBuilder) holds it as a trait object, so that it is compiled here, once for each width, and not
+//! again in every crate that builds an index.
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::io::Write;
 
 use super::BuildOptions;
 use super::assemble::{Assembler, FileParameters};
-use super::memory_limit::MemoryLimit;
 use super::progress::{BuildProgress, BuildStage, Reporter};
-use super::records::Records;
-use super::sink::{Sink, write_behind};
-use super::values::{ValueSpace, Values};
+use super::record_sorter::RecordSorter;
+use super::sink::{Sink, with_writer_thread};
 use crate::design::{Permutation, PlanRequest, TableDesign};
-use crate::error::Result;
+use crate::error::{BuildError, Result};
+use crate::extsort::{MemoryLimit, Numbered, RearrangeStep, ValueSpace, Values, add_all};
 use crate::fingerprint::Fingerprint;
+use crate::format::{IdKind, MAX_ID_LEN};
 use crate::summary::Summary;
 
 /// Takes records and makes an index of them.
@@ -22,7 +23,7 @@ use crate::summary::Summary;
 /// # Errors
 /// A record of another kind than the others, after which the engine is as it was, or a temporary file that cannot be
 /// written, after which it is not.
-pub(super) trait Engine<F>: Debug + Send {
+pub trait Engine<F>: Debug + Send {
     fn push(&mut self, fingerprint: F) -> Result<()>;
 
     fn extend(&mut self, fingerprints: &[F]) -> Result<()>;
@@ -40,47 +41,47 @@ pub(super) trait Engine<F>: Debug + Send {
     ) -> Result<Summary<F>>;
 }
 
-/// An engine without records.
-pub(super) fn start<F: Fingerprint>(
-    options: BuildOptions<F>,
-    space: ValueSpace,
-) -> Box<dyn Engine<F>> {
-    const SAME: &str = "a width belongs to one type";
-    let options: Box<dyn Any> = Box::new(options);
-    let engine: Box<dyn Any> = match F::WIDTH {
-        32 => Box::new(start_32(*options.downcast().expect(SAME), space)),
-        64 => Box::new(start_64(*options.downcast().expect(SAME), space)),
-        _ => Box::new(start_128(*options.downcast().expect(SAME), space)),
-    };
-    *engine.downcast().expect(SAME)
+/// A fingerprint type with an engine. It is a part of the sealed supertrait of [`Fingerprint`], which makes the engine
+/// available to generic code without generic code in it.
+pub trait HasEngine: Sized {
+    /// An engine without records.
+    ///
+    /// # Errors
+    /// As for [`BuildOptions::check`].
+    fn engine(options: BuildOptions<Self>) -> Result<Box<dyn Engine<Self>>>;
 }
 
-fn start_32(options: BuildOptions<u32>, space: ValueSpace) -> Box<dyn Engine<u32>> {
-    Box::new(Works::new(options, space))
-}
-
-fn start_64(options: BuildOptions<u64>, space: ValueSpace) -> Box<dyn Engine<u64>> {
-    Box::new(Works::new(options, space))
-}
-
-fn start_128(options: BuildOptions<u128>, space: ValueSpace) -> Box<dyn Engine<u128>> {
-    Box::new(Works::new(options, space))
-}
-
-#[derive(Debug)]
-struct Works<F> {
-    options: BuildOptions<F>,
-    space: ValueSpace,
-    records: Records<F>,
-}
-
-impl<F: Fingerprint> Works<F> {
-    fn new(options: BuildOptions<F>, space: ValueSpace) -> Self {
-        Works {
-            records: Records::new(options.ids, &space),
-            options,
-            space,
+macro_rules! impl_has_engine {
+    ($($t:ty),*) => {$(
+        impl HasEngine for $t {
+            fn engine(options: BuildOptions<Self>) -> Result<Box<dyn Engine<Self>>> {
+                Ok(Box::new(Collecting::new(options)?))
+            }
         }
+    )*};
+}
+
+impl_has_engine!(u32, u64, u128);
+
+/// A build that collects records.
+#[derive(Debug)]
+struct Collecting<F> {
+    options: BuildOptions<F>,
+    limit: MemoryLimit,
+    space: ValueSpace,
+    records: RecordSorter<F>,
+}
+
+impl<F: Fingerprint> Collecting<F> {
+    fn new(options: BuildOptions<F>) -> Result<Self> {
+        let limit = options.memory_limit()?;
+        let space = limit.value_space(options.temp_dir.clone());
+        Ok(Collecting {
+            records: RecordSorter::new(options.ids, &space),
+            options,
+            limit,
+            space,
+        })
     }
 
     fn write(
@@ -89,16 +90,16 @@ impl<F: Fingerprint> Works<F> {
         sink: &mut Sink,
         reporter: &mut Reporter<'_>,
     ) -> Result<Summary<F>> {
-        let Works {
+        let Collecting {
             options,
+            limit,
             space,
             records,
         } = self;
-        let limit = MemoryLimit::new(options.memory)?;
-        let (mut values, ids) = records.part(record_count, &space, reporter)?;
+        let (mut values, ids) = records.separate(record_count, &space, reporter)?;
         let count = values.len();
         let design = resolve_design(&options, count)?;
-        let mut file = Assembler::new::<F>(sink, options.block_size, space.scratch.clone(), limit)?;
+        let mut file = Assembler::new::<F>(sink, options.block_size, space.temp.clone(), limit)?;
         let mut order = Permutation::new(F::MAX);
         for (t, &mask) in design.masks().iter().enumerate() {
             let permutation = Permutation::new(mask);
@@ -120,21 +121,41 @@ impl<F: Fingerprint> Works<F> {
     }
 }
 
-impl<F: Fingerprint> Engine<F> for Works<F> {
+impl<F: Fingerprint> Engine<F> for Collecting<F> {
     fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.records.push(fingerprint)
+        match &mut self.records {
+            RecordSorter::Plain(sorter) => sorter.add(|buffer| buffer.push(fingerprint)),
+            _ => Err(BuildError::MissingId.into()),
+        }
     }
 
     fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
-        self.records.extend(fingerprints)
+        match &mut self.records {
+            RecordSorter::Plain(sorter) => add_all(sorter, fingerprints),
+            _ if fingerprints.is_empty() => Ok(()),
+            _ => Err(BuildError::MissingId.into()),
+        }
     }
 
     fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
-        self.records.push_with_number(fingerprint, id)
+        let RecordSorter::Numbers(sorter) = &mut self.records else {
+            return Err(BuildError::WrongIdKind(IdKind::Number).into());
+        };
+        sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
     }
 
     fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
-        self.records.push_with_string(fingerprint, id)
+        let RecordSorter::Strings(sorter) = &mut self.records else {
+            return Err(BuildError::WrongIdKind(IdKind::String).into());
+        };
+        if id.len() > MAX_ID_LEN {
+            return Err(BuildError::IdTooLong {
+                len: id.len(),
+                limit: MAX_ID_LEN,
+            }
+            .into());
+        }
+        sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
     }
 
     fn finish(
@@ -144,7 +165,7 @@ impl<F: Fingerprint> Engine<F> for Works<F> {
         progress: &mut dyn FnMut(BuildProgress),
     ) -> Result<Summary<F>> {
         let mut reporter = Reporter::new(progress);
-        write_behind(out, |sink| self.write(record_count, sink, &mut reporter))
+        with_writer_thread(out, |sink| self.write(record_count, sink, &mut reporter))
     }
 }
 
@@ -159,8 +180,9 @@ fn rearrange<F: Fingerprint>(
 ) -> Result<Values<F>> {
     let count = values.len();
     reporter.begin(BuildStage::SortTable(t), count);
-    values.rearrange(from, to, space, reporter, |reporter| {
-        reporter.begin(BuildStage::MergeTable(t), count);
+    values.rearrange(from, to, space, &mut |step| match step {
+        RearrangeStep::Done(count) => reporter.advance(count),
+        RearrangeStep::MergeBegins => reporter.begin(BuildStage::MergeTable(t), count),
     })
 }
 

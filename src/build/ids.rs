@@ -3,10 +3,10 @@
 use std::io;
 
 use super::progress::Reporter;
-use super::scratch::{Scratch, Spool};
 use super::sections::{PagedSection, SectionWriter};
 use crate::codec::bits::{BitWriter, bit_length};
 use crate::error::Result;
+use crate::extsort::{Spool, TempSpace};
 use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, IdKind, Kind, STRINGS_PER_OFFSET};
 
 /// Bytes of a number that is set aside.
@@ -23,7 +23,7 @@ pub(super) struct IdParameters {
 #[derive(Debug)]
 pub(crate) struct IdSpool {
     kind: IdKind,
-    groups: Groups,
+    groups: GroupBitmap,
     /// The numbers; for strings the offset of each of which the file keeps one.
     numbers: Spool,
     least: u64,
@@ -34,14 +34,14 @@ pub(crate) struct IdSpool {
 
 impl IdSpool {
     /// No ids yet, of a kind that is not [`IdKind::None`].
-    pub(crate) fn new(kind: IdKind, scratch: &Scratch) -> Self {
+    pub(crate) fn new(kind: IdKind, temp: &TempSpace) -> Self {
         IdSpool {
             kind,
-            groups: Groups::new(scratch),
-            numbers: scratch.spool(),
+            groups: GroupBitmap::new(temp),
+            numbers: temp.spool(),
             least: u64::MAX,
             most: 0,
-            strings: scratch.spool(),
+            strings: temp.spool(),
         }
     }
 
@@ -79,7 +79,7 @@ impl IdSpool {
     pub(super) fn write(
         mut self,
         file: &mut SectionWriter<'_>,
-        scratch: &Scratch,
+        temp: &TempSpace,
         mut block_counts: Spool,
         reporter: &mut Reporter<'_>,
     ) -> Result<IdParameters> {
@@ -87,14 +87,14 @@ impl IdSpool {
         block_counts.read(2, |counts| file.write(counts))?;
         file.end();
         if self.groups.record_count > self.groups.first_count {
-            self.groups.write(file, scratch)?;
+            self.groups.write(file, temp)?;
         }
         if self.kind == IdKind::String {
-            return Ok(self.write_strings(file, scratch, reporter)?);
+            return Ok(self.write_strings(file, temp, reporter)?);
         }
         let base = self.least.min(self.most);
         let bits = bit_length(self.most - base);
-        let mut section = file.begin_paged(Kind::Numbers, scratch)?;
+        let mut section = file.begin_paged(Kind::Numbers, temp)?;
         let mut tell = |count| reporter.advance(count);
         pack(&mut self.numbers, base, bits, &mut section, &mut tell)?;
         section.end()?;
@@ -105,15 +105,15 @@ impl IdSpool {
     fn write_strings(
         &mut self,
         file: &mut SectionWriter<'_>,
-        scratch: &Scratch,
+        temp: &TempSpace,
         reporter: &mut Reporter<'_>,
     ) -> io::Result<IdParameters> {
         let bits = bit_length(self.strings.len());
-        let mut section = file.begin_paged(Kind::StringOffsets, scratch)?;
+        let mut section = file.begin_paged(Kind::StringOffsets, temp)?;
         let mut tell = |count| reporter.advance(count * STRINGS_PER_OFFSET);
         pack(&mut self.numbers, 0, bits, &mut section, &mut tell)?;
         section.end()?;
-        let mut section = file.begin_paged(Kind::StringBytes, scratch)?;
+        let mut section = file.begin_paged(Kind::StringBytes, temp)?;
         self.strings.read(1, |bytes| section.write(bytes))?;
         section.end()?;
         Ok(IdParameters { base: 0, bits })
@@ -142,7 +142,7 @@ fn pack(
 
 /// Which ids are the first of their fingerprint: bitmaps with the number of ones before each (spec §9.2).
 #[derive(Debug)]
-struct Groups {
+struct GroupBitmap {
     chunks: Spool,
     record_count: u64,
     first_count: u64,
@@ -151,10 +151,10 @@ struct Groups {
     bitmap: [u8; GROUP_CHUNK_BITS as usize / 8],
 }
 
-impl Groups {
-    fn new(scratch: &Scratch) -> Self {
-        Groups {
-            chunks: scratch.spool(),
+impl GroupBitmap {
+    fn new(temp: &TempSpace) -> Self {
+        GroupBitmap {
+            chunks: temp.spool(),
             record_count: 0,
             first_count: 0,
             before: 0,
@@ -184,11 +184,11 @@ impl Groups {
         self.chunks.write(&chunk)
     }
 
-    fn write(&mut self, file: &mut SectionWriter<'_>, scratch: &Scratch) -> io::Result<()> {
+    fn write(&mut self, file: &mut SectionWriter<'_>, temp: &TempSpace) -> io::Result<()> {
         if !self.record_count.is_multiple_of(GROUP_CHUNK_BITS) {
             self.end_chunk()?;
         }
-        let mut section = file.begin_paged(Kind::Groups, scratch)?;
+        let mut section = file.begin_paged(Kind::Groups, temp)?;
         self.chunks
             .read(GROUP_CHUNK_LEN, |chunks| section.write(chunks))?;
         section.end()

@@ -1,46 +1,36 @@
 //! The builder: records in any order in, an index file out, in as much memory as it is given.
 
 mod assemble;
-mod batch;
 mod engine;
 mod ids;
-mod memory_limit;
-mod merge;
 mod progress;
-mod records;
-mod scratch;
+mod publish;
+mod record_sorter;
 mod sections;
 mod sink;
-mod sorter;
-mod table;
-mod values;
+mod table_writer;
 
 pub use crate::error::{BuildError, OptionsError};
-pub use memory_limit::MIN_MEMORY;
+pub use crate::extsort::MIN_MEMORY;
 pub use progress::{BuildProgress, BuildStage};
+pub use publish::AtomicFile;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use crate::codec::Codec;
+use crate::codec::{Codec, check_block_size};
 use crate::design::{TableDesign, check_distance};
 use crate::error::{Error, Result};
+use crate::extsort::{MemoryLimit, for_each_slice};
 use crate::fingerprint::Fingerprint;
-use crate::format::{
-    IdKind, MAX_BLOCK_SIZE, MAX_COUNT, MAX_PIPELINE_LEN, MIN_BLOCK_SIZE, is_block_size,
-};
+use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN};
 use crate::summary::Summary;
 pub(crate) use assemble::{Assembler, FileParameters};
-pub(crate) use batch::{Batch, FixedRecord, Named, Numbered};
 use engine::Engine;
+pub(crate) use engine::HasEngine;
 pub(crate) use ids::IdSpool;
-pub(crate) use memory_limit::MemoryLimit;
-pub(crate) use merge::{Merge, Stream};
 pub(crate) use progress::Reporter;
-pub(crate) use scratch::Scratch;
-pub(crate) use sink::write_behind;
-pub(crate) use sorter::{Sorted, Sorter};
-pub(crate) use values::{ValueCollector, ValueSource, ValueSpace, Values, add_all};
+pub(crate) use sink::with_writer_thread;
 
 /// What an index shall be like. Start from [`BuildOptions::default`] and set what differs.
 #[derive(Debug, Clone)]
@@ -86,6 +76,31 @@ impl<F> Default for BuildOptions<F> {
     }
 }
 
+impl<F: Fingerprint> BuildOptions<F> {
+    /// Whether a build can have these options: [`IndexBuilder::new`] accepts exactly those that pass.
+    ///
+    /// ```
+    /// use simidx::BuildOptions;
+    ///
+    /// let mut options = BuildOptions::<u64>::default();
+    /// assert!(options.check().is_ok());
+    /// options.block_size = 500; // not a power of two
+    /// assert!(options.check().is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// An option out of its range, a design for another distance, or a memory limit below what the build needs.
+    pub fn check(&self) -> Result<()> {
+        self.memory_limit().map(drop)
+    }
+
+    /// Checks all options and returns the one that the checking gives a type of its own.
+    fn memory_limit(&self) -> Result<MemoryLimit> {
+        check_options(self)?;
+        MemoryLimit::new(self.memory)
+    }
+}
+
 /// Collects records and writes them as an index.
 ///
 /// Without a limit of memory all records are held until [`IndexBuilder::finish`]: f / 8 bytes a fingerprint, with ids 8
@@ -119,11 +134,8 @@ impl<F: Fingerprint> IndexBuilder<F> {
     /// # Errors
     /// An option out of its range, or a design for another distance.
     pub fn new(options: BuildOptions<F>) -> Result<Self> {
-        check_options(&options)?;
-        let limit = MemoryLimit::new(options.memory)?;
-        let space = limit.value_space(options.temp_dir.clone());
         Ok(IndexBuilder {
-            engine: engine::start(options, space),
+            engine: F::engine(options)?,
             record_count: 0,
             is_broken: false,
         })
@@ -138,11 +150,28 @@ impl<F: Fingerprint> IndexBuilder<F> {
         self.add(1, |engine| engine.push(fingerprint))
     }
 
-    /// Adds many records without ids.
+    /// Adds records without ids. An error leaves those before it in the builder.
+    ///
+    /// ```
+    /// use simidx::{BuildOptions, IndexBuilder};
+    ///
+    /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// builder.extend((0..1000).map(|i| i * 0x9e37_79b9))?;
+    /// assert_eq!(builder.record_count(), 1000);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`IndexBuilder::push`].
-    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
+        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    }
+
+    /// Adds the records of a slice without ids, which takes no copy of it.
+    ///
+    /// # Errors
+    /// As for [`IndexBuilder::push`].
+    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         self.add(fingerprints.len() as u64, |engine| {
             engine.extend(fingerprints)
         })
@@ -198,7 +227,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
             .finish(self.record_count, &mut out, &mut progress)
     }
 
-    /// Lets `add` add so many records and counts them.
+    /// Lets `add` add `count` records and counts them.
     #[inline]
     fn add(
         &mut self,
@@ -223,15 +252,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
 }
 
 fn check_options<F: Fingerprint>(options: &BuildOptions<F>) -> Result<(), OptionsError> {
-    let size = options.block_size;
-    if !is_block_size(size) {
-        return Err(OptionsError::new(
-            "block_size",
-            format!(
-                "a block size is a power of two from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {size}"
-            ),
-        ));
-    }
+    check_block_size(options.block_size)?;
     match &options.design {
         Some(design) if design.max_distance() != options.max_distance => {
             return Err(OptionsError::new(

@@ -1,11 +1,11 @@
-//! Sections one behind the other, with padding, checksums and their records.
+//! Writes sections one after the other, with padding, checksums and their records.
 
 use std::io;
 
 use crc32fast::Hasher;
 
-use super::scratch::{Scratch, Spool};
 use super::sink::Sink;
+use crate::extsort::{Spool, TempSpace};
 use crate::format::{Kind, PAGE_LEN, SectionRecord};
 
 /// A sink that knows its offset and remembers the sections written to it.
@@ -90,14 +90,14 @@ impl<'a> SectionWriter<'a> {
     pub(super) fn begin_paged(
         &mut self,
         kind: Kind,
-        scratch: &Scratch,
+        temp: &TempSpace,
     ) -> io::Result<PagedSection<'_, 'a>> {
         self.begin(kind, 0)?;
         Ok(PagedSection {
             file: self,
             page: Hasher::new(),
             page_len: 0,
-            checksums: scratch.spool(),
+            checksums: temp.spool(),
         })
     }
 }
@@ -134,7 +134,7 @@ impl PagedSection<'_, '_> {
         self.checksums.write(&page.finalize().to_le_bytes())
     }
 
-    /// Writes the checksums of all pages behind the payload.
+    /// Writes the checksums of all pages after the payload.
     pub(super) fn end(mut self) -> io::Result<()> {
         if self.page_len > 0 {
             self.end_page()?;

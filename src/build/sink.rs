@@ -1,14 +1,14 @@
-//! Writing behind the builder's back: a thread writes what has been encoded while more is encoded.
+//! Writes the output from a thread of its own while the next bytes are encoded.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use crate::error::Result;
 
-/// Small writes are gathered to so many bytes.
+/// Bytes that small writes are gathered to.
 const BUFFER_LEN: usize = 1 << 18;
 
-/// Buffers that wait to be written, at most.
+/// Most buffers that wait to be written.
 const QUEUE_LEN: usize = 4;
 
 /// Takes bytes for the writing thread.
@@ -22,7 +22,7 @@ impl Sink {
     /// Appends bytes.
     ///
     /// # Errors
-    /// Writing has failed; [`write_behind`] tells why.
+    /// Writing has failed; [`with_writer_thread`] returns the reason.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() >= BUFFER_LEN {
@@ -31,7 +31,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Appends bytes that need not be copied.
+    /// Appends bytes without a copy if they are many.
     ///
     /// # Errors
     /// As for [`Sink::write`].
@@ -61,7 +61,7 @@ impl Sink {
 ///
 /// # Errors
 /// What `out` reports, and failing that what `produce` returns.
-pub(crate) fn write_behind<T>(
+pub(crate) fn with_writer_thread<T>(
     out: impl Write + Send,
     produce: impl FnOnce(&mut Sink) -> Result<T>,
 ) -> Result<T> {
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn bytes_arrive_in_order_in_pieces_of_any_size() {
         let (mut out, mut expected) = (Vec::new(), Vec::new());
-        write_behind(&mut out, |sink| {
+        with_writer_thread(&mut out, |sink| {
             for i in 0..200usize {
                 let bytes = vec![i as u8; i * i * 20];
                 expected.extend_from_slice(&bytes);
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn the_error_is_that_of_the_output() {
         for room in [0, 100, 3 << 20] {
-            let result = write_behind(Full(room), |sink| {
+            let result = with_writer_thread(Full(room), |sink| {
                 for _ in 0..100 {
                     sink.write(&[0; 100_000])?;
                 }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn an_error_of_the_producer_is_passed_on() {
-        let result = write_behind(Vec::new(), |_| -> Result<()> {
+        let result = with_writer_thread(Vec::new(), |_| -> Result<()> {
             Err(crate::Error::option("none", "no"))
         });
         assert_eq!(result.unwrap_err().to_string(), "no");

@@ -9,9 +9,48 @@ pub(crate) mod keys;
 pub(crate) mod span;
 mod writer;
 
+use std::fmt;
+use std::str::FromStr;
+
 pub(crate) use writer::{CodeChoices, EncodedPart, TableStatistics, encode_part};
 
+use crate::error::OptionsError;
 use huffman::Code;
+
+/// Bytes of the smallest block. Spec §13.
+pub const MIN_BLOCK_SIZE: u32 = 128;
+
+/// Bytes of the largest block. Spec §13.
+pub const MAX_BLOCK_SIZE: u32 = 1 << 16;
+
+/// Whether a block may have this many bytes. Spec §13.
+pub(crate) fn is_block_size(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&bytes)
+}
+
+/// Checks the option `block_size`.
+///
+/// # Errors
+/// A block may not have this many bytes.
+pub(crate) fn check_block_size(bytes: u32) -> Result<(), OptionsError> {
+    if is_block_size(bytes) {
+        return Ok(());
+    }
+    let message = format!(
+        "a block size is a power of two from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {bytes}"
+    );
+    Err(OptionsError::new("block_size", message))
+}
+
+/// How much larger Elias-Fano blocks may be than Huffman-coded ones and still be chosen: they are searched two to four
+/// times as fast (`cargo bench --bench peers`).
+const ELIAS_FANO_ALLOWANCE: f64 = 1.10;
+
+/// Whether a table is coded with Elias-Fano rather than with a Huffman code, where no codec is prescribed. The sizes are
+/// those of the table in either, in any one unit.
+pub(crate) fn prefers_elias_fano(elias_fano_size: f64, huffman_size: f64) -> bool {
+    elias_fano_size <= huffman_size * ELIAS_FANO_ALLOWANCE
+}
 
 /// How the values of a table are coded; recorded for each table (spec, section 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,6 +91,24 @@ impl Codec {
     /// The codec of a number in a file, if this version knows it.
     pub(crate) fn from_id(id: u8) -> Option<Self> {
         Codec::ALL.into_iter().find(|codec| codec.id() == id)
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Codec {
+    type Err = OptionsError;
+
+    /// Reads a name as [`Codec::name`] gives it.
+    fn from_str(name: &str) -> Result<Self, OptionsError> {
+        let found = Codec::ALL.into_iter().find(|value| value.name() == name);
+        found.ok_or_else(|| {
+            OptionsError::new("codec", format!("{name:?} is not a codec: xor, gap or ef"))
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What probes cost, and at how many address bits a number of flips costs least.
+//! The costs of probes, and the number of address bits for which they are least.
 
 use super::probes::{TableProbes, probes_and_addresses};
 use crate::codec::Codec;
@@ -6,6 +6,7 @@ use crate::codec::Codec;
 /// What the steps of a query cost, in nanoseconds on one thread. Only the ratios matter for the choice of
 /// probes; the constants are those of a file of about 100 MB in memory and stand here, all in one place.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Costs {
     /// A probe up to its first candidate.
     pub probe_ns: f64,
@@ -42,8 +43,8 @@ impl Costs {
     }
 }
 
-/// Most address bits that probes leave to one range, see [`TableProbes::joined_bits`].
-const MOST_JOINED_BITS: u32 = 8;
+/// Most address bits in one range, see [`TableProbes::range_bits`].
+const MOST_RANGE_BITS: u32 = 8;
 
 /// `pattern_count` for all numbers of bits and flips up to some, worked out together.
 struct PatternCounts {
@@ -79,7 +80,7 @@ impl PatternCounts {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Offer {
     pub(super) address_bits: u32,
-    pub(super) joined_bits: u32,
+    pub(super) range_bits: u32,
     /// Cost of all probes and their candidates on uniform data.
     pub(super) ns: f64,
 }
@@ -91,7 +92,7 @@ impl Offer {
             table,
             address_bits: self.address_bits,
             flips,
-            joined_bits: self.joined_bits,
+            range_bits: self.range_bits,
         }
     }
 }
@@ -116,14 +117,14 @@ impl Offers {
         for address_bits in 0..=width {
             let candidates = fingerprint_count as f64 / 2f64.powi(address_bits as i32);
             for flips in 0..=most_flips {
-                let (joined_bits, ns) =
-                    cheapest_join(&patterns, address_bits, flips, candidates, costs);
+                let (range_bits, ns) =
+                    cheapest_range(&patterns, address_bits, flips, candidates, costs);
                 let fewer_bits = offers.len().checked_sub(flip_choices).map(|i| offers[i]);
                 offers.push(match fewer_bits {
                     Some(offer) if flips > 0 && offer.ns <= ns => offer,
                     _ => Offer {
                         address_bits,
-                        joined_bits,
+                        range_bits,
                         ns,
                     },
                 });
@@ -141,28 +142,27 @@ impl Offers {
     }
 }
 
-/// How many bits of an address, each of which has so many candidates, are best left to ranges, and the cost of all
-/// probes then.
-fn cheapest_join(
+/// The cheapest number of range bits for an address with this many candidates, and the cost of all probes then.
+fn cheapest_range(
     patterns: &PatternCounts,
     address_bits: u32,
     flips: u32,
     candidates: f64,
     costs: &Costs,
 ) -> (u32, f64) {
-    let ns = |joined_bits| {
+    let ns = |range_bits| {
         let look_up = |bits, flips| patterns.get(bits, flips);
-        let (probes, addresses) = probes_and_addresses(look_up, address_bits, joined_bits, flips);
+        let (probes, addresses) = probes_and_addresses(look_up, address_bits, range_bits, flips);
         probes * costs.probe_ns + addresses * candidates * costs.candidate_ns
     };
     let most = if flips == 0 {
         0
     } else {
-        MOST_JOINED_BITS.min(address_bits)
+        MOST_RANGE_BITS.min(address_bits)
     };
-    let all = (0..=most).map(|joined_bits| (joined_bits, ns(joined_bits)));
+    let all = (0..=most).map(|range_bits| (range_bits, ns(range_bits)));
     all.min_by(|a, b| a.1.total_cmp(&b.1))
-        .expect("joining none is a choice")
+        .expect("a range of no bits is a choice")
 }
 
 #[cfg(test)]
@@ -191,7 +191,7 @@ mod tests {
             let offers = Offers::new(64, 5, count, &costs);
             let ns = |bits: u32, flips| {
                 let candidates = count as f64 / 2f64.powi(bits as i32);
-                let joined = |t: u32| {
+                let ranged = |t: u32| {
                     let (probes, addresses) =
                         probes_and_addresses(probes::patterns, bits, t, flips);
                     probes * costs.probe_ns + addresses * candidates * costs.candidate_ns
@@ -199,9 +199,9 @@ mod tests {
                 let most = if flips == 0 {
                     0
                 } else {
-                    bits.min(MOST_JOINED_BITS)
+                    bits.min(MOST_RANGE_BITS)
                 };
-                (0..=most).map(joined).reduce(f64::min).unwrap()
+                (0..=most).map(ranged).reduce(f64::min).unwrap()
             };
             for bits in 0..=64 {
                 assert_eq!(offers.best(bits, 0).address_bits, bits);
@@ -222,10 +222,10 @@ mod tests {
             for flips in 0..=64 {
                 let count = pattern_count(bits, flips) as f64;
                 assert!((patterns.get(bits, flips) / count - 1.0).abs() < 1e-9);
-                let joined = bits.min(3);
+                let ranged = bits.min(3);
                 let (probes, addresses) =
-                    probes_and_addresses(|b, f| patterns.get(b, f), bits, joined, flips);
-                let expected = probes_and_addresses(probes::patterns, bits, joined, flips);
+                    probes_and_addresses(|b, f| patterns.get(b, f), bits, ranged, flips);
+                let expected = probes_and_addresses(probes::patterns, bits, ranged, flips);
                 assert!((probes / expected.0 - 1.0).abs() < 1e-9);
                 assert!((addresses / expected.1 - 1.0).abs() < 1e-9);
             }
@@ -234,15 +234,15 @@ mod tests {
 
     #[test]
     fn joined_addresses_are_all_those_of_few_flips() {
-        for (bits, joined, flips) in [(8, 0, 2), (8, 3, 1), (8, 3, 3), (5, 5, 2), (6, 4, 3)] {
+        for (bits, ranged, flips) in [(8, 0, 2), (8, 3, 1), (8, 3, 3), (5, 5, 2), (6, 4, 3)] {
             let near = |address: &u32| {
-                let flipped = (address >> joined).count_ones();
-                flipped < flips || flipped == flips && address & ((1 << joined) - 1) == 0
+                let flipped = (address >> ranged).count_ones();
+                flipped < flips || flipped == flips && address & ((1 << ranged) - 1) == 0
             };
             let addresses = (0..1u32 << bits).filter(near).count();
-            let (probes, spanned) = probes_and_addresses(probes::patterns, bits, joined, flips);
-            assert_eq!(spanned, addresses as f64, "{bits} {joined} {flips}");
-            assert_eq!(probes, pattern_count(bits - joined, flips) as f64);
+            let (probes, spanned) = probes_and_addresses(probes::patterns, bits, ranged, flips);
+            assert_eq!(spanned, addresses as f64, "{bits} {ranged} {flips}");
+            assert_eq!(probes, pattern_count(bits - ranged, flips) as f64);
         }
     }
 
@@ -252,14 +252,14 @@ mod tests {
         for flips in 1..=3 {
             let Offer {
                 address_bits,
-                joined_bits,
+                range_bits,
                 ..
             } = offers.best(64, flips);
             assert!(
                 (22..=32).contains(&address_bits),
                 "{flips} flips: {address_bits} bits"
             );
-            assert!((1..=MOST_JOINED_BITS).contains(&joined_bits));
+            assert!((1..=MOST_RANGE_BITS).contains(&range_bits));
         }
     }
 }

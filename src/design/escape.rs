@@ -368,7 +368,7 @@ mod tests {
                     let tables = masks.iter().enumerate();
                     tables
                         .map(|(table, mask)| TableProbes {
-                            joined_bits: 0,
+                            range_bits: 0,
                             table,
                             address_bits: mask.count_ones(),
                             flips,

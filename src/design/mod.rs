@@ -21,8 +21,8 @@ pub use covering::{COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14,
 pub use permutation::{Permutation, Permuted};
 pub use plan::ProbePlan;
 pub(crate) use plan::plan as plan_probes;
-pub(crate) use planner::{ELIAS_FANO_ALLOWANCE, costs_in_memory};
-pub use planner::{Medium, PlanRequest, PlannedIndex};
+pub(crate) use planner::costs_in_memory;
+pub use planner::{PlanRequest, PlannedIndex, StorageDevice};
 pub use probes::TableProbes;
 
 use crate::error::OptionsError;

@@ -172,7 +172,7 @@ mod tests {
         for masks in [&HALVES[..], &bands()] {
             let plan = plan(masks, 0, 1 << 40, &Costs::SEQUENTIAL);
             let probes = TableProbes {
-                joined_bits: 0,
+                range_bits: 0,
                 table: 0,
                 address_bits: 64,
                 flips: 0,
@@ -225,7 +225,7 @@ mod tests {
         let [first, second] = plan.best().unwrap() else {
             panic!("two tables")
         };
-        let flipped_bits = first.address_bits - first.joined_bits;
+        let flipped_bits = first.address_bits - first.range_bits;
         assert_eq!(first.probe_count(), u64::from(flipped_bits) + 1);
         let probes = (first.probe_count() + second.probe_count()) as f64;
         assert_eq!(plan.probe_count(), probes);

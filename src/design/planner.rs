@@ -1,15 +1,17 @@
-//! What an index would be like before it is built: size against latency for all designs and codecs.
+//! Predicts size and latency of an index before it is built, for all designs and codecs.
 //!
-//! The model is meant to rank designs, not to promise times: it knows uniform fingerprints only, and its
-//! constants, all in this file and in [`Costs`], are those of one machine.
+//! The model ranks designs and does not promise times: it assumes uniform fingerprints, and its constants, all in this
+//! file and in [`Costs`], were measured on one machine.
+
+use std::fmt;
+use std::str::FromStr;
 
 use super::bands::check_distance;
 use super::{Costs, ProbePlan, TableDesign};
 use crate::bound::bound_bits;
-use crate::codec::Codec;
+use crate::codec::{Codec, check_block_size, prefers_elias_fano};
 use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
-use crate::format::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, is_block_size};
 
 /// A latency in memory that is not worth more bytes: see [`PlanRequest::choose`].
 const MEMORY_TARGET_US: f64 = 20.0;
@@ -44,14 +46,51 @@ const PAGE_LEN: f64 = 4096.0;
 /// Time for a byte of a long sequential read of an SSD.
 const SEQUENTIAL_READ_NS: f64 = 0.5;
 
-/// Where the index lies when it is asked.
+/// What the index is read from when it is queried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Medium {
+#[non_exhaustive]
+pub enum StorageDevice {
     /// In memory, read or mapped and cached.
     #[default]
     Memory,
     /// On an SSD, nothing cached: a probe is a read.
     Ssd,
+}
+
+impl StorageDevice {
+    /// All kinds of storage.
+    pub const ALL: [StorageDevice; 2] = [StorageDevice::Memory, StorageDevice::Ssd];
+
+    /// The name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            StorageDevice::Memory => "memory",
+            StorageDevice::Ssd => "ssd",
+        }
+    }
+}
+
+impl fmt::Display for StorageDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for StorageDevice {
+    type Err = OptionsError;
+
+    /// Reads a name as [`StorageDevice::name`] gives it.
+    fn from_str(name: &str) -> Result<Self, OptionsError> {
+        let found = StorageDevice::ALL
+            .into_iter()
+            .find(|value| value.name() == name);
+        found.ok_or_else(|| {
+            OptionsError::new(
+                "device",
+                format!("{name:?} is not a storage device: memory or ssd"),
+            )
+        })
+    }
 }
 
 /// Bits a fingerprint above the information bound inside a block, and bits that each block costs beside: its checksum
@@ -77,35 +116,19 @@ fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -
     bits * block_len_bits / (block_len_bits - block_bits)
 }
 
-fn check_block_size(block_size: u32) -> Result<(), OptionsError> {
-    if is_block_size(block_size) {
-        return Ok(());
-    }
-    Err(OptionsError::new(
-        "plan",
-        format!(
-            "a block has a power of two of bytes from {MIN_BLOCK_SIZE} to {MAX_BLOCK_SIZE}, not {block_size}"
-        ),
-    ))
-}
-
-/// How much larger Elias-Fano blocks may be than Huffman-coded ones and still be chosen: they are searched two to four
-/// times as fast (`cargo bench --bench peers`).
-pub(crate) const ELIAS_FANO_ALLOWANCE: f64 = 1.10;
-
 /// Whether a build without a codec takes that of index `i` for uniform fingerprints.
-fn is_automatic<F: Fingerprint>(curve: &[PlannedIndex<F>], i: usize) -> bool {
+fn is_automatic<F: Fingerprint>(alternatives: &[PlannedIndex<F>], i: usize) -> bool {
     let of_same_design = |codec: Codec| {
-        let same = |p: &&PlannedIndex<F>| p.design == curve[i].design && p.codec == codec;
-        curve.iter().find(same).map(|p| p.file_len as f64)
+        let same = |p: &&PlannedIndex<F>| p.design == alternatives[i].design && p.codec == codec;
+        alternatives.iter().find(same).map(|p| p.file_len as f64)
     };
     let huffman = of_same_design(Codec::Gap).or_else(|| of_same_design(Codec::Xor));
     let direct = of_same_design(Codec::EliasFano);
     let takes_direct = match (direct, huffman) {
-        (Some(direct), Some(huffman)) => direct <= huffman * ELIAS_FANO_ALLOWANCE,
+        (Some(direct), Some(huffman)) => prefers_elias_fano(direct, huffman),
         (direct, _) => direct.is_some(),
     };
-    match curve[i].codec {
+    match alternatives[i].codec {
         Codec::EliasFano => takes_direct,
         Codec::Gap => !takes_direct,
         Codec::Xor => !takes_direct && of_same_design(Codec::Gap).is_none(),
@@ -139,8 +162,21 @@ pub(crate) fn costs_in_memory(codec: Codec, block_size: u32, file_len: f64) -> C
     }
 }
 
-/// What is to be planned.
+/// The index to plan. Start from [`PlanRequest::new`] and set what differs.
+///
+/// ```
+/// use simidx::design::PlanRequest;
+///
+/// let mut request = PlanRequest::new(100_000_000, 3);
+/// request.memory = Some(2 << 30);
+/// let alternatives = request.alternatives::<u64>()?;
+/// let chosen = &alternatives[request.choose(&alternatives).unwrap()];
+/// assert_eq!(chosen.design.table_count(), 2);
+/// assert!(chosen.on_pareto_frontier && chosen.file_len < 2 << 30);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct PlanRequest {
     /// Number of distinct fingerprints.
     pub count: u64,
@@ -148,8 +184,8 @@ pub struct PlanRequest {
     pub distance: u32,
     /// Bytes that the file may take; any number if `None`.
     pub memory: Option<u64>,
-    /// Where the file will lie.
-    pub medium: Medium,
+    /// What the file will be read from.
+    pub device: StorageDevice,
     /// Bytes of a block.
     pub block_size: u32,
     /// The codec; all of them if `None`.
@@ -163,18 +199,18 @@ impl PlanRequest {
             count,
             distance,
             memory: None,
-            medium: Medium::Memory,
+            device: StorageDevice::Memory,
             block_size: USUAL_BLOCK_SIZE as u32,
             codec: None,
         }
     }
 
-    /// An index for each design and codec, the smallest file first. Takes up to about ten milliseconds for
-    /// each.
+    /// One index for each design and codec, the smallest file first; [`PlannedIndex::on_pareto_frontier`] marks those worth
+    /// a choice. Takes up to about ten milliseconds for each.
     ///
     /// # Errors
     /// A distance above 12, a block size that the format does not have, or more fingerprints than the width has.
-    pub fn curve<F: Fingerprint>(&self) -> Result<Vec<PlannedIndex<F>>, OptionsError> {
+    pub fn alternatives<F: Fingerprint>(&self) -> Result<Vec<PlannedIndex<F>>, OptionsError> {
         check_distance(self.distance)?;
         check_block_size(self.block_size)?;
         if self.count as f64 > 2f64.powi(F::WIDTH as i32) {
@@ -191,43 +227,49 @@ impl PlanRequest {
             .codec
             .as_ref()
             .map_or(&Codec::ALL[..], std::slice::from_ref);
-        let mut curve: Vec<PlannedIndex<F>> = TableDesign::available(self.distance)
+        let mut alternatives: Vec<PlannedIndex<F>> = TableDesign::available(self.distance)
             .iter()
             .flat_map(|design| codecs.iter().map(|&codec| self.planned(design, codec)))
             .collect();
-        mark_dominated(&mut curve);
-        curve.sort_by(|a, b| {
+        mark_frontier(&mut alternatives);
+        alternatives.sort_by(|a, b| {
             let by_size = a.file_len.cmp(&b.file_len);
             by_size.then(a.latency_us.total_cmp(&b.latency_us))
         });
-        Ok(curve)
+        Ok(alternatives)
     }
 
-    /// The design of the index to build: that of the index which [`PlanRequest::choose`] chooses.
+    /// The design of the index that [`PlanRequest::choose`] chooses.
     ///
     /// # Errors
-    /// As for [`PlanRequest::curve`]; or no index fits the memory.
+    /// As for [`PlanRequest::alternatives`]; or no index fits the memory.
     pub fn design<F: Fingerprint>(&self) -> Result<TableDesign<F>, OptionsError> {
-        let mut curve = self.curve()?;
-        let chosen = self.choose(&curve);
-        chosen.map(|i| curve.swap_remove(i).design).ok_or_else(|| {
-            OptionsError::new("plan", "no index of these parameters fits the memory")
-        })
+        let mut alternatives = self.alternatives()?;
+        let chosen = self.choose(&alternatives);
+        chosen
+            .map(|i| alternatives.swap_remove(i).design)
+            .ok_or_else(|| {
+                OptionsError::new("plan", "no index of these parameters fits the memory")
+            })
     }
 
-    /// Which index of a curve to build: of those that fit the memory the one with the least product of size and
+    /// Which of the alternatives to build: of those that fit the memory the one with the least product of size and
     /// latency, where a latency below 20 µs in memory or 500 µs on an SSD counts as that. So the smallest wins
     /// among those that are fast enough, and beyond, a file twice the size must be more than twice as fast.
     /// `None` if none fits. Where no codec is requested, only the one counts that a build without one takes for such
     /// fingerprints.
-    pub fn choose<F: Fingerprint>(&self, curve: &[PlannedIndex<F>]) -> Option<usize> {
-        let enough_us = match self.medium {
-            Medium::Memory => MEMORY_TARGET_US,
-            Medium::Ssd => SSD_TARGET_US,
+    pub fn choose<F: Fingerprint>(&self, alternatives: &[PlannedIndex<F>]) -> Option<usize> {
+        let enough_us = match self.device {
+            StorageDevice::Memory => MEMORY_TARGET_US,
+            StorageDevice::Ssd => SSD_TARGET_US,
         };
-        let product = |i: usize| curve[i].file_len as f64 * curve[i].latency_us.max(enough_us);
-        (0..curve.len())
-            .filter(|&i| curve[i].fits_memory && (self.codec.is_some() || is_automatic(curve, i)))
+        let product =
+            |i: usize| alternatives[i].file_len as f64 * alternatives[i].latency_us.max(enough_us);
+        (0..alternatives.len())
+            .filter(|&i| {
+                alternatives[i].fits_memory
+                    && (self.codec.is_some() || is_automatic(alternatives, i))
+            })
             .min_by(|&a, &b| product(a).total_cmp(&product(b)))
     }
 
@@ -248,7 +290,7 @@ impl PlanRequest {
             bytes_per_fingerprint: tables * bits / 8.0,
             file_len: file_len as u64,
             latency_us: self.latency_ns(&plan, bits) / 1e3,
-            dominated: false,
+            on_pareto_frontier: false,
             fits_memory: self.memory.is_none_or(|limit| file_len <= limit as f64),
             design: design.clone(),
             plan,
@@ -258,9 +300,9 @@ impl PlanRequest {
     /// What the plan of a design has to reckon with.
     fn costs(&self, codec: Codec, bits: f64, file_len: f64) -> Costs {
         let costs = costs_in_memory(codec, self.block_size, file_len);
-        let (read_ns, scan_read_ns) = match self.medium {
-            Medium::Memory => (0.0, 0.0),
-            Medium::Ssd => (READ_NS / QUEUE_DEPTH, bits / 8.0 * SEQUENTIAL_READ_NS),
+        let (read_ns, scan_read_ns) = match self.device {
+            StorageDevice::Memory => (0.0, 0.0),
+            StorageDevice::Ssd => (READ_NS / QUEUE_DEPTH, bits / 8.0 * SEQUENTIAL_READ_NS),
         };
         Costs {
             probe_ns: costs.probe_ns + read_ns,
@@ -271,7 +313,7 @@ impl PlanRequest {
 
     /// Latency of a query that is alone. On an SSD the reads come in rounds.
     fn latency_ns(&self, plan: &ProbePlan, bits: f64) -> f64 {
-        if self.medium == Medium::Memory || plan.scan_is_cheaper() {
+        if self.device == StorageDevice::Memory || plan.scan_is_cheaper() {
             return QUERY_NS + plan.ns();
         }
         let further_pages = plan.candidate_count() * bits / 8.0 / PAGE_LEN;
@@ -297,21 +339,22 @@ pub struct PlannedIndex<F> {
     pub file_len: u64,
     /// Microseconds a query on one thread.
     pub latency_us: f64,
-    /// Whether another index of the curve is no larger and no slower, and one of the two better.
-    pub dominated: bool,
+    /// Whether the index is on the Pareto frontier of size and latency: no other one is smaller without being slower, or
+    /// faster without being larger.
+    pub on_pareto_frontier: bool,
     /// Whether the file is within the requested memory.
     pub fits_memory: bool,
 }
 
-fn mark_dominated<F>(curve: &mut [PlannedIndex<F>]) {
-    let points: Vec<(u64, f64)> = curve
+fn mark_frontier<F>(alternatives: &mut [PlannedIndex<F>]) {
+    let points: Vec<(u64, f64)> = alternatives
         .iter()
         .map(|index| (index.file_len, index.latency_us))
         .collect();
-    for index in curve {
+    for index in alternatives {
         let (len, us) = (index.file_len, index.latency_us);
         let better = |&(l, u): &(u64, f64)| l <= len && u <= us && (l < len || u < us);
-        index.dominated = points.iter().any(better);
+        index.on_pareto_frontier = !points.iter().any(better);
     }
 }
 
@@ -340,8 +383,11 @@ mod tests {
         }
     }
 
-    fn tables(curve: &[PlannedIndex<u64>]) -> Vec<usize> {
-        curve.iter().map(|c| c.design.table_count()).collect()
+    fn tables(alternatives: &[PlannedIndex<u64>]) -> Vec<usize> {
+        alternatives
+            .iter()
+            .map(|c| c.design.table_count())
+            .collect()
     }
 
     #[test]
@@ -366,9 +412,14 @@ mod tests {
 
     #[test]
     fn the_curve_has_all_designs_by_size() {
-        let curve = request(100_000_000, 3, Codec::EliasFano).curve().unwrap();
-        assert_eq!(tables(&curve), [1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35]);
-        let halves = &curve[1];
+        let alternatives = request(100_000_000, 3, Codec::EliasFano)
+            .alternatives()
+            .unwrap();
+        assert_eq!(
+            tables(&alternatives),
+            [1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35]
+        );
+        let halves = &alternatives[1];
         assert!((10.0..10.05).contains(&halves.bytes_per_fingerprint));
         assert_eq!(halves.file_len / 10_000_000, 100);
         assert!((40.0..60.0).contains(&halves.plan.probe_count()));
@@ -377,30 +428,36 @@ mod tests {
             "{}",
             halves.latency_us
         );
-        let all: Vec<PlannedIndex<u64>> = PlanRequest::new(1000, 3).curve().unwrap();
+        let all: Vec<PlannedIndex<u64>> = PlanRequest::new(1000, 3).alternatives().unwrap();
         assert_eq!(all.len(), 36);
     }
 
     #[test]
     fn domination_is_by_size_and_latency() {
-        let curve = PlanRequest::new(100_000_000, 3).curve::<u64>().unwrap();
-        for a in &curve {
-            let better = curve.iter().any(|b| {
+        let alternatives = PlanRequest::new(100_000_000, 3)
+            .alternatives::<u64>()
+            .unwrap();
+        for a in &alternatives {
+            let better = alternatives.iter().any(|b| {
                 (b.file_len < a.file_len && b.latency_us <= a.latency_us)
                     || (b.file_len <= a.file_len && b.latency_us < a.latency_us)
             });
-            assert_eq!(a.dominated, better);
+            assert_eq!(a.on_pareto_frontier, !better);
         }
-        assert!(!curve[0].dominated);
-        assert!(curve.iter().all(|c| c.codec != Codec::Xor || c.dominated));
+        assert!(alternatives[0].on_pareto_frontier);
+        assert!(
+            alternatives
+                .iter()
+                .all(|c| c.codec != Codec::Xor || !c.on_pareto_frontier)
+        );
     }
 
     #[test]
     fn chooses_the_smallest_that_is_fast_enough_or_worth_its_bytes() {
         let choice = |request: PlanRequest| {
-            let curve = request.curve::<u64>().unwrap();
-            let chosen = request.choose(&curve)?;
-            Some(curve[chosen].design.table_count())
+            let alternatives = request.alternatives::<u64>().unwrap();
+            let chosen = request.choose(&alternatives)?;
+            Some(alternatives[chosen].design.table_count())
         };
         let request = request(100_000_000, 3, Codec::EliasFano);
         assert_eq!(choice(request.clone()), Some(2));
@@ -415,7 +472,7 @@ mod tests {
         };
         assert_eq!(choice(none), None);
         let ssd = PlanRequest {
-            medium: Medium::Ssd,
+            device: StorageDevice::Ssd,
             ..request
         };
         assert_eq!(choice(ssd), Some(2));
@@ -424,24 +481,24 @@ mod tests {
     #[test]
     fn reads_of_an_ssd_come_in_rounds() {
         let request = PlanRequest {
-            medium: Medium::Ssd,
+            device: StorageDevice::Ssd,
             ..request(1_000_000_000, 3, Codec::EliasFano)
         };
-        let curve = request.curve::<u64>().unwrap();
-        for index in &curve {
+        let alternatives = request.alternatives::<u64>().unwrap();
+        for index in &alternatives {
             let rounds = (index.plan.probe_count() / QUEUE_DEPTH).ceil();
             assert!(index.latency_us > rounds * 100.0);
         }
-        let fourteen = &curve[tables(&curve).iter().position(|&t| t == 14).unwrap()];
+        let fourteen = &alternatives[tables(&alternatives).iter().position(|&t| t == 14).unwrap()];
         assert!(fourteen.latency_us < 110.0, "{}", fourteen.latency_us);
     }
 
     #[test]
     fn refuses_what_there_cannot_be() {
-        assert!(PlanRequest::new(1 << 33, 3).curve::<u32>().is_err());
-        assert!(PlanRequest::new(1 << 32, 3).curve::<u32>().is_ok());
-        assert!(PlanRequest::new(1, 13).curve::<u64>().is_err());
-        assert!(PlanRequest::new(u64::MAX, 3).curve::<u64>().is_ok());
-        assert!(PlanRequest::new(0, 0).curve::<u128>().is_ok());
+        assert!(PlanRequest::new(1 << 33, 3).alternatives::<u32>().is_err());
+        assert!(PlanRequest::new(1 << 32, 3).alternatives::<u32>().is_ok());
+        assert!(PlanRequest::new(1, 13).alternatives::<u64>().is_err());
+        assert!(PlanRequest::new(u64::MAX, 3).alternatives::<u64>().is_ok());
+        assert!(PlanRequest::new(0, 0).alternatives::<u128>().is_ok());
     }
 }

@@ -1,27 +1,40 @@
-//! The probes of a table: all patterns of few flips of an address, and how many they are.
+//! The probes of a table: all patterns of a few flipped address bits, and their number.
 
 /// The probes of one table.
+///
+/// ```
+/// use simidx::design::{Costs, TableDesign};
+///
+/// let halves = TableDesign::<u64>::partition(3, 2)?;
+/// let plan = halves.plan(3, 100_000_000, &Costs::DIRECT);
+/// for probes in plan.probes() {
+///     assert!(probes.flips == 1 && probes.probe_count() <= 33);
+///     assert!(probes.candidate_share() < 1e-6);
+/// }
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TableProbes {
     /// Number of the table.
     pub table: usize,
     /// Leading bits of the permuted value that a probe must match. At most the prefix of the table, but for
     /// the only table of a plan, of which any number of leading bits may be matched.
     pub address_bits: u32,
-    /// The probes are all patterns of at most so many flipped bits among the address bits.
+    /// Most flipped bits among the address bits: the probes are all patterns of at most this many.
     pub flips: u32,
-    /// The last so many address bits are not flipped one by one: a probe with fewer flips in the bits before them than
-    /// `flips` looks at all their values, which lie together, and one with as many at the query's own. That is the same
-    /// or more, in fewer probes.
-    pub joined_bits: u32,
+    /// How many of the last address bits form a range. They are not flipped one by one: a probe with fewer than `flips`
+    /// flips in the bits before them reads all values of the range, which are adjacent in the table, and a probe with
+    /// `flips` flips reads the query's own value. Fewer probes find the same or more.
+    pub range_bits: u32,
 }
 
 impl TableProbes {
-    /// Number of probes: the sum of the binomials of `address_bits - joined_bits` over 0 to `flips`; `u64::MAX` if that
+    /// Number of probes: the sum of the binomials of `address_bits - range_bits` over 0 to `flips`; `u64::MAX` if that
     /// is too large for 64 bits.
     pub fn probe_count(&self) -> u64 {
         pattern_count(
-            self.address_bits.saturating_sub(self.joined_bits),
+            self.address_bits.saturating_sub(self.range_bits),
             self.flips,
         )
     }
@@ -29,7 +42,7 @@ impl TableProbes {
     /// The share of uniform data that the probes find, 0 to 1: candidates for each fingerprint.
     pub fn candidate_share(&self) -> f64 {
         let (_, addresses) =
-            probes_and_addresses(patterns, self.address_bits, self.joined_bits, self.flips);
+            probes_and_addresses(patterns, self.address_bits, self.range_bits, self.flips);
         addresses / 2f64.powi(self.address_bits as i32)
     }
 }
@@ -49,22 +62,22 @@ pub(super) fn pattern_count(address_bits: u32, flips: u32) -> u64 {
     sum as u64
 }
 
-/// The probes of all patterns of at most so many flips of an address, and the addresses that their ranges span: a probe
-/// that has flips left spans all addresses that differ in the last `joined_bits` only. `patterns` is [`pattern_count`],
+/// The probes of all patterns of at most `flips` flips of an address, and the addresses that their ranges span: a probe
+/// that has flips left spans all addresses that differ in the last `range_bits` only. `patterns` is [`pattern_count`],
 /// or looks it up.
 pub(super) fn probes_and_addresses(
     patterns: impl Fn(u32, u32) -> f64,
     address_bits: u32,
-    joined_bits: u32,
+    range_bits: u32,
     flips: u32,
 ) -> (f64, f64) {
-    let flipped_bits = address_bits - joined_bits;
+    let flipped_bits = address_bits - range_bits;
     let all = patterns(flipped_bits, flips);
     let with_flips_left = match flips {
         0 => 0.0,
         flips => patterns(flipped_bits, flips - 1),
     };
-    let spanned = with_flips_left * f64::from(1u32 << joined_bits);
+    let spanned = with_flips_left * f64::from(1u32 << range_bits);
     (all, spanned + (all - with_flips_left))
 }
 

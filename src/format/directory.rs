@@ -2,9 +2,8 @@
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::{IdKind, Kind, MAX_COUNT, is_block_size};
-use crate::codec::Codec;
-use crate::codec::block::{MAX_BLOCK_VALUES, room_bits};
+use super::{IdKind, Kind, MAX_COUNT};
+use crate::codec::{Codec, is_block_size};
 use crate::error::FormatError;
 
 /// Bytes before the table records. Spec §10.3.
@@ -50,7 +49,7 @@ pub(crate) struct SectionRecord {
 }
 
 impl Directory {
-    /// Longer ones are none: they cannot say so.
+    /// Bytes of the longest directory that the counts in it can describe.
     pub(crate) const MAX_LEN: usize =
         FIXED_LEN + 0xff * (TABLE_FIXED_LEN + 128) + 0xffff * SECTION_RECORD_LEN;
 
@@ -81,15 +80,6 @@ impl Directory {
         };
         let sections: u64 = self.sections.iter().filter(of_table).map(|s| s.len).sum();
         sections + (TABLE_FIXED_LEN + self.tables[table].code_lengths.len()) as u64
-    }
-
-    /// Fingerprints to reckon with: as many as the file says, but no more than its blocks have room for at a bit each and
-    /// their keys. Only a full check tells whether there are so many.
-    pub(crate) fn plausible_count(&self) -> u64 {
-        let in_block = MAX_BLOCK_VALUES.min(room_bits(self.block_size as usize) + 1) as u64;
-        let room = |table: &TableRecord| table.block_count.saturating_mul(in_block);
-        let least = self.tables.iter().map(room).min().unwrap_or(0);
-        self.fingerprint_count.min(least)
     }
 
     /// Reads a directory by the rules V6 to V9; `at` is its offset in the file.
@@ -204,40 +194,5 @@ impl SectionRecord {
             offset: LittleEndian::read_u64(&bytes[8..16]),
             len: LittleEndian::read_u64(&bytes[16..24]),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_beyond_what_blocks_can_hold_are_not_reckoned_with() {
-        let table = |block_count| TableRecord {
-            prefix_mask: 0,
-            block_count,
-            codec: Codec::EliasFano,
-            code_lengths: vec![0; 64],
-        };
-        let mut directory = Directory {
-            fingerprint_count: 1 << 20,
-            record_count: 1 << 20,
-            id_base: 0,
-            block_size: 128,
-            max_distance: 3,
-            id_kind: IdKind::None,
-            id_bits: 0,
-            tables: vec![table(1 << 20), table(20)],
-            sections: Vec::new(),
-        };
-        // 124 bytes, less 10 bits for the count, and the key.
-        assert_eq!(directory.plausible_count(), 20 * (124 * 8 - 10 + 1));
-        directory.fingerprint_count = 30;
-        assert_eq!(directory.plausible_count(), 30);
-        directory.fingerprint_count = 1 << 20;
-        directory.block_size = 1 << 16;
-        assert_eq!(directory.plausible_count(), 1 << 20);
-        directory.tables[1].block_count = u64::MAX;
-        assert_eq!(directory.plausible_count(), 1 << 20);
     }
 }

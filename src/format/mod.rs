@@ -4,31 +4,26 @@ mod directory;
 mod footer;
 mod header;
 mod layout;
-mod paged;
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::OptionsError;
+
+pub use crate::codec::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 pub use crate::error::{FormatClass, FormatError};
 pub use crate::summary::{Summary, TableSummary};
 pub(crate) use directory::{Directory, SectionRecord, TableRecord};
 pub(crate) use footer::{FOOTER_LEN, Footer};
 pub(crate) use header::{HEADER_LEN, Header};
-pub(crate) use layout::{Kind, SECTION_ALIGNMENT, expected_sections};
-pub(crate) use paged::{PAGE_LEN, page_count, paged_len, payload_len};
+pub(crate) use layout::{
+    Kind, PAGE_LEN, SECTION_ALIGNMENT, expected_sections, page_count, payload_len,
+};
 
 /// The version that this crate reads and writes. Spec §14.
 pub const FORMAT_VERSION: u16 = 1;
 
-/// Smallest block. Spec §13.
-pub const MIN_BLOCK_SIZE: u32 = 128;
-
-/// Largest block. Spec §13.
-pub const MAX_BLOCK_SIZE: u32 = 1 << 16;
-
-/// Whether blocks may have so many bytes. Spec §13.
-pub(crate) fn is_block_size(bytes: u32) -> bool {
-    bytes.is_power_of_two() && (MIN_BLOCK_SIZE..=MAX_BLOCK_SIZE).contains(&bytes)
-}
-
-/// Most fingerprints and most records. Spec §13.
+/// The largest number of fingerprints and of records. Spec §13.
 pub(crate) const MAX_COUNT: u64 = 1 << 48;
 
 /// Longest pipeline description in bytes. Spec §13.
@@ -59,6 +54,9 @@ pub enum IdKind {
 }
 
 impl IdKind {
+    /// All kinds.
+    pub const ALL: [IdKind; 3] = [IdKind::None, IdKind::Number, IdKind::String];
+
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -86,9 +84,28 @@ impl IdKind {
     }
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
-        [IdKind::None, IdKind::Number, IdKind::String]
-            .into_iter()
-            .find(|kind| kind.code() == code)
+        IdKind::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+}
+
+impl fmt::Display for IdKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for IdKind {
+    type Err = OptionsError;
+
+    /// Reads a name as [`IdKind::name`] gives it.
+    fn from_str(name: &str) -> Result<Self, OptionsError> {
+        let found = IdKind::ALL.into_iter().find(|value| value.name() == name);
+        found.ok_or_else(|| {
+            OptionsError::new(
+                "ids",
+                format!("{name:?} is not a kind of ids: none, number or string"),
+            )
+        })
     }
 }
 

@@ -36,7 +36,7 @@ impl<F: Fingerprint> Ranges<F> {
     #[inline(always)]
     pub(super) fn new(value: F, probes: &TableProbes) -> Self {
         let address_bits = probes.address_bits.min(F::WIDTH);
-        let flipped_bits = address_bits - probes.joined_bits.min(address_bits);
+        let flipped_bits = address_bits - probes.range_bits.min(address_bits);
         Ranges {
             value,
             tail: below(address_bits),
@@ -107,13 +107,13 @@ mod tests {
         value: F,
         address_bits: u32,
         flips: u32,
-        joined_bits: u32,
+        range_bits: u32,
     ) -> Vec<(F, F)> {
         let probes = TableProbes {
             table: 0,
             address_bits,
             flips,
-            joined_bits,
+            range_bits,
         };
         let mut ranges = Ranges::new(value, &probes);
         std::iter::from_fn(|| ranges.next_range()).collect()
@@ -123,9 +123,8 @@ mod tests {
     #[cfg_attr(miri, ignore = "takes minutes")]
     fn joined_addresses_hold_all_those_of_few_flips_once() {
         let value = 0xdead_beefu32;
-        for (bits, flips, joined_bits) in [(10, 1, 3), (10, 2, 4), (6, 5, 4), (3, 2, 3), (8, 3, 8)]
-        {
-            let ranges = joined(value, bits, flips, joined_bits);
+        for (bits, flips, range_bits) in [(10, 1, 3), (10, 2, 4), (6, 5, 4), (3, 2, 3), (8, 3, 8)] {
+            let ranges = joined(value, bits, flips, range_bits);
             let holders = |address: u32| {
                 let holds = |r: &&(u32, u32)| (r.0..=r.1).contains(&(address << (32 - bits)));
                 ranges.iter().filter(holds).count()

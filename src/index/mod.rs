@@ -7,47 +7,54 @@ mod flips;
 mod ids;
 mod iter;
 mod keys;
+mod nearest;
 mod open;
 mod paged;
 mod plans;
 mod probe;
 mod query;
 mod records;
+mod scratch;
+mod searcher;
 mod segments;
 mod storage;
 mod table;
 mod verify;
+mod warm;
 
 pub use answer::{Match, QueryStats};
 pub use any::AnyIndex;
 pub use ids::Id;
 pub use iter::Fingerprints;
-pub use query::{Searcher, Strategy};
+pub use query::Strategy;
 pub(crate) use records::Records;
+pub use scratch::Scratch;
+pub use searcher::Searcher;
 pub use segments::{AnySegments, SegmentFingerprints, SegmentSearcher, Segments};
 pub use storage::Storage;
 #[cfg(feature = "fuzzing")]
 pub(crate) use table::Decode;
 pub use verify::{VerifyReport, VerifyStage};
+pub use warm::{WarmOptions, WarmProgress, WarmReport};
 
 use std::ops::Range;
 
 use crate::codec::Codec;
-use crate::design::{ProbePlan, plan_probes};
+use crate::design::{ProbePlan, costs_in_memory, plan_probes};
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
 use crate::summary::Summary;
 use ids::Ids;
-use plans::Plans;
+use plans::{Plans, plausible_count};
 use table::Table;
 
 /// An index over bytes that lie in memory or are mapped into it.
 ///
 /// `D` is anything that lends bytes: a [`Storage`] from [`Index::open`] or
 /// [`Index::open_in_memory`], or a `Vec<u8>`, an `Arc<[u8]>`, a memory mapping of your own given to
-/// [`Index::from_bytes`]. The index is `Send + Sync` when `D` is; threads share it and each makes its
-/// own [`Searcher`].
+/// [`Index::from_bytes`]. The index is `Send + Sync` when `D` is; threads share it and each keeps a
+/// [`Scratch`] of its own.
 ///
 /// No byte is trusted: whatever the file holds, every call gives an error or the answer that the
 /// file's contents call for, without a panic.
@@ -139,28 +146,16 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     pub fn plan(&self, distance: u32) -> &ProbePlan {
         self.plans.get(distance.min(F::WIDTH), || {
             let masks: Vec<F> = self.tables.iter().map(|t| t.permutation.mask()).collect();
-            let costs = self.directory.costs(self.bytes().len() as u64);
+            let file_len = self.bytes().len() as f64;
+            let directory = &self.directory;
+            let costs = costs_in_memory(directory.tables[0].codec, directory.block_size, file_len);
             plan_probes(
                 &masks,
                 distance.min(F::WIDTH),
-                self.directory.plausible_count(),
+                plausible_count(directory),
                 &costs,
             )
         })
-    }
-
-    /// A searcher of this index; make one for each thread.
-    pub fn searcher(&self) -> Searcher<'_, F, D> {
-        Searcher::new(self)
-    }
-
-    /// All fingerprints within `distance` of `fingerprint`, by distance, then by value. Allocates; a
-    /// [`Searcher`] does not.
-    ///
-    /// # Errors
-    /// A damaged block.
-    pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Match<F>>> {
-        Ok(self.searcher().query(fingerprint, distance)?.to_vec())
     }
 
     /// Whether the index holds this very fingerprint. Decodes one block.

@@ -86,9 +86,10 @@ pub(super) struct Found<F> {
     pub(super) found: Match<F>,
 }
 
-/// The memory of a searcher for its probes and their matches.
+/// The lists of a query: its probes, what they are carried out with, and what they find. Empty between two queries but for
+/// what was found.
 #[derive(Debug)]
-pub(super) struct Scratch<'a, F> {
+pub(super) struct Buffers<'a, F> {
     pub(super) probes: Vec<Probe<'a, F>>,
     tasks: Vec<Task<'a, F>>,
     /// The tasks of Huffman-coded tables in the order in which they are carried out, see [`order_key`].
@@ -97,9 +98,9 @@ pub(super) struct Scratch<'a, F> {
     pub(super) stats: QueryStats,
 }
 
-impl<F> Default for Scratch<'_, F> {
+impl<F> Default for Buffers<'_, F> {
     fn default() -> Self {
-        Scratch {
+        Buffers {
             probes: Vec::new(),
             tasks: Vec::new(),
             order: Vec::new(),
@@ -107,6 +108,40 @@ impl<F> Default for Scratch<'_, F> {
             stats: QueryStats::default(),
         }
     }
+}
+
+impl<F: Fingerprint> Buffers<'_, F> {
+    /// The same memory for probes of any index.
+    #[inline]
+    pub(super) fn for_any_index<'b>(self) -> Buffers<'b, F> {
+        Buffers {
+            probes: emptied(self.probes),
+            tasks: emptied(self.tasks),
+            order: self.order,
+            found: self.found,
+            stats: self.stats,
+        }
+    }
+
+    /// Forgets the queries before.
+    pub(super) fn start(&mut self) {
+        self.found.clear();
+        self.stats = QueryStats::default();
+    }
+
+    /// Orders what was found and keeps one of what was found several times.
+    pub(super) fn merge(&mut self) {
+        self.found.sort_unstable();
+        self.found.dedup();
+    }
+}
+
+/// An empty list in the memory of another one, whose items differ in a lifetime alone: a vector collected from the items of
+/// one that it consumes takes over its allocation.
+#[inline]
+fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
+    list.clear();
+    list.into_iter().filter_map(|_| None).collect()
 }
 
 /// What probes are looked up in.
@@ -120,7 +155,7 @@ pub(super) struct Target<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Carries out the probes of the scratch memory and forgets them.
+    /// Carries out the probes of the buffers and forgets them.
     ///
     /// # Errors
     /// A damaged block among those that had to be read.
@@ -128,12 +163,12 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     pub(super) fn run<C: Cpu>(
         &self,
         cpu: C,
-        scratch: &mut Scratch<'a, F>,
+        buffers: &mut Buffers<'a, F>,
     ) -> Result<(), FormatError> {
-        let probes = std::mem::take(&mut scratch.probes);
-        let result = self.look_up(cpu, &probes, scratch);
-        scratch.probes = probes;
-        scratch.probes.clear();
+        let probes = std::mem::take(&mut buffers.probes);
+        let result = self.look_up(cpu, &probes, buffers);
+        buffers.probes = probes;
+        buffers.probes.clear();
         result
     }
 
@@ -142,9 +177,9 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         &self,
         cpu: C,
         probes: &[Probe<'a, F>],
-        scratch: &mut Scratch<'a, F>,
+        buffers: &mut Buffers<'a, F>,
     ) -> Result<(), FormatError> {
-        scratch.stats.probes += probes.len() as u64;
+        buffers.stats.probes += probes.len() as u64;
         for probe in probes {
             probe.table.keys.prefetch_bucket(probe.low);
         }
@@ -154,15 +189,15 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         for &probe in probes {
             let keys = &probe.table.keys;
             for block in keys.first_at_least(probe.low)..keys.len() {
-                if scratch.tasks.len() == MAX_TASKS {
-                    self.run_tasks(cpu, scratch)?;
+                if buffers.tasks.len() == MAX_TASKS {
+                    self.run_tasks(cpu, buffers)?;
                 }
                 let depth = match probe.table.code {
                     TableCode::EliasFano => 0,
                     _ => depth(&probe.table.span(block), probe.high),
                 };
                 self.prefetch_block(&probe, block, depth);
-                scratch.tasks.push(Task {
+                buffers.tasks.push(Task {
                     probe,
                     block,
                     depth,
@@ -173,7 +208,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                 }
             }
         }
-        self.run_tasks(cpu, scratch)
+        self.run_tasks(cpu, buffers)
     }
 
     #[inline(always)]
@@ -202,26 +237,26 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     }
 
     #[inline(always)]
-    fn run_tasks<C: Cpu>(&self, cpu: C, scratch: &mut Scratch<'a, F>) -> Result<(), FormatError> {
+    fn run_tasks<C: Cpu>(&self, cpu: C, buffers: &mut Buffers<'a, F>) -> Result<(), FormatError> {
         let mut all_checked = !self.cold;
-        for task in &scratch.tasks {
+        for task in &buffers.tasks {
             all_checked &= task.probe.table.is_checked(task.block);
         }
         if !all_checked {
-            let checked = self.fetch_and_check(&scratch.tasks);
+            let checked = self.fetch_and_check(&buffers.tasks);
             if checked.is_err() {
-                scratch.tasks.clear();
+                buffers.tasks.clear();
             }
             checked?;
         }
-        scratch.stats.blocks += scratch.tasks.len() as u64;
-        for task in &mut scratch.tasks {
+        buffers.stats.blocks += buffers.tasks.len() as u64;
+        for task in &mut buffers.tasks {
             if let TableCode::EliasFano = task.probe.table.code {
                 self.seek(cpu, task);
             }
         }
-        self.read_tasks(cpu, scratch);
-        scratch.tasks.clear();
+        self.read_tasks(cpu, buffers);
+        buffers.tasks.clear();
         Ok(())
     }
 
@@ -241,14 +276,14 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     }
 
     #[inline(always)]
-    fn read_tasks<C: Cpu>(&self, cpu: C, scratch: &mut Scratch<'a, F>) {
+    fn read_tasks<C: Cpu>(&self, cpu: C, buffers: &mut Buffers<'a, F>) {
         let mut comparison = Comparison {
             target: self,
             cpu,
-            found: &mut scratch.found,
+            found: &mut buffers.found,
             candidates: 0,
         };
-        let (tasks, order) = (&scratch.tasks[..], &mut scratch.order);
+        let (tasks, order) = (&buffers.tasks[..], &mut buffers.order);
         for (i, task) in tasks.iter().enumerate() {
             match task.probe.table.code {
                 TableCode::EliasFano => self.read_numbers(task, &mut comparison),
@@ -266,7 +301,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             rest = &rest[taken..];
         }
         order.clear();
-        scratch.stats.candidates += comparison.candidates;
+        buffers.stats.candidates += comparison.candidates;
     }
 
     #[inline(always)]
@@ -414,5 +449,33 @@ impl<F: Fingerprint, C: Cpu> LaneVisit<F> for OfLanes<'_, '_, '_, F, C> {
     #[inline(always)]
     fn is_done(&self, lane: usize, value: F) -> bool {
         value > self.probes[lane].high
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_keeps_each_match_of_each_query_once() {
+        let found = |owner, distance, fingerprint: u32| Found {
+            owner,
+            found: Match {
+                distance,
+                fingerprint,
+            },
+        };
+        let mut buffers = Buffers::default();
+        buffers.found = vec![
+            found(1, 2, 9),
+            found(0, 2, 9),
+            found(0, 1, 8),
+            found(0, 2, 9),
+        ];
+        buffers.merge();
+        assert_eq!(
+            buffers.found,
+            [found(0, 1, 8), found(0, 2, 9), found(1, 2, 9)]
+        );
     }
 }

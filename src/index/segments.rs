@@ -294,9 +294,9 @@ type Found<F> = (Match<F>, usize);
 /// Answers queries of [`Segments`] and keeps its memory between them: once its lists have grown to the largest answer, a
 /// query allocates nothing.
 #[derive(Debug)]
-pub struct SegmentSearcher<'a, F, D> {
+pub struct SegmentSearcher<'a, F: 'static, D> {
     segments: &'a Segments<F, D>,
-    searchers: Vec<Searcher<'a, F, D>>,
+    searchers: Vec<Searcher<F, &'a Index<F, D>>>,
     /// What each segment found, in order.
     found: Vec<Found<F>>,
     matches: Vec<Match<F>>,
@@ -323,11 +323,42 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentSearcher<'a, F, D> {
     /// # Errors
     /// A damaged block among those that had to be read; then there is no answer.
     pub fn query(&mut self, fingerprint: F, distance: u32) -> Result<&[Match<F>]> {
+        self.gather(|searcher| searcher.query(fingerprint, distance).map(drop))?;
+        Ok(&self.matches)
+    }
+
+    /// The `count` fingerprints of all segments nearest to `fingerprint` among those within `max_distance`, each once, by
+    /// distance, then by value, as [`Index::nearest`] finds them in one index. Asks each segment for as many.
+    ///
+    /// # Errors
+    /// A damaged block among those that had to be read; then there is no answer.
+    pub fn nearest(
+        &mut self,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<&[Match<F>]> {
+        self.gather(|searcher| searcher.nearest(fingerprint, count, max_distance).map(drop))?;
+        self.matches.truncate(count);
+        // Their ids are those of matches only.
+        let end = match self.matches.last() {
+            Some(&last) => self.found.partition_point(|found| found.0 <= last),
+            None => 0,
+        };
+        self.found.truncate(end);
+        Ok(&self.matches)
+    }
+
+    /// Lets each searcher answer and puts their answers together.
+    fn gather(
+        &mut self,
+        mut answer: impl FnMut(&mut Searcher<F, &'a Index<F, D>>) -> Result<()>,
+    ) -> Result<()> {
         self.found.clear();
         self.matches.clear();
         self.stats = QueryStats::default();
         for (number, searcher) in self.searchers.iter_mut().enumerate() {
-            if let Err(error) = searcher.query(fingerprint, distance) {
+            if let Err(error) = answer(searcher) {
                 self.found.clear();
                 return Err(self.segments.blame(number)(error));
             }
@@ -338,7 +369,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentSearcher<'a, F, D> {
         self.found.sort_unstable();
         self.matches.extend(self.found.iter().map(|found| found.0));
         self.matches.dedup();
-        Ok(&self.matches)
+        Ok(())
     }
 
     /// The answer to the last query; what an erroneous one had found is not an answer and is empty.

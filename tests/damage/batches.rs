@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use simidx::batch::{ClusterOptions, PairOptions, ScanOptions, ScanStrategy};
+use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, PairOptions};
 use simidx::segments::{MergeOptions, Segments};
 use simidx::{Codec, Error, Fingerprint, Index};
 
@@ -35,16 +35,16 @@ impl<F: Fingerprint> Batch<F> {
             clusters.push(cluster.fingerprints.to_vec());
             Ok(())
         });
-        let scan = |strategy| {
-            let mut options = ScanOptions::default();
+        let join = |strategy| {
+            let mut options = JoinOptions::default();
             options.strategy = strategy;
             let mut found = Vec::new();
-            let scanned =
-                simidx::batch::scan(&segments, queries, &options, |number, found_match| {
+            let joined =
+                simidx::batch::join(&segments, queries, &options, |number, found_match| {
                     found.push((number, found_match.fingerprint));
                     Ok(())
                 });
-            answer_of_segment(scanned, what).map(|_| found)
+            answer_of_segment(joined, what).map(|_| found)
         };
         let mut bytes = Vec::new();
         let merged =
@@ -52,8 +52,8 @@ impl<F: Fingerprint> Batch<F> {
         Some(Batch {
             pairs: answer_of_segment(paired, what).map(|()| pairs),
             clusters: answer_of_segment(clustered, what).map(|_| clusters),
-            streamed: scan(ScanStrategy::Stream),
-            probed: scan(ScanStrategy::Probe),
+            streamed: join(JoinStrategy::Stream),
+            probed: join(JoinStrategy::Probe),
             merged: answer_of_segment(merged, what).map(|_| bytes),
         })
     }
@@ -99,11 +99,11 @@ fn check_batches<F: Fingerprint>(sample: &Sample<F>, stride: usize) {
         }
     }
     assert!(opened > 10 && errors > opened / 2, "{}", sample.name);
-    println!(
+    simidx_testkit::report(&format!(
         "{}: {flipped} bits flipped, {opened} files opened, {errors} of {} operations failed",
         sample.name,
         5 * opened
-    );
+    ));
 }
 
 /// Bits from one that is flipped to the next in larger samples: odd, so that all bits of bytes come up.

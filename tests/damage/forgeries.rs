@@ -105,11 +105,11 @@ fn check_forgeries<F: Fingerprint>(rounds: u32) {
             most_steps = most_steps.max(steps);
         }
     }
-    println!(
+    simidx_testkit::report(&format!(
         "{} bits, {tried} forgeries: {refused} refused, {failed} failed; at most {most_held_by_any} bytes held and \
          {most_steps} steps",
         F::WIDTH
-    );
+    ));
     assert!(refused > tried / 10 && failed > tried / 10);
 }
 

@@ -192,7 +192,7 @@ impl<F: Fingerprint> Asking<'_, F> {
         answer
     }
 
-    fn queries<D: AsRef<[u8]>>(&mut self, searcher: &mut Searcher<'_, F, D>) {
+    fn queries<D: AsRef<[u8]>>(&mut self, searcher: &mut Searcher<F, &Index<F, D>>) {
         let what = self.what;
         for question in &self.sample.questions {
             let result = searcher.query(question.query, question.distance);

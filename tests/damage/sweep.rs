@@ -164,7 +164,7 @@ impl Tallies {
 
     fn print(&self, name: &str) {
         let Tallies { flips, .. } = self;
-        println!(
+        simidx_testkit::report(&format!(
             "{name}: {} of {} flipped bits found, {} of them when opened; {} of {} cuts; {} of {} extensions; \
              {} right answers, {} errors; at most {} bytes held and {} steps",
             flips.found,
@@ -178,7 +178,7 @@ impl Tallies {
             flips.failed,
             flips.most_held,
             flips.most_steps
-        );
+        ));
     }
 
     /// Holds that nothing was missed, and that some of the flipped bits were not told of when the file was opened.

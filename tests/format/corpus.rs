@@ -5,7 +5,7 @@ use std::fs;
 
 use simidx::format::{FORMAT_VERSION, FormatClass, FormatError};
 use simidx::{AnyIndex, Error};
-use simidx_testkit::document::table_behind;
+use simidx_testkit::document::{named_table, specification};
 use simidx_testkit::manifest::{self, Broken, Entry, Expect, Stage};
 use simidx_testkit::reference::{
     EF, GAP, GROUPS, Layout, NUMBERS, STRING_BYTES, XOR, apply, crc32,
@@ -184,7 +184,7 @@ fn sorted(dump: &str) -> Vec<&str> {
 
 /// Class and stage of each rule, by the table of section 12.
 fn rules_of_the_specification() -> Vec<(String, String)> {
-    let rows = table_behind("\n## 12. Validation\n").into_iter();
+    let rows = named_table(&specification(), "rules").into_iter();
     let numbered = rows.zip(1..).map(|(row, number): (_, usize)| {
         assert_eq!(row[0], format!("V{number}"));
         (row[2].clone(), row[3].clone())

@@ -118,7 +118,7 @@ fn no_package_comes_twice_but_those_known() {
 fn every_package_comes_from_the_registry() {
     for package in packages() {
         let source = package["source"].as_str();
-        let is_own = text(&package, "name") == "simidx" && source.is_none();
+        let is_own = text(&package, "name").starts_with("simidx") && source.is_none();
         let is_published = source.is_some_and(|source| source.starts_with("registry+"));
         assert!(
             is_own || is_published,
@@ -128,31 +128,56 @@ fn every_package_comes_from_the_registry() {
     }
 }
 
+/// The folders of the packages whose dependencies are explained.
+const PACKAGES: [&str; 6] = [
+    ".",
+    "crates/simidx-text",
+    "crates/simidx-input",
+    "crates/simidx-cli",
+    "crates/simidx-testkit",
+    "tools/fuzz",
+];
+
+/// The names of the packages from elsewhere that sections of a manifest ask for, each with a version.
+fn asked_for(manifest: &toml::Table, workspace: &toml::Table) -> BTreeSet<String> {
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let targets = targets.into_iter().flat_map(toml::Table::values);
+    let tables = targets.filter_map(toml::Value::as_table).chain([manifest]);
+    let sections = tables.flat_map(|table| {
+        let sections = ["dependencies", "dev-dependencies"].map(|name| table.get(name));
+        sections.into_iter().flatten()
+    });
+    let mut names = BTreeSet::new();
+    for (name, value) in sections.flat_map(|section| section.as_table().unwrap()) {
+        let is_inherited = value.get("workspace").is_some();
+        let value = if is_inherited {
+            &workspace[name]
+        } else {
+            value
+        };
+        if value.get("path").is_some() {
+            continue;
+        }
+        let version = value.get("version").unwrap_or(value);
+        assert!(
+            version.as_str().is_some_and(|v| !v.contains('*')),
+            "{name}: {version:?}"
+        );
+        names.insert(name.clone());
+    }
+    names
+}
+
 #[test]
 fn every_dependency_has_a_reason() {
-    let manifest: toml::Table = project_file("Cargo.toml").parse().unwrap();
-    let fuzz: toml::Table = project_file("tools/fuzz/Cargo.toml").parse().unwrap();
+    let root: toml::Table = project_file("Cargo.toml").parse().unwrap();
+    let workspace = root["workspace"]["dependencies"].as_table().unwrap();
     let mut wanted = BTreeSet::new();
-    let mut take = |section: &toml::Value| {
-        for (name, value) in section.as_table().unwrap() {
-            if value.get("path").is_some() {
-                continue;
-            }
-            let version = value.get("version").unwrap_or(value);
-            assert!(
-                version.as_str().is_some_and(|v| !v.contains('*')),
-                "{name}: {version:?}"
-            );
-            wanted.insert(name.clone());
-        }
-    };
-    take(&manifest["dependencies"]);
-    take(&manifest["dev-dependencies"]);
-    take(&fuzz["dependencies"]);
-    for target in manifest["target"].as_table().unwrap().values() {
-        target.as_table().unwrap().values().for_each(&mut take);
+    for folder in PACKAGES {
+        let manifest = project_file(&format!("{folder}/Cargo.toml"));
+        wanted.extend(asked_for(&manifest.parse().unwrap(), workspace));
     }
-    let guide = project_file("CONTRIBUTING.md");
+    let guide = project_file("ARCHITECTURE.md");
     let (_, table) = guide.split_once("\n## Dependencies\n").unwrap();
     let rows = table.lines().take_while(|line| !line.starts_with("## "));
     let rows = rows.filter(|row| row.starts_with("| ") && !row.starts_with("| crate |"));
@@ -166,6 +191,27 @@ fn every_dependency_has_a_reason() {
         explained.extend(cells[0].split(", ").map(str::to_owned));
     }
     assert_eq!(explained, wanted);
+}
+
+/// The packages that `cargo add` of the library brings, whatever the platform.
+#[test]
+fn the_library_brings_few_packages() {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["tree", "-p", "simidx", "-e", "normal", "--prefix", "none"]);
+    command.args(["--locked", "--offline", "--format", "{p}"]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = command.output().unwrap();
+    let tree = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{tree}");
+    let names: BTreeSet<&str> = tree.lines().filter_map(|l| l.split(' ').next()).collect();
+    assert!(
+        names.contains("simidx") && names.contains("rayon"),
+        "{tree}"
+    );
+    assert!(names.len() <= 41, "{} packages: {names:?}", names.len());
+    for heavy in ["clap", "jieba-rs", "parquet", "plotters", "serde", "zstd"] {
+        assert!(!names.contains(heavy), "{heavy} came in");
+    }
 }
 
 /// The names, versions and sources in a file of locked packages.

@@ -1,10 +1,10 @@
-//! Pairs and scans against brute force: all widths, distances, shapes of data, threads, shards and memory limits.
+//! Pairs and joins against brute force: all widths, distances, shapes of data, threads, shards and memory limits.
 
 use std::collections::BTreeMap;
 
 use rand::RngExt;
 use simidx::batch::{
-    Pair, PairFinder, PairOptions, ScanOptions, ScanStrategy, Shard, id_pairs, pairs, scan,
+    JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, pairs,
 };
 use simidx::design::TableDesign;
 use simidx::segments::Segments;
@@ -20,12 +20,7 @@ fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair<F>> {
     for (i, &smaller) in set.iter().enumerate() {
         for &larger in &set[i + 1..] {
             if smaller.distance(larger) <= distance {
-                let distance = smaller.distance(larger);
-                found.push(Pair {
-                    smaller,
-                    larger,
-                    distance,
-                });
+                found.push(Pair::new(smaller, larger));
             }
         }
     }
@@ -41,7 +36,7 @@ fn pair_options(distance: u32, sorted: bool) -> PairOptions {
 /// The pairs in the order in which they come.
 fn found_pairs<F: Fingerprint>(values: &[F], options: &PairOptions) -> Vec<Pair<F>> {
     let mut finder = PairFinder::new(options).unwrap();
-    finder.extend(values).unwrap();
+    finder.extend_from_slice(values).unwrap();
     let mut found = Vec::new();
     finder
         .finish(|pair| {
@@ -123,13 +118,9 @@ fn pairs_by_queries<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair<F>>
     for smaller in sorted_set(values) {
         let matches = searcher.query(smaller, distance).unwrap().iter();
         let larger = matches.filter(|m| m.fingerprint > smaller);
-        let mut larger: Vec<_> = larger.map(|m| (m.fingerprint, m.distance)).collect();
+        let mut larger: Vec<F> = larger.map(|m| m.fingerprint).collect();
         larger.sort_unstable();
-        found.extend(larger.into_iter().map(|(larger, distance)| Pair {
-            smaller,
-            larger,
-            distance,
-        }));
+        found.extend(larger.into_iter().map(|larger| Pair::new(smaller, larger)));
     }
     found
 }
@@ -168,7 +159,7 @@ fn pairs_of_skewed_sets_are_found_in_time() {
     let run: Vec<u64> = (0..count).map(|i| 0xabcd << 48 | i).collect();
     let finder = |values: &[u64], distance| {
         let mut finder = PairFinder::new(&pair_options(distance, false)).unwrap();
-        finder.extend(values).unwrap();
+        finder.extend_from_slice(values).unwrap();
         finder.count().unwrap()
     };
     assert_eq!(finder(&run, 1), count * 16 / 2);
@@ -224,7 +215,7 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
         let mut options = pair_options(2, sorted);
         options.max_pairs = Some(limit);
         let mut finder = PairFinder::new(&options).unwrap();
-        finder.extend(&values).unwrap();
+        finder.extend_from_slice(&values).unwrap();
         let mut given = 0;
         let finished = finder.finish(|_: Pair<u64>| {
             given += 1;
@@ -240,7 +231,7 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
         }
     }
     let mut finder = PairFinder::new(&pair_options(2, false)).unwrap();
-    finder.extend(&values).unwrap();
+    finder.extend_from_slice(&values).unwrap();
     let mut given = 0;
     let finished = finder.finish(|_: Pair<u64>| {
         given += 1;
@@ -362,13 +353,13 @@ fn by_queries<F: Fingerprint>(
     found
 }
 
-fn scanned<F: Fingerprint>(
+fn joined<F: Fingerprint>(
     segments: &Segments<F, Vec<u8>>,
     queries: &[F],
-    options: &ScanOptions,
+    options: &JoinOptions,
 ) -> Matches<F> {
     let mut found = Vec::new();
-    scan(segments, queries, options, |n, m| {
+    join(segments, queries, options, |n, m| {
         found.push((n, m));
         Ok(())
     })
@@ -389,7 +380,7 @@ fn batch<F: Fingerprint>(values: &[F], count: usize) -> Vec<F> {
     queries
 }
 
-fn check_scan<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32]) {
+fn check_join<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32]) {
     for (bands, codec) in [(1, Codec::EliasFano), (2, Codec::Gap), (3, Codec::Xor)] {
         let index = |part: usize| -> Index<F, Vec<u8>> {
             let share: Vec<F> = values.iter().skip(part).step_by(2).copied().collect();
@@ -404,14 +395,14 @@ fn check_scan<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32
         for &distance in distances {
             let expected = by_queries(&segments, &queries, distance);
             for strategy in [
-                ScanStrategy::Auto,
-                ScanStrategy::Stream,
-                ScanStrategy::Probe,
+                JoinStrategy::Auto,
+                JoinStrategy::Stream,
+                JoinStrategy::Probe,
             ] {
-                let mut options = ScanOptions::default();
+                let mut options = JoinOptions::default();
                 (options.distance, options.strategy) = (distance, strategy);
                 let what = format!("{} bits, {distance}, {strategy:?}", F::WIDTH);
-                assert!(scanned(&segments, &queries, &options) == expected, "{what}");
+                assert!(joined(&segments, &queries, &options) == expected, "{what}");
                 check_shards(&segments, &queries, &mut options, &expected, &what);
             }
         }
@@ -422,7 +413,7 @@ fn check_scan<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32
 fn check_shards<F: Fingerprint>(
     segments: &Segments<F, Vec<u8>>,
     queries: &[F],
-    options: &mut ScanOptions,
+    options: &mut JoinOptions,
     expected: &Matches<F>,
     what: &str,
 ) {
@@ -431,7 +422,7 @@ fn check_shards<F: Fingerprint>(
     let mut last = None;
     for number in 1..=count {
         options.shard = Shard::new(number, count).unwrap();
-        let found = scanned(segments, queries, options);
+        let found = joined(segments, queries, options);
         let range = found.iter().map(|f| f.1.fingerprint);
         assert!(last < range.clone().min() || found.is_empty(), "{what}");
         last = last.max(range.max());
@@ -442,30 +433,30 @@ fn check_shards<F: Fingerprint>(
 }
 
 #[test]
-fn scans_are_what_queries_find() {
-    check_scan(
+fn joins_are_what_queries_find() {
+    check_join(
         &simidx_testkit::clustered::<u32>(3000),
         400,
         &[0, 1, 3, 6, 14],
     );
-    check_scan(
+    check_join(
         &simidx_testkit::clustered::<u64>(3000),
         400,
         &[0, 1, 3, 6, 14],
     );
-    check_scan(
+    check_join(
         &simidx_testkit::clustered::<u128>(3000),
         400,
         &[0, 1, 3, 6, 14],
     );
-    check_scan(&simidx_testkit::dense_run::<u64>(3000), 300, &[2, 7]);
-    check_scan(&simidx_testkit::equal_prefixes::<u64>(3000), 300, &[3]);
-    check_scan(&simidx_testkit::uniform::<u64>(60_000), 20_000, &[3]);
-    check_scan(&[7u64], 3, &[0, 64]);
+    check_join(&simidx_testkit::dense_run::<u64>(3000), 300, &[2, 7]);
+    check_join(&simidx_testkit::equal_prefixes::<u64>(3000), 300, &[3]);
+    check_join(&simidx_testkit::uniform::<u64>(60_000), 20_000, &[3]);
+    check_join(&[7u64], 3, &[0, 64]);
 }
 
 #[test]
-fn scans_without_queries_or_fingerprints_find_nothing() {
+fn joins_without_queries_or_fingerprints_find_nothing() {
     let empty = || {
         open::<u64>(build::<u64>(
             options(TableDesign::partition(3, 2).unwrap(), 128),
@@ -474,19 +465,19 @@ fn scans_without_queries_or_fingerprints_find_nothing() {
     };
     let segments = Segments::new(vec![empty(), empty()]).unwrap();
     for strategy in [
-        ScanStrategy::Auto,
-        ScanStrategy::Stream,
-        ScanStrategy::Probe,
+        JoinStrategy::Auto,
+        JoinStrategy::Stream,
+        JoinStrategy::Probe,
     ] {
-        let mut options = ScanOptions::default();
+        let mut options = JoinOptions::default();
         options.strategy = strategy;
-        assert_eq!(scanned(&segments, &[1, 2, 2], &options), []);
-        assert_eq!(scanned(&segments, &[], &options), []);
+        assert_eq!(joined(&segments, &[1, 2, 2], &options), []);
+        assert_eq!(joined(&segments, &[], &options), []);
     }
 }
 
 #[test]
-fn scans_are_the_same_on_any_number_of_threads_and_in_little_memory() {
+fn joins_are_the_same_on_any_number_of_threads_and_in_little_memory() {
     // Each of many queries has many matches: more than the memory holds.
     let mut rng = rng(3);
     let values: Vec<u64> = (0..2000).map(|_| flipped(99, 2, &mut rng)).collect();
@@ -497,17 +488,17 @@ fn scans_are_the_same_on_any_number_of_threads_and_in_little_memory() {
     let segments = Segments::new(vec![index]).unwrap();
     let queries = batch(&values, 2500);
     let folder = tempfile::tempdir().unwrap();
-    for strategy in [ScanStrategy::Stream, ScanStrategy::Probe] {
-        let mut options = ScanOptions::default();
+    for strategy in [JoinStrategy::Stream, JoinStrategy::Probe] {
+        let mut options = JoinOptions::default();
         (options.distance, options.strategy) = (5, strategy);
-        let one = with_threads(1, || scanned(&segments, &queries, &options));
+        let one = with_threads(1, || joined(&segments, &queries, &options));
         assert!(one.len() > 1_500_000, "{}", one.len());
-        assert!(with_threads(4, || scanned(&segments, &queries, &options)) == one);
+        assert!(with_threads(4, || joined(&segments, &queries, &options)) == one);
         options.memory = Some(simidx::build::MIN_MEMORY);
         options.temp_dir = Some(folder.path().into());
-        assert!(scanned(&segments, &queries, &options) == one);
+        assert!(joined(&segments, &queries, &options) == one);
         options.temp_dir = Some(folder.path().join("none"));
-        scan(&segments, &queries, &options, |_, _| Ok(())).unwrap_err();
+        join(&segments, &queries, &options, |_, _| Ok(())).unwrap_err();
     }
 }
 
@@ -519,10 +510,10 @@ fn a_damaged_block_is_named_with_its_segment() {
     bad[512 + 40] ^= 1;
     let segments = Segments::new(vec![open::<u64>(good), open(bad)]).unwrap();
     let mut messages = BTreeMap::new();
-    for strategy in [ScanStrategy::Stream, ScanStrategy::Probe] {
-        let mut options = ScanOptions::default();
+    for strategy in [JoinStrategy::Stream, JoinStrategy::Probe] {
+        let mut options = JoinOptions::default();
         options.strategy = strategy;
-        let error = scan(&segments, &values, &options, |_, _| Ok(())).unwrap_err();
+        let error = join(&segments, &values, &options, |_, _| Ok(())).unwrap_err();
         messages.insert(format!("{strategy:?}"), error.to_string());
     }
     let error = pairs(&segments, &pair_options(3, false), |_| Ok(())).unwrap_err();

@@ -1,13 +1,13 @@
 //! A build in little memory gives the same bytes as one in plenty, and keeps to its limit whatever the data.
 
 use proptest::prelude::*;
+use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
 use simidx::build::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
-use simidx_testkit::{SKEWS, skewed};
+use simidx_testkit::skewed;
 
 /// More than fits the least memory, with ids and without.
 const COUNT: usize = 3_000_000;
@@ -161,7 +161,7 @@ fn records_that_are_refused_do_not_count_and_lost_ones_end_the_build() {
     let mut builder = IndexBuilder::<u64>::new(options(IdKind::String, None, &folder)).unwrap();
     builder.push_with_string(7, "a").unwrap();
     assert!(builder.push_with_string(8, &"x".repeat(70_000)).is_err());
-    assert!(builder.push(9).is_err() && builder.extend(&[9]).is_err());
+    assert!(builder.push(9).is_err() && builder.extend_from_slice(&[9]).is_err());
     assert!(builder.push_with_number(9, 9).is_err());
     assert_eq!(builder.record_count(), 1);
     let mut file = Vec::new();
@@ -176,7 +176,11 @@ fn records_that_are_refused_do_not_count_and_lost_ones_end_the_build() {
     let mut options = options(IdKind::None, Some(MIN_MEMORY), &folder);
     options.temp_dir = Some("/no/such/folder".into());
     let mut builder = IndexBuilder::<u64>::new(options).unwrap();
-    assert!(builder.extend(&skewed("uniform", COUNT)).is_err());
+    assert!(
+        builder
+            .extend_from_slice(&skewed("uniform", COUNT))
+            .is_err()
+    );
     let error = builder.finish(Vec::new()).unwrap_err();
     assert_eq!(error.to_string(), "records were lost when they were added");
 }
@@ -189,7 +193,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let mut builder = IndexBuilder::new(options(IdKind::None, None, &folder)).unwrap();
         let (first, second) = values.split_at(cut.min(values.len()));
-        builder.extend(first).unwrap();
+        builder.extend_from_slice(first).unwrap();
         for &value in second {
             builder.push(value).unwrap();
         }

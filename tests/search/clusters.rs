@@ -55,7 +55,7 @@ fn collector<F: Fingerprint>(
 
 fn run<F: Fingerprint>(values: &[F], options: &ClusterOptions) -> (Vec<Found<F>>, ClusterReport) {
     let mut finder = ClusterFinder::new(options).unwrap();
-    finder.extend(values).unwrap();
+    finder.extend_from_slice(values).unwrap();
     let mut found = Vec::new();
     let report = finder.finish(collector(&mut found)).unwrap();
     (found, report)
@@ -253,7 +253,7 @@ fn check_many<F: Fingerprint>() {
     let values = many::<F>();
     let mut finder =
         simidx::batch::PairFinder::new(&simidx::batch::PairOptions::default()).unwrap();
-    finder.extend(&values).unwrap();
+    finder.extend_from_slice(&values).unwrap();
     // Every value has the smallest that its pairs link it to.
     let mut smallest: BTreeMap<F, F> = values.iter().map(|&v| (v, v)).collect();
     fn root<F: Fingerprint>(smallest: &BTreeMap<F, F>, mut value: F) -> F {
@@ -318,7 +318,7 @@ fn fingerprints_that_come_often_take_no_memory_and_too_many_are_refused() {
     options.temp_dir = Some(folder.path().into());
     let mut finder = ClusterFinder::new(&options).unwrap();
     for _ in 0..30 {
-        finder.extend(&values).unwrap();
+        finder.extend_from_slice(&values).unwrap();
     }
     let mut found = Vec::new();
     let report = finder.finish(collector(&mut found)).unwrap();
@@ -357,7 +357,7 @@ fn a_crowd_is_linked_without_going_through_its_pairs() {
 fn an_error_of_the_visitor_ends_the_run() {
     let values: Vec<u64> = (0..40).map(|i| i / 2 * 0x0101_0101 + i % 2).collect();
     let mut finder = ClusterFinder::new(&cluster_options(1)).unwrap();
-    finder.extend(&values).unwrap();
+    finder.extend_from_slice(&values).unwrap();
     let mut given = 0;
     let finished = finder.finish(|_| {
         given += 1;

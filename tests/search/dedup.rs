@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use simidx::batch::{Confirm, DedupOptions, Deduplicated, Deduplicator, Fate};
+use simidx::batch::{Decision, DedupOptions, Deduplicated, Deduplicator, Verifier};
 use simidx::build::MIN_MEMORY;
 use simidx::segments::Segments;
 use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder, Result};
@@ -37,7 +37,7 @@ fn documents<F: Fingerprint>(values: &[F], options: &DedupOptions) -> Deduplicat
     one_by_one
         .iter()
         .for_each(|&value| documents.push(value).unwrap());
-    documents.extend(together).unwrap();
+    documents.extend_from_slice(together).unwrap();
     assert_eq!(documents.document_count(), values.len());
     documents
 }
@@ -47,10 +47,10 @@ fn check<F: Fingerprint>(found: &Deduplicated<F>, values: &[F], first: &[usize])
     for (document, &of) in first.iter().enumerate() {
         let distance = values[document].distance(values[of]);
         let expected = match of == document {
-            true => Fate::Kept,
-            false => Fate::Duplicate { of, distance },
+            true => Decision::Kept,
+            false => Decision::Duplicate { of, distance },
         };
-        assert_eq!(found.fate(document), expected);
+        assert_eq!(found.decision(document), expected);
         assert_eq!(found.is_kept(document), of == document);
     }
     assert!(!found.is_kept(values.len()));
@@ -60,7 +60,10 @@ fn check<F: Fingerprint>(found: &Deduplicated<F>, values: &[F], first: &[usize])
         .filter(|&size| size > 0)
         .collect();
     let counts = found.counts();
-    assert_eq!((counts.documents, counts.known), (values.len() as u64, 0));
+    assert_eq!(
+        (counts.documents, counts.excluded),
+        (values.len() as u64, 0)
+    );
     assert_eq!(counts.kept, sizes.len() as u64);
     assert_eq!(
         counts.clusters,
@@ -81,7 +84,7 @@ impl Kinds<'_> {
     }
 }
 
-impl Confirm for Kinds<'_> {
+impl Verifier for Kinds<'_> {
     fn identity(&mut self, document: usize) -> Result<u64> {
         Ok(self.kinds[document])
     }
@@ -107,14 +110,14 @@ proptest! {
         let mut found = documents(&values, &options(distance)).finish(None).unwrap();
         check(&found, &values, &first);
 
-        found.prefer(|document| lengths[document]);
+        found.keep_by(|document| lengths[document]);
         for (document, &of) in first.iter().enumerate() {
             let members = (0..values.len()).filter(|&member| first[member] == of);
             let best = members.max_by_key(|&member| (lengths[member], std::cmp::Reverse(member))).unwrap();
-            let fate = found.fate(document);
+            let fate = found.decision(document);
             match best == document {
-                true => prop_assert_eq!(fate, Fate::Kept),
-                false => prop_assert!(matches!(fate, Fate::Duplicate { of, .. } if of == best), "{fate:?}"),
+                true => prop_assert_eq!(fate, Decision::Kept),
+                false => prop_assert!(matches!(fate, Decision::Duplicate { of, .. } if of == best), "{fate:?}"),
             }
         }
 
@@ -140,7 +143,7 @@ proptest! {
     ) {
         let [values, old] = [values, old].map(|v| v.into_iter().map(|v| v & kept).collect::<Vec<u32>>());
         let mut builder = IndexBuilder::<u32>::new(BuildOptions::default()).unwrap();
-        builder.extend(&old).unwrap();
+        builder.extend_from_slice(&old).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
         let segments = Segments::new(vec![Index::<u32, _>::from_bytes(file).unwrap()]).unwrap();
@@ -150,23 +153,23 @@ proptest! {
             nearest(values[a]).or(nearest(values[b])).is_none() && values[a].distance(values[b]) <= distance
         });
         let mut documents = documents(&values, &options(distance));
-        documents.drop_known(&segments).unwrap();
+        documents.exclude(&segments).unwrap();
         let candidates = documents.candidates().unwrap();
         let found = documents.finish(None).unwrap();
         for (document, &value) in values.iter().enumerate() {
             let expected = match nearest(value) {
-                Some((distance, fingerprint)) => Fate::Known { fingerprint, distance },
-                None if first[document] == document => Fate::Kept,
-                None => Fate::Duplicate {
+                Some((distance, fingerprint)) => Decision::Excluded { fingerprint, distance },
+                None if first[document] == document => Decision::Kept,
+                None => Decision::Duplicate {
                     of: first[document],
                     distance: value.distance(values[first[document]]),
                 },
             };
-            prop_assert_eq!(found.fate(document), expected);
+            prop_assert_eq!(found.decision(document), expected);
             prop_assert!(!candidates[document] || nearest(value).is_none());
         }
         let known = values.iter().filter(|&&value| nearest(value).is_some()).count();
-        prop_assert_eq!(found.counts().known, known as u64);
+        prop_assert_eq!(found.counts().excluded, known as u64);
     }
 }
 
@@ -178,7 +181,7 @@ fn the_result_does_not_depend_on_memory() {
     let [free, tight] =
         [options(2), tight].map(|options| documents(&values, &options).finish(None).unwrap());
     assert!(free.counts().kept < 60_000);
-    assert!((0..values.len()).all(|document| free.fate(document) == tight.fate(document)));
+    assert!((0..values.len()).all(|document| free.decision(document) == tight.decision(document)));
 }
 
 #[test]
@@ -207,7 +210,7 @@ fn more_documents_than_fit_the_memory_are_refused() {
     let mut tight = options(3);
     tight.memory = Some(MIN_MEMORY + 100 * 32);
     let mut documents = Deduplicator::<u64>::new(&tight);
-    documents.extend(&[7; 100]).unwrap();
+    documents.extend_from_slice(&[7; 100]).unwrap();
     let error = documents.push(7).unwrap_err();
     assert!(
         error.to_string().contains("have room for 100 documents"),
@@ -219,7 +222,7 @@ fn more_documents_than_fit_the_memory_are_refused() {
 #[test]
 fn an_error_of_a_comparison_ends_the_search() {
     struct Fails;
-    impl Confirm for Fails {
+    impl Verifier for Fails {
         fn identity(&mut self, document: usize) -> Result<u64> {
             Ok(document as u64)
         }

@@ -64,7 +64,7 @@ impl<F: Fingerprint> Oracle<F> {
             let permuted = self.permutations[table.table].apply(query).0;
             // The address, and those of its bits that are flipped one by one.
             let address = leading::<F>(table.address_bits);
-            let flipped = leading::<F>(table.address_bits - table.joined_bits);
+            let flipped = leading::<F>(table.address_bits - table.range_bits);
             let is_candidate = |value: &&F| {
                 let differing = (**value ^ permuted) & address;
                 match (differing & flipped).count_ones() {
@@ -138,7 +138,7 @@ fn check_query<F: Fingerprint>(
 
 /// Many queries at a time get the answers that they get one by one, and cost as much.
 fn check_many<F: Fingerprint>(
-    searcher: &mut Searcher<'_, F, Vec<u8>>,
+    searcher: &mut Searcher<F, &Index<F, Vec<u8>>>,
     queries: &[F],
     distance: u32,
     strategy: Strategy,

@@ -117,7 +117,7 @@ fn open(path: &Path) -> Index<u64, Storage> {
 
 /// A searcher, the generation of its index, and the replacements that were counted when it was opened.
 struct Asked<'a> {
-    searcher: Searcher<'a, u64, Storage>,
+    searcher: Searcher<u64, &'a Index<u64, Storage>>,
     generation: &'a Generation,
     opened_at: usize,
 }
@@ -214,11 +214,11 @@ fn readers_of_a_file_that_is_replaced_again_and_again_see_whole_generations() {
     let [own, of_shared] = progress.asked_of_replaced.map(AtomicUsize::into_inner);
     let openings = progress.openings.map(AtomicUsize::into_inner);
     let opened: usize = openings.iter().sum();
-    println!(
+    simidx_testkit::report(&format!(
         "{asked} queries by {READERS} threads, {own} of them of a file replaced since its opening, and as many of one \
          index that they shared, {of_shared} of them after its file was replaced; {opened} openings, {replaced} \
          replacements; openings by generation: {openings:?}"
-    );
+    ));
     assert!(own > 0 && of_shared > asked / 2);
     assert!(shared.verify().is_sound());
     assert_eq!(asked, READERS * QUERIES);

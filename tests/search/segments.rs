@@ -8,7 +8,6 @@ use proptest::test_runner::RngSeed;
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
-use simidx::build::BuildError;
 use simidx::design::TableDesign;
 use simidx::format::FormatError;
 use simidx::index::Strategy;

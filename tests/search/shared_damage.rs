@@ -130,12 +130,12 @@ fn threads_that_meet_a_damaged_block_at_once_get_no_wrong_answer() {
                 all.refused += outcomes.refused;
             }
         }
-        println!(
+        simidx_testkit::report(&format!(
             "{codec:?}: {} queries by {THREADS} threads of {ROUNDS} damaged indexes, {} answered, {} refused",
             all.right + all.refused,
             all.right,
             all.refused
-        );
+        ));
         assert_eq!(
             all.right + all.refused,
             ROUNDS as usize * THREADS * QUERIES as usize
@@ -185,6 +185,8 @@ fn threads_that_meet_a_damaged_page_of_ids_at_once_get_no_wrong_ids() {
             }
         }
     }
-    println!("of {THREADS} threads each: {right} members had their ids, {refused} were refused");
+    simidx_testkit::report(&format!(
+        "of {THREADS} threads each: {right} members had their ids, {refused} were refused"
+    ));
     assert!(right > 10_000 && refused > 10_000);
 }

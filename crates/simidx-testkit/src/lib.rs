@@ -13,6 +13,9 @@ pub mod reference;
 pub mod reference_reader;
 pub mod repair;
 
+use std::fs::OpenOptions;
+use std::io::Write;
+
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::design::TableDesign;
@@ -33,6 +36,16 @@ pub fn dump<F: Fingerprint, D: AsRef<[u8]>>(
         fingerprints.for_each_id(|id| lines += &format!("{fingerprint}\t{id}\n"))?;
     }
     Ok(lines)
+}
+
+/// Reports what a test has counted: prints it, and appends it to the file that `SIMIDX_TEST_REPORT` names, if set.
+pub fn report(line: &str) {
+    println!("{line}");
+    if let Some(path) = std::env::var_os("SIMIDX_TEST_REPORT") {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let mut file = file.expect("the report can be opened");
+        writeln!(file, "{line}").expect("the report can be written");
+    }
 }
 
 /// So many items, queries or cases; a hundredth of them under Miri, which takes thousands of times as long.

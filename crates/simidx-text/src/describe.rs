@@ -1,4 +1,4 @@
-//! The description of a pipeline: one line of JSON that is kept in the index file. Format specification, section 11.
+//! The description of a pipeline: one line of JSON in the index file (`pipeline-spec.md`, section 3).
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ enum IdfId {
     Table(FileId),
 }
 
-/// The versions of the tables that each stage uses; they inform and decide nothing.
+/// The versions of the tables that each stage uses, for information (`pipeline-spec.md`, section 11).
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Versions {

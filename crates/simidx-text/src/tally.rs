@@ -8,6 +8,9 @@ use super::weights::{Select, Weights};
 /// Votes are whole numbers: weights in units of 2^-16, so that sums come out the same everywhere.
 pub(super) const UNIT: f64 = 65536.0;
 
+/// The votes beyond which factors add none.
+const MAX_VOTE: f64 = (1u64 << 34) as f64;
+
 /// Places in the table that are always kept from one document to the next.
 const KEPT: usize = 1 << 14;
 
@@ -105,9 +108,11 @@ impl Tally {
 
 impl Entry {
     fn vote(&self, weights: Weights) -> u64 {
-        let weight = f64::from(weights.of(self.count)) * self.factor;
-        // Cut off where the votes of as many features as fit a document, 2^28, still fit 64 bits.
-        (weight * UNIT).round().min((1u64 << 34) as f64) as u64
+        let counted = f64::from(weights.of(self.count));
+        // Factors are limited such that the votes of as many features as fit a document, 2^28, still fit 64 bits; the
+        // occurrences alone are not, since those of all features together are fewer than its bytes.
+        let most = MAX_VOTE.max(counted * UNIT);
+        (counted * self.factor * UNIT).round().min(most) as u64
     }
 }
 
@@ -146,6 +151,23 @@ mod tests {
         assert_eq!(votes, [2 << 16, 1 << 15]);
         let votes = tally.votes(Weights::Uniform, Select::All);
         assert_eq!(votes, [1 << 16, 1 << 15]);
+    }
+
+    #[test]
+    fn factors_are_limited_and_occurrences_are_not() {
+        let vote = |count, factor| {
+            let entry = Entry {
+                hash: 1,
+                count,
+                factor,
+                length: 1,
+            };
+            entry.vote(Weights::Count)
+        };
+        assert_eq!(vote(2, 1000.5), 2001 << 16);
+        assert_eq!(vote(1 << 20, 1.0), 1 << 36);
+        assert_eq!(vote(1 << 20, 2.0), 1 << 36);
+        assert_eq!(vote(1 << 10, 1024.0), 1 << 34);
     }
 
     #[test]

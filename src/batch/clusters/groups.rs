@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
+use super::MemoryBudget;
 use super::diameter::Diameter;
 use super::ranks::Ranks;
-use super::room::Room;
 use super::split::split;
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::batch::pairs::link_values;
@@ -38,13 +38,13 @@ impl Groups {
     /// Links values within a distance, and gathers those that are linked to others.
     ///
     /// # Errors
-    /// More values than can be grouped, or than fit the room.
+    /// More values than can be grouped, or than fit the budget.
     pub(super) fn of_linked<F: Fingerprint>(
         values: &[F],
         distance: u32,
-        room: &Room,
+        budget: &MemoryBudget,
     ) -> Result<Self> {
-        room.check(values.len(), 3 * F::BYTES + 12)?;
+        budget.check(values.len(), 3 * F::BYTES + 12)?;
         let mut sets = DisjointSets::new(values.len())?;
         let ranks = Ranks::new(values);
         let mut numbers = Vec::new();
@@ -115,18 +115,18 @@ impl Groups {
     /// Splits the groups that are wider than this, or may be so. A part of one value is no group any more.
     ///
     /// # Errors
-    /// There is no room to split the largest.
+    /// There is no budget to split the largest.
     pub(super) fn split<F: Fingerprint>(
         &mut self,
         values: &[F],
         widest: u32,
-        room: &Room,
+        budget: &MemoryBudget,
     ) -> Result<()> {
         let is_wide = |group: &Group| group.diameter.may_exceed(widest);
         let wide: Vec<Group> = self.groups.iter().copied().filter(is_wide).collect();
         let largest = wide.iter().map(|group| group.end - group.start).max();
         let beside = size_of_val(values) + self.len();
-        room.check_beside(
+        budget.check_beside(
             beside,
             largest.unwrap_or_default() as usize,
             6 * F::BYTES + 32,

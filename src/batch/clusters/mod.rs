@@ -1,11 +1,10 @@
 //! Clusters: what pairs within a distance link, directly or by way of others.
 
 mod central;
+mod count_records;
 mod diameter;
 mod groups;
 mod ranks;
-mod records;
-mod room;
 mod split;
 
 pub use diameter::Diameter;
@@ -13,14 +12,13 @@ pub use diameter::Diameter;
 use std::path::PathBuf;
 
 use crate::batch::gathered::Gathered;
-use crate::build::{MemoryLimit, Sorted};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::extsort::{MemoryLimit, Sorted, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::Segments;
+use crate::index::{Id, Segments};
+use count_records::Shared;
 use groups::{Group, Groups, NONE};
-use records::Shared;
-use room::Room;
 
 /// How clusters are found. Start from [`ClusterOptions::default`] and set what differs.
 #[derive(Debug, Clone)]
@@ -128,10 +126,78 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 ) -> Result<ClusterReport> {
     let mut finder = ClusterFinder::new(options)?;
     finder.gathered.extend_from_segments(segments)?;
-    let (room, representative) = (finder.room, options.representative);
-    finder.find(visit, |values, groups| match segments.id_kind() {
-        IdKind::None => Ok(Shared::new()),
-        _ => records::count(segments, values, groups, representative, &room),
+    let (budget, representative) = (finder.budget, options.representative);
+    finder.find(visit, |values, groups| {
+        match (segments.id_kind(), representative) {
+            (IdKind::None, _) => Ok(Shared::new()),
+            (_, Representative::First) => {
+                count_records::count(segments, values, groups, Some(&mut |_, id| id), &budget)
+            }
+            (_, Representative::Central) => {
+                count_records::count::<F, D, ()>(segments, values, groups, None, &budget)
+            }
+        }
+    })
+}
+
+/// [`clusters`], where the record with the least key represents its cluster, and [`ClusterOptions::representative`] does not
+/// count. `key` is called once for each record; of equal keys the one of the smaller fingerprint counts.
+///
+/// So the longest document of a cluster, or the one that came first, represents it: give each record its position as a
+/// number id, and look up in `key` what is known of that position.
+///
+/// ```
+/// use std::cmp::Reverse;
+///
+/// use simidx::batch::{ClusterOptions, clusters_by_key};
+/// use simidx::segments::Segments;
+/// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
+///
+/// let documents = [(0xff00u64, "a page"), (0xff01, "a page, and its footer"), (0x1234_5678, "another")];
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// for (&(fingerprint, _), position) in documents.iter().zip(0..) {
+///     builder.push_with_number(fingerprint, position)?;
+/// }
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+///
+/// let longest_first = |_, id: Id<'_>| match id {
+///     Id::Number(position) => Reverse(documents[position as usize].1.len()),
+///     Id::String(_) => Reverse(0),
+/// };
+/// let mut representatives = Vec::new();
+/// clusters_by_key(&segments, &ClusterOptions::default(), longest_first, |cluster| {
+///     representatives.push(cluster.representative);
+///     Ok(())
+/// })?;
+/// assert_eq!(representatives, [0xff01]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
+/// Memory: beside that of [`clusters`] one key for each cluster; what a key owns elsewhere does not count towards the limit.
+///
+/// # Errors
+/// As for [`clusters`], and segments that have records but no ids.
+pub fn clusters_by_key<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
+    segments: &'a Segments<F, D>,
+    options: &ClusterOptions,
+    mut key: impl FnMut(F, Id<'a>) -> K,
+    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+) -> Result<ClusterReport> {
+    if segments.id_kind() == IdKind::None && !segments.is_empty() {
+        let message = "only records with ids have keys, and the segments have no ids";
+        return Err(Error::option("key", message));
+    }
+    let mut options = options.clone();
+    options.representative = Representative::First;
+    let mut finder = ClusterFinder::new(&options)?;
+    finder.gathered.extend_from_segments(segments)?;
+    let budget = finder.budget;
+    finder.find(visit, |values, groups| {
+        count_records::count(segments, values, groups, Some(&mut key), &budget)
     })
 }
 
@@ -164,7 +230,7 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 #[derive(Debug)]
 pub struct ClusterFinder<F> {
     options: ClusterOptions,
-    room: Room,
+    budget: MemoryBudget,
     gathered: Gathered<F>,
 }
 
@@ -174,12 +240,12 @@ impl<F: Fingerprint> ClusterFinder<F> {
     /// # Errors
     /// A memory limit that is too small to be kept.
     pub fn new(options: &ClusterOptions) -> Result<Self> {
-        let room = Room::new(options.memory)?;
-        let scratch = MemoryLimit::unlimited().scratch(options.temp_dir.clone());
+        let budget = MemoryBudget::new(options.memory)?;
+        let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
         Ok(ClusterFinder {
             options: options.clone(),
-            room,
-            gathered: Gathered::new(scratch, room.bytes() / 3),
+            budget,
+            gathered: Gathered::new(temp, budget.bytes() / 3),
         })
     }
 
@@ -196,7 +262,15 @@ impl<F: Fingerprint> ClusterFinder<F> {
     ///
     /// # Errors
     /// As for [`ClusterFinder::push`].
-    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
+        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    }
+
+    /// Adds the fingerprints of a slice, which takes no copy of it.
+    ///
+    /// # Errors
+    /// As for [`ClusterFinder::push`].
+    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         self.gathered.extend(fingerprints)
     }
 
@@ -216,12 +290,12 @@ impl<F: Fingerprint> ClusterFinder<F> {
         visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
         count: impl FnOnce(&[F], &mut Groups) -> Result<Shared>,
     ) -> Result<ClusterReport> {
-        let (options, room) = (self.options, self.room);
-        let values = distinct(self.gathered, &room)?;
-        let mut groups = Groups::of_linked(&values, options.distance, &room)?;
+        let (options, budget) = (self.options, self.budget);
+        let values = distinct(self.gathered, &budget)?;
+        let mut groups = Groups::of_linked(&values, options.distance, &budget)?;
         groups.measure(&values);
         if let Some(widest) = options.max_diameter {
-            groups.split(&values, widest, &room)?;
+            groups.split(&values, widest, &budget)?;
         }
         let shared = count(&values, &mut groups)?;
         groups.select(options.min_size);
@@ -236,7 +310,7 @@ impl<F: Fingerprint> ClusterFinder<F> {
 }
 
 /// The distinct fingerprints that were given, ascending.
-fn distinct<F: Fingerprint>(gathered: Gathered<F>, room: &Room) -> Result<Vec<F>> {
+fn distinct<F: Fingerprint>(gathered: Gathered<F>, budget: &MemoryBudget) -> Result<Vec<F>> {
     let mut merge = match gathered.finish()? {
         Sorted::Memory(mut values) => {
             values.shrink_to_fit();
@@ -249,7 +323,7 @@ fn distinct<F: Fingerprint>(gathered: Gathered<F>, room: &Room) -> Result<Vec<F>
         // Equal ones may be spread over rounds.
         let repeated = !values.is_empty() && values.last() == round.first();
         let round = &round[usize::from(repeated)..];
-        room.check(values.len() + round.len(), 3 * F::BYTES)?;
+        budget.check(values.len() + round.len(), 3 * F::BYTES)?;
         values.extend_from_slice(round);
     }
     Ok(values)
@@ -337,5 +411,48 @@ impl ClusterReport {
         self.record_count += cluster.record_count;
         self.fingerprint_count += cluster.fingerprints.len() as u64;
         self.chain_count += u64::from(diameter > distance.saturating_mul(2));
+    }
+}
+
+/// Memory for fingerprints and what is known of each.
+#[derive(Debug, Clone, Copy)]
+struct MemoryBudget {
+    bytes: usize,
+}
+
+impl MemoryBudget {
+    /// # Errors
+    /// A limit that is too small to be kept.
+    fn new(memory: Option<u64>) -> Result<Self> {
+        let bytes = MemoryLimit::new(memory)?.budget();
+        Ok(MemoryBudget { bytes })
+    }
+
+    fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// Whether so many fingerprints fit, of which each takes so many bytes with all that is known of it.
+    ///
+    /// # Errors
+    /// They do not.
+    fn check(self, count: usize, each_len: usize) -> Result<()> {
+        self.check_beside(0, count, each_len)
+    }
+
+    /// The same beside so many bytes.
+    ///
+    /// # Errors
+    /// As for [`MemoryBudget::check`].
+    fn check_beside(self, beside: usize, count: usize, each_len: usize) -> Result<()> {
+        let needed = count.saturating_mul(each_len).saturating_add(beside);
+        if needed <= self.bytes {
+            return Ok(());
+        }
+        Err(Error::Budget {
+            purpose: format!("clustering {count} distinct fingerprints"),
+            needed: needed as u64,
+            given: self.bytes as u64,
+        })
     }
 }

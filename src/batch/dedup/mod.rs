@@ -1,20 +1,20 @@
-//! Near-duplicates left out of documents in order: one document of each cluster is kept.
+//! Deduplicates documents: keeps one document of each cluster of near-duplicates.
 
-mod fate;
-mod heads;
+mod decision;
+mod representatives;
 
 use std::path::PathBuf;
 
 use super::disjoint_sets::DisjointSets;
+use super::join::{JoinOptions, join};
 use super::pairs::{Pair, PairFinder, PairOptions, link_values};
-use super::scan::{ScanOptions, scan};
-use crate::build::MIN_MEMORY;
 use crate::error::{Error, Result};
+use crate::extsort::{MIN_MEMORY, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::index::Segments;
-use fate::near;
-pub use fate::{DedupCounts, Deduplicated, Fate};
-use heads::{Heads, Lists};
+use decision::near;
+pub use decision::{Decision, DedupCounts, Deduplicated};
+use representatives::{Lists, Representatives};
 
 /// Stands for no document.
 const NONE: u32 = u32::MAX;
@@ -30,6 +30,14 @@ const QUERY_LEN: u64 = 80;
 const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
 
 /// How near-duplicates are found. Start from [`DedupOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::batch::DedupOptions;
+///
+/// let mut options = DedupOptions::default();
+/// options.distance = 6;
+/// options.memory = Some(1 << 30);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DedupOptions {
@@ -51,8 +59,31 @@ impl Default for DedupOptions {
     }
 }
 
-/// Judges candidates: documents, by their numbers, whose fingerprints are near each other.
-pub trait Confirm {
+/// Verifies candidates: two documents, given by their numbers, whose fingerprints are near each other.
+///
+/// ```
+/// use simidx::batch::{DedupOptions, Deduplicator, Verifier};
+///
+/// /// Compares the texts themselves.
+/// struct Texts(Vec<&'static str>);
+///
+/// impl Verifier for Texts {
+///     fn identity(&mut self, document: usize) -> simidx::Result<u64> {
+///         Ok(document as u64) // no two are known to be identical
+///     }
+///
+///     fn is_duplicate(&mut self, a: usize, b: usize) -> simidx::Result<bool> {
+///         Ok(self.0[a].eq_ignore_ascii_case(self.0[b]))
+///     }
+/// }
+///
+/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+/// documents.extend([7, 7, 7])?;
+/// let found = documents.finish(Some(&mut Texts(vec!["yes", "no", "YES"])))?;
+/// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
+/// # Ok::<(), simidx::Error>(())
+/// ```
+pub trait Verifier {
     /// A number that two documents of one fingerprint have in common only if they are duplicates without question.
     ///
     /// # Errors
@@ -62,31 +93,31 @@ pub trait Confirm {
     /// Whether two documents are near-duplicates.
     ///
     /// # Errors
-    /// As for [`Confirm::identity`].
+    /// As for [`Verifier::identity`].
     fn is_duplicate(&mut self, a: usize, b: usize) -> Result<bool>;
 }
 
-/// Takes the fingerprints of documents in order and finds out which of them to keep.
+/// Takes the fingerprints of documents in order and decides which documents to keep.
 ///
 /// Two documents are in one cluster if a chain of near-duplicates leads from one to the other: clusters are the
 /// connected components of the near pairs. One document of each is kept. Results depend on nothing but the
-/// fingerprints and what a [`Confirm`] says.
+/// fingerprints and what a [`Verifier`] says.
 ///
 /// Memory: the fingerprints and up to 24 bytes a document, and beside that what a [`PairFinder`] takes, to which the
 /// rest of the limit goes.
 ///
 /// ```
-/// use simidx::batch::{DedupOptions, Deduplicator, Fate};
+/// use simidx::batch::{DedupOptions, Deduplicator, Decision};
 ///
 /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
 /// for fingerprint in [0xff00, 0x1234_5678_0000_0000, 0xff01, 0xff00] {
 ///     documents.push(fingerprint)?;
 /// }
 /// let found = documents.finish(None)?;
-/// assert_eq!(found.fate(0), Fate::Kept);
-/// assert_eq!(found.fate(1), Fate::Kept);
-/// assert_eq!(found.fate(2), Fate::Duplicate { of: 0, distance: 1 });
-/// assert_eq!(found.fate(3), Fate::Duplicate { of: 0, distance: 0 });
+/// assert_eq!(found.decision(0), Decision::Kept);
+/// assert_eq!(found.decision(1), Decision::Kept);
+/// assert_eq!(found.decision(2), Decision::Duplicate { of: 0, distance: 1 });
+/// assert_eq!(found.decision(3), Decision::Duplicate { of: 0, distance: 0 });
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
@@ -95,9 +126,9 @@ pub struct Deduplicator<F> {
     fingerprints: Vec<F>,
     /// Documents that the memory has room for.
     most: usize,
-    heads: Option<Heads>,
+    representatives: Option<Representatives>,
     /// Fingerprints that an index has something near to, with what that is, ascending.
-    known: Vec<(F, F)>,
+    excluded: Vec<(F, F)>,
 }
 
 impl<F: Fingerprint> Deduplicator<F> {
@@ -111,8 +142,8 @@ impl<F: Fingerprint> Deduplicator<F> {
             options: options.clone(),
             fingerprints: Vec::new(),
             most: usize::try_from(most.min(u64::from(NONE))).unwrap_or(usize::MAX),
-            heads: None,
-            known: Vec::new(),
+            representatives: None,
+            excluded: Vec::new(),
         }
     }
 
@@ -131,18 +162,26 @@ impl<F: Fingerprint> Deduplicator<F> {
     /// More documents than the memory limit has room for, or 2^32 - 1.
     #[inline]
     pub fn push(&mut self, fingerprint: F) -> Result<()> {
-        self.extend(&[fingerprint])
+        self.extend_from_slice(&[fingerprint])
     }
 
     /// Adds documents.
     ///
     /// # Errors
     /// As for [`Deduplicator::push`].
-    pub fn extend(&mut self, fingerprints: &[F]) -> Result<()> {
+    pub fn extend(&mut self, fingerprints: impl IntoIterator<Item = F>) -> Result<()> {
+        for_each_slice(fingerprints, |slice| self.extend_from_slice(slice))
+    }
+
+    /// Adds the documents of a slice, which takes no copy of it.
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::push`].
+    pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         if fingerprints.len() > self.most - self.fingerprints.len() {
             return Err(self.too_many(fingerprints.len()));
         }
-        self.heads = None;
+        self.representatives = None;
         self.fingerprints.extend_from_slice(fingerprints);
         Ok(())
     }
@@ -164,14 +203,14 @@ impl<F: Fingerprint> Deduplicator<F> {
         }
     }
 
-    /// Drops all documents so far that are within the distance of a fingerprint of the segments: by their fingerprints
-    /// alone, as an index holds no texts, so that further documents of the same fingerprints go too. They are in no
-    /// cluster.
+    /// Excludes all documents whose fingerprints are within the distance of a fingerprint of the segments. They are in no
+    /// cluster. Only fingerprints count, since an index holds no texts: later documents with one of the same fingerprints
+    /// are excluded too.
     ///
     /// # Errors
-    /// As for [`scan`].
-    pub fn drop_known<D: AsRef<[u8]> + Sync>(&mut self, segments: &Segments<F, D>) -> Result<()> {
-        let mut options = ScanOptions::default();
+    /// As for [`join`].
+    pub fn exclude<D: AsRef<[u8]> + Sync>(&mut self, segments: &Segments<F, D>) -> Result<()> {
+        let mut options = JoinOptions::default();
         options.distance = self.options.distance;
         options.temp_dir = self.options.temp_dir.clone();
         let mut batch_len = QUERIES.end;
@@ -179,10 +218,10 @@ impl<F: Fingerprint> Deduplicator<F> {
             batch_len = (rest / 2 / QUERY_LEN).clamp(QUERIES.start, QUERIES.end);
             options.memory = Some((rest / 2).max(MIN_MEMORY));
         }
-        let heads = self.take_heads();
+        let representatives = self.take_representatives();
         // Kept apart until all has gone well.
         let mut found = Vec::new();
-        let mut distinct = heads
+        let mut distinct = representatives
             .iter(&self.fingerprints)
             .map(|(_, fingerprint)| fingerprint);
         loop {
@@ -191,7 +230,7 @@ impl<F: Fingerprint> Deduplicator<F> {
                 break;
             }
             let mut last = None;
-            scan(segments, &queries, &options, |number, near| {
+            join(segments, &queries, &options, |number, near| {
                 // The first match of a query is the nearest.
                 if last.replace(number) != Some(number) {
                     found.push((queries[number], near.fingerprint));
@@ -200,106 +239,113 @@ impl<F: Fingerprint> Deduplicator<F> {
             })?;
         }
         drop(distinct);
-        self.known.append(&mut found);
+        self.excluded.append(&mut found);
         let by_distance =
             |&(fingerprint, near): &(F, F)| (fingerprint, fingerprint.distance(near), near);
-        self.known.sort_unstable_by_key(by_distance);
-        self.known.dedup_by_key(|&mut (fingerprint, _)| fingerprint);
-        self.heads = Some(heads);
+        self.excluded.sort_unstable_by_key(by_distance);
+        self.excluded
+            .dedup_by_key(|&mut (fingerprint, _)| fingerprint);
+        self.representatives = Some(representatives);
         Ok(())
     }
 
     /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it.
-    /// That takes as long as [`Deduplicator::finish`] without a `confirm`, and a byte a document.
+    /// That takes as long as [`Deduplicator::finish`] without a verifier, and a byte a document.
     ///
     /// # Errors
     /// As for [`Deduplicator::finish`].
     pub fn candidates(&mut self) -> Result<Vec<bool>> {
-        let heads = self.take_heads();
+        let representatives = self.take_representatives();
         let mut marks = vec![false; self.fingerprints.len()];
-        for (_, head) in heads.others(&self.fingerprints) {
-            marks[head] = true;
+        for (_, representative) in representatives.others(&self.fingerprints) {
+            marks[representative] = true;
         }
         // What is near anything is linked to something.
-        self.link(&heads, |x, y| (marks[x], marks[y]) = (true, true))?;
-        for (document, head) in heads.all(&self.fingerprints) {
-            let is_known = near(&self.known, self.fingerprints[head]).is_some();
-            marks[document] = marks[head] && !is_known;
+        self.link(&representatives, |x, y| (marks[x], marks[y]) = (true, true))?;
+        for (document, representative) in representatives.all(&self.fingerprints) {
+            let is_excluded = near(&self.excluded, self.fingerprints[representative]).is_some();
+            marks[document] = marks[representative] && !is_excluded;
         }
-        self.heads = Some(heads);
+        self.representatives = Some(representatives);
         Ok(marks)
     }
 
-    /// Forms the clusters. With a `confirm` only those candidates are near-duplicates that it confirms: it is asked
-    /// about documents of one fingerprint and of two within the distance, not about those that are in one cluster
-    /// already. It may be asked about each pair of documents, no two of them identical, whose fingerprints are near.
+    /// Forms the clusters. With a verifier, only candidates that it confirms are near-duplicates. It is asked about two
+    /// documents that share a fingerprint or have fingerprints within the distance, unless they are in one cluster
+    /// already or identical.
     ///
-    /// Works on all threads of the current pool, calls `confirm` on this one.
+    /// Works on all threads of the current pool and calls the verifier on this one.
     ///
     /// # Errors
-    /// What [`PairFinder::finish`] or `confirm` report, a memory limit that is too small.
-    pub fn finish(mut self, confirm: Option<&mut dyn Confirm>) -> Result<Deduplicated<F>> {
-        let heads = self.take_heads();
+    /// The errors of [`PairFinder::finish`] and of the verifier, and a memory limit that is too small.
+    pub fn finish(mut self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated<F>> {
+        let representatives = self.take_representatives();
         let mut sets = DisjointSets::new(self.fingerprints.len())?;
-        match confirm {
-            Some(confirm) => self.join_confirmed(&heads, &mut sets, confirm)?,
+        match verifier {
+            Some(verifier) => self.join_verified(&representatives, &mut sets, verifier)?,
             None => {
-                for (document, head) in heads.others(&self.fingerprints) {
-                    sets.join(head as u32, document as u32);
+                for (document, representative) in representatives.others(&self.fingerprints) {
+                    sets.join(representative as u32, document as u32);
                 }
-                self.link(&heads, |x, y| {
+                self.link(&representatives, |x, y| {
                     sets.join(x as u32, y as u32);
                 })?;
             }
         }
-        drop(heads);
-        Ok(Deduplicated::new(self.fingerprints, self.known, sets))
+        drop(representatives);
+        Ok(Deduplicated::new(self.fingerprints, self.excluded, sets))
     }
 
-    fn join_confirmed(
+    fn join_verified(
         &self,
-        heads: &Heads,
+        representatives: &Representatives,
         sets: &mut DisjointSets,
-        confirm: &mut dyn Confirm,
+        verifier: &mut dyn Verifier,
     ) -> Result<()> {
         let mut lists = Lists::new(self.fingerprints.len());
-        for (document, head) in heads.others(&self.fingerprints) {
-            if near(&self.known, self.fingerprints[head]).is_none() {
-                lists.add(head as u32, document as u32);
+        for (document, representative) in representatives.others(&self.fingerprints) {
+            if near(&self.excluded, self.fingerprints[representative]).is_none() {
+                lists.add(representative as u32, document as u32);
             }
         }
-        for (head, _) in heads.iter(&self.fingerprints) {
-            let distinct = lists.join_identical(head as u32, sets, confirm)?;
+        for (representative, _) in representatives.iter(&self.fingerprints) {
+            let distinct = lists.join_identical(representative as u32, sets, verifier)?;
             for (i, &x) in distinct.iter().enumerate() {
-                join_if_confirmed(&[x], &distinct[i + 1..], sets, confirm)?;
+                join_if_verified(&[x], &distinct[i + 1..], sets, verifier)?;
             }
         }
         let [mut xs, mut ys] = [Vec::new(), Vec::new()];
-        self.find(heads, |x, y| {
+        self.find(representatives, |x, y| {
             lists.get(x as u32, &mut xs);
             lists.get(y as u32, &mut ys);
-            join_if_confirmed(&xs, &ys, sets, confirm)
+            join_if_verified(&xs, &ys, sets, verifier)
         })
     }
 
-    /// Calls `visit` with the first documents of fingerprints that are near each other and not known: of so many that
-    /// all clusters come together, which in a crowd are far fewer than there are pairs.
-    fn link(&self, heads: &Heads, mut visit: impl FnMut(usize, usize)) -> Result<()> {
+    /// Calls `visit` with the first documents of pairs of near fingerprints, excluded ones left out: with enough pairs to
+    /// link all clusters, which in a crowd are far fewer than there are.
+    fn link(
+        &self,
+        representatives: &Representatives,
+        mut visit: impl FnMut(usize, usize),
+    ) -> Result<()> {
         // The values, their copy in buckets, at worst one bucket with all of them, and what is known of their links.
-        let needed = heads.len() as u64 * (3 * F::BYTES as u64 + 12) + MIN_MEMORY / 2;
+        let needed = representatives.len() as u64 * (3 * F::BYTES as u64 + 12) + MIN_MEMORY / 2;
         if self.rest()?.is_some_and(|rest| rest < needed) {
-            return self.find(heads, |x, y| {
+            return self.find(representatives, |x, y| {
                 visit(x, y);
                 Ok(())
             });
         }
-        let values = heads.iter(&self.fingerprints).map(|(_, value)| value);
+        let values = representatives
+            .iter(&self.fingerprints)
+            .map(|(_, value)| value);
         let mut values: Vec<F> = values
-            .filter(|&value| near(&self.known, value).is_none())
+            .filter(|&value| near(&self.excluded, value).is_none())
             .collect();
         F::sort(&mut values);
         link_values(&values, self.options.distance, &mut |pairs| {
-            let of = |fingerprint| heads.find(&self.fingerprints, fingerprint);
+            let of = |fingerprint| representatives.find(&self.fingerprints, fingerprint);
             for (x, y) in pairs.drain(..) {
                 if let (Some(x), Some(y)) = (of(x), of(y)) {
                     visit(x, y);
@@ -309,16 +355,20 @@ impl<F: Fingerprint> Deduplicator<F> {
         })
     }
 
-    /// Calls `visit` with the first documents of each two fingerprints that are near each other, and not known.
-    fn find(&self, heads: &Heads, mut visit: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    /// Calls `visit` with the first documents of every two fingerprints that are near each other, excluded ones left out.
+    fn find(
+        &self,
+        representatives: &Representatives,
+        mut visit: impl FnMut(usize, usize) -> Result<()>,
+    ) -> Result<()> {
         let mut options = PairOptions::default();
         options.distance = self.options.distance;
         options.memory = self.rest()?;
         options.temp_dir = self.options.temp_dir.clone();
         let mut finder = PairFinder::new(&options)?;
-        finder.reserve(heads.len() as u64);
-        for (_, fingerprint) in heads.iter(&self.fingerprints) {
-            if near(&self.known, fingerprint).is_none() {
+        finder.reserve(representatives.len() as u64);
+        for (_, fingerprint) in representatives.iter(&self.fingerprints) {
+            if near(&self.excluded, fingerprint).is_none() {
                 finder.push(fingerprint)?;
             }
         }
@@ -326,7 +376,7 @@ impl<F: Fingerprint> Deduplicator<F> {
             |Pair {
                  smaller, larger, ..
              }| {
-                let of = |fingerprint| heads.find(&self.fingerprints, fingerprint);
+                let of = |fingerprint| representatives.find(&self.fingerprints, fingerprint);
                 match (of(smaller), of(larger)) {
                     (Some(x), Some(y)) => visit(x, y),
                     _ => Ok(()),
@@ -347,24 +397,24 @@ impl<F: Fingerprint> Deduplicator<F> {
         }
     }
 
-    fn take_heads(&mut self) -> Heads {
-        match self.heads.take() {
-            Some(heads) => heads,
-            None => Heads::new(&self.fingerprints),
+    fn take_representatives(&mut self) -> Representatives {
+        match self.representatives.take() {
+            Some(representatives) => representatives,
+            None => Representatives::new(&self.fingerprints),
         }
     }
 }
 
 /// Joins what is confirmed of all pairs of one of these and one of those.
-fn join_if_confirmed(
+fn join_if_verified(
     xs: &[u32],
     ys: &[u32],
     sets: &mut DisjointSets,
-    confirm: &mut dyn Confirm,
+    verifier: &mut dyn Verifier,
 ) -> Result<()> {
     for &x in xs {
         for &y in ys {
-            if sets.root(x) != sets.root(y) && confirm.is_duplicate(x as usize, y as usize)? {
+            if sets.root(x) != sets.root(y) && verifier.is_duplicate(x as usize, y as usize)? {
                 sets.join(x, y);
             }
         }

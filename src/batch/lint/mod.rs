@@ -2,13 +2,11 @@
 
 mod bits;
 mod crowding;
-mod groups;
 mod sample;
 mod warnings;
 
 pub use bits::{BitPair, BitReport};
 pub use crowding::TableCrowding;
-pub use groups::DuplicateGroup;
 pub use warnings::{LintWarning, LintWarningKind};
 
 use crate::error::Result;
@@ -16,7 +14,6 @@ use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::Segments;
 use bits::BitCounter;
-use groups::LargestGroups;
 use sample::Sample;
 
 /// Fingerprints that are looked at for their bits, unless told.
@@ -45,7 +42,18 @@ impl Default for LintOptions {
     }
 }
 
-/// How short the documents behind a set are.
+/// How many documents of a set are short. The indexes do not know it: count while the documents become fingerprints.
+///
+/// ```
+/// use simidx::batch::DocumentLengths;
+///
+/// let mut lengths = DocumentLengths::default();
+/// for features in [0, 3, 500] {
+///     lengths.add(features);
+/// }
+/// assert_eq!((lengths.document_count, lengths.empty_count, lengths.short_count), (3, 1, 1));
+/// assert!(lengths.warnings().is_empty()); // three documents are too few for a judgement
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DocumentLengths {
@@ -70,6 +78,11 @@ impl DocumentLengths {
             _ => {}
         }
     }
+
+    /// The warnings that the short documents give rise to; empty if they are few.
+    pub fn warnings(&self) -> Vec<LintWarning> {
+        warnings::of_documents(self)
+    }
 }
 
 /// What [`lint`] found.
@@ -92,8 +105,6 @@ pub struct LintReport<F> {
     /// Whether the indexes are searched by probes: of a small one comparing all fingerprints is as quick, so that crowded
     /// prefixes do not matter. By index.
     pub probed: Vec<bool>,
-    /// The lengths of the documents, where they are known: [`lint`] does not, its caller may.
-    pub documents: Option<DocumentLengths>,
 }
 
 impl<F: Fingerprint> LintReport<F> {
@@ -157,7 +168,6 @@ pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
         groups,
         tables,
         probed,
-        documents: None,
     })
 }
 
@@ -192,4 +202,55 @@ fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
         }
     }
     Ok((count, bits.finish(), groups.finish()))
+}
+
+/// Records that share a fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DuplicateGroup<F> {
+    /// Records.
+    pub record_count: u64,
+    /// Their fingerprint.
+    pub fingerprint: F,
+    /// The id of the first of them, as text.
+    pub id: String,
+}
+
+/// The largest groups seen so far.
+struct LargestGroups<F> {
+    /// Largest first, of equally large ones the first seen.
+    groups: Vec<DuplicateGroup<F>>,
+    limit: usize,
+}
+
+impl<F> LargestGroups<F> {
+    fn new(limit: usize) -> Self {
+        LargestGroups {
+            groups: Vec::new(),
+            limit,
+        }
+    }
+
+    /// Sees a group; `id` is asked for only if it is among the largest.
+    fn push(&mut self, record_count: u64, fingerprint: F, id: impl FnOnce() -> String) {
+        let is_full = self.groups.len() >= self.limit;
+        let least = self.groups.last().map_or(0, |group| group.record_count);
+        if record_count < 2 || (is_full && record_count <= least) {
+            return;
+        }
+        let place = self
+            .groups
+            .partition_point(|g| g.record_count >= record_count);
+        let group = DuplicateGroup {
+            record_count,
+            fingerprint,
+            id: id(),
+        };
+        self.groups.insert(place, group);
+        self.groups.truncate(self.limit);
+    }
+
+    fn finish(self) -> Vec<DuplicateGroup<F>> {
+        self.groups
+    }
 }

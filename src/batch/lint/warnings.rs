@@ -96,7 +96,6 @@ pub(super) fn of<F: Fingerprint>(report: &LintReport<F>) -> Vec<LintWarning> {
     let mut warnings = of_bits(report);
     warnings.extend(of_records(report));
     warnings.extend(crowded(report));
-    warnings.extend(report.documents.iter().flat_map(of_documents));
     warnings
 }
 
@@ -222,7 +221,8 @@ fn crowded<F: Fingerprint>(report: &LintReport<F>) -> Option<LintWarning> {
     })
 }
 
-fn of_documents(documents: &DocumentLengths) -> Vec<LintWarning> {
+/// The warnings that short documents give rise to.
+pub(super) fn of_documents(documents: &DocumentLengths) -> Vec<LintWarning> {
     let mut warnings = Vec::new();
     if documents.document_count < MIN_RECORDS {
         return warnings;

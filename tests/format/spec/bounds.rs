@@ -3,20 +3,14 @@
 use simidx::format::FormatClass::{Damaged, Unsupported};
 use simidx::{AnyIndex, Codec, Error, Fingerprint, Index};
 
-use super::limits::limit;
+use super::limits::{least, most};
 use super::worked_file::worked_file;
-use simidx_testkit::document::{between, plain_number, specification};
+use simidx_testkit::document::{named_table, numbers, plain_number, row, specification};
 use simidx_testkit::editor::{Editor, assemble};
-use simidx_testkit::forged::{ByHand, numbers, plain, read_ids, refusal, small};
+use simidx_testkit::forged::{ByHand, plain, read_ids, refusal, small};
 use simidx_testkit::reference::STRING_BYTES;
 use simidx_testkit::reference_reader::common_verdict;
-use simidx_testkit::{build, build_numbers, build_strings, options};
-
-/// The number between two phrases.
-#[track_caller]
-fn bound(before: &str, after: &str) -> u128 {
-    plain_number(between(&specification(), before, after))
-}
+use simidx_testkit::{build, build_numbers, build_strings, forged, options};
 
 /// The rule by which a file is refused when it is opened, if it is.
 fn rule(file: &[u8]) -> Option<u8> {
@@ -29,7 +23,7 @@ fn rule(file: &[u8]) -> Option<u8> {
 
 #[test]
 fn v02_the_shortest_file_is_looked_at_beyond_its_header() {
-    let least = bound("| V2 | the file has at least ", " bytes") as usize;
+    let least = least("length of the file") as usize;
     let mut file = worked_file()[..16].to_vec();
     file.resize(least, 0);
     assert_eq!(refusal(&file), (5, Damaged));
@@ -38,36 +32,35 @@ fn v02_the_shortest_file_is_looked_at_beyond_its_header() {
 
 #[test]
 fn v04_the_widths_are_those_listed() {
-    let text = specification();
-    let listed = between(&text, "| V4 | width is ", " and the reserved").replace(" or ", ", ");
-    let widths: Vec<u8> = listed.split(", ").map(|n| n.parse().unwrap()).collect();
+    let header = named_table(&specification(), "header");
+    let listed = header.iter().find(|field| field[3] == "width").unwrap();
+    let widths = numbers(&listed[4].replace(" or ", ", "));
     assert_eq!(widths.len(), 3);
-    for width in 0..=255 {
+    let rules = named_table(&specification(), "rules");
+    assert!(row(&rules, "V4")[1].contains(&listed[4]));
+    for width in 0..=255u8 {
         let mut editor = plain();
         editor.put_number(10, width.into(), 1);
         let file = editor.finish();
         let is_known = rule(&file) != Some(4);
-        assert_eq!(is_known, widths.contains(&width), "{width}");
+        assert_eq!(is_known, widths.contains(&width.into()), "{width}");
         assert!(is_known || refusal(&file) == (4, Unsupported));
     }
-    assert!(
-        text.contains("| width | 32, 64 or 128 |") && text.contains("`width` = 32, 64 or 128 |")
-    );
 }
 
 #[test]
 fn v06_the_shortest_directory_is_judged_by_what_it_says() {
-    let least = bound("+ 32 = file_len, and directory_len ≥ ", " is exactly") as usize;
+    let least = least("directory_len") as usize;
     let front = &plain().file[..64];
     let directory = |len| assemble(front, &vec![0; len]);
     assert_eq!(refusal(&directory(least - 1)), (6, Damaged));
     assert_eq!(refusal(&directory(least)), (8, Damaged));
 }
 
-fn check_counts<F: Fingerprint>(base: u128, most: u128) {
+fn check_counts<F: Fingerprint>(most: u128) {
     let design = simidx::design::TableDesign::<F>::partition(0, 1).unwrap();
     let good = Editor::new(build(options(design, 128), &[F::MAX]));
-    let all = base.checked_pow(F::WIDTH).unwrap_or(u128::MAX);
+    let all = 2u128.checked_pow(F::WIDTH).unwrap_or(u128::MAX);
     // So many values need more blocks than one; that is judged by a later rule.
     for (count, rule) in [(all.min(most), 14), (all.min(most) + 1, 8)] {
         let mut editor = good.clone();
@@ -79,25 +72,15 @@ fn check_counts<F: Fingerprint>(base: u128, most: u128) {
 
 #[test]
 fn v08_counts_are_bounded_by_the_width_and_by_the_limit() {
-    let text = specification();
-    let printed = between(&text, "fingerprint_count ≤ min(", ");");
-    let (all, most) = printed.split_once(", ").unwrap();
-    let base = plain_number(all.strip_suffix("^f").unwrap());
-    let most = plain_number(most);
-    assert_eq!(most, bound("fingerprint_count ≤ record_count ≤ ", ";"));
-    assert_eq!(most, limit("fingerprint_count, record_count"));
-    check_counts::<u32>(base, most);
-    check_counts::<u64>(base, most);
-    check_counts::<u128>(base, most);
+    let most = most("fingerprint_count");
+    check_counts::<u32>(most);
+    check_counts::<u64>(most);
+    check_counts::<u128>(most);
 }
 
 #[test]
 fn v14_a_block_has_room_for_so_many_values() {
-    let most = bound(
-        "| V14 | block_count ≤ fingerprint_count ≤ block_count · ",
-        " |",
-    );
-    assert_eq!(most, limit("values in a block"));
+    let most = most("values in a block");
     for blocks in 1..4 {
         let keys: Vec<[u128; 1]> = (0..blocks).map(|key| [key]).collect();
         let keys: Vec<&[u128]> = keys.iter().map(|key| &key[..]).collect();
@@ -111,9 +94,7 @@ fn v14_a_block_has_room_for_so_many_values() {
 
 #[test]
 fn v20_numbers_have_so_many_bits_at_most() {
-    let most = bound("| V20 | id_bits ≤ ", " for numbers");
-    assert_eq!(most, bound("0 ≤ id_bits ≤ ", ". Id i"));
-    assert_eq!(most, bound("array of w-bit numbers (0 ≤ w ≤ ", ")"));
+    let most = most("id_bits of numbers");
     for (bits, verdict) in [(most, "sound"), (most + 1, "damaged V20")] {
         let mut empty = Editor::new(build_numbers(small(), &[]));
         empty.put_directory(33, bits, 1);
@@ -127,33 +108,25 @@ fn v20_numbers_have_so_many_bits_at_most() {
 
 #[test]
 fn v30_ids_stay_below_the_number_printed() {
-    let end = bound("| V30 | id_base + number < ", " |");
-    assert_eq!(end, bound("it MUST be below ", " (V30)"));
+    let end = most("number id") + 1;
     for (base, verdict) in [(end - 10, "sound"), (end - 9, "damaged V30")] {
-        let mut editor = numbers();
+        let mut editor = forged::numbers();
         editor.put_directory(16, base, 8);
         assert_eq!(common_verdict(&editor.finish()), verdict, "{base}");
     }
 }
 
-/// A number as a varint of so many bytes, with so many bits in each.
-fn varint(number: usize, len: usize, bits: u32) -> Vec<u8> {
-    let byte = |i: usize| (number >> (bits * i as u32) & ((1 << bits) - 1)) as u8;
+/// A number as a varint of `len` bytes.
+fn varint(number: usize, len: usize) -> Vec<u8> {
+    let byte = |i: usize| (number >> (7 * i) & 0x7f) as u8;
     let more = |i: usize| u8::from(i + 1 < len) << 7;
     (0..len).map(|i| byte(i) | more(i)).collect()
 }
 
 #[test]
 fn v31_strings_are_as_long_as_printed_and_no_longer() {
-    let text = specification();
-    let range = between(&text, "Strings are UTF-8, ", " bytes long");
-    let (least, most) = range.split_once(" to ").unwrap();
-    let (least, most) = (plain_number(least) as usize, plain_number(most) as usize);
-    assert_eq!(most, limit("string id") as usize);
-    assert_eq!(
-        most as u128,
-        bound("length in shortest form of at most ", ", ends")
-    );
+    let what = "bytes of a string id";
+    let (least, most) = (least(what) as usize, most(what) as usize);
     let ids = ["x".repeat(least), "y".repeat(most), "z".repeat(9)];
     let records: Vec<(u64, &String)> = (0..3).map(|i| ((i as u64) << 50, &ids[i])).collect();
     let file = build_strings(small(), &records);
@@ -167,33 +140,26 @@ fn v31_strings_are_as_long_as_printed_and_no_longer() {
     // One byte more, which would be the first of the next string.
     let mut editor = Editor::new(file);
     let at = editor.section(STRING_BYTES, 0).offset + 1;
-    assert_eq!(editor.file[at..at + 3], varint(most, 3, 7));
-    editor.put(at, &varint(most + 1, 3, 7));
+    assert_eq!(editor.file[at..at + 3], varint(most, 3));
+    editor.put(at, &varint(most + 1, 3));
     editor.seal_pages(STRING_BYTES);
     assert_eq!(read_ids(editor.finish(), records[1].0), (31, Damaged));
 }
 
 #[test]
-fn lengths_of_strings_have_the_bytes_and_bits_printed() {
-    let text = specification();
-    let bits = bound("bytes with ", " bits\nof the number each") as u32;
-    let range = between(&text, "A varint is ", " bytes with ");
-    let (least, most) = range.split_once(" to ").unwrap();
-    let sizes: Vec<usize> = (least.parse().unwrap()..=most.parse().unwrap()).collect();
-    assert_eq!(sizes.len(), 3);
-    // The least and the largest number of each size.
-    let mut ids = Vec::new();
-    let mut expected = Vec::new();
-    for size in sizes {
-        let lens = (1 << (bits * (size as u32 - 1)))..1 << (bits * size as u32);
-        for len in [lens.start, lens.end - 1] {
-            let len = if size == 1 && len == 1 { 0 } else { len };
-            let len = len.min(limit("string id") as usize);
-            expected.extend(varint(len, size, bits));
+fn lengths_of_strings_have_the_bytes_printed() {
+    let (mut ids, mut expected, mut next) = (Vec::new(), Vec::new(), 0);
+    for row in named_table(&specification(), "varints") {
+        let [size, least, greatest] = [0, 1, 2].map(|cell| plain_number(&row[cell]) as usize);
+        assert_eq!(least, next, "{row:?}");
+        next = greatest + 1;
+        for len in [least, greatest] {
+            expected.extend(varint(len, size));
             ids.push("x".repeat(len));
             expected.extend(ids[ids.len() - 1].bytes());
         }
     }
+    assert_eq!(next as u128, most("bytes of a string id") + 1);
     let records: Vec<(u64, &String)> = ids.iter().zip(0..).map(|(id, i)| (i << 50, id)).collect();
     let editor = Editor::new(build_strings(small(), &records));
     let section = editor.section(STRING_BYTES, 0);

@@ -2,33 +2,41 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use simidx_testkit::document::{between, root, specification};
+use simidx_testkit::document::{named_table, root, specification};
+
+/// The sources of all tests of the library.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let sources = paths.flat_map(|path| match path.is_dir() {
+        true => sources(&path),
+        false => vec![path],
+    });
+    let is_source = |path: &PathBuf| path.extension().is_some_and(|e| e == "rs");
+    sources.filter(is_source).collect()
+}
 
 /// The numbers of the rules that the names of tests cite: `fn v07_…`.
 fn cited_rules() -> BTreeSet<usize> {
-    fs::read_dir(root().join("tests"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
-        .flat_map(|path| {
-            let text = fs::read_to_string(path).unwrap();
-            let names = text
-                .lines()
-                .filter_map(|line| line.trim_start().strip_prefix("fn v"));
-            let numbers = names.filter_map(|name| name.split_once('_')?.0.parse().ok());
-            numbers.collect::<Vec<usize>>()
-        })
-        .collect()
+    let sources = sources(&root().join("tests")).into_iter();
+    let numbers = sources.flat_map(|path| {
+        let text = fs::read_to_string(path).unwrap();
+        let names = text
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("fn v"));
+        let numbers = names.filter_map(|name| name.split_once('_')?.0.parse().ok());
+        numbers.collect::<Vec<usize>>()
+    });
+    numbers.collect()
 }
 
 #[test]
 fn every_rule_is_numbered_once_in_order_and_cited_by_a_test() {
-    let text = specification();
-    let table = between(&text, "\n## 12. Validation\n", "\n## ");
-    let rules: Vec<usize> = table
-        .lines()
-        .filter_map(|line| line.strip_prefix("| V")?.split(' ').next()?.parse().ok())
+    let rules: Vec<usize> = named_table(&specification(), "rules")
+        .iter()
+        .map(|row| row[0].strip_prefix('V').unwrap().parse().unwrap())
         .collect();
     assert!(!rules.is_empty());
     assert_eq!(rules, (1..=rules.len()).collect::<Vec<_>>());

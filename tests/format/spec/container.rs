@@ -7,26 +7,25 @@ use simidx::Codec;
 use simidx::format::FORMAT_VERSION;
 
 use super::worked_file::worked_file;
-use simidx_testkit::document::{between, plain_number, specification, table_behind};
+use simidx_testkit::document::{named_table, named_values, plain_number, row, specification};
 use simidx_testkit::forged::codec_number;
 use simidx_testkit::manifest::{self, Expect};
 use simidx_testkit::reference;
 
 #[test]
 fn the_checksum_is_that_of_the_program_and_of_its_printed_parameters() {
-    let text = specification();
-    let reflected = plain_number(between(&text, "reflected\n(", ")")) as u32;
-    let polynomial = plain_number(between(&text, "polynomial ", " reflected")) as u32;
+    let values = named_values(&specification(), "crc-32");
+    let value = |name: &str| plain_number(&values[name]) as u32;
+    let (polynomial, reflected) = (value("polynomial"), value("polynomial, reflected"));
     assert_eq!(polynomial.reverse_bits(), reflected);
-    let initial = plain_number(between(&text, "initial value ", ",")) as u32;
-    let last = plain_number(between(&text, "final exclusive-or with ", ".")) as u32;
+    let (initial, last) = (value("initial value"), value("final exclusive-or"));
     let printed = |bytes: &[u8]| {
         let step = |state: u32, _| state >> 1 ^ if state & 1 == 1 { reflected } else { 0 };
         let byte = |state: u32, &byte: &u8| (0..8).fold(state ^ u32::from(byte), step);
         bytes.iter().fold(initial, byte) ^ last
     };
-    let check = plain_number(between(&text, "`123456789` is ", ";")) as u32;
-    assert_eq!((printed(b"123456789"), printed(b"")), (check, 0));
+    assert_eq!(printed(b"123456789"), value("CRC-32 of `123456789`"));
+    assert_eq!(printed(b""), value("CRC-32 of no bytes"));
     // The program writes and checks the same: a header has the checksum of its first twelve bytes.
     let file = worked_file();
     assert_eq!(file[12..16], printed(&file[..12]).to_le_bytes());
@@ -37,8 +36,7 @@ fn the_checksum_is_that_of_the_program_and_of_its_printed_parameters() {
 fn magic_version_and_lengths_are_those_of_the_files() {
     let text = specification();
     let file = worked_file();
-    let header = table_behind("### 10.1 Header (16 bytes, at offset 0)");
-    let footer = table_behind("### 10.2 Footer (the last 32 bytes)");
+    let (header, footer) = (named_table(&text, "header"), named_table(&text, "footer"));
     let bytes = |printed: &str| -> Vec<u8> {
         let digits = printed.split('`').next().unwrap().split(' ');
         digits
@@ -52,8 +50,9 @@ fn magic_version_and_lengths_are_those_of_the_files() {
     let sum = |row: &[String]| format!("CRC-32 of bytes [0, {})", row[0]);
     assert_eq!(header[4][4], sum(&header[4]));
     assert_eq!(footer[4][4], sum(&footer[4]) + " of the footer");
-    let magic = format!("starts with the {} bytes of the magic", header[0][1]);
-    assert!(text.contains(&magic), "{magic}");
+    let rules = named_table(&text, "rules");
+    assert!(row(&rules, "V1")[1].contains(&format!(" {} bytes ", header[0][1])));
+    assert!(row(&rules, "V3")[1].contains(&format!("({FORMAT_VERSION})")));
     for (rows, len) in [(&header, 16), (&footer, 32)] {
         let mut end = 0;
         for row in rows {
@@ -63,19 +62,13 @@ fn magic_version_and_lengths_are_those_of_the_files() {
         assert_eq!(end, len);
     }
     assert_eq!(reference::FOOTER_LEN, 32);
-    assert!(text.contains("the file has at least 48 bytes"));
+    assert_eq!(super::limits::least("length of the file"), 16 + 32);
 }
 
 #[test]
 fn the_records_of_the_directory_have_the_lengths_that_their_tables_tell() {
     let text = specification();
-    let (_, directory) = text.split_once("### 10.3 Directory").unwrap();
-    let (directory, _) = directory.split_once("### 10.4").unwrap();
-    // Three tables: the fixed part, a table record with f code lengths behind it, a section record.
-    let tables: Vec<&str> = directory
-        .split("| offset | size | type | field |")
-        .skip(1)
-        .collect();
+    let tables = ["directory", "table-record", "section-record"];
     let file = worked_file();
     let layout = reference::Layout::parse(&file);
     let record = layout.tables[1].record_at - layout.tables[0].record_at;
@@ -84,25 +77,23 @@ fn the_records_of_the_directory_have_the_lengths_that_their_tables_tell() {
         record - layout.width as usize,
         layout.sections[1].record_at - layout.sections[0].record_at,
     ];
-    assert_eq!(tables.len(), expected.len());
     for (table, expected) in tables.into_iter().zip(expected) {
         let mut end = 0;
-        for row in table.lines().filter(|line| line.starts_with("| ")) {
-            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-            // What comes as often as a count says follows the fixed part.
-            let Ok(size) = cells[2].parse::<usize>() else {
+        for row in named_table(&text, table) {
+            // What is repeated as a count or the width says follows the fixed part.
+            let Ok(size) = row[1].parse::<usize>() else {
                 break;
             };
-            assert_eq!(cells[1], end.to_string(), "{row}");
+            assert_eq!(row[0], end.to_string(), "{row:?}");
             end += size;
         }
-        assert_eq!(end, expected);
+        assert_eq!(end, expected, "{table}");
     }
 }
 
 #[test]
 fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
-    let rows = table_behind("### 10.4 Sections");
+    let rows = named_table(&specification(), "sections");
     let names = [
         "blocks",
         "keys",
@@ -169,7 +160,7 @@ fn holds(condition: &str, file: &[u8], layout: &reference::Layout) -> bool {
 
 #[test]
 fn the_sections_are_there_under_the_conditions_printed() {
-    let rows = table_behind("### 10.4 Sections");
+    let rows = named_table(&specification(), "sections");
     let folder = manifest::folder(FORMAT_VERSION);
     let mut seen = BTreeSet::new();
     for entry in manifest::read(&folder) {
@@ -200,22 +191,18 @@ fn the_sections_are_there_under_the_conditions_printed() {
 #[test]
 fn the_numbers_of_codecs_and_kinds_of_ids_are_those_of_the_program() {
     let text = specification();
-    let codecs = between(&text, "| u8 | codec: ", " |");
-    let printed = |codec: Codec| format!("{} `{}`", codec_number(codec), codec.name());
-    assert_eq!(codecs, Codec::ALL.map(printed).join(", "));
-    assert!(text.contains("| u8 | id_kind: 0 none, 1 numbers, 2 strings |"));
+    let codecs = named_table(&text, "codecs");
+    let printed = codecs.iter().map(|row| (&row[0][..], &row[1][..]));
+    let known = Codec::ALL.map(|codec| (codec_number(codec).to_string(), codec.name()));
+    assert!(printed.eq(known.iter().map(|(number, name)| (&number[..], *name))));
+    let kinds = named_table(&text, "id-kinds");
     let folder = manifest::folder(FORMAT_VERSION);
     for entry in manifest::read(&folder) {
         if entry.expect == Expect::Good {
             let file = fs::read(folder.join(&entry.file)).unwrap();
             let at = reference::Layout::parse(&file).directory_at;
-            let kinds = ["none", "number", "string"];
-            assert_eq!(
-                kinds[usize::from(file[at + 32])],
-                entry.ids,
-                "{}",
-                entry.file
-            );
+            let kind = &row(&kinds, &file[at + 32].to_string())[1];
+            assert_eq!(kind.trim_end_matches('s'), entry.ids, "{}", entry.file);
         }
     }
 }

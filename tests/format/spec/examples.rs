@@ -3,13 +3,12 @@
 use simidx::design::{COVERING_6, COVERING_8, COVERING_11, COVERING_14, Permutation, TableDesign};
 use simidx::{Codec, Index};
 
-use simidx_testkit::document::{after_marker, between, plain_number, specification};
+use simidx_testkit::document::{
+    named_block, named_formulas, named_table, named_values, numbers, plain_number, row,
+    specification,
+};
 use simidx_testkit::forged::{ByHand, codec_number};
 use simidx_testkit::reference::{self, Bits, Coding};
-
-fn numbers(list: &str) -> Vec<u8> {
-    list.split(", ").map(|n| n.parse().unwrap()).collect()
-}
 
 /// The bits that a text of `0` and `1` prints, spaces left out.
 fn printed_bits(text: &str) -> Bits {
@@ -18,10 +17,10 @@ fn printed_bits(text: &str) -> Bits {
 }
 
 /// The code lengths of the example of section 6.
-fn example_lengths(text: &str) -> Vec<u8> {
-    let lengths = numbers(between(text, "Lengths of the symbols 0 … 4: ", ". "));
-    assert_eq!(lengths.len(), 5);
-    lengths
+fn example_lengths() -> Vec<u8> {
+    let values = named_values(&specification(), "huffman-stream-example");
+    let lengths = numbers(&values["lengths"]).into_iter();
+    lengths.map(|length| length.try_into().unwrap()).collect()
 }
 
 /// The values that the program reads from a block of this stream, behind a block whose key is `before`, by the code
@@ -32,7 +31,7 @@ fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]
     blocks.push(&values[values.len() - 1..]);
     let mut file = ByHand::new(codec, &blocks);
     if codec != Codec::EliasFano {
-        file.lengths = example_lengths(&specification());
+        file.lengths = example_lengths();
         file.lengths.resize(64, 0);
     }
     file.replace(blocks.len() - 1, values.len(), stream);
@@ -46,61 +45,50 @@ fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]
 
 #[test]
 fn the_example_of_a_bit_stream_is_that_of_the_reference() {
-    let text = specification();
-    let sentence = between(&text, "Writing the ", " gives the stream");
-    let stream = between(&text, " gives the stream\n`", "`");
+    let values = named_values(&specification(), "bit-stream-example");
     let mut bits = Bits::new();
-    let numbers = sentence.replace(" and the ", ", the ");
-    for number in numbers.split(", the ") {
-        let (len, value) = number.split_once("-bit number ").unwrap();
-        bits.extend(reference::bits_of(
-            plain_number(value),
-            len.parse().unwrap(),
-        ));
+    for (value, len) in numbers(&values["numbers"])
+        .into_iter()
+        .zip(numbers(&values["bits"]))
+    {
+        bits.extend(reference::bits_of(value, len as u32));
     }
-    let digits: String = bits
-        .iter()
-        .map(|bit| if *bit { '1' } else { '0' })
-        .collect();
-    assert_eq!(stream.replace(' ', ""), digits);
-    let bytes = between(&text, "filled with zero bits, the bytes `", "`");
-    assert_eq!(bytes, hex(&reference::filled(bits)));
+    assert_eq!(printed_bits(&values["stream"]), bits);
+    assert_eq!(values["bytes"], hex(&reference::filled(bits)));
 }
 
 #[test]
 fn the_example_of_a_permutation_is_that_of_the_program() {
-    let text = specification();
-    let mask = plain_number(between(&text, "*Example* (f = 32): M = ", ","));
-    let (value, permuted) = between(&text, ", apply(", ".\n")
-        .split_once(") = ")
-        .unwrap();
-    let permutation = Permutation::new(mask as u32);
-    let bits = between(&text, &format!("M = {mask:#010x}, p = "), ",");
-    assert_eq!(plain_number(bits), permutation.prefix_bits().into());
-    let applied = permutation.apply(plain_number(value) as u32);
-    assert_eq!(plain_number(permuted), applied.0.into());
+    let values = named_values(&specification(), "permutation-example");
+    let value = |name: &str| plain_number(&values[name]) as u32;
+    assert_eq!(value("f"), u32::BITS);
+    let permutation = Permutation::new(value("M"));
+    assert_eq!(permutation.prefix_bits(), value("p"));
+    assert_eq!(permutation.apply(value("x")).0, value("apply(x)"));
 }
 
 #[test]
 fn the_huffman_example_is_what_the_program_reads() {
     let text = specification();
-    let mut codewords = vec![Bits::new(); 5];
-    for row in after_marker("huffman-example").iter().skip(2) {
-        let cells: Vec<&str> = row.split('|').map(|c| c.trim().trim_matches('`')).collect();
-        let codeword = printed_bits(cells[3]);
-        assert_eq!(cells[2], codeword.len().to_string(), "{row}");
-        codewords[cells[1].parse::<usize>().unwrap()] = codeword;
+    let lengths = example_lengths();
+    let mut codewords = vec![Bits::new(); lengths.len()];
+    for row in named_table(&text, "huffman-example") {
+        let codeword = printed_bits(&row[2]);
+        assert_eq!(row[1], codeword.len().to_string(), "{row:?}");
+        codewords[row[0].parse::<usize>().unwrap()] = codeword;
     }
-    assert_eq!(codewords, reference::codewords(&example_lengths(&text)));
+    assert_eq!(codewords, reference::codewords(&lengths));
 
-    let symbols = numbers(between(&text, "The symbols ", " are written as `"));
-    let printed = between(&text, " are written as `", "`");
-    let packed = between(&text, "filled with zero bits as the bytes `", "`");
-    assert_eq!(packed, hex(&reference::filled(printed_bits(printed))));
+    let values = named_values(&text, "huffman-stream-example");
+    let (symbols, printed) = (numbers(&values["symbols"]), &values["stream"]);
+    assert_eq!(
+        values["bytes"],
+        hex(&reference::filled(printed_bits(printed)))
+    );
     let words: Vec<Bits> = printed.split(' ').map(printed_bits).collect();
     assert_eq!(symbols, [4, 0, 2, 3]);
     for (&symbol, word) in symbols.iter().zip(&words) {
-        assert_eq!(*word, codewords[usize::from(symbol)]);
+        assert_eq!(*word, codewords[symbol as usize]);
     }
     // A block whose values differ in the bits 4, 0, 2, 3 from one to the next, with these tails, and then the key.
     let mut stream = Bits::new();
@@ -119,46 +107,33 @@ fn hex(bytes: &[u8]) -> String {
     digits.join(" ")
 }
 
-/// A list of numbers in words: `1, 5, 6 and 14`.
-fn list(text: &str) -> Vec<u128> {
-    let numbers = text.replace(" and ", ", ");
-    numbers
-        .split(", ")
-        .map(|number| match number.strip_prefix("0x") {
-            Some(digits) => u128::from_str_radix(digits, 16).unwrap(),
-            None => number.parse().unwrap(),
-        })
-        .collect()
-}
-
 #[test]
 fn the_block_examples_are_what_the_program_reads() {
     let text = specification();
-    let sentence = between(
-        &text,
-        "block that holds the values ",
-        " has the stream below",
+    let printed = named_values(&text, "block-values");
+    let (values, key) = (
+        numbers(&printed["values"]),
+        plain_number(&printed["before"]),
     );
-    let values = list(sentence);
     assert_eq!(values.len(), 4);
     for (marker, codec, before) in [
         ("block-example", Codec::Xor, None),
-        ("block-example-xor", Codec::Xor, Some(0x8000_0000)),
-        ("block-example-gap", Codec::Gap, Some(0x8000_0000)),
-        ("block-example-ef", Codec::EliasFano, Some(0x8000_0000)),
+        ("block-example-xor", Codec::Xor, Some(key)),
+        ("block-example-gap", Codec::Gap, Some(key)),
+        ("block-example-ef", Codec::EliasFano, Some(key)),
     ] {
-        let mut stream = printed_bits(&after_marker(marker).concat());
-        let mut lengths = example_lengths(&text);
+        let mut stream = printed_bits(&named_block(&text, marker).concat());
+        let mut lengths = example_lengths();
         if codec == Codec::EliasFano {
             lengths.fill(0);
         }
         let coding = Coding::new(codec_number(codec), &lengths, 32);
         assert_eq!(coding.stream(before, &values), stream, "{marker}");
         if before.is_none() {
-            let printed = between(&text, "bytes of the block from 4 on are `", " …`");
+            let printed = named_block(&text, "block-example-bytes").concat();
             let block = reference::block(values.len(), &stream, 128);
             let bytes = hex(&block[4..]);
-            assert!(bytes.starts_with(printed), "{bytes}");
+            assert!(bytes.starts_with(&printed), "{bytes}");
             // The program reads it in a table of 64 bits, with a first value of so many.
             stream = printed_bits(&format!("{:032b}", 0))
                 .into_iter()
@@ -173,78 +148,57 @@ fn the_block_examples_are_what_the_program_reads() {
     }
 }
 
+/// The example and the steps that it shows, by the definitions above it.
 #[test]
 fn the_elias_fano_example_is_right() {
-    let text = specification();
-    let sentence = between(&text, "*Worked example.* The four numbers ", ": c·2^l");
-    let (numbers, max) = sentence.split_once(" with Z = ").unwrap();
-    let stream = printed_bits(&after_marker("elias-fano-example").concat());
-    let encoded = reference::elias_fano(&list(numbers), max.parse().unwrap());
-    assert_eq!(stream, encoded);
-    let bits = between(&text, "are empty. The stream has ", " bits:");
-    assert_eq!(bits, stream.len().to_string());
-}
+    let values = named_values(&specification(), "elias-fano-example");
+    let value = |name: &str| plain_number(&values[name]);
+    let list = |name: &str| numbers(&values[name]);
+    let (set, max, count, low_bits) = (list("numbers"), value("Z"), value("c"), value("l"));
+    let stream = printed_bits(&values["stream"]);
+    assert_eq!(stream, reference::elias_fano(&set, max));
+    assert_eq!(value("stream length"), stream.len() as u128);
+    assert_eq!(count, set.len() as u128);
 
-/// What the example says on the way, by the definitions above it.
-#[test]
-fn the_steps_of_the_elias_fano_example_are_right() {
-    let text = specification().replace('\n', " ");
-    let sentence = between(
-        &text,
-        "*Worked example.* The four numbers ",
-        " The stream has ",
+    let products = list("c·2^l");
+    assert!(
+        products
+            .iter()
+            .zip(0..)
+            .all(|(product, l)| *product == count << l)
     );
-    let (numbers, max) = sentence.split_once(" with Z = ").unwrap();
-    let (numbers, max) = (list(numbers), plain_number(max.split(':').next().unwrap()));
-    let count = numbers.len() as u128;
-    let part = |before, after| between(sentence, before, after);
-
-    let products = list(part("c·2^l is ", " for l = "));
-    let exponents = list(part(" for l = ", ", so l = "));
-    let expected: Vec<u128> = exponents.iter().map(|l| count << l).collect();
-    assert_eq!(products, expected);
-    let fitting = products.iter().filter(|product| **product <= max).count();
-    let low_bits = plain_number(part(", so l = ", " and H"));
-    assert_eq!(exponents[fitting - 1], low_bits);
-    assert!(fitting < products.len(), "the next one is too large");
+    assert!(products[low_bits as usize] <= max && products[low_bits as usize + 1] > max);
     let bucket_count = (max >> low_bits) + 1;
-    assert_eq!(plain_number(part(" and H = ", ". Their")), bucket_count);
-
-    let buckets: Vec<u128> = numbers.iter().map(|u| u >> low_bits).collect();
-    assert_eq!(
-        list(part("Their buckets are ", ", their low bits")),
-        buckets
-    );
-    let low = numbers.iter().map(|u| u & ((1 << low_bits) - 1));
-    assert_eq!(
-        list(part("their low bits ", ". The high bits")),
-        low.collect::<Vec<_>>()
-    );
-    let (set, high_bits) = part("The high bits ", " are set;")
-        .split_once(" of ")
-        .unwrap();
-    let expected: Vec<u128> = buckets
-        .iter()
-        .zip(0..)
-        .map(|(bucket, i)| bucket + i)
-        .collect();
-    assert_eq!(list(set), expected);
-    assert_eq!(plain_number(high_bits), count + bucket_count);
+    assert_eq!(value("H"), bucket_count);
+    let buckets: Vec<u128> = set.iter().map(|u| u >> low_bits).collect();
+    assert_eq!(list("buckets"), buckets);
+    let low = set.iter().map(|u| u & ((1 << low_bits) - 1));
+    assert!(low.eq(list("low bits")));
+    let high = buckets.iter().zip(0..).map(|(bucket, i)| bucket + i);
+    assert!(high.eq(list("high bits set")));
     let empty = (0..bucket_count).filter(|bucket| !buckets.contains(bucket));
-    let empty: Vec<String> = empty.map(|bucket| format!("bucket {bucket}")).collect();
-    assert!(sentence.ends_with(&format!("{} are empty.", empty.join(" and "))));
+    assert!(empty.eq(list("empty buckets")));
 }
 
 #[test]
 fn the_keys_example_is_what_the_program_reads() {
     let text = specification();
-    let keys = list(between(
-        &text,
-        "(f = 32). The keys ",
-        " are stored as the numbers",
-    ));
-    let printed = after_marker("keys-example").concat().replace("  ", " ");
+    let values = named_values(&text, "keys-example");
+    let (keys, offsets) = (numbers(&values["keys"]), numbers(&values["numbers"]));
+    assert!(
+        keys.iter()
+            .map(|key| key - keys[0])
+            .eq(offsets.iter().copied())
+    );
+    let max = plain_number(&values["Z"]);
+    let stream = printed_bits(&values["stream"]);
+    assert_eq!(stream, reference::elias_fano(&offsets, max));
+    let printed = values["bytes"].replace("  ", " ");
     assert_eq!(printed, hex(&reference::keys_section(&keys, 32)));
+    let variable = |name: &'static str| (name, plain_number(&values[name]) as usize);
+    let variables = [("f", 32), ("c", keys.len()), variable("l"), variable("H")];
+    let len = named_formulas(&text, "keys-length").value("keys_len", &variables);
+    assert_eq!(printed.split(' ').count(), len);
     // A table of 64 bits has the same keys section, but for the zeros above the two ends.
     let file = ByHand::new(Codec::Gap, &[&keys[..1], &keys[1..2], &keys[2..]]);
     let index = Index::<u64, _>::from_bytes(file.file()).unwrap();
@@ -258,34 +212,58 @@ fn the_keys_example_is_what_the_program_reads() {
 }
 
 #[test]
-fn the_designs_have_the_tables_and_prefixes_printed() {
-    let text = specification();
-    let choices = between(&text, "k = 3 these are ", ").\n");
-    for choice in choices.split(") or ") {
-        let (sizes, bands) = choice.split_once(" bits (b = ").unwrap();
-        let design = TableDesign::<u64>::choose_bands(3, bands.parse().unwrap()).unwrap();
-        let sizes = sizes.replace(" tables", "");
-        let expected = format!(
-            "{} of at least {}",
-            design.table_count(),
-            design.min_prefix_bits()
+fn the_designs_have_the_tables_prefixes_and_flips_printed() {
+    let covering = |covering| TableDesign::<u64>::covering(covering).unwrap();
+    let bands = |bands| TableDesign::partition(3, bands).unwrap();
+    let choices = |bands| TableDesign::choose_bands(3, bands).unwrap();
+    let known = [
+        ("1 band", bands(1)),
+        ("2 bands", bands(2)),
+        ("3 bands", bands(3)),
+        ("4 bands", bands(4)),
+        ("choices of 5 bands", choices(5)),
+        ("choices of 6 bands", choices(6)),
+        ("two levels", TableDesign::two_level_bands(3).unwrap()),
+        ("covering of 6", covering(&COVERING_6)),
+        ("covering of 8", covering(&COVERING_8)),
+        ("covering of 11", covering(&COVERING_11)),
+        ("covering of 14", covering(&COVERING_14)),
+    ];
+    let rows = named_table(&specification(), "designs");
+    assert_eq!(rows.len(), known.len());
+    for (name, design) in known {
+        let row = row(&rows, name);
+        assert_eq!(
+            plain_number(&row[1]),
+            design.table_count() as u128,
+            "{name}"
         );
-        assert_eq!(sizes, expected);
+        assert_eq!(
+            plain_number(&row[2]),
+            design.min_prefix_bits().into(),
+            "{name}"
+        );
+        let mut flips = numbers(&row[3]);
+        if flips.len() == 1 {
+            flips.resize(design.table_count(), flips[0]);
+        }
+        assert!(is_complete(&design, &flips), "{name}");
+        // With one flip less in any table that has some, a pair would be missed.
+        for (table, _) in flips.iter().enumerate().filter(|(_, flips)| **flips > 0) {
+            let mut fewer = flips.clone();
+            fewer[table] -= 1;
+            assert!(!is_complete(&design, &fewer), "{name}: {fewer:?}");
+        }
     }
-    let coverings = between(&text, "k = 3 there are such of ", " bits.").replace('\n', " ");
-    let (tables, prefixes) = coverings
-        .split_once(" tables with prefixes of at least ")
-        .unwrap();
-    let known = [COVERING_6, COVERING_8, COVERING_11, COVERING_14];
-    let designs = known.map(|covering| TableDesign::<u64>::covering(&covering).unwrap());
-    assert_eq!(
-        list(tables),
-        designs
-            .each_ref()
-            .map(|design| design.table_count() as u128)
-    );
-    assert_eq!(
-        list(prefixes),
-        designs.map(|design| design.min_prefix_bits().into())
-    );
+}
+
+/// Whether every three bits meet the mask of some table in no more bits than it has flips.
+fn is_complete(design: &TableDesign<u64>, flips: &[u128]) -> bool {
+    let finds = |bits: u64| {
+        let mut tables = design.masks().iter().zip(flips);
+        tables.any(|(mask, flips)| u128::from((mask & bits).count_ones()) <= *flips)
+    };
+    let bit = |place: u32| 1u64 << place;
+    let mut all = (0..64).flat_map(|a| (0..a).flat_map(move |b| (0..b).map(move |c| (a, b, c))));
+    all.all(|(a, b, c)| finds(bit(a) | bit(b) | bit(c)))
 }

@@ -6,7 +6,7 @@ use simidx::Codec;
 use simidx::design::TableDesign;
 use simidx::format::{FORMAT_VERSION, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 
-use simidx_testkit::document::{between, plain_number, specification, table_behind};
+use simidx_testkit::document::{named_formulas, named_table, plain_number, specification};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::{ByHand, found, small};
 use simidx_testkit::manifest::{self, Expect};
@@ -14,39 +14,20 @@ use simidx_testkit::reference::{self, GROUPS, NUMBERS, STRING_BYTES, STRING_OFFS
 use simidx_testkit::reference_reader::common_verdict;
 use simidx_testkit::{build, build_numbers, build_strings, options};
 
-/// The number between two phrases.
+/// A length by a formula of the specification.
 #[track_caller]
-fn printed(before: &str, after: &str) -> usize {
-    plain_number(between(&specification(), before, after)) as usize
+fn length(block: &str, formula: &str, variables: &[(&str, usize)]) -> usize {
+    named_formulas(&specification(), block).value(formula, variables)
 }
 
-/// The bits of the count in a block of so many bytes: `w = min(16, 3 + log2 B)`.
+/// The bits of the count in a block of so many bytes.
 fn count_bits(block_size: usize) -> usize {
-    let text = specification();
-    let (most, more) = between(&text, "in w = min(", " + log2 B) bits: ")
-        .split_once(", ")
-        .unwrap();
-    let bits = plain_number(more) + u128::from(block_size.ilog2());
-    bits.min(plain_number(most)) as usize
+    length("block-lengths", "w", &[("B", block_size)])
 }
 
-/// The bits that a block has for its values: `8·(B − 4) − w`.
+/// The bits that a block has for its values.
 fn room(block_size: usize) -> usize {
-    let text = specification();
-    let formula = between(&text, "with\nno filling between; ", " bits are left for it");
-    let rule = between(&text, "bits) end within the ", " bits behind the count");
-    assert_eq!(formula, rule);
-    let (bits, rest) = formula.split_once("·(B − ").unwrap();
-    let checksum = rest.strip_suffix(") − w").unwrap();
-    let rows = table_behind("### 7.1 Layout of a block");
-    assert_eq!(rows[0][..2], ["0", checksum]);
-    assert_eq!(
-        rows[0][3],
-        format!("checksum: CRC-32 of bytes [{checksum}, B) of the block")
-    );
-    assert_eq!(rows[1][..2], [checksum, &format!("B − {checksum}")]);
-    let checksum = plain_number(checksum) as usize;
-    plain_number(bits) as usize * (block_size - checksum) - count_bits(block_size)
+    length("block-lengths", "s", &[("B", block_size)])
 }
 
 /// The stream of the first block of a file as its keys tell it, behind a count of the bits printed.
@@ -82,26 +63,22 @@ fn counts_in_blocks_have_the_bits_printed() {
 
 #[test]
 fn the_examples_of_the_bits_of_a_count_follow_the_formula() {
-    let text = specification();
-    let list = between(&text, "3 + log2 B) bits: ", ". The stream of the values");
-    let list = list.replace(" bits for\nB = ", " for ");
-    let (list, least) = list.split_once(" and ").unwrap();
-    let mut examples: Vec<&str> = list.split(", ").collect();
-    examples.push(least.strip_suffix(" and more").unwrap());
-    assert_eq!(examples.len(), 4);
-    for example in examples {
-        let (bits, size) = example.split_once(" for ").unwrap();
-        let size = plain_number(size) as usize;
-        assert!(size.is_power_of_two(), "{example}");
-        assert_eq!(plain_number(bits) as usize, count_bits(size), "{example}");
+    let rows = named_table(&specification(), "count-bits");
+    let pairs = rows
+        .iter()
+        .map(|row| [0, 1].map(|cell| plain_number(&row[cell]) as usize));
+    for [size, bits] in pairs {
+        assert!(size.is_power_of_two(), "{size}");
+        assert_eq!(bits, count_bits(size), "{size}");
     }
-    let most = plain_number(least.split(' ').nth(2).unwrap()) as usize;
-    assert!(count_bits(most / 2) < count_bits(most));
-    assert_eq!(count_bits(most), count_bits(MAX_BLOCK_SIZE as usize));
-    assert_eq!(
-        most,
-        printed("in blocks above ", " bytes that the count can end")
-    );
+    // The fields of the table leave the room of the formula.
+    let fields = named_table(&specification(), "block");
+    let checksum = plain_number(&fields[1][0]) as usize;
+    assert_eq!(fields[0][..2], ["0", &checksum.to_string()]);
+    assert_eq!(fields[1][1], format!("B − {checksum}"));
+    for size in [128, 65_536] {
+        assert_eq!(8 * (size - checksum), count_bits(size) + room(size));
+    }
 }
 
 /// Values whose stream in the first block takes exactly so many bits where each position has a codeword of six bits,
@@ -149,23 +126,25 @@ fn numbers(count: u64) -> Editor {
     Editor::new(build_numbers(small(), &records))
 }
 
-/// Section 3.5: the bytes of a page, of its checksum and of both.
-fn page_lengths() -> [usize; 3] {
-    let text = specification();
-    let formula = between(&text, "P = L − ", "⌉; a length for which");
-    let (checksum, both) = formula.split_once("·⌈L / ").unwrap();
-    let page = printed("is followed by ⌈P / ", "⌉ checksums");
-    let formula = between(&text, "The section thus has P + ", "⌉ bytes");
-    assert_eq!(formula, format!("{checksum}·⌈P / {page}"));
-    let (checksum, both) = (plain_number(checksum) as usize, plain_number(both) as usize);
-    // Of short sections another number would say the same.
-    assert_eq!(both, page + checksum);
-    [page, checksum, both]
+/// Section 3.5: the bytes of a section with so many in its payload, and the inverse.
+fn paged_len(payload: usize) -> usize {
+    length("paged-lengths", "L", &[("P", payload)])
+}
+
+fn payload_len(section: usize) -> usize {
+    length("paged-lengths", "P", &[("L", section)])
+}
+
+/// The bytes of a page and of its checksum.
+fn page_lengths() -> [usize; 2] {
+    let pages = |payload| length("paged-lengths", "pages", &[("P", payload)]);
+    let page = (1..).find(|&payload| pages(payload + 1) > 1).unwrap();
+    [page, paged_len(page) - page]
 }
 
 #[test]
 fn pages_have_the_lengths_and_checksums_printed() {
-    let [page, checksum, both] = page_lengths();
+    let [page, checksum] = page_lengths();
     let in_page = page / 8;
     for count in [
         2,
@@ -179,8 +158,8 @@ fn pages_have_the_lengths_and_checksums_printed() {
         assert_eq!(common_verdict(&editor.file), "sound");
         let (section, payload) = (editor.section(NUMBERS, 0), 8 * count);
         let pages = payload.div_ceil(page);
-        assert_eq!(section.len, payload + checksum * pages, "{count} numbers");
-        assert_eq!(payload, section.len - checksum * section.len.div_ceil(both));
+        assert_eq!(section.len, paged_len(payload), "{count} numbers");
+        assert_eq!(payload, payload_len(section.len));
         let bytes = &editor.file[section.offset..section.offset + section.len];
         for i in 0..pages {
             let sum = reference::crc32(&bytes[page * i..payload.min(page * (i + 1))]);
@@ -192,7 +171,7 @@ fn pages_have_the_lengths_and_checksums_printed() {
 
 #[test]
 fn lengths_that_no_payload_has_by_the_formulas_are_refused() {
-    let [page, checksum, both] = page_lengths();
+    let [page, checksum] = page_lengths();
     // A string behind the two bytes of its length, a little more than a page. Whatever shorter length the record tells,
     // the directory stands where it must.
     let id = "x".repeat(page + 4);
@@ -200,8 +179,7 @@ fn lengths_that_no_payload_has_by_the_formulas_are_refused() {
     let section = good.section(STRING_BYTES, 0);
     let mut refused = 0;
     for len in page + 2..=section.len {
-        let payload = len - checksum * len.div_ceil(both);
-        let is_one = payload + checksum * payload.div_ceil(page) == len;
+        let is_one = paged_len(payload_len(len)) == len;
         let mut editor = good.clone();
         editor.put_number(section.record_at + 16, len as u128, 8);
         let verdict = common_verdict(&editor.finish());
@@ -213,26 +191,28 @@ fn lengths_that_no_payload_has_by_the_formulas_are_refused() {
 
 #[test]
 fn groups_and_string_offsets_have_the_lengths_printed() {
-    let ids = printed("the payload is ⌈record_count / ", "⌉ chunks");
-    let chunk = printed("⌉ chunks of ", " bytes. Chunk c holds");
-    let rows = table_behind("### 9.2 Groups");
-    let sizes: Vec<usize> = rows.iter().map(|row| row[1].parse().unwrap()).collect();
-    assert_eq!([&rows[0][0], &rows[1][0]], ["0", &rows[0][1]]);
-    assert_eq!((sizes.iter().sum(), 8 * sizes[1]), (chunk, ids));
-    let each = printed("packed array of ⌈record_count / ", "⌉ numbers");
+    let text = specification();
+    let (groups, offsets) = ("groups-lengths", "string-offsets-lengths");
+    let chunk = length(groups, "P", &[("chunks", 1)]);
+    let fields = named_table(&text, "chunk");
+    let sizes: Vec<usize> = fields.iter().map(|row| row[1].parse().unwrap()).collect();
+    assert_eq!([&fields[0][0], &fields[1][0]], ["0", &fields[0][1]]);
+    assert_eq!(sizes.iter().sum::<usize>(), chunk);
+    let (ids, each) = (8 * sizes[1], 16);
     for count in [ids - 1, ids, ids + 1, 2 * ids + 1, 3 * each, 3 * each + 1] {
         let id = |i: usize| ((i as u64 / 2) << 40, format!("{i:05}"));
         let records: Vec<(u64, String)> = (0..count).map(id).collect();
         let editor = Editor::new(build_strings(small(), &records));
         assert_eq!(common_verdict(&editor.file), "sound");
-        let groups = chunk * count.div_ceil(ids);
-        assert_eq!(editor.payload_len(GROUPS), groups, "{count} records");
+        let expected = length(groups, "P", &[("record_count", count)]);
+        assert_eq!(editor.payload_len(GROUPS), expected, "{count} records");
         // Each string has five bytes and the one of its length.
         let id_bits = (6 * count).ilog2() as usize + 1;
-        let offsets = (id_bits * count.div_ceil(each)).div_ceil(8);
+        let variables = [("record_count", count), ("id_bits", id_bits)];
+        let expected = length(offsets, "P", &variables);
         assert_eq!(
             editor.payload_len(STRING_OFFSETS),
-            offsets,
+            expected,
             "{count} records"
         );
     }
@@ -240,62 +220,44 @@ fn groups_and_string_offsets_have_the_lengths_printed() {
 
 #[test]
 fn string_offsets_have_the_bits_printed() {
-    let text = specification();
-    let examples = between(&text, "needs in binary (", "), and");
-    let (empty, some) = examples.split_once(" for an empty payload, ").unwrap();
-    let (bits, range) = some.split_once(" for ").unwrap();
-    let (first, last) = range
-        .strip_suffix(" bytes")
-        .unwrap()
-        .split_once(" to ")
-        .unwrap();
-    let range = plain_number(first) as usize..=plain_number(last) as usize;
-    for len in 0..20 {
-        // An empty string takes the byte of its length.
-        let records: Vec<(u64, &str)> = (0..len).map(|i| ((i as u64) << 50, "")).collect();
-        let editor = Editor::new(build_strings(small(), &records));
-        let id_bits = editor.file[editor.layout.directory_at + 33].to_string();
-        assert_eq!(id_bits == bits, range.contains(&len), "{len} bytes");
-        assert_eq!(id_bits == empty, len == 0, "{len} bytes");
+    let rows = named_table(&specification(), "id-bits");
+    let mut next = 0;
+    for row in rows {
+        let (first, last) = row[0].split_once(" to ").unwrap_or((&row[0], &row[0]));
+        let range = plain_number(first) as usize..=plain_number(last) as usize;
+        assert_eq!(*range.start(), next, "{row:?}");
+        next = range.end() + 1;
+        for len in range {
+            // An empty string takes the byte of its length.
+            let records: Vec<(u64, &str)> = (0..len).map(|i| ((i as u64) << 50, "")).collect();
+            let editor = Editor::new(build_strings(small(), &records));
+            let id_bits = editor.file[editor.layout.directory_at + 33].to_string();
+            assert_eq!(id_bits, row[1], "{len} bytes");
+        }
     }
 }
 
 #[test]
 fn directories_have_the_length_printed() {
     let text = specification();
-    let formula = between(&text, "The directory has exactly ", " bytes.");
-    let parts: Vec<&str> = formula.split(" + ").collect();
-    let &[fixed, tables, width, sections] = &parts[..] else {
-        panic!("{formula}");
-    };
-    let table = plain_number(tables.strip_prefix("table_count · (").unwrap()) as usize;
-    assert_eq!(width, "f)");
-    let section = plain_number(sections.strip_prefix("section_count · ").unwrap()) as usize;
-    let fixed = plain_number(fixed) as usize;
-    for row in [
-        format!("| {fixed} | ({table} + f) each |"),
-        format!("| … | {section} each |"),
-        format!("| {table} | f | bytes | code lengths "),
-    ] {
-        assert!(text.contains(&row), "{row}");
-    }
-    let alignment = printed("align(end of the last section, ", ")");
-    assert_eq!(
-        alignment,
-        printed("directory_offset is a multiple of ", ",")
-    );
+    let formulas = named_formulas(&text, "directory-lengths");
     let folder = manifest::folder(FORMAT_VERSION);
     let mut seen = 0;
     for entry in manifest::read(&folder) {
         if entry.expect == Expect::Good {
             let file = fs::read(folder.join(&entry.file)).unwrap();
             let layout = reference::Layout::parse(&file);
-            let tables = layout.tables.len() * (table + layout.width as usize);
-            let expected = fixed + tables + layout.sections.len() * section;
+            let variables = [
+                ("f", layout.width as usize),
+                ("table_count", layout.tables.len()),
+                ("section_count", layout.sections.len()),
+            ];
+            let expected = formulas.value("directory_len", &variables);
             assert_eq!(layout.directory_len, expected, "{}", entry.file);
             let last = layout.sections[layout.sections.len() - 1];
-            let end = (last.offset + last.len).next_multiple_of(alignment);
-            assert_eq!(layout.directory_at, end, "{}", entry.file);
+            let variables = [("last_section_end", last.offset + last.len)];
+            let start = formulas.value("directory_offset", &variables);
+            assert_eq!(layout.directory_at, start, "{}", entry.file);
             seen += 1;
         }
     }

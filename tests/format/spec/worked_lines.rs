@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::worked_file::{Line, worked_file, worked_lines};
-use simidx_testkit::document::{between, plain_number, specification};
+use simidx_testkit::document::{named_table, plain_number, specification};
 use simidx_testkit::reference::{self, Bits, crc32};
 
 /// Lines whose bytes their text does not give whole: the two magics, and what parts a number in the midst of its bits.
@@ -13,11 +13,17 @@ const TOLD_IN_PART: usize = 6;
 /// The sizes of the fields of section 10, by name.
 fn fields() -> BTreeMap<String, usize> {
     let text = specification();
-    let rows = between(&text, "\n## 10. Container\n", "\n## 11.").lines();
-    let field = |row: &str| {
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let name = cells.get(4)?.split([' ', ',', ':', ';']).next()?;
-        Some((name.to_owned(), cells[2].parse().ok()?))
+    let tables = [
+        "header",
+        "footer",
+        "directory",
+        "table-record",
+        "section-record",
+    ];
+    let rows = tables.into_iter().flat_map(|name| named_table(&text, name));
+    let field = |row: Vec<String>| {
+        let name = row[3].split([' ', ',', ':', ';']).next()?;
+        Some((name.to_owned(), row[1].parse().ok()?))
     };
     rows.filter_map(field).collect()
 }
@@ -57,7 +63,10 @@ fn key(line: &Line, file: &[u8]) -> Option<Vec<u8>> {
 /// The bytes of which a checksum at `at` is said to be.
 fn summed(at: usize, of: &str, file: &[u8]) -> Range<usize> {
     let number = |at, len| reference::number(file, at, len) as usize;
-    let count = |before, after| between(of, before, after).parse::<usize>().unwrap();
+    let count = |before: &str, after: &str| -> usize {
+        let (_, rest) = of.split_once(before).unwrap();
+        rest.split_once(after).unwrap().0.parse().unwrap()
+    };
     match of {
         "the section" => {
             let offset = number(at + 4, 8);

@@ -1,10 +1,10 @@
 //! Asks an index everything: it must answer or give an error, and where the file is sound the answers must agree.
 
-use simidx::{AnyIndex, Error, Fingerprint, IdKind, Index, Match};
 use simidx::index::Strategy;
+use simidx::{AnyIndex, Error, Fingerprint, IdKind, Index, Match};
 
-use crate::common::repair::repair;
-use crate::common::{scan, sorted_set};
+use simidx_testkit::repair::repair;
+use simidx_testkit::{scan, sorted_set};
 
 /// Most fingerprints of table 0 that queries are made from.
 const QUERY_COUNT: usize = 3;

@@ -5,10 +5,10 @@ use arbitrary::Arbitrary;
 use simidx::fuzzing::{BLOCKS_IN_STEP, Decoder, RawBlock, decode_keys, encode_keys, lengths_for};
 use simidx::{Codec, Fingerprint};
 
-use crate::common::editor::seal_block;
-use crate::common::forged::codec_number;
-use crate::common::reference::{self, Coding};
 use crate::sets::{Width, in_width};
+use simidx_testkit::editor::seal_block;
+use simidx_testkit::forged::codec_number;
+use simidx_testkit::reference::{self, Coding};
 
 /// What is put into blocks and what is done to them.
 #[derive(Debug, Arbitrary)]

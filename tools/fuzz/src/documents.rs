@@ -1,7 +1,7 @@
 //! Documents through the text pipeline.
 
 use simidx::Fingerprint;
-use simidx::text::{Html, Pipeline, PipelineOptions, Preset, Resources};
+use simidx_text::{Html, Pipeline, PipelineOptions, Preset, Resources};
 
 /// Pipelines that no preset has.
 const OTHERS: [&str; 8] = [

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use simidx::Fingerprint;
-use simidx::input::{
+use simidx_input::{
     Content, Format, Original, ReadOptions, Record, RecordReader, TextEncoding, copy_records,
     expected_records_with, open_with,
 };

@@ -1,8 +1,5 @@
 //! What the fuzz targets do; each target is a file in `fuzz_targets`.
 
-#[path = "../../../tests/common/mod.rs"]
-mod common;
-
 pub mod ask;
 pub mod blocks;
 mod documents;

@@ -2,12 +2,13 @@
 
 use arbitrary::Arbitrary;
 use simidx::{Fingerprint, Index, Match};
-use simidx::batch::{ClusterOptions, Pair, PairOptions, ScanOptions, ScanStrategy, clusters, pairs, scan as scan_batch};
+use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, Pair, PairOptions, clusters, join, pairs};
 use simidx::index::Strategy;
 use simidx::segments::Segments;
+use simidx::{Fingerprint, Index, Match};
 
-use crate::common::{build, scan, sorted_set};
 use crate::sets::{Set, Tables, Width, in_width};
+use simidx_testkit::{build, scan, sorted_set};
 
 /// A set, or two that are searched as one, and what is asked.
 #[derive(Debug, Arbitrary)]
@@ -130,11 +131,11 @@ fn check_batch<F: Fingerprint>(
             check_clusters(segments, set, &options);
         }
         Batch::Scan { stream } => {
-            let mut options = ScanOptions::default();
+            let mut options = JoinOptions::default();
             options.distance = distance;
             options.strategy = match stream {
-                true => ScanStrategy::Stream,
-                false => ScanStrategy::Probe,
+                true => JoinStrategy::Stream,
+                false => JoinStrategy::Probe,
             };
             check_scan(segments, queries, set, &options);
         }
@@ -148,11 +149,7 @@ fn check_pairs<F: Fingerprint>(
     sorted: bool,
 ) {
     let near = |(i, &smaller): (usize, &F)| {
-        let pairs = set[i + 1..].iter().map(move |&larger| Pair {
-            smaller,
-            larger,
-            distance: smaller.distance(larger),
-        });
+        let pairs = set[i + 1..].iter().map(move |&larger| Pair::new(smaller, larger));
         pairs
             .filter(|pair| pair.distance <= distance)
             .collect::<Vec<_>>()
@@ -252,7 +249,7 @@ fn check_scan<F: Fingerprint>(
     segments: &Segments<F, Vec<u8>>,
     queries: &[F],
     set: &[F],
-    options: &ScanOptions,
+    options: &JoinOptions,
 ) {
     let of_query = |(number, &query): (usize, &F)| {
         let found = scan(set, query, options.distance);
@@ -266,6 +263,6 @@ fn check_scan<F: Fingerprint>(
         found.push((number, m.distance, m.fingerprint));
         Ok(())
     };
-    scan_batch(segments, queries, options, visit).expect("the files are good");
+    join(segments, queries, options, visit).expect("the files are good");
     assert_eq!(found, expected);
 }

@@ -6,9 +6,9 @@ use arbitrary::Arbitrary;
 use simidx::{AnyIndex, Fingerprint, Id, IdKind, Index, IndexBuilder};
 
 use crate::ask::ask;
-use crate::common::reference::{Layout, apply};
-use crate::common::sorted_set;
 use crate::sets::{Set, Tables, Width, in_width};
+use simidx_testkit::reference::{Layout, apply};
+use simidx_testkit::sorted_set;
 
 /// Records and options.
 #[derive(Debug, Arbitrary)]

@@ -1,8 +1,8 @@
 //! Small sets of fingerprints in clusters, and tables for them, made of arbitrary input.
 
 use arbitrary::Arbitrary;
-use simidx::{BuildOptions, Codec, Fingerprint};
 use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec, Fingerprint};
 
 /// Bits of a fingerprint.
 #[derive(Debug, Clone, Copy, Arbitrary)]

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use simidx::batch::{ScanOptions, ScanStrategy, Shard};
+use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Id, IdKind, Match, Storage};
 use simidx_input::Format;
@@ -80,12 +80,12 @@ enum StrategyChoice {
     Probe,
 }
 
-impl From<StrategyChoice> for ScanStrategy {
+impl From<StrategyChoice> for JoinStrategy {
     fn from(choice: StrategyChoice) -> Self {
         match choice {
-            StrategyChoice::Auto => ScanStrategy::Auto,
-            StrategyChoice::Stream => ScanStrategy::Stream,
-            StrategyChoice::Probe => ScanStrategy::Probe,
+            StrategyChoice::Auto => JoinStrategy::Auto,
+            StrategyChoice::Stream => JoinStrategy::Stream,
+            StrategyChoice::Probe => JoinStrategy::Probe,
         }
     }
 }
@@ -122,7 +122,7 @@ fn join_width<F: Fingerprint>(
     };
     let options = args.options(segments.max_distance());
     let mut failure = None;
-    let joined = simidx::batch::scan(segments, &queries, &options, |number, found| {
+    let joined = join(segments, &queries, &options, |number, found| {
         printer.take(number, found).map_err(|error| {
             // The library's errors are poorer than those of the printer.
             failure = Some(error);
@@ -138,7 +138,7 @@ fn join_width<F: Fingerprint>(
     if args.stats {
         let stats = report.stats;
         let strategy = match report.strategy {
-            ScanStrategy::Probe => "probe",
+            JoinStrategy::Probe => "probe",
             _ => "stream",
         };
         say(format_args!(
@@ -153,8 +153,8 @@ fn join_width<F: Fingerprint>(
 }
 
 impl Args {
-    fn options(&self, default_distance: u32) -> ScanOptions {
-        let mut options = ScanOptions::default();
+    fn options(&self, default_distance: u32) -> JoinOptions {
+        let mut options = JoinOptions::default();
         options.distance = self.max_distance.unwrap_or(default_distance);
         options.strategy = self.strategy.into();
         options.shard = self.shard.unwrap_or_default();

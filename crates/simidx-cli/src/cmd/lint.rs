@@ -83,14 +83,18 @@ fn of_segments<F: Fingerprint>(
     options.distance = args.max_distance;
     options.group_count = args.groups as usize;
     options.sample = args.sample;
-    let mut report = lint(segments, &options)?;
-    report.documents = documents;
+    let report = lint(segments, &options)?;
     spinner.finish_and_clear();
-    let warnings = report.warnings();
+    let mut warnings = report.warnings();
+    warnings.extend(documents.iter().flat_map(DocumentLengths::warnings));
     let mut out = stdout();
     match args.json {
-        true => writeln!(out, "{}", to_json(&report, &warnings, segments.names()))?,
-        false => print(&mut out, &report, &warnings, segments)?,
+        true => writeln!(
+            out,
+            "{}",
+            to_json(&report, documents, &warnings, segments.names())
+        )?,
+        false => print(&mut out, &report, documents, &warnings, segments)?,
     }
     out.flush()?;
     Ok(warnings.is_empty())
@@ -155,6 +159,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
 
 fn to_json<F: Fingerprint>(
     report: &LintReport<F>,
+    documents: Option<DocumentLengths>,
     warnings: &[LintWarning],
     names: &[String],
 ) -> Value {
@@ -185,7 +190,7 @@ fn to_json<F: Fingerprint>(
             "uniform_candidates": table.uniform_candidates,
         })
     };
-    let documents = report.documents.map(|documents| {
+    let documents = documents.map(|documents| {
         json!({
             "document_count": documents.document_count,
             "empty_count": documents.empty_count,
@@ -225,6 +230,7 @@ fn to_json<F: Fingerprint>(
 fn print<F: Fingerprint>(
     out: &mut impl Write,
     report: &LintReport<F>,
+    documents: Option<DocumentLengths>,
     warnings: &[LintWarning],
     segments: &Segments<F, Storage>,
 ) -> std::io::Result<()> {
@@ -251,7 +257,7 @@ fn print<F: Fingerprint>(
             table.address_bits
         )?;
     }
-    if let Some(documents) = &report.documents {
+    if let Some(documents) = documents {
         writeln!(
             out,
             "{:<24}{}, of which {} empty, {} with fewer than {} features",

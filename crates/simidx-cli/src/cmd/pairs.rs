@@ -222,6 +222,7 @@ impl<W: Write> Printer<'_, W> {
             smaller,
             larger,
             distance,
+            ..
         } = pair;
         match (self.args.count_only, self.args.json) {
             (true, _) => Ok(()),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use bytesize::ByteSize;
 use serde::Serialize;
 use simidx::Fingerprint;
-use simidx::design::{Medium, PlanRequest, PlannedIndex};
+use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
 use simidx::format::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 
 use crate::cmd::Answer;
@@ -62,11 +62,11 @@ enum MediumChoice {
     Ssd,
 }
 
-impl From<MediumChoice> for Medium {
+impl From<MediumChoice> for StorageDevice {
     fn from(choice: MediumChoice) -> Self {
         match choice {
-            MediumChoice::Memory => Medium::Memory,
-            MediumChoice::Ssd => Medium::Ssd,
+            MediumChoice::Memory => StorageDevice::Memory,
+            MediumChoice::Ssd => StorageDevice::Ssd,
         }
     }
 }
@@ -82,9 +82,9 @@ fn plan<F: Fingerprint>(args: &Args) -> Result<PlanReport, Failure> {
     let mut request = PlanRequest::new(args.count, args.max_distance);
     request.memory = args.memory.map(|size| size.as_u64());
     request.block_size = args.block_size;
-    request.medium = args.medium.into();
+    request.device = args.medium.into();
     request.codec = args.codec.codec();
-    let curve = request.curve::<F>()?;
+    let curve = request.alternatives::<F>()?;
     let choice = request.choose(&curve);
     Ok(PlanReport {
         width: F::WIDTH,
@@ -173,7 +173,7 @@ impl Row {
             bytes_per_fingerprint: index.bytes_per_fingerprint,
             file_bytes: index.file_len,
             latency_us: index.latency_us,
-            dominated: index.dominated,
+            dominated: !index.on_pareto_frontier,
             fits_memory: index.fits_memory,
         }
     }

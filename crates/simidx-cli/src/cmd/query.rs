@@ -31,6 +31,7 @@ code is 1 if nothing matches.
 Examples:
   simidx query crawl.simidx 9a3f00c1d2e4b576 -k 4
   simidx query crawl.simidx --text \"The quick brown fox\" --json
+  simidx query crawl.simidx 9a3f00c1d2e4b576 --nearest 10
   simidx query monday.simidx tuesday.simidx --documents new.jsonl
   cut -f1 new.tsv | simidx query crawl.simidx --stats";
 
@@ -55,6 +56,10 @@ pub(crate) struct Args {
     /// is exact too, and slower
     #[arg(short = 'k', long, value_name = "K")]
     max_distance: Option<u32>,
+    /// Find only the N nearest fingerprints, of equally near ones the smallest; -k then limits their distance
+    /// [default of -k: any distance]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    nearest: Option<u32>,
     /// Find documents like this text, which is fingerprinted as those of the index were
     #[arg(long, value_name = "TEXT", conflicts_with = "documents")]
     text: Option<String>,
@@ -223,7 +228,10 @@ fn open(args: &Args) -> Result<(AnySegments, Words), Failure> {
 fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words: Words) -> Answer {
     let mut run = Run {
         searcher: segments.searcher(),
-        distance: args.max_distance.unwrap_or(segments.max_distance()),
+        distance: args.max_distance.unwrap_or(match args.nearest {
+            None => segments.max_distance(),
+            Some(_) => F::WIDTH,
+        }),
         args,
         out: stdout(),
         total: QueryStats::default(),
@@ -249,7 +257,7 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
 }
 
 /// The state of a run over many queries.
-struct Run<'a, F, W> {
+struct Run<'a, F: 'static, W> {
     searcher: SegmentSearcher<'a, F, Storage>,
     distance: u32,
     args: &'a Args,
@@ -291,7 +299,13 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
     }
 
     fn query(&mut self, fingerprint: F) -> Result<(), Failure> {
-        let matches = self.searcher.query(fingerprint, self.distance)?.len();
+        let matches = match self.args.nearest {
+            None => self.searcher.query(fingerprint, self.distance)?,
+            Some(count) => self
+                .searcher
+                .nearest(fingerprint, count as usize, self.distance)?,
+        };
+        let matches = matches.len();
         self.queries += 1;
         self.total += self.searcher.stats();
         self.found |= matches > 0;

@@ -1,36 +1,16 @@
-//! Section 11 of the specification, text pipelines, against the program: every list and every range that it prints.
+//! `pipeline-spec.md` against the program: every list, range, table and test vector that it prints.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::Command;
 
-use simidx_testkit::document::{between, specification};
-use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Resources};
-
-/// Section 11, its lines joined where they are broken.
-fn section() -> String {
-    let text = specification();
-    between(&text, "## 11. Text pipelines\n", "\n## 12.").replace('\n', " ")
-}
-
-/// What stands between two phrases of section 11.
-#[track_caller]
-fn phrase(before: &str, after: &str) -> String {
-    between(&section(), before, after).to_owned()
-}
-
-/// All that is set as code.
-fn quoted(text: &str) -> Vec<String> {
-    let parts = text.split('`').skip(1).step_by(2);
-    parts.map(str::to_owned).collect()
-}
-
-fn names(before: &str, after: &str) -> BTreeSet<String> {
-    let names = quoted(&phrase(before, after));
-    let set: BTreeSet<String> = names.iter().cloned().collect();
-    assert_eq!(set.len(), names.len(), "{before:?} names one twice");
-    assert!(!set.is_empty());
-    set
-}
+use sha2::{Digest, Sha256};
+use simidx_testkit::document::{
+    named_block, named_characters, named_table, named_words, pipeline_specification, quoted, row,
+    table_heading, words,
+};
+use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Resources, UserDictionary};
 
 fn fingerprinter(spec: &str) -> Fingerprinter<u64> {
     let options: PipelineOptions = spec.parse().unwrap();
@@ -58,11 +38,12 @@ const ELEMENTS: &str = "a abbr acronym address applet area article aside audio b
     svg table tbody td template textarea tfoot th thead time title tr track tt u ul unknown var video wbr x-y \
     xmp";
 
-/// The lists of section 11.1.
+/// The lists of elements.
 struct Elements {
     rcdata: BTreeSet<String>,
     rawtext: BTreeSet<String>,
     left_out: BTreeSet<String>,
+    foreign: BTreeSet<String>,
     void: BTreeSet<String>,
     optional_end: BTreeSet<String>,
     inline: BTreeSet<String>,
@@ -70,26 +51,31 @@ struct Elements {
 
 impl Elements {
     fn read() -> Self {
+        let text = pipeline_specification();
+        let states = named_table(&text, "html-states");
+        let state = |name: &str| words(&row(&states, name)[1].replace('`', ""));
+        assert_eq!(state("script data"), words("script"));
+        assert_eq!(state("PLAINTEXT"), words("plaintext"));
+        assert_eq!(states.len(), 4, "a state that no test knows");
         Elements {
-            rcdata: names("After the start tag of ", " it goes on in the RCDATA state"),
-            rawtext: names("in that of script data, of ", " in RAWTEXT"),
-            left_out: names(
-                "Characters are left out from the start tag of a ",
-                ", or of another element",
-            ),
-            void: names("counts for no void element (", ")"),
-            optional_end: names("none whose end tag may be absent (", ")"),
-            inline: names("or the name is one of ", "."),
+            rcdata: state("RCDATA"),
+            rawtext: state("RAWTEXT"),
+            left_out: named_words(&text, "html-omitted"),
+            foreign: named_words(&text, "html-foreign"),
+            void: named_words(&text, "html-void"),
+            optional_end: named_words(&text, "html-optional-end"),
+            inline: named_words(&text, "html-inline"),
         }
     }
 
     /// All names there are.
     fn all(&self) -> BTreeSet<String> {
-        let all: BTreeSet<String> = ELEMENTS.split(' ').map(str::to_owned).collect();
+        let all = words(ELEMENTS);
         let lists = [
             &self.rcdata,
             &self.rawtext,
             &self.left_out,
+            &self.foreign,
             &self.void,
             &self.optional_end,
             &self.inline,
@@ -132,8 +118,7 @@ fn what_is_left_out_ends_with_as_many_end_tags() {
             assert_eq!(nested, "a\nc", "{name}");
         }
         assert_eq!(html(&format!("a<{name}>b")), "a\n", "{name}");
-        let is_closed = phrase("to the end tag at which", "To the end of the document");
-        let is_closed = quoted(&is_closed)[1..].contains(name);
+        let is_closed = elements.foreign.contains(name);
         let text = html(&format!("a<{name}/>b"));
         assert_eq!(text.contains('b'), is_closed, "{name}: {text:?}");
     }
@@ -189,7 +174,7 @@ fn nothing_is_raw_within_other_vocabularies() {
     let more = ["script".to_owned(), "plaintext".to_owned()];
     let raw = elements.rcdata.iter().chain(&elements.rawtext).chain(&more);
     for name in raw {
-        for foreign in quoted(&phrase("but not within ", ": between")) {
+        for foreign in &elements.foreign {
             let text = html(&format!("a<{foreign}><{name}></{foreign}>c"));
             assert_eq!(text, "a\nc", "{foreign} {name}");
         }
@@ -204,8 +189,7 @@ fn documents_are_html_that_begin_as_listed() {
             .text(&format!("{document}<i>t"))
             .contains("<i>")
     };
-    let starts = names("an XML declaration, with ", ", in any case");
-    assert!(starts.len() > 2);
+    let starts = named_block(&pipeline_specification(), "html-starts");
     for start in &starts {
         for before in [
             "",
@@ -228,39 +212,13 @@ fn documents_are_html_that_begin_as_listed() {
     }
 }
 
-/// Ranges of code points, each with this sign between its ends; single ones are ranges too.
-fn ranges(text: &str, sign: &str) -> Vec<RangeInclusive<u32>> {
-    let number = |digits: &str| u32::from_str_radix(digits.trim_start_matches("U+"), 16).unwrap();
-    let is_number = |word: &&str| number_like(word);
-    let text = text.replace(sign, "-");
-    let words = text.split([' ', ',', ';', ':']).filter(is_number);
-    let ranges = words.map(|word| match word.split_once('-') {
-        Some((first, last)) => number(first)..=number(last),
-        None => number(word)..=number(word),
-    });
-    ranges.collect()
-}
-
-/// Whether a word is a code point, or two with a sign between them.
-fn number_like(word: &str) -> bool {
-    word.split('-').all(|part| {
-        let digits = part.trim_start_matches("U+");
-        digits.len() >= 4
-            && digits
-                .chars()
-                .all(|c| c.is_ascii_hexdigit() && !c.is_ascii_lowercase())
-    })
-}
-
 fn holds(ranges: &[RangeInclusive<u32>], c: char) -> bool {
     ranges.iter().any(|range| range.contains(&u32::from(c)))
 }
 
 #[test]
 fn controls_are_dropped_as_listed() {
-    let listed = phrase("characters that are no white space, and ", ". `nfkc` is");
-    let listed = ranges(&listed, " to ");
-    assert_eq!(listed.len(), 5, "{listed:?}");
+    let listed = named_characters(&pipeline_specification(), "invisible");
     let text: String = characters().map(|c| format!("a{c}b ")).collect();
     let is_dropped = |c: char| holds(&listed, c) || c.is_control() && !c.is_whitespace();
     let expected = characters().map(|c| match is_dropped(c) {
@@ -271,7 +229,7 @@ fn controls_are_dropped_as_listed() {
     assert!(fingerprinter.text(&text) == expected.collect::<String>());
 }
 
-/// The characters of section 11.3.
+/// The characters by which a text is divided into runs.
 struct Scripts {
     /// Han characters and kana.
     cjk: Vec<RangeInclusive<u32>>,
@@ -282,19 +240,13 @@ struct Scripts {
 
 impl Scripts {
     fn read() -> Self {
-        let read = |before: &str, after: &str| {
-            let text = phrase(before, after)
-                .replace(", and ", ", ")
-                .replace(" and ", ", ");
-            let found = ranges(&text, "–");
-            assert_eq!(found.len(), text.split(", ").count(), "{text}");
-            found
-        };
+        let text = pipeline_specification();
+        let read = |name| named_characters(&text, name);
         Scripts {
-            cjk: read("are here the code points ", "; kana among them"),
-            kana: read("; kana among them ", ". The characters"),
-            south_east_asian: read("four other scripts are ", ". A variation"),
-            variation_selectors: read("A variation selector (", ")"),
+            cjk: read("cjk"),
+            kana: read("kana"),
+            south_east_asian: read("south-east-asian"),
+            variation_selectors: read("variation-selectors"),
         }
     }
 }
@@ -376,26 +328,14 @@ fn variation_selectors_are_those_listed() {
 
 #[test]
 fn sentences_end_where_they_are_said_to() {
-    let listed = phrase("| `sentences` | what stands between ", ", and full stops");
-    let mut ends: BTreeSet<char> = quoted(&listed)
-        .iter()
-        .flat_map(|mark| mark.chars())
-        .collect();
-    for range in ranges(&listed, " to ") {
-        ends.extend(range.filter_map(char::from_u32));
-    }
-    for (name, c) in [("LF", '\n'), ("CR", '\r')] {
-        assert!(listed.contains(name));
-        ends.insert(c);
-    }
-    assert_eq!(ends.len(), listed.split(", ").count());
+    let listed = named_characters(&pipeline_specification(), "sentence-ends");
     let mut sentences = fingerprinter("web,html=no,normalise=none,segment=sentences,shingle=1");
     for c in characters() {
         let mut is_cut = false;
         sentences.for_each_feature(&format!("one{c}two"), &mut |feature| {
             is_cut |= feature == "one"
         });
-        assert_eq!(is_cut, ends.contains(&c), "U+{:04X}", u32::from(c));
+        assert_eq!(is_cut, holds(&listed, c), "U+{:04X}", u32::from(c));
     }
     // Full stops before white space or the end or beside another.
     for (text, expected) in [
@@ -412,7 +352,8 @@ fn sentences_end_where_they_are_said_to() {
 
 #[test]
 fn ascii_words_are_what_the_expression_matches() {
-    assert!(section().contains(r"matches of `[\w']+(://[\w./]+)?` with the `\w` of ASCII"));
+    let expression = named_block(&pipeline_specification(), "ascii-words").concat();
+    assert_eq!(expression, "[0-9A-Za-z_']+(://[0-9A-Za-z_./]+)?");
     let mut words = fingerprinter("web,html=no,normalise=none,segment=ascii-words,shingle=1");
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for c in characters().take(0x3000) {
@@ -429,41 +370,22 @@ fn ascii_words_are_what_the_expression_matches() {
 }
 
 /// The rows of the table of members: names, values and meaning.
-fn members() -> Vec<[String; 3]> {
-    let text = specification();
-    let table = between(
-        &text,
-        "| member | value | meaning |\n|---|---|---|\n",
-        "\n\n",
-    );
-    let rows = table.lines().map(|line| {
-        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
-        <[&str; 3]>::try_from(cells).unwrap().map(str::to_owned)
-    });
-    rows.collect()
+fn members() -> Vec<Vec<String>> {
+    named_table(&pipeline_specification(), "members")
 }
 
 #[test]
-fn descriptions_have_the_members_listed() {
-    let listed: Vec<String> = members().iter().flat_map(|row| quoted(&row[0])).collect();
-    let example = phrase("(what may stand in each is told below):  ``` ", " ```");
-    for description in [
-        example.as_str(),
-        &Pipeline::new("web".parse().unwrap()).unwrap().describe(),
-    ] {
+fn descriptions_have_the_members_listed_in_their_order() {
+    let example = named_block(&pipeline_specification(), "description-example").concat();
+    let web = Pipeline::new("web".parse().unwrap()).unwrap().describe();
+    for description in [&example, &web] {
         let object: serde_json::Value = serde_json::from_str(description).unwrap();
-        let keys: BTreeSet<&String> = object.as_object().unwrap().keys().collect();
-        assert_eq!(keys, listed.iter().collect(), "{description}");
-        // And in one order.
-        let places = |text: &str| -> Vec<usize> {
-            let place = |key: &&String| text.find(&format!("\"{key}\":")).unwrap();
-            let mut keys: Vec<&String> = keys.iter().copied().collect();
-            keys.sort_by_key(place);
-            keys.iter()
-                .map(|key| listed.iter().position(|l| l == *key).unwrap())
-                .collect()
-        };
-        assert_eq!(places(description), places(&example));
+        let object = object.as_object().unwrap();
+        let listed: BTreeSet<String> = members().iter().map(|row| row[0].clone()).collect();
+        assert_eq!(object.keys().cloned().collect::<BTreeSet<_>>(), listed);
+        let place = |row: &Vec<String>| description.find(&format!("\"{}\":", row[0])).unwrap();
+        let places: Vec<usize> = members().iter().map(place).collect();
+        assert!(places.is_sorted(), "{description}");
     }
     let parsed = Pipeline::parse(&example, &Resources::default()).unwrap();
     let head = |text: &str| text.split("\"tables\"").next().unwrap().to_owned();
@@ -478,6 +400,8 @@ fn descriptions_have_the_members_listed() {
             "{other}"
         );
     }
+    let members = members();
+    assert_eq!(row(&members, "version")[1], "2");
 }
 
 /// The values that the refusal of another one names.
@@ -507,11 +431,7 @@ fn members_have_the_values_listed() {
         ("fingerprint", "web"),
         ("ties", "web,fingerprint=simhash"),
     ] {
-        let rows = members();
-        let row = rows
-            .iter()
-            .find(|row| quoted(&row[0]).iter().any(|name| name == member));
-        let values = quoted(&row.unwrap()[1]);
+        let values = quoted(&row(&members(), member)[1]);
         let option = member.replace("feature_hash", "hash");
         for value in values.iter().filter(|value| *value != "+") {
             for number in ["1", "16"] {
@@ -539,61 +459,64 @@ fn members_have_the_values_listed() {
             "{member}"
         );
     }
-    for shingle in [0, 1, 16, 17] {
-        let is_allowed = (1..=16).contains(&shingle);
+    let range = row(&members(), "shingle")[1].replace(" to ", " ");
+    let range: Vec<u32> = range.split(' ').map(|n| n.parse().unwrap()).collect();
+    for shingle in 0..20 {
+        let is_allowed = (range[0]..=range[1]).contains(&shingle);
         assert_eq!(parses(&format!("web,shingle={shingle}")), is_allowed);
     }
-    assert!(!parses("web,fingerprint=minhash,ties=set"));
-    assert!(
-        parses("web,hash=xxh3-128,seed=7") && !parses("web,fingerprint=simhash,hash=md5,seed=7")
-    );
+    assert_eq!(row(&members(), "seed")[1], "0 to 2^64 − 1");
+    let most = u64::MAX;
+    assert!(parses(&format!("web,seed={most}")) && !parses("web,seed=18446744073709551616"));
+}
+
+/// All values of a member that takes any of a list, with 3 for N, or some numbers of a range.
+fn values(member: &str) -> Vec<String> {
+    let members = members();
+    let values = &row(&members, member)[1];
+    match values.as_str() {
+        "1 to 16" => ["1", "2", "16"].map(str::to_owned).to_vec(),
+        _ => quoted(values)
+            .iter()
+            .map(|value| value.replace(":N", ":3"))
+            .collect(),
+    }
 }
 
 #[test]
 fn members_go_together_as_listed() {
-    let parses = |spec: String| {
-        let options = spec.parse::<PipelineOptions>();
-        options.is_ok_and(|options| Pipeline::new(options).is_ok())
-    };
-    let row = |name: &str| {
-        let named = |row: &[String; 3]| quoted(&row[0]).iter().any(|member| member == name);
-        let values = quoted(&members().into_iter().find(named).unwrap()[1]);
-        values
-            .iter()
-            .map(|value| value.replace(":N", ":3"))
-            .collect::<Vec<String>>()
-    };
-    let hashes = names("`minhash` is for the hashes ", " only.");
-    for hash in row("feature_hash") {
-        let is_listed = hashes.contains(&hash);
-        assert_eq!(
-            parses(format!("web,fingerprint=minhash,hash={hash}")),
-            is_listed,
-            "{hash}"
-        );
-    }
-    let segments = names(
-        "`user_dictionary` and `parts` are for the segments ",
-        " only",
-    );
-    for segment in row("segment") {
-        let is_listed = segments.contains(&segment);
-        let spec = format!("web,shingle=1,parts=n:1,segment={segment}");
-        assert_eq!(parses(spec), is_listed, "{segment}");
-    }
-    assert!(section().contains("`parts` and the `idf` of jieba are for `shingle` 1 only"));
-    for stage in ["parts=n:1", "idf=jieba"] {
-        for shingle in 1..4 {
-            let spec = format!("web,segment=jieba,{stage},shingle={shingle}");
-            assert_eq!(parses(spec), shingle == 1, "{stage}");
+    let base = "web,segment=jieba,shingle=1,fingerprint=simhash";
+    for rule in named_table(&pipeline_specification(), "restrictions") {
+        let (other, allowed) = rule[2].split_once(": ").unwrap();
+        let (other, allowed) = (quoted(other).concat(), quoted(allowed));
+        let all = values(&other);
+        assert!(allowed.iter().all(|value| all.contains(value)), "{rule:?}");
+        assert!(allowed.len() < all.len(), "{rule:?}");
+        for value in all {
+            let option = other.replace("feature_hash", "hash");
+            let stage = match &rule[0][..] {
+                "user_dictionary" | "f" => String::new(),
+                "parts" => ",parts=n:1".to_owned(),
+                "idf" => ",idf=jieba".to_owned(),
+                "seed" => ",seed=7".to_owned(),
+                name => format!(",{name}={}", rule[1]),
+            };
+            let spec = format!("{base}{stage},{option}={value}");
+            let mut options: PipelineOptions = spec.parse().unwrap();
+            if rule[0] == "user_dictionary" {
+                options.user_dictionary = Some(UserDictionary::from_bytes("d", b"a").unwrap());
+            }
+            let is_accepted = match (Pipeline::new(options), &rule[0][..]) {
+                (Ok(pipeline), "f") => pipeline.fingerprinter::<u128>().is_ok(),
+                (pipeline, _) => pipeline.is_ok(),
+            };
+            assert_eq!(is_accepted, allowed.contains(&value), "{rule:?} {value}");
         }
     }
 }
 
 #[test]
 fn letters_and_numbers_make_sentences() {
-    let listed = "with the property Alphabetic or of general category N,";
-    assert!(section().contains(listed));
     let mut sentences = fingerprinter("web,html=no,normalise=none,segment=sentences,shingle=1");
     for c in characters() {
         let mut count = 0;
@@ -607,32 +530,151 @@ fn letters_and_numbers_make_sentences() {
     }
 }
 
+/// A text in which `\uXXXX` stands for a character.
+fn unescaped(text: &str) -> String {
+    serde_json::from_str(&format!("\"{text}\"")).unwrap()
+}
+
 #[test]
-fn test_vectors_are_what_comes_out() {
-    let text = specification();
-    let table = between(&text, "Test vectors (f = 64):\n\n", "\n\n");
-    let mut lines = table.lines().map(|line| {
-        let cells = line.trim_matches('|').split(" | ");
-        cells
-            .map(|cell| cell.trim().replace('`', ""))
-            .collect::<Vec<String>>()
-    });
-    let heading = lines.next().unwrap();
-    assert_eq!(heading[1..], ["words", "chars:3", "words, minhash"]);
-    let specs = ["words", "chars:3", "words,fingerprint=minhash"];
-    let mut fingerprinters = specs.map(|spec| {
+fn texts_are_normalised_as_in_the_vectors() {
+    for vector in named_table(&pipeline_specification(), "normalisation-vectors") {
+        let mut fingerprinter = fingerprinter(&format!("web,html=no,normalise={}", vector[0]));
+        let normalised = fingerprinter.text(&unescaped(&vector[1])).to_owned();
+        assert_eq!(normalised, unescaped(&vector[2]), "{vector:?}");
+        assert_eq!(fingerprinter.text(&normalised), normalised, "{vector:?}");
+    }
+}
+
+#[test]
+fn the_text_of_html_is_that_of_the_vector() {
+    let text = pipeline_specification();
+    let lines = named_block(&text, "html-vector-text");
+    assert_eq!(
+        html(&named_block(&text, "html-vector").concat()),
+        lines.join("\n") + "\n"
+    );
+}
+
+#[test]
+fn fingerprints_are_those_of_the_vectors() {
+    let text = pipeline_specification();
+    let rows = named_table(&text, "fingerprint-vectors");
+    for (column, stages) in table_heading(&text, "fingerprint-vectors")
+        .iter()
+        .enumerate()
+        .skip(1)
+    {
         let base = "web,html=no,shingle=1,weights=count,fingerprint=simhash";
-        fingerprinter(&format!("{base},segment={spec}"))
-    });
-    let rows: Vec<Vec<String>> = lines.skip(1).collect();
-    assert_eq!(rows.len(), 4);
-    for row in rows {
-        let document = if row[0] == "(empty)" { "" } else { &row[0] };
-        for (fingerprinter, expected) in fingerprinters.iter_mut().zip(&row[1..]) {
-            assert_eq!(
-                format!("{:016x}", fingerprinter.fingerprint(document)),
-                *expected
-            );
+        let mut fingerprinter = fingerprinter(&format!("{base},{stages}"));
+        for row in &rows {
+            let document = if row[0] == "(empty)" { "" } else { &row[0] };
+            let found = format!("{:016x}", fingerprinter.fingerprint(document));
+            assert_eq!(found, row[column], "{stages}: {document}");
         }
+    }
+}
+
+/// The versions of the tables that a pipeline with jieba describes.
+fn tables() -> serde_json::Value {
+    let pipeline = Pipeline::new("web,segment=auto".parse().unwrap()).unwrap();
+    let description: serde_json::Value = serde_json::from_str(&pipeline.describe()).unwrap();
+    description["tables"].clone()
+}
+
+#[test]
+fn the_tables_of_unicode_are_those_pinned() {
+    let text = pipeline_specification();
+    let tables = tables();
+    let version =
+        |text: &str| -> Vec<u32> { text.split('.').map(|n| n.parse().unwrap()).collect() };
+    let rows = named_table(&text, "unicode");
+    for row in &rows {
+        let (used, pinned) = (version(tables[&row[0]].as_str().unwrap()), version(&row[2]));
+        // The properties of characters come with the compiler, which may be newer than the one the crate asks for.
+        match &row[0][..] {
+            "case" => assert!(used >= pinned, "{row:?}: {used:?}"),
+            _ => assert_eq!(used, pinned, "{row:?}"),
+        }
+    }
+    let printed = |block: &str| -> serde_json::Value {
+        serde_json::from_str(&named_block(&text, block).concat()).unwrap()
+    };
+    let example = printed("tables-example");
+    let members = |value: &serde_json::Value| -> Vec<String> {
+        value.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(members(&example), members(&tables));
+    assert_eq!(example["jieba"], tables["jieba"]);
+    for row in &rows {
+        assert_eq!(example[&row[0]], *row[2]);
+        assert_eq!(printed("description-example")["tables"][&row[0]], *row[2]);
+    }
+    assert_eq!(rows.len() + 1, members(&tables).len());
+}
+
+/// The platform that the compiler works on.
+fn host() -> String {
+    let output = Command::new("rustc").arg("-vV").output().unwrap();
+    let about = String::from_utf8(output.stdout).unwrap();
+    let host = about.lines().find_map(|line| line.strip_prefix("host: "));
+    host.unwrap().to_owned()
+}
+
+/// What Cargo knows of the packages of this platform: their versions, and where their sources are.
+fn metadata() -> serde_json::Value {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    command.args(["--filter-platform", &host()]);
+    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The one package of this name.
+fn package<'m>(metadata: &'m serde_json::Value, name: &str) -> &'m serde_json::Value {
+    let packages = metadata["packages"].as_array().unwrap();
+    let mut found = packages.iter().filter(|package| package["name"] == name);
+    let package = found.next().expect(name);
+    assert!(found.next().is_none(), "two versions of {name}");
+    package
+}
+
+#[test]
+fn the_data_of_jieba_are_those_pinned() {
+    let text = pipeline_specification();
+    let metadata = metadata();
+    let lock = PathBuf::from(metadata["workspace_root"].as_str().unwrap()).join("Cargo.lock");
+    let lock: toml::Table = std::fs::read_to_string(lock).unwrap().parse().unwrap();
+    let locked = lock["package"].as_array().unwrap();
+    for row in named_table(&text, "jieba-crates") {
+        assert_eq!(package(&metadata, &row[0])["version"], *row[1]);
+        let locked = locked
+            .iter()
+            .find(|p| p["name"].as_str() == Some(&row[0]))
+            .unwrap();
+        assert_eq!(locked["version"].as_str(), Some(&row[1][..]));
+        assert_eq!(locked["checksum"].as_str(), Some(&row[2][..]), "{}", row[0]);
+        if row[0] == "jieba-rs" {
+            let full = format!("{} {}", row[0], row[1]);
+            let recorded = tables()["jieba"].as_str().unwrap().to_owned();
+            assert!(full.starts_with(&format!("{recorded}.")), "{recorded}");
+        }
+    }
+    // The crates compile these files into the program.
+    for row in named_table(&text, "jieba-data") {
+        let manifest = package(&metadata, &row[0])["manifest_path"]
+            .as_str()
+            .unwrap();
+        let data = std::fs::read(PathBuf::from(manifest).with_file_name(&row[1])).unwrap();
+        let digest: String = Sha256::digest(&data)
+            .iter()
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        assert_eq!(digest, row[3], "{}", row[1]);
     }
 }

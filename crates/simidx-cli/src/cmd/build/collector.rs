@@ -114,7 +114,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
         let open = self.opened(false, false)?;
         let fingerprints = open.in_order(fingerprints);
         match open.ids {
-            IdKind::None => open.builder.extend(fingerprints)?,
+            IdKind::None => open.builder.extend_from_slice(fingerprints)?,
             _ => (first_position..)
                 .zip(fingerprints)
                 .try_for_each(|(id, &value)| open.builder.push_with_number(value, id))?,

@@ -107,7 +107,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
 
     fn fingerprints(&mut self, fingerprints: &[F], _: u64) -> Result<usize, Error> {
         match &mut self.open {
-            Some(Open::Fingerprints(finder)) => finder.extend(fingerprints)?,
+            Some(Open::Fingerprints(finder)) => finder.extend_from_slice(fingerprints)?,
             _ => return Ok(0),
         }
         Ok(fingerprints.len())

@@ -87,7 +87,7 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
     }
 
     fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
-        self.deduplicator.extend(fingerprints)?;
+        self.deduplicator.extend_from_slice(fingerprints)?;
         self.known
             .positions
             .push(first_position, fingerprints.len() as u64);

@@ -136,7 +136,7 @@ fn of_width<F: Fingerprint>(
     if let Some(segments) = against {
         let bar = mode.spinner();
         bar.set_message("looking documents up in the index");
-        deduplicator.drop_known(segments)?;
+        deduplicator.exclude(segments)?;
         bar.finish_and_clear();
     }
     let mut texts = match args.verify {
@@ -161,7 +161,7 @@ fn of_width<F: Fingerprint>(
         Some(texts) => texts.confirmed(deduplicator, mode)?,
     };
     if args.keep == Keep::Longest {
-        found.prefer(|document| documents.lengths[document].into());
+        found.keep_by(|document| documents.lengths[document].into());
     }
 
     let skipped = documents.positions.skipped_count();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use simidx::batch::{DedupCounts, Deduplicated, Fate};
+use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::segments::Segments;
 use simidx::{Error, Fingerprint, IdKind, Storage};
 use simidx_input::RecordId;
@@ -78,9 +78,9 @@ pub(super) fn write_duplicates<F: Fingerprint>(
     out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
     for document in 0..found.counts().documents as usize {
-        let line = match found.fate(document) {
-            Fate::Kept => continue,
-            Fate::Duplicate { of, distance } => Line {
+        let line = match found.decision(document) {
+            Decision::Kept => continue,
+            Decision::Duplicate { of, distance } => Line {
                 dropped: labels.of(document)?,
                 distance,
                 kept: Kept::Document {
@@ -91,7 +91,7 @@ pub(super) fn write_duplicates<F: Fingerprint>(
                     },
                 },
             },
-            Fate::Known {
+            Decision::Excluded {
                 fingerprint,
                 distance,
             } => Line {
@@ -102,6 +102,12 @@ pub(super) fn write_duplicates<F: Fingerprint>(
                     id: labels.id_in_index(fingerprint)?,
                 },
             },
+            decision => {
+                let message = format!(
+                    "document {document} was dropped for a reason without a report: {decision:?}"
+                );
+                return Err(Failure::new(message));
+            }
         };
         match json {
             true => writeln!(out, "{}", line.to_json())?,
@@ -198,7 +204,7 @@ impl Summary {
             documents: counts.documents,
             kept: counts.kept,
             dropped: counts.documents - counts.kept,
-            in_index: counts.known,
+            in_index: counts.excluded,
             chained,
             clusters: counts.clusters,
             largest_cluster: counts.largest,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use rayon::prelude::*;
-use simidx::batch::{Confirm, Deduplicated, Deduplicator};
+use simidx::batch::{Deduplicated, Deduplicator, Verifier};
 use simidx::{Error, Fingerprint};
 use simidx_input::{Content, Original};
 use simidx_text::{FeatureSet, Pipeline};
@@ -192,7 +192,7 @@ impl Texts {
     }
 }
 
-impl Confirm for Texts {
+impl Verifier for Texts {
     fn identity(&mut self, document: usize) -> Result<u64, Error> {
         Ok(self.identities[self.place(document)?])
     }

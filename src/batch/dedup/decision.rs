@@ -1,0 +1,181 @@
+//! The decision for each document: kept, a duplicate of another one, or excluded.
+
+use super::NONE;
+use crate::batch::disjoint_sets::DisjointSets;
+use crate::fingerprint::Fingerprint;
+
+/// Whether a document is kept, and if not, why.
+///
+/// ```
+/// use simidx::batch::{Decision, DedupOptions, Deduplicator};
+///
+/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+/// documents.extend([0xff00, 0xff01])?;
+/// let found = documents.finish(None)?;
+/// match found.decision(1) {
+///     Decision::Duplicate { of, distance } => assert_eq!((of, distance), (0, 1)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Decision<F> {
+    /// It is kept.
+    Kept,
+    /// It is dropped because another document of its cluster is kept.
+    Duplicate {
+        /// The number of the document that is kept.
+        of: usize,
+        /// Number of bits in which the two fingerprints differ: more than the distance of near-duplicates where a chain
+        /// of these leads from one to the other.
+        distance: u32,
+    },
+    /// It is dropped because an index holds something near it, see [`Deduplicator::exclude`](super::Deduplicator::exclude).
+    Excluded {
+        /// The fingerprint that the index has, of several the nearest, of these the smallest.
+        fingerprint: F,
+        /// Number of bits in which it differs.
+        distance: u32,
+    },
+}
+
+/// How many documents are kept and dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct DedupCounts {
+    /// All documents.
+    pub documents: u64,
+    /// Documents that are kept.
+    pub kept: u64,
+    /// Documents that are dropped because an index holds something near them.
+    pub excluded: u64,
+    /// Clusters of two and more documents.
+    pub clusters: u64,
+    /// Documents of the largest cluster.
+    pub largest: u64,
+}
+
+/// Which documents to keep, as [`Deduplicator::finish`](super::Deduplicator::finish) returns it. Memory: 4 bytes a document and the
+/// fingerprints.
+#[derive(Debug)]
+pub struct Deduplicated<F> {
+    fingerprints: Vec<F>,
+    /// For each document the one of its cluster that is kept; [`NONE`] if an index has it.
+    kept: Vec<u32>,
+    excluded: Vec<(F, F)>,
+    counts: DedupCounts,
+}
+
+impl<F: Fingerprint> Deduplicated<F> {
+    pub(super) fn new(fingerprints: Vec<F>, excluded: Vec<(F, F)>, mut sets: DisjointSets) -> Self {
+        let mut counts = DedupCounts {
+            documents: fingerprints.len() as u64,
+            ..DedupCounts::default()
+        };
+        let mut firsts = vec![NONE; fingerprints.len()];
+        let mut kept = Vec::with_capacity(fingerprints.len());
+        for (&fingerprint, document) in fingerprints.iter().zip(0u32..) {
+            if near(&excluded, fingerprint).is_some() {
+                counts.excluded += 1;
+                kept.push(NONE);
+                continue;
+            }
+            let first = &mut firsts[sets.root(document) as usize];
+            if *first == NONE {
+                *first = document;
+                let size = u64::from(sets.size(document));
+                counts.kept += 1;
+                counts.clusters += u64::from(size > 1);
+                counts.largest = counts.largest.max(size);
+            }
+            kept.push(*first);
+        }
+        Deduplicated {
+            fingerprints,
+            kept,
+            excluded,
+            counts,
+        }
+    }
+
+    /// Keeps the document of each cluster with the greatest value, and the first of several. Without this call the first
+    /// document of each cluster is kept.
+    ///
+    /// ```
+    /// use simidx::batch::{DedupOptions, Deduplicator};
+    ///
+    /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+    /// documents.extend([7, 7, 7])?;
+    /// let mut found = documents.finish(None)?;
+    /// let lengths = [120, 480, 300];
+    /// found.keep_by(|document| lengths[document]);
+    /// assert!(found.is_kept(1));
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    pub fn keep_by(&mut self, value: impl Fn(usize) -> u64) {
+        let mut best: Vec<u32> = (0..self.kept.len() as u32).collect();
+        for (document, &first) in self.kept.iter().enumerate() {
+            if first == NONE {
+                continue;
+            }
+            let best = &mut best[first as usize];
+            if value(document) > value(*best as usize) {
+                *best = document as u32;
+            }
+        }
+        for kept in self.kept.iter_mut().filter(|kept| **kept != NONE) {
+            *kept = best[*kept as usize];
+        }
+    }
+
+    /// Whether a document is kept, and if not, why.
+    ///
+    /// # Panics
+    /// If there is no document of that number.
+    pub fn decision(&self, document: usize) -> Decision<F> {
+        let own = self.fingerprints[document];
+        let of = self.kept[document];
+        if of == NONE {
+            let fingerprint = near(&self.excluded, own).unwrap_or(own);
+            let distance = own.distance(fingerprint);
+            return Decision::Excluded {
+                fingerprint,
+                distance,
+            };
+        }
+        let of = of as usize;
+        match of == document {
+            true => Decision::Kept,
+            false => Decision::Duplicate {
+                of,
+                distance: own.distance(self.fingerprints[of]),
+            },
+        }
+    }
+
+    /// Number of documents dropped for one that differs in more bits than this distance: a chain of others links the two.
+    pub fn chained_count(&self, distance: u32) -> u64 {
+        let decisions = (0..self.fingerprints.len()).map(|document| self.decision(document));
+        let is_chained = |decision: &Decision<F>| matches!(decision, Decision::Duplicate { distance: d, .. } if *d > distance);
+        decisions.filter(is_chained).count() as u64
+    }
+
+    /// Whether a document is kept; there need be none of that number.
+    pub fn is_kept(&self, document: usize) -> bool {
+        self.kept
+            .get(document)
+            .is_some_and(|&kept| kept as usize == document)
+    }
+
+    /// How many documents are kept and dropped.
+    pub fn counts(&self) -> DedupCounts {
+        self.counts
+    }
+}
+
+/// The fingerprint of an index that excludes this one.
+pub(super) fn near<F: Fingerprint>(excluded: &[(F, F)], fingerprint: F) -> Option<F> {
+    let place = excluded.binary_search_by_key(&fingerprint, |&(fingerprint, _)| fingerprint);
+    place.ok().map(|place| excluded[place].1)
+}

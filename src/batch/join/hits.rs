@@ -1,0 +1,99 @@
+//! Sorts the matches of a batch into the order of the queries, in bounded memory.
+
+use rayon::prelude::*;
+
+use super::Queries;
+use crate::error::Result;
+use crate::extsort::{FixedRecord, Sorted, Sorter, TempSpace};
+use crate::fingerprint::Fingerprint;
+use crate::index::Match;
+
+/// A match of one query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Hit<F> {
+    /// Number of the query, among the distinct ones or, once it is sorted, in the batch.
+    pub(super) query: u32,
+    pub(super) distance: u32,
+    pub(super) fingerprint: F,
+}
+
+impl<F: Fingerprint> FixedRecord for Hit<F> {
+    const LEN: usize = 5 + F::BYTES;
+
+    fn encode(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.query.to_le_bytes());
+        // At most 128.
+        out.push(self.distance as u8);
+        self.fingerprint.extend_le(out);
+    }
+
+    fn decode(bytes: &[u8]) -> Self {
+        let (query, rest) = bytes.split_at(4);
+        Hit {
+            query: u32::decode(query),
+            distance: rest[0].into(),
+            fingerprint: F::decode(&rest[1..]),
+        }
+    }
+
+    fn sort(records: &mut Vec<Self>) {
+        records.par_sort_unstable();
+    }
+}
+
+/// Takes matches of distinct queries in any order.
+pub(super) struct HitSorter<F: Fingerprint>(Sorter<Vec<Hit<F>>>);
+
+impl<F: Fingerprint> HitSorter<F> {
+    pub(super) fn new(temp: TempSpace, budget: usize) -> Self {
+        HitSorter(Sorter::new(temp, budget))
+    }
+
+    /// Adds matches, each to all queries of the batch that are equal.
+    ///
+    /// # Errors
+    /// What keeps them from being written.
+    pub(super) fn add(&mut self, hits: &[Hit<F>], queries: &Queries<F>) -> Result<()> {
+        for &hit in hits {
+            for &query in queries.positions(hit.query) {
+                self.0.add(|buffer| buffer.push(Hit { query, ..hit }))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with every match in order, once.
+    ///
+    /// # Errors
+    /// What keeps them from being read, or `visit` reports.
+    pub(super) fn for_each(
+        self,
+        mut visit: impl FnMut(usize, Match<F>) -> Result<()>,
+    ) -> Result<()> {
+        let mut last = None;
+        let mut visit_each = |hits: &[Hit<F>]| {
+            hits.iter().try_for_each(|&hit| {
+                if last.replace(hit) == Some(hit) {
+                    return Ok(());
+                }
+                let (distance, fingerprint) = (hit.distance, hit.fingerprint);
+                visit(
+                    hit.query as usize,
+                    Match {
+                        distance,
+                        fingerprint,
+                    },
+                )
+            })
+        };
+        match self.0.finish()? {
+            Sorted::Memory(hits) => visit_each(&hits),
+            Sorted::Runs(mut merge) => {
+                while let Some(round) = merge.next_round()? {
+                    visit_each(round)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Joins a batch of queries with an index: chooses how they are answered, and gives the answers in the order of the queries.
+//!
+//! Manku, Jain and Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007, section 4: the batch of queries is
+//! indexed, and the fingerprints stream by.
+
+mod hits;
+mod probe;
+mod query_tables;
+mod shard;
+mod stream;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+
+use crate::error::{OptionsError, Result};
+use crate::extsort::MemoryLimit;
+use crate::fingerprint::Fingerprint;
+use crate::index::{Match, QueryStats, Segments};
+use hits::HitSorter;
+use query_tables::QueryTables;
+pub use shard::Shard;
+
+/// Nanoseconds to decode a fingerprint of table 0.
+const DECODE_NS: f64 = 3.0;
+
+/// Which side of a batch is gone through in order: every strategy gives the same answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum JoinStrategy {
+    /// Whichever an estimate holds to be cheaper.
+    #[default]
+    Auto,
+    /// Tables of the queries are made in memory, and all fingerprints stream by.
+    Stream,
+    /// Each query is looked up in the tables of the index, near ones together.
+    Probe,
+}
+
+impl JoinStrategy {
+    /// All strategies.
+    pub const ALL: [JoinStrategy; 3] = [
+        JoinStrategy::Auto,
+        JoinStrategy::Stream,
+        JoinStrategy::Probe,
+    ];
+
+    /// The name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            JoinStrategy::Auto => "auto",
+            JoinStrategy::Stream => "stream",
+            JoinStrategy::Probe => "probe",
+        }
+    }
+}
+
+impl fmt::Display for JoinStrategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for JoinStrategy {
+    type Err = OptionsError;
+
+    /// Reads a name as [`JoinStrategy::name`] gives it.
+    fn from_str(name: &str) -> Result<Self, OptionsError> {
+        let found = JoinStrategy::ALL
+            .into_iter()
+            .find(|value| value.name() == name);
+        found.ok_or_else(|| {
+            OptionsError::new(
+                "strategy",
+                format!("{name:?} is not a strategy: auto, stream or probe"),
+            )
+        })
+    }
+}
+
+/// How a batch is answered. Start from [`JoinOptions::default`] and set what differs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct JoinOptions {
+    /// The largest distance of a match, in bits; any is exact. Default 3.
+    pub distance: u32,
+    /// Which way the answers are found.
+    pub strategy: JoinStrategy,
+    /// The part of the fingerprints that is looked at; by default all.
+    pub shard: Shard,
+    /// Bytes of memory for matches, at least [`MIN_MEMORY`](crate::build::MIN_MEMORY): what does not fit goes to temporary files.
+    /// The queries and their tables, about 80 bytes a query, come on top. By default there is no limit.
+    pub memory: Option<u64>,
+    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
+    pub temp_dir: Option<PathBuf>,
+}
+
+impl Default for JoinOptions {
+    fn default() -> Self {
+        JoinOptions {
+            distance: 3,
+            strategy: JoinStrategy::Auto,
+            shard: Shard::default(),
+            memory: None,
+            temp_dir: None,
+        }
+    }
+}
+
+/// What a batch has cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JoinReport {
+    /// How it was answered: stream or probe.
+    pub strategy: JoinStrategy,
+    /// Look-ups, blocks read and comparisons. Of a stream: look-ups in the tables of the queries, one for each fingerprint
+    /// and table.
+    pub stats: QueryStats,
+}
+
+/// Answers many queries: calls `visit` with the number of a query in `queries` and a match of it, by query, then by
+/// distance, then by value; each match once, whatever the number of segments that hold it. These are the matches of
+/// [`Segments::query`] of each query that lie in the shard.
+///
+/// Works on all threads of the current pool, calls `visit` on this one. A million queries on ten million fingerprints take
+/// two to three seconds on one thread.
+///
+/// # Errors
+/// A damaged segment, a memory limit that cannot be kept, what temporary files or `visit` report.
+pub fn join<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+    segments: &Segments<F, D>,
+    queries: &[F],
+    options: &JoinOptions,
+    visit: impl FnMut(usize, Match<F>) -> Result<()>,
+) -> Result<JoinReport> {
+    let limit = MemoryLimit::new(options.memory)?;
+    let temp = limit.temp(options.temp_dir.clone());
+    let queries = Queries::new(queries);
+    let mut hits = HitSorter::new(temp, limit.budget());
+    let input = JoinInput {
+        segments,
+        queries: &queries,
+        distance: options.distance.min(F::WIDTH),
+        shard: &options.shard,
+    };
+    let plan = QueryTables::plan(queries.distinct(), input.distance);
+    let strategy = match options.strategy {
+        JoinStrategy::Auto => input.cheaper(plan.ns),
+        given => given,
+    };
+    let stats = match strategy {
+        JoinStrategy::Probe => probe::run(&input, &mut hits)?,
+        _ => stream::run(&input, plan, &mut hits)?,
+    };
+    hits.for_each(visit)?;
+    Ok(JoinReport { strategy, stats })
+}
+
+/// What both strategies are given.
+struct JoinInput<'a, F, D> {
+    segments: &'a Segments<F, D>,
+    queries: &'a Queries<F>,
+    distance: u32,
+    shard: &'a Shard,
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]> + Sync> JoinInput<'_, F, D> {
+    /// The strategy of which less is expected, where a fingerprint that streams by costs so much beside its decoding.
+    fn cheaper(&self, look_up_ns: f64) -> JoinStrategy {
+        let segments = self.segments.segments().iter();
+        let counts = segments.clone().map(|s| s.fingerprint_count() as f64);
+        let streamed = counts.sum::<f64>() / f64::from(self.shard.count());
+        let probe_ns: f64 = segments.map(|s| s.plan(self.distance).ns()).sum();
+        let probes = self.queries.distinct().len() as f64 * probe_ns;
+        match streamed * (DECODE_NS + look_up_ns) <= probes {
+            true => JoinStrategy::Stream,
+            false => JoinStrategy::Probe,
+        }
+    }
+}
+
+/// Distinct queries, ascending, with the numbers of those that are equal to each.
+#[derive(Debug)]
+struct Queries<F> {
+    distinct: Vec<F>,
+    /// Where in `positions` those of each distinct query start, and their end.
+    starts: Vec<u32>,
+    positions: Vec<u32>,
+}
+
+impl<F: Fingerprint> Queries<F> {
+    /// At most 2^32 - 1 queries.
+    fn new(queries: &[F]) -> Self {
+        let mut sorted: Vec<(F, u32)> = queries.iter().copied().zip(0..).collect();
+        sorted.par_sort_unstable();
+        let mut distinct = Vec::new();
+        let mut starts = Vec::new();
+        for (&(query, _), i) in sorted.iter().zip(0..) {
+            if distinct.last() != Some(&query) {
+                distinct.push(query);
+                starts.push(i);
+            }
+        }
+        let positions: Vec<u32> = sorted.into_iter().map(|(_, position)| position).collect();
+        starts.push(positions.len() as u32);
+        Queries {
+            distinct,
+            starts,
+            positions,
+        }
+    }
+
+    /// The distinct queries, ascending.
+    fn distinct(&self) -> &[F] {
+        &self.distinct
+    }
+
+    /// The numbers in the batch of distinct query `number`, ascending.
+    fn positions(&self, number: u32) -> &[u32] {
+        let [start, end] = [0, 1].map(|i| self.starts[number as usize + i] as usize);
+        &self.positions[start..end]
+    }
+}

@@ -1,0 +1,97 @@
+//! All fingerprints of table 0 stream by the tables of the queries: each block is decoded once.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use super::JoinInput;
+use super::hits::{Hit, HitSorter};
+use super::query_tables::{Cover, LookUps, QueryTables};
+use crate::batch::ordered::{Give, in_order};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::QueryStats;
+
+/// Most blocks of one task.
+const MOST_TASK_BLOCKS: usize = 1 << 14;
+
+/// Tasks for each thread, so that none waits long for another.
+const TASKS_PER_THREAD: usize = 4;
+
+/// Fingerprints that go by one table of the queries after the other.
+const GATHERED: usize = 1 << 20;
+
+/// Blocks of a segment.
+struct Task {
+    segment: usize,
+    blocks: Range<usize>,
+}
+
+/// Finds the matches of all queries.
+///
+/// # Errors
+/// A damaged segment, or what keeps matches from being written.
+pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+    input: &JoinInput<'_, F, D>,
+    cover: Cover<F>,
+    hits: &mut HitSorter<F>,
+) -> Result<QueryStats> {
+    let tables = QueryTables::new(input.queries.distinct(), input.distance, cover);
+    let stats = Mutex::new(QueryStats::default());
+    let tasks = tasks(input);
+    let work = |look_ups: &mut LookUps<F>, task: usize, give: Give<'_, Hit<F>>| {
+        look_ups.stats = QueryStats::default();
+        look_ups.stats.blocks = tasks[task].blocks.len() as u64;
+        let searched = search_task(input, &tables, &tasks[task], look_ups, give);
+        if let Ok(mut stats) = stats.lock() {
+            *stats += look_ups.stats;
+        }
+        searched.map_err(input.segments.blame(tasks[task].segment))
+    };
+    in_order(tasks.len(), LookUps::default, work, |found| {
+        hits.add(found, input.queries)
+    })?;
+    Ok(stats.into_inner().unwrap_or_default())
+}
+
+/// The blocks that hold the shard.
+fn tasks<F: Fingerprint, D: AsRef<[u8]> + Sync>(input: &JoinInput<'_, F, D>) -> Vec<Task> {
+    let (low, high) = input.shard.bounds::<F>();
+    let mut tasks = Vec::new();
+    for (segment, index) in input.segments.segments().iter().enumerate() {
+        let blocks = index.blocks_between(low, high);
+        let share = blocks.len() / (TASKS_PER_THREAD * rayon::current_num_threads());
+        let task_len = share.clamp(1, MOST_TASK_BLOCKS);
+        for start in blocks.clone().step_by(task_len) {
+            let blocks = start..blocks.end.min(start + task_len);
+            tasks.push(Task { segment, blocks });
+        }
+    }
+    tasks
+}
+
+fn search_task<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+    input: &JoinInput<'_, F, D>,
+    tables: &QueryTables<F>,
+    task: &Task,
+    look_ups: &mut LookUps<F>,
+    give: Give<'_, Hit<F>>,
+) -> Result<()> {
+    let index = &input.segments.segments()[task.segment];
+    let (low, high) = input.shard.bounds::<F>();
+    let mut values = index.fingerprints_of_blocks(task.blocks.clone());
+    let mut gathered = Vec::new();
+    while let Some(chunk) = values.next_chunk() {
+        let fingerprints = chunk?.iter().map(|value| value.0);
+        gathered.extend(fingerprints.filter(|f| (low..=high).contains(f)));
+        if gathered.len() >= GATHERED {
+            tables.search(&gathered, look_ups);
+            gathered.clear();
+            give(&mut look_ups.hits)?;
+            look_ups.hits.clear();
+        }
+    }
+    tables.search(&gathered, look_ups);
+    give(&mut look_ups.hits)?;
+    look_ups.hits.clear();
+    Ok(())
+}

@@ -1,0 +1,295 @@
+//! Sorting in bounded memory: what does not fit is written out as ordered runs, which are then merged.
+
+use std::io::BufReader;
+use std::thread::JoinHandle;
+
+use super::merge::{Merge, Stream};
+use super::record_buffer::RecordBuffer;
+use super::temp_space::{TempFile, TempSpace};
+use crate::error::Result;
+
+/// Bytes read from a run at a time.
+const RUN_BUFFER_LEN: usize = 1 << 16;
+
+/// The least share of memory that makes a run worth merging: as much again for records in and out of the buffer.
+const RUN_SHARE: usize = 4 * RUN_BUFFER_LEN;
+
+/// Most runs that are merged at a time: a bound on open files.
+const MAX_FAN_IN: usize = 128;
+
+/// Takes records in any order and gives them back in order.
+#[derive(Debug)]
+pub(crate) struct Sorter<B> {
+    temp: TempSpace,
+    /// Bytes of memory for records.
+    budget: usize,
+    buffer: B,
+    /// A buffer that is being sorted and written.
+    spilling: Option<JoinHandle<Result<(B, Run)>>>,
+    /// Ordered runs by how often their records were merged.
+    runs: Vec<Vec<Run>>,
+}
+
+/// An ordered run in a temporary file.
+#[derive(Debug)]
+struct Run(TempFile);
+
+/// A run that is being read.
+#[derive(Debug)]
+pub(crate) struct RunReader(BufReader<TempFile>);
+
+/// All records, in order.
+#[derive(Debug)]
+pub(crate) enum Sorted<B> {
+    /// They fitted.
+    Memory(B),
+    /// They did not.
+    Runs(Merge<B, RunReader>),
+}
+
+impl<B: RecordBuffer> Sorter<B> {
+    pub(crate) fn new(temp: TempSpace, budget: usize) -> Self {
+        Sorter {
+            temp,
+            budget,
+            buffer: B::default(),
+            spilling: None,
+            runs: Vec::new(),
+        }
+    }
+
+    /// Lets `add` append a few records.
+    ///
+    /// # Errors
+    /// What keeps a run from being written.
+    #[inline]
+    pub(crate) fn add(&mut self, add: impl FnOnce(&mut B)) -> Result<()> {
+        add(&mut self.buffer);
+        if self.buffer.memory_len() >= self.buffer_budget() {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Lets `reserve` make room in the buffer for records to come.
+    pub(crate) fn reserve(&mut self, reserve: impl FnOnce(&mut B)) {
+        reserve(&mut self.buffer);
+    }
+
+    /// Bytes that may be added before the records in memory are written out: append no more at once.
+    pub(crate) fn space(&self) -> usize {
+        self.buffer_budget()
+            .saturating_sub(self.buffer.memory_len())
+    }
+
+    /// Bytes for the records that come in: once there are runs, as many again are on their way out.
+    #[inline]
+    fn buffer_budget(&self) -> usize {
+        match self.runs.is_empty() && self.spilling.is_none() {
+            true => self.budget,
+            false => self.budget / 2,
+        }
+    }
+
+    /// All records in order. If they did not fit, half of the budget stays in use, else all that they take.
+    ///
+    /// # Errors
+    /// What keeps runs from being written or read.
+    pub(crate) fn finish(mut self) -> Result<Sorted<B>> {
+        self.buffer.sort();
+        self.collect_run()?;
+        if self.runs.is_empty() {
+            return Ok(Sorted::Memory(self.buffer));
+        }
+        if self.buffer.count() > 0 {
+            let run = write_run(&self.temp, &self.buffer)?;
+            self.keep(run)?;
+        }
+        drop(self.buffer);
+        let mut runs: Vec<Run> = self.runs.into_iter().flatten().collect();
+        while runs.len() > fan_in(self.budget) {
+            let rest = runs.split_off(fan_in(self.budget));
+            let merged = merge_runs::<B>(&self.temp, runs, self.budget / 2)?;
+            runs = rest;
+            runs.push(merged);
+        }
+        Ok(Sorted::Runs(merge(runs, self.budget / 2)?))
+    }
+
+    /// Writes the records in memory as a run, beside which the next ones come in.
+    fn spill(&mut self) -> Result<()> {
+        let is_first = self.runs.is_empty() && self.spilling.is_none();
+        let mut full = std::mem::take(&mut self.buffer);
+        self.collect_run()?;
+        if is_first {
+            // It takes the whole budget, so nothing can come in meanwhile.
+            full.sort();
+            let run = write_run(&self.temp, &full)?;
+            return self.keep(run);
+        }
+        if rayon::current_thread_index().is_some() {
+            // Waiting for another thread here would keep this one from the pool that is to do the sorting.
+            full.sort();
+            let run = write_run(&self.temp, &full)?;
+            full.clear();
+            self.buffer = full;
+            return self.keep(run);
+        }
+        let temp = self.temp.clone();
+        self.spilling = Some(std::thread::spawn(move || {
+            full.sort();
+            let run = write_run(&temp, &full)?;
+            full.clear();
+            Ok((full, run))
+        }));
+        Ok(())
+    }
+
+    /// Waits for the run that is being written, and takes its memory back.
+    fn collect_run(&mut self) -> Result<()> {
+        let Some(spilling) = self.spilling.take() else {
+            return Ok(());
+        };
+        let joined = spilling.join();
+        let (emptied, run) = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        // A merge of runs needs the memory for itself.
+        if self.buffer.count() == 0 && !self.is_full(0) {
+            self.buffer = emptied;
+        }
+        self.keep(run)
+    }
+
+    /// Keeps a run; many of a kind become one, so that few files are open.
+    fn keep(&mut self, run: Run) -> Result<()> {
+        let mut run = run;
+        for level in 0.. {
+            if self.runs.len() == level {
+                self.runs.push(Vec::new());
+            }
+            self.runs[level].push(run);
+            if self.runs[level].len() < self.most_runs() {
+                break;
+            }
+            let runs = std::mem::take(&mut self.runs[level]);
+            run = merge_runs::<B>(&self.temp, runs, self.budget / 4)?;
+        }
+        Ok(())
+    }
+
+    /// Whether one more run makes a level too many.
+    fn is_full(&self, level: usize) -> bool {
+        self.runs.get(level).map_or(0, Vec::len) + 1 >= self.most_runs()
+    }
+
+    /// Runs of a level that are kept apart.
+    fn most_runs(&self) -> usize {
+        fan_in(self.budget)
+    }
+}
+
+/// Runs that can be merged at a time in so much memory.
+fn fan_in(budget: usize) -> usize {
+    (budget / 2 / RUN_SHARE).clamp(2, MAX_FAN_IN)
+}
+
+fn write_run<B: RecordBuffer>(temp: &TempSpace, buffer: &B) -> Result<Run> {
+    let mut file = temp.file()?;
+    buffer.write_to(&mut file)?;
+    Ok(Run(file))
+}
+
+fn merge_runs<B: RecordBuffer>(temp: &TempSpace, runs: Vec<Run>, budget: usize) -> Result<Run> {
+    let mut file = temp.file()?;
+    let mut merge = merge::<B>(runs, budget)?;
+    while let Some(round) = merge.next_round()? {
+        round.write_to(&mut file)?;
+    }
+    Ok(Run(file))
+}
+
+/// Starts reading runs.
+fn merge<B: RecordBuffer>(runs: Vec<Run>, budget: usize) -> Result<Merge<B, RunReader>> {
+    let readers: Result<Vec<RunReader>> = runs.into_iter().map(Run::read).collect();
+    Ok(Merge::new(readers?, budget))
+}
+
+impl Run {
+    fn read(self) -> Result<RunReader> {
+        let Run(mut file) = self;
+        file.rewind()?;
+        Ok(RunReader(BufReader::with_capacity(RUN_BUFFER_LEN, file)))
+    }
+}
+
+impl<B: RecordBuffer> Stream<B> for RunReader {
+    fn fill(&mut self, buffer: &mut B, budget: usize) -> Result<bool> {
+        Ok(buffer.read_from(&mut self.0, budget)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record_buffer::Numbered;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sorted(records: &[Numbered<u64>], budget: usize) -> (Vec<Numbered<u64>>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let temp = TempSpace::new(Some(folder.path().into()), 0);
+        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(temp, budget);
+        for &record in records {
+            sorter.add(|buffer| buffer.push(record)).unwrap();
+        }
+        match sorter.finish().unwrap() {
+            Sorted::Memory(buffer) => (buffer, false),
+            Sorted::Runs(mut merge) => {
+                let mut all = Vec::new();
+                while let Some(round) = merge.next_round().unwrap() {
+                    all.append(round);
+                }
+                (all, true)
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_in_order_with_and_without_runs(
+            records in prop::collection::vec((0u64..20, any::<u64>()), 0..400), budget in 16usize..8000,
+        ) {
+            let records: Vec<Numbered<u64>> = records
+                .into_iter()
+                .map(|(fingerprint, id)| Numbered { fingerprint, id })
+                .collect();
+            let mut expected = records.clone();
+            expected.sort_unstable();
+            let (found, spilled) = sorted(&records, budget);
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(spilled, records.len() * 16 >= budget);
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
+    fn hundreds_of_runs_are_merged_in_several_steps() {
+        let records: Vec<Numbered<u64>> = (0..100_000u64)
+            .map(|id| Numbered {
+                fingerprint: id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40,
+                id,
+            })
+            .collect();
+        // Two hundred records a run: 500 runs, more than are kept at a time.
+        let (found, spilled) = sorted(&records, 6400);
+        let mut expected = records;
+        expected.sort_unstable();
+        assert!(spilled && found == expected);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let temp = TempSpace::new(Some("/no/such/folder".into()), 0);
+        let mut sorter = Sorter::<Vec<u64>>::new(temp, 80);
+        let result = (0..1000).try_for_each(|i| sorter.add(|buffer| buffer.push(i)));
+        assert!(result.is_err());
+    }
+}

@@ -1,0 +1,162 @@
+//! The values of one table of a segment, and the records of a segment, as ordered streams that are checked on the way.
+
+use crate::error::{Error, FormatError, Result};
+use crate::extsort::{NamedRecords, Numbered, RecordBuffer, Stream};
+use crate::fingerprint::Fingerprint;
+use crate::index::{Fingerprints, Id, Index, Records, Segments};
+
+/// A table of a segment, from its first value to its last.
+pub(super) struct TableStream<'a, F, D> {
+    segments: &'a Segments<F, D>,
+    number: usize,
+    table: usize,
+    fingerprints: Fingerprints<'a, F, D>,
+    /// Values that must still come.
+    left: u64,
+    /// The value before them.
+    last: Option<F>,
+}
+
+impl<'a, F: Fingerprint, D: AsRef<[u8]>> TableStream<'a, F, D> {
+    /// Reads table `table` of segment number `number`.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub(super) fn new(
+        segments: &'a Segments<F, D>,
+        (number, segment): (usize, &'a Index<F, D>),
+        table: usize,
+    ) -> Result<Self> {
+        Ok(TableStream {
+            segments,
+            number,
+            table,
+            fingerprints: segment.fingerprints(table)?,
+            left: segment.fingerprint_count(),
+            last: None,
+        })
+    }
+
+    /// Rule V35: what an index says of its size must be true before it counts in another.
+    fn check_count(&self, is_right: bool) -> Result<()> {
+        if is_right {
+            return Ok(());
+        }
+        let message = "the table does not hold as many values as there are fingerprints";
+        Err(self.damaged(35, message))
+    }
+
+    /// Rule V24 once more: blocks are checked when they are first used, and a file may be overwritten while it is mapped.
+    /// Merging and encoding rely on the order.
+    fn check_order(&self, values: &[F]) -> Result<()> {
+        let goes_on = self.last < values.first().copied();
+        if values.is_empty() || goes_on && values.windows(2).all(|pair| pair[0] < pair[1]) {
+            return Ok(());
+        }
+        Err(self.damaged(24, "the values do not ascend"))
+    }
+
+    fn damaged(&self, rule: u8, message: &str) -> Error {
+        let error = FormatError::damaged(rule, message).in_table(self.table);
+        self.segments.blame(self.number)(error.into())
+    }
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
+    fn fill(&mut self, buffer: &mut Vec<F>, budget: usize) -> Result<bool> {
+        while buffer.memory_len() < budget {
+            let values = match self.fingerprints.next_chunk() {
+                None => {
+                    self.check_count(self.left == 0)?;
+                    return Ok(false);
+                }
+                Some(Err(error)) => return Err(self.segments.blame(self.number)(error)),
+                Some(Ok(values)) => values,
+            };
+            let (start, left) = (buffer.len(), self.left.checked_sub(values.len() as u64));
+            buffer.extend(values.iter().map(|value| value.0));
+            self.check_order(&buffer[start..])?;
+            self.check_count(left.is_some())?;
+            self.left = left.unwrap_or(0);
+            self.last = buffer.last().copied();
+        }
+        Ok(true)
+    }
+}
+
+/// The records of a segment in order.
+pub(super) struct RecordStream<'a, F, D> {
+    segments: &'a Segments<F, D>,
+    number: usize,
+    records: Records<'a, F, D>,
+    /// The record given last.
+    last: Option<(F, Id<'a>)>,
+}
+
+impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
+    /// Reads the records of segment number `number`.
+    ///
+    /// # Errors
+    /// The segment has no ids.
+    pub(super) fn new(
+        segments: &'a Segments<F, D>,
+        (number, segment): (usize, &'a Index<F, D>),
+    ) -> Result<Self> {
+        Ok(RecordStream {
+            segments,
+            number,
+            records: segment.records()?,
+            last: None,
+        })
+    }
+
+    fn next(&mut self) -> Result<Option<(F, Id<'a>)>> {
+        let record = self.records.next().transpose();
+        let record = record.map_err(self.segments.blame(self.number))?;
+        self.check_order(record)?;
+        self.last = record;
+        Ok(record)
+    }
+
+    /// Rules V24 and V33, which are not checked each time that records are read: merging relies on the order.
+    fn check_order(&self, record: Option<(F, Id<'a>)>) -> Result<()> {
+        if record.is_none() || record >= self.last {
+            return Ok(());
+        }
+        let error = match (record, self.last) {
+            (Some((now, _)), Some((before, _))) if now == before => {
+                FormatError::damaged(33, "the ids of a fingerprint descend")
+            }
+            _ => FormatError::damaged(24, "the values do not ascend").in_table(0),
+        };
+        Err(self.segments.blame(self.number)(error.into()))
+    }
+}
+
+/// Records whose ids are numbers.
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'_, F, D> {
+    fn fill(&mut self, buffer: &mut Vec<Numbered<F>>, budget: usize) -> Result<bool> {
+        while buffer.memory_len() < budget {
+            match self.next()? {
+                Some((fingerprint, Id::Number(id))) => buffer.push(Numbered { fingerprint, id }),
+                Some((_, Id::String(_))) => {}
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Records whose ids are strings.
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<NamedRecords<F>> for RecordStream<'_, F, D> {
+    fn fill(&mut self, buffer: &mut NamedRecords<F>, budget: usize) -> Result<bool> {
+        while buffer.memory_len() < budget {
+            match self.next()? {
+                Some((fingerprint, Id::String(id))) => buffer.push(fingerprint, id.as_bytes()),
+                Some((_, Id::Number(_))) => {}
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+}
