@@ -70,6 +70,20 @@ impl<F: Fingerprint, D: AsRef<[u8]>, H: Deref<Target = Index<F, D>>> Searcher<F,
             .query_with(&mut self.scratch, fingerprint, distance)
     }
 
+    /// The nearest fingerprints within a distance, as from [`Index::nearest_with`].
+    ///
+    /// # Errors
+    /// As for [`Index::nearest_with`].
+    pub fn nearest(
+        &mut self,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<&[Match<F>]> {
+        self.index
+            .nearest_with(&mut self.scratch, fingerprint, count, max_distance)
+    }
+
     /// The answers to many queries, as from [`Index::query_many_with`].
     ///
     /// # Errors
