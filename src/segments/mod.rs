@@ -171,6 +171,21 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
         self.view().query_with(scratch, fingerprint, distance)
     }
 
+    /// The `count` nearest fingerprints within `max_distance` in any segment, as from [`SegmentsView::nearest_with`].
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::query_with`].
+    pub fn nearest_with<'s>(
+        &self,
+        scratch: &'s mut SegmentScratch<F>,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<SegmentMatches<'s, F>> {
+        self.view()
+            .nearest_with(scratch, fingerprint, count, max_distance)
+    }
+
     /// Whether a segment holds this very fingerprint. Decodes a block of each segment up to the first that does.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use super::{SegmentIds, Segments, SegmentsView};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Match, QueryStats, Scratch, Strategy};
+use crate::index::{Index, Match, QueryStats, Scratch, Strategy};
 
 /// A match in one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -240,11 +240,42 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         fingerprint: F,
         distance: u32,
     ) -> Result<SegmentMatches<'s, F>> {
+        self.gather(scratch, |index, scratch| {
+            index.query_with(scratch, fingerprint, distance)
+        })?;
+        Ok(scratch.matches())
+    }
+
+    /// The `count` fingerprints of all segments nearest to `fingerprint` among those within `max_distance`, each once, by
+    /// distance, then by value, as [`Index::nearest_with`] finds them in one index. Asks each segment for as many.
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::query_with`].
+    pub fn nearest_with<'s>(
+        &self,
+        scratch: &'s mut SegmentScratch<F>,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<SegmentMatches<'s, F>> {
+        self.gather(scratch, |index, scratch| {
+            index.nearest_with(scratch, fingerprint, count, max_distance)
+        })?;
+        scratch.ends.truncate(count);
+        scratch.found.truncate(scratch.ends.last().copied().unwrap_or(0));
+        Ok(scratch.matches())
+    }
+
+    /// Puts the answers of all segments together: in order, those of one fingerprint together.
+    fn gather(
+        &self,
+        scratch: &mut SegmentScratch<F>,
+        ask: impl for<'i> Fn(&Index<F, D>, &'i mut Scratch<F>) -> Result<&'i [Match<F>]>,
+    ) -> Result<()> {
         scratch.clear();
         scratch.stats = QueryStats::default();
         for (segment, index) in self.indexes().enumerate() {
-            let matches = index.query_with(&mut scratch.scratch, fingerprint, distance);
-            let matches = match matches {
+            let matches = match ask(index, &mut scratch.scratch) {
                 Ok(matches) => matches,
                 Err(error) => {
                     scratch.clear();
@@ -270,7 +301,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
             end += group.len();
             end
         }));
-        Ok(scratch.matches())
+        Ok(())
     }
 
     /// The ids that a match of a query of these segments has in any of them, in order: numbers by value, strings by their
@@ -346,6 +377,20 @@ impl<F: Fingerprint, D: AsRef<[u8]>, H: Deref<Target = Segments<F, D>>> SegmentS
     pub fn query(&mut self, fingerprint: F, distance: u32) -> Result<SegmentMatches<'_, F>> {
         self.segments
             .query_with(&mut self.scratch, fingerprint, distance)
+    }
+
+    /// The nearest fingerprints within a distance, as from [`Segments::nearest_with`].
+    ///
+    /// # Errors
+    /// As for [`Segments::query_with`].
+    pub fn nearest(
+        &mut self,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<SegmentMatches<'_, F>> {
+        self.segments
+            .nearest_with(&mut self.scratch, fingerprint, count, max_distance)
     }
 
     /// The answer to the last query; empty if it failed.
