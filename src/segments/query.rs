@@ -262,7 +262,9 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
             index.nearest_with(scratch, fingerprint, count, max_distance)
         })?;
         scratch.ends.truncate(count);
-        scratch.found.truncate(scratch.ends.last().copied().unwrap_or(0));
+        scratch
+            .found
+            .truncate(scratch.ends.last().copied().unwrap_or(0));
         Ok(scratch.matches())
     }
 
