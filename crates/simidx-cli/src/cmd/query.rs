@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use simidx::index::QueryStats;
 use simidx::segments::{AnySegments, SegmentSearcher, Segments};
-use simidx::{Fingerprint, Id, Index, Storage};
+use simidx::{Fingerprint, Index, Storage};
 use simidx_input::{Content, Format, RecordReader};
 use simidx_text::Fingerprinter;
 
@@ -258,7 +258,7 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
 
 /// The state of a run over many queries.
 struct Run<'a, F: 'static, W> {
-    searcher: SegmentSearcher<'a, F, Storage>,
+    searcher: SegmentSearcher<F, &'a Segments<F, Storage>>,
     distance: u32,
     args: &'a Args,
     out: W,
@@ -318,23 +318,18 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
 
     fn print_lines(&mut self, fingerprint: F) -> Result<(), Failure> {
         let query = fingerprint.to_hex();
-        for &found in self.searcher.matches() {
+        for found in self.searcher.matches() {
             let line = format!(
                 "{query}\t{}\t{}",
                 found.fingerprint.to_hex(),
                 found.distance
             );
-            let (mut ids, mut result) = (0u64, Ok(()));
-            let out = &mut self.out;
-            let read = self.searcher.for_each_id(found, |id| {
-                ids += 1;
-                if result.is_ok() {
-                    result = writeln!(out, "{line}\t{id}");
-                }
-            });
-            read?;
-            result?;
-            if ids == 0 {
+            let mut has_ids = false;
+            for id in self.searcher.ids(&found)? {
+                writeln!(self.out, "{line}\t{}", id?)?;
+                has_ids = true;
+            }
+            if !has_ids {
                 writeln!(self.out, "{line}")?;
             }
         }
@@ -343,9 +338,9 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
 
     fn print_json(&mut self, fingerprint: F) -> Result<(), Failure> {
         let mut matches = Vec::new();
-        for &found in self.searcher.matches() {
-            let read = |visit: &mut dyn FnMut(Id<'_>)| self.searcher.for_each_id(found, visit);
-            push_match(&mut matches, found, &read)?;
+        for found in self.searcher.matches() {
+            let ids = self.searcher.ids(&found)?;
+            push_match(&mut matches, (found.fingerprint, found.distance), ids)?;
         }
         let (before, behind) = match self.args.stats {
             true => {
