@@ -188,6 +188,7 @@ impl<W: Write> Printer<'_, W> {
             smaller,
             larger,
             distance,
+            ..
         } = pair;
         match (self.args.count, self.args.json) {
             (true, _) => Ok(()),
