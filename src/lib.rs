@@ -44,11 +44,13 @@
 //! builder.finish(BufWriter::new(file.as_file()))?;
 //! file.persist(&path)?;
 //!
-//! let index = Index::<u64, _>::open(&path)?;
+//! let index = Index::<u64>::open(&path)?;
 //! let mut searcher = index.searcher(); // one for each thread
 //! let mut names = Vec::new();
 //! for found in searcher.query(0x1234_5678_9abc_def0, index.max_distance())? {
-//!     index.for_each_id_of_member(found.fingerprint, |id| names.push(id.to_string()))?;
+//!     for id in index.ids(found)? {
+//!         names.push(id?.to_string());
+//!     }
 //! }
 //! assert_eq!(names, ["https://example.org/a", "https://example.org/b"]);
 //! # }

@@ -1,10 +1,13 @@
-//! Advice to the operating system about memory: what is wanted soon, and what shall lie in huge pages. Advice
-//! changes no byte and is without effect where there is nobody to give it to.
+//! What the operating system is told and asked about memory: what is wanted soon, what shall be in huge pages, what shall
+//! stay, and what is there. None of it changes a byte.
 
 use std::collections::TryReserveError;
+use std::io;
 
 #[cfg(all(feature = "mmap", unix))]
 use rustix::mm::Advice;
+
+use crate::error::{Error, Result};
 
 /// Says that these bytes will be read soon: pages of a mapped file that are not in memory are read meanwhile.
 pub(crate) fn will_need(bytes: &[u8]) {
@@ -68,9 +71,135 @@ fn advise(start: usize, end: usize, advice: Advice) {
     let _ = unsafe { rustix::mm::madvise(address, len, advice) };
 }
 
+/// Brings bytes to memory and keeps them there until [`unlock`], or until they are no longer mapped.
+///
+/// # Errors
+/// The limit of this process is too small, or what else the system reports; nothing is locked then.
+pub(crate) fn lock(bytes: &[u8]) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    #[cfg(all(feature = "mmap", unix))]
+    {
+        let address = bytes.as_ptr().cast_mut().cast();
+        #[expect(unsafe_code, reason = "the call takes an address")]
+        // SAFETY: the call changes no byte; the system reads and keeps the pages of the range, which are valid while the slice
+        // is borrowed. Pages that it shares with other owners at its ends may be kept too.
+        let locked = unsafe { rustix::mm::mlock(address, bytes.len()) };
+        locked.map_err(|error| refusal(bytes.len() as u64, lock_limit(), error.into()))
+    }
+    #[cfg(not(all(feature = "mmap", unix)))]
+    {
+        let _ = bytes;
+        let message = "memory cannot be locked here";
+        Err(io::Error::new(io::ErrorKind::Unsupported, message).into())
+    }
+}
+
+/// The error of a lock that was refused. Privileged processes have no limit, whatever the number says: so it is asked for
+/// only now.
+#[cfg(all(feature = "mmap", unix))]
+fn refusal(len: u64, limit: Option<u64>, error: io::Error) -> Error {
+    match limit {
+        Some(limit) if limit < len => Error::Budget {
+            purpose: "locking in memory (RLIMIT_MEMLOCK)".to_owned(),
+            needed: len,
+            given: limit,
+        },
+        _ => {
+            let limit = limit.map_or("no limit".to_owned(), |limit| format!("{limit} bytes"));
+            let message = format!(
+                "{len} bytes cannot be locked in memory: {error} (RLIMIT_MEMLOCK is {limit} for the whole process)"
+            );
+            io::Error::new(error.kind(), message).into()
+        }
+    }
+}
+
+/// Bytes that this process may lock.
+#[cfg(all(feature = "mmap", any(target_os = "linux", target_vendor = "apple")))]
+fn lock_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Memlock).current
+}
+
+#[cfg(all(
+    feature = "mmap",
+    unix,
+    not(any(target_os = "linux", target_vendor = "apple"))
+))]
+fn lock_limit() -> Option<u64> {
+    None
+}
+
+/// Lets go of what [`lock`] keeps.
+pub(crate) fn unlock(bytes: &[u8]) {
+    #[cfg(all(feature = "mmap", unix))]
+    {
+        let address = bytes.as_ptr().cast_mut().cast();
+        #[expect(unsafe_code, reason = "the call takes an address")]
+        // SAFETY: the call changes no byte and makes no address invalid. An error would mean that nothing was locked.
+        let _ = unsafe { rustix::mm::munlock(address, bytes.len()) };
+    }
+    #[cfg(not(all(feature = "mmap", unix)))]
+    let _ = bytes;
+}
+
+/// The part of the pages of some bytes, from 0 to 1, that are in memory; `None` where the system does not say.
+pub(crate) fn resident_fraction(bytes: &[u8]) -> Option<f64> {
+    #[cfg(all(feature = "mmap", target_os = "linux"))]
+    {
+        /// Pages that are asked about at a time.
+        const PAGES: usize = 1 << 14;
+        let page_len = rustix::param::page_size();
+        let start = bytes.as_ptr().addr() / page_len * page_len;
+        let end = bytes.as_ptr().addr() + bytes.len();
+        let (mut resident, mut total) = (0, 0);
+        for first in (start..end).step_by(PAGES * page_len) {
+            let mut pages = [0u8; PAGES];
+            let len = (end - first).min(PAGES * page_len);
+            let count = len.div_ceil(page_len);
+            let address = std::ptr::without_provenance_mut(first);
+            #[expect(unsafe_code, reason = "no crate in use has a safe call")]
+            // SAFETY: the call reads no byte of the range and writes one for each of its `count` pages, for which there is
+            // room: no more than `PAGES`. The first address is that of a page.
+            let answer = unsafe { libc::mincore(address, len, pages.as_mut_ptr()) };
+            if answer != 0 {
+                return None;
+            }
+            // The other bits of these bytes mean nothing.
+            resident += pages[..count].iter().filter(|&page| page & 1 != 0).count();
+            total += count;
+        }
+        (total > 0).then(|| resident as f64 / total as f64)
+    }
+    #[cfg(not(all(feature = "mmap", target_os = "linux")))]
+    {
+        let _ = bytes;
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(all(feature = "mmap", unix))]
+    #[test]
+    fn a_refused_lock_names_the_limit() {
+        let refused = |len, limit| {
+            let error = io::Error::from(io::ErrorKind::OutOfMemory);
+            refusal(len, limit, error)
+        };
+        match refused(100, Some(99)) {
+            Error::Budget { needed, given, .. } => assert_eq!((needed, given), (100, 99)),
+            other => panic!("{other:?}"),
+        }
+        for (limit, words) in [(Some(100), "is 100 bytes"), (None, "is no limit")] {
+            let error = refused(100, limit);
+            assert!(matches!(error, Error::Io(_)), "{error:?}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
 
     #[test]
     #[cfg_attr(all(miri, feature = "mmap"), ignore = "Miri has no such advice")]

@@ -4,6 +4,7 @@ mod assemble;
 mod engine;
 mod ids;
 mod progress;
+mod publish;
 mod record_sorter;
 mod sections;
 mod sink;
@@ -12,6 +13,7 @@ mod table_writer;
 pub use crate::error::{BuildError, OptionsError};
 pub use crate::extsort::MIN_MEMORY;
 pub use progress::{BuildProgress, BuildStage};
+pub use publish::AtomicFile;
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -94,6 +94,11 @@ impl Paged {
         Ok(())
     }
 
+    /// Where a page is in the file.
+    pub(super) fn page_offset(&self, page: usize) -> usize {
+        self.payload.start + page * PAGE_LEN
+    }
+
     /// Asks for some pages from `page` on, for those who read the section in order.
     pub(super) fn read_ahead(&self, file: &[u8], page: usize, count: usize) {
         let start = self.payload.start + page * PAGE_LEN;

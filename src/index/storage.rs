@@ -5,15 +5,30 @@ use std::io::{self, Read};
 use std::path::Path;
 #[cfg(feature = "mmap")]
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Index;
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
-use crate::memory::{huge_vec, try_huge_vec};
+use crate::memory::{self, huge_vec, try_huge_vec};
 
 /// The bytes of an index file.
+///
+/// ```
+/// use simidx::{BuildOptions, Index, IndexBuilder, Storage};
+///
+/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// builder.push(42)?;
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+/// let index = Index::<u64, _>::from_bytes(Storage::copy(&file))?;
+/// assert_eq!(index.storage().as_ref(), file);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct Storage(Bytes);
+pub struct Storage {
+    bytes: Bytes,
+    /// Whether [`Storage::lock`] keeps the bytes in memory.
+    locked: AtomicBool,
+}
 
 #[derive(Debug)]
 enum Bytes {
@@ -49,7 +64,7 @@ fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
 impl AsRef<[u8]> for Storage {
     #[inline]
     fn as_ref(&self) -> &[u8] {
-        match &self.0 {
+        match &self.bytes {
             #[cfg(feature = "mmap")]
             Bytes::Mapped(map, _) => map,
             Bytes::Memory(bytes) => bytes,
@@ -57,7 +72,23 @@ impl AsRef<[u8]> for Storage {
     }
 }
 
+impl Drop for Storage {
+    fn drop(&mut self) {
+        // What was read into memory goes back to an allocator, which may keep it.
+        if *self.locked.get_mut() {
+            memory::unlock(self.as_ref());
+        }
+    }
+}
+
 impl Storage {
+    fn of(bytes: Bytes) -> Self {
+        Storage {
+            bytes,
+            locked: AtomicBool::new(false),
+        }
+    }
+
     /// Maps a file.
     ///
     /// A mapping shows the file as it is, not as it was:
@@ -89,7 +120,7 @@ impl Storage {
             path: path.to_owned(),
             identity: identity(&file.metadata().map_err(|e| named(path, e))?),
         };
-        Ok(Storage(Bytes::Mapped(map, Box::new(origin))))
+        Ok(Storage::of(Bytes::Mapped(map, Box::new(origin))))
     }
 
     /// Asks whether a mapped file still has the length that it had when it was mapped: one call of the system. It may be
@@ -100,7 +131,7 @@ impl Storage {
     /// The file has another length now; the message names it.
     pub fn check_len(&self) -> Result<()> {
         #[cfg(feature = "mmap")]
-        if let Bytes::Mapped(map, origin) = &self.0 {
+        if let Bytes::Mapped(map, origin) = &self.bytes {
             let now = std::fs::metadata(&origin.path).ok();
             let same = now.filter(|now| identity(now) == origin.identity);
             let mapped = map.len();
@@ -130,20 +161,41 @@ impl Storage {
         let len = usize::try_from(len).map_err(|_| too_large())?;
         let mut bytes = try_huge_vec(len).map_err(|_| too_large())?;
         file.read_to_end(&mut bytes).map_err(|e| named(path, e))?;
-        Ok(Storage(Bytes::Memory(bytes)))
+        Ok(Storage::of(Bytes::Memory(bytes)))
     }
 
     /// Copies bytes into memory, into huge pages where the system has them.
     pub fn copy(bytes: &[u8]) -> Self {
         let mut copy = huge_vec(bytes.len());
         copy.extend_from_slice(bytes);
-        Storage(Bytes::Memory(copy))
+        Storage::of(Bytes::Memory(copy))
+    }
+
+    /// Brings all bytes to memory, in about the time of reading the file, and keeps them there until the storage is dropped:
+    /// no query waits for a disk then. Locking a second time does nothing. What a page is checked for on its first use remains
+    /// to be done, see [`Index::warm`].
+    ///
+    /// # Errors
+    /// [`Error::Budget`] if the limit of the process, RLIMIT_MEMLOCK (`ulimit -l`), is smaller than the file; otherwise
+    /// what the operating system reports, with the limit; [`io::ErrorKind::Unsupported`] where memory cannot be locked, which
+    /// is on systems other than Unix and without the feature `mmap`. Nothing is locked then.
+    pub fn lock(&self) -> Result<()> {
+        memory::lock(self.as_ref())?;
+        self.locked.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The part of the file, from 0 to 1, that is in memory, whichever process has brought it there; `None` where the system
+    /// does not say: only Linux does, and only with the feature `mmap`. Of a mapped file that this user neither owns nor may
+    /// write, Linux says that it is all in memory. A call of the system for each 64 MiB.
+    pub fn resident_fraction(&self) -> Option<f64> {
+        memory::resident_fraction(self.as_ref())
     }
 
     /// Says that the bytes of a mapping will be read here and there: without it a system may read megabytes around each
     /// page that a query needs. The methods that read a whole table ask for what comes next themselves.
-    pub fn expect_random_access(&self) {
-        match &self.0 {
+    pub fn advise_random(&self) {
+        match &self.bytes {
             // Advice that is not taken is no fault.
             #[cfg(all(feature = "mmap", unix))]
             Bytes::Mapped(map, _) => drop(map.advise(memmap2::Advice::Random)),
@@ -159,8 +211,8 @@ impl Storage {
     /// # Errors
     /// What the operating system reports.
     #[cfg(all(feature = "mmap", unix))]
-    pub fn release_pages(&self) -> io::Result<()> {
-        match &self.0 {
+    pub fn evict(&self) -> io::Result<()> {
+        match &self.bytes {
             #[expect(unsafe_code, reason = "memmap2 marks the advice as unsafe")]
             // SAFETY: the mapping is of a file, shared with it and read-only, so no page holds what the file does not:
             // those that are dropped come back with the same contents, for threads that read them meanwhile too.
@@ -169,30 +221,6 @@ impl Storage {
             },
             Bytes::Memory(_) => Ok(()),
         }
-    }
-}
-
-impl<F: Fingerprint> Index<F, Storage> {
-    /// Opens an index file by mapping it: the bytes of the tables are read from disk when a query
-    /// first needs them. [`Storage::map`] says what may happen to the file meanwhile, and what must not.
-    ///
-    /// # Errors
-    /// As for [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`].
-    #[cfg(feature = "mmap")]
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let index = Index::from_bytes(Storage::map(path)?)?;
-        index.storage().check_len()?;
-        // Only now: what opening reads, it reads in order.
-        index.storage().expect_random_access();
-        Ok(index)
-    }
-
-    /// Opens an index file by reading all of it into memory.
-    ///
-    /// # Errors
-    /// As for [`Storage::read`] and [`Index::from_bytes`].
-    pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
-        Index::from_bytes(Storage::read(path)?)
     }
 }
 

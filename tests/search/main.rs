@@ -10,11 +10,14 @@ mod ids;
 #[cfg(feature = "mmap")]
 mod mapping;
 mod merge;
+mod nearest;
 mod options;
 mod oracle;
+mod publish;
 mod replacement;
 mod segments;
 mod shared_damage;
+mod warm;
 
 use simidx_testkit::counting::Counting;
 

@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use simidx::Fingerprint;
+use simidx::build::AtomicFile;
 
 use crate::support::failure::Failure;
 use crate::support::interrupt::RemoveOnSignal;
 
-/// Bytes gathered before a write to the file.
+/// Bytes gathered before a write.
 const BUFFER_LEN: usize = 1 << 20;
-
-/// Bytes after which a file is brought to the disk while more is made, so that little is left to do at the end.
-const SYNC_LEN: usize = 128 << 20;
 
 /// Buffered standard output.
 pub(crate) fn stdout() -> BufWriter<Stdout> {
@@ -174,7 +172,6 @@ impl Output {
             Output::File { path, force } => {
                 let mut file = Unfinished::create(path, *force)?;
                 let result = file.write(write)?;
-                file.sync()?;
                 file.appear()?;
                 Ok(result)
             }
@@ -230,7 +227,6 @@ impl Output {
         let mut file = Unfinished::create(path, *force)?;
         file.write(write)?;
         second.write(write_second)?;
-        file.sync()?;
         file.appear()
     }
 
@@ -247,121 +243,43 @@ impl Output {
     }
 }
 
-/// A file that is written beside its target.
+/// A file that is written beside its target, and removed by a signal that ends the program.
 #[derive(Debug)]
-struct Unfinished<'a> {
-    file: tempfile::NamedTempFile,
-    path: &'a Path,
-    force: bool,
+struct Unfinished {
+    file: AtomicFile,
     guard: RemoveOnSignal,
 }
 
-impl<'a> Unfinished<'a> {
-    fn create(path: &'a Path, force: bool) -> Result<Self, Failure> {
-        let blame = Self::blame(path);
-        let file = create_beside(path).map_err(&blame)?;
-        let guard = RemoveOnSignal::new(file.path()).map_err(&blame)?;
-        Ok(Unfinished {
-            file,
-            path,
-            force,
-            guard,
-        })
-    }
-
-    fn blame(path: &Path) -> impl Fn(io::Error) -> Failure {
-        move |error| Failure::from(error).about(path.display())
+impl Unfinished {
+    fn create(path: &Path, force: bool) -> Result<Self, Failure> {
+        let file = match force {
+            true => AtomicFile::create(path)?,
+            // A file that appears meanwhile is somebody else's.
+            false => AtomicFile::create_new(path)?,
+        };
+        let guard = RemoveOnSignal::new(file.temporary_path())?;
+        Ok(Unfinished { file, guard })
     }
 
     fn write<T>(
         &mut self,
         write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let named = NamedFile::new(self.file.as_file(), self.path);
-        let mut out = BufWriter::with_capacity(BUFFER_LEN, named);
-        let result = write(&mut out)?;
-        out.flush()?;
+        let result = write(&mut self.file)?;
+        self.file.flush()?;
         Ok(result)
     }
 
-    fn sync(&self) -> Result<(), Failure> {
-        self.file
-            .as_file()
-            .sync_all()
-            .map_err(Self::blame(self.path))
+    fn sync(&mut self) -> Result<(), Failure> {
+        Ok(self.file.sync()?)
     }
 
     /// Gives the file its name.
     fn appear(self) -> Result<(), Failure> {
-        let blame = Self::blame(self.path);
-        // Without force a file that has appeared meanwhile is somebody else's.
-        let persisted = match self.force {
-            true => self.file.persist(self.path),
-            false => self.file.persist_noclobber(self.path),
-        };
-        persisted.map_err(|error| blame(error.error))?;
+        self.file.commit()?;
         drop(self.guard);
-        sync_folder(folder(self.path)).map_err(blame)
-    }
-}
-
-/// A temporary file in the folder of the output, with a name that says what it is.
-fn create_beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".simidx-").suffix(".tmp");
-    #[cfg(unix)]
-    {
-        // A temporary file is private by default; the index shall follow the user's umask.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder(path))
-}
-
-/// A file that is written under a temporary name and has the final one in its errors.
-struct NamedFile<'a> {
-    file: &'a fs::File,
-    path: &'a Path,
-    /// Bytes since the file was last brought to the disk.
-    pending: usize,
-}
-
-impl<'a> NamedFile<'a> {
-    fn new(file: &'a fs::File, path: &'a Path) -> Self {
-        NamedFile {
-            file,
-            path,
-            pending: 0,
-        }
-    }
-
-    fn blame(&self, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
-    }
-}
-
-impl Write for NamedFile<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes).map_err(|error| self.blame(error))?;
-        self.pending += written;
-        if self.pending >= SYNC_LEN {
-            self.pending = 0;
-            self.file.sync_data().map_err(|error| self.blame(error))?;
-        }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Makes the new name last: without it a crash of the machine could lose the name of a file that is whole.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        fs::File::open(folder)?.sync_all()?;
-    }
-    Ok(())
 }
 
 /// The folder that a file is in; for standard output the current one.

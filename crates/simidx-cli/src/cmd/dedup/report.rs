@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use simidx::batch::{DedupCounts, Deduplicated, Decision};
+use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::segments::Segments;
 use simidx::{Error, Fingerprint, IdKind, Storage};
 use simidx_input::RecordId;
@@ -102,6 +102,12 @@ pub(super) fn write_duplicates<F: Fingerprint>(
                     id: labels.id_in_index(fingerprint)?,
                 },
             },
+            decision => {
+                let message = format!(
+                    "document {document} was dropped for a reason without a report: {decision:?}"
+                );
+                return Err(Failure::new(message));
+            }
         };
         match json {
             true => writeln!(out, "{}", line.to_json())?,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use rayon::prelude::*;
-use simidx::batch::{Verifier, Deduplicated, Deduplicator};
+use simidx::batch::{Deduplicated, Deduplicator, Verifier};
 use simidx::{Error, Fingerprint};
 use simidx_input::{Content, Original};
 use simidx_text::{FeatureSet, Pipeline};

@@ -1,0 +1,331 @@
+//! Publishing a file: it is written beside its target and takes the target's name when it is complete and on disk.
+
+use std::fmt;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::{BuildProgress, IndexBuilder};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::summary::Summary;
+
+/// Bytes gathered before a write to the file.
+const BUFFER_LEN: usize = 1 << 18;
+
+/// Bytes after which the file is brought to the disk while more is made, so that little is left to do at the end.
+const SYNC_LEN: usize = 128 << 20;
+
+/// Symbolic links that are followed from a target, as many as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// A file that appears under its name only when it is complete.
+///
+/// The bytes go to a temporary file in the folder of the target. [`AtomicFile::commit`] brings them to the disk, renames
+/// the file to its target and brings the folder to the disk. So there is the old file or the new one under that name at any
+/// time, whole, even if the machine crashes. A process that has the old file open or mapped keeps it.
+///
+/// - A file that is dropped without a commit, also by a panic, is removed, and the target stays as it was. A process that is
+///   killed leaves it: its name is `.simidx-`, some letters and `.tmp`. A program that a signal ends can remove the file
+///   by its [`AtomicFile::temporary_path`].
+/// - The new file has the permissions of the file that it replaces, where there is one, and else those of a file that is
+///   made in the usual way. Owner, attributes and further hard links of the old file are not kept.
+/// - Where the target is a symbolic link, the file that it points to is replaced, and the link stays.
+/// - On systems other than Unix the folder is not brought to the disk.
+///
+/// Writes are buffered. Every error names the target.
+///
+/// ```
+/// use std::io::Write;
+/// use simidx::build::AtomicFile;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("list.txt");
+/// let mut file = AtomicFile::create(&path)?;
+/// writeln!(file, "first line")?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "first line\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct AtomicFile {
+    out: BufWriter<Temporary>,
+    /// Where the file goes, links followed, from the root: the working folder may change meanwhile.
+    place: PathBuf,
+    replace: bool,
+}
+
+impl AtomicFile {
+    /// Begins a file that will replace what has its name at the commit.
+    ///
+    /// # Errors
+    /// The target is a directory or not a regular file, its folder does not exist, or nothing can be written there.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::begin(path.as_ref(), true)
+    }
+
+    /// Begins a file whose name nothing may have, neither now nor at the commit.
+    ///
+    /// # Errors
+    /// As for [`AtomicFile::create`]; [`io::ErrorKind::AlreadyExists`] if the target exists.
+    pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::begin(path.as_ref(), false)
+    }
+
+    /// Lets `write` write a file that replaces what has that name, and commits it.
+    ///
+    /// # Errors
+    /// As for [`AtomicFile::create`] and [`AtomicFile::commit`], and what `write` gives; the target is then as it was.
+    pub fn write_with<T, E: From<io::Error>>(
+        path: impl AsRef<Path>,
+        write: impl FnOnce(&mut AtomicFile) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut file = AtomicFile::create(path)?;
+        let result = write(&mut file)?;
+        file.commit()?;
+        Ok(result)
+    }
+
+    fn begin(path: &Path, replace: bool) -> io::Result<Self> {
+        let blame = |error| named(path, error);
+        let place = followed(path).map_err(blame)?;
+        let old = existing(&place).map_err(blame)?;
+        if old.is_some() && !replace {
+            return Err(blame(io::ErrorKind::AlreadyExists.into()));
+        }
+        let file = create_beside(&place, old).map_err(blame)?;
+        let temporary = Temporary {
+            file,
+            target: path.to_owned(),
+            pending: 0,
+        };
+        Ok(AtomicFile {
+            out: BufWriter::with_capacity(BUFFER_LEN, temporary),
+            place,
+            replace,
+        })
+    }
+
+    /// The path that the file was begun with.
+    pub fn path(&self) -> &Path {
+        &self.out.get_ref().target
+    }
+
+    /// Where the bytes are until the commit.
+    pub fn temporary_path(&self) -> &Path {
+        self.out.get_ref().file.path()
+    }
+
+    /// Brings everything written so far to the disk. [`AtomicFile::commit`] does so itself; who publishes several files
+    /// together syncs all of them first, so that little can fail between one commit and the next.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.out.flush()?;
+        self.out.get_mut().sync_all()
+    }
+
+    /// Brings the file to the disk and gives it its name.
+    ///
+    /// # Errors
+    /// What the operating system reports; the target is then as it was, unless the folder could not be brought to the
+    /// disk: then the new file has the name, but a crash of the machine may bring the old one back. After
+    /// [`AtomicFile::create_new`] also [`io::ErrorKind::AlreadyExists`].
+    pub fn commit(mut self) -> io::Result<()> {
+        self.sync()?;
+        // The buffer is empty.
+        let (temporary, _) = self.out.into_parts();
+        let Temporary { file, target, .. } = temporary;
+        let persisted = match self.replace {
+            true => file.persist(&self.place),
+            false => file.persist_noclobber(&self.place),
+        };
+        persisted.map_err(|error| named(&target, error.error))?;
+        sync_folder(folder(&self.place)).map_err(|error| named(&target, error))
+    }
+}
+
+/// # Errors
+/// What the operating system reports, with the name of the target.
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<F: Fingerprint> IndexBuilder<F> {
+    /// Writes the index to a file, which replaces what has that name when it is complete and on disk: see [`AtomicFile`].
+    /// Beside [`IndexBuilder::finish`] it costs the time in which the disk takes the bytes.
+    ///
+    /// ```
+    /// use simidx::{BuildOptions, IndexBuilder};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("pages.simidx");
+    /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// builder.push(42)?;
+    /// let summary = builder.finish_to_path(&path)?;
+    /// assert_eq!(std::fs::metadata(&path)?.len(), summary.file_len);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`IndexBuilder::finish`], [`AtomicFile::create`] and [`AtomicFile::commit`].
+    pub fn finish_to_path(self, path: impl AsRef<Path>) -> Result<Summary<F>> {
+        self.finish_to_path_with(path, |_| ())
+    }
+
+    /// [`IndexBuilder::finish_to_path`] that tells `progress` of each stage as it begins and of how far it is.
+    ///
+    /// # Errors
+    /// As for `finish_to_path`.
+    pub fn finish_to_path_with(
+        self,
+        path: impl AsRef<Path>,
+        progress: impl FnMut(BuildProgress),
+    ) -> Result<Summary<F>> {
+        AtomicFile::write_with(path, |file| self.finish_with(file, progress))
+    }
+}
+
+/// The file under its temporary name, with the name of the target in its errors.
+struct Temporary {
+    file: NamedTempFile,
+    target: PathBuf,
+    /// Bytes since the file was last brought to the disk.
+    pending: usize,
+}
+
+impl Temporary {
+    fn sync_all(&mut self) -> io::Result<()> {
+        self.pending = 0;
+        let synced = self.file.as_file().sync_all();
+        synced.map_err(|error| named(&self.target, error))
+    }
+}
+
+impl fmt::Debug for Temporary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = (self.file.path(), &self.target);
+        write!(f, "{} for {}", from.display(), to.display())
+    }
+}
+
+impl Write for Temporary {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let blame = |error| named(&self.target, error);
+        let written = self.file.as_file().write(bytes).map_err(blame)?;
+        self.pending += written;
+        if self.pending >= SYNC_LEN {
+            self.pending = 0;
+            self.file.as_file().sync_data().map_err(blame)?;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The place that a path leads to through symbolic links, whether anything is there or not.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut place = std::path::absolute(path)?;
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&place) {
+            Ok(target) => place = folder(&place).join(target),
+            // No link: `existing` tells what it is.
+            Err(_) => return Ok(place),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// The permissions of the file that will be replaced, if there is one.
+fn existing(place: &Path) -> io::Result<Option<Permissions>> {
+    match fs::symlink_metadata(place) {
+        Ok(metadata) if metadata.is_dir() => Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "is a directory",
+        )),
+        Ok(metadata) if !metadata.is_file() => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "is not a regular file",
+        )),
+        Ok(metadata) => Ok(Some(metadata.permissions())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match folder(place).is_dir() {
+            true if is_name(place) => Ok(None),
+            true => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "is not the name of a file",
+            )),
+            false => Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "its folder does not exist",
+            )),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a path can be that of a file: `..` and `x/` cannot.
+fn is_name(path: &Path) -> bool {
+    let last = path.as_os_str().as_encoded_bytes().last();
+    let ends_in_separator = last.is_some_and(|&byte| std::path::is_separator(byte.into()));
+    path.file_name().is_some() && !ends_in_separator
+}
+
+/// A temporary file in the folder of the target, with a name that says what it is.
+fn create_beside(place: &Path, old: Option<Permissions>) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Those of a temporary file are private by default. The umask is applied to these.
+        let mode = old.as_ref().map_or(0o666, |old| old.mode() & 0o777);
+        builder.permissions(Permissions::from_mode(mode));
+    }
+    let file = builder
+        .prefix(".simidx-")
+        .suffix(".tmp")
+        .tempfile_in(folder(place))?;
+    #[cfg(unix)]
+    if let Some(old) = old {
+        use std::os::unix::fs::PermissionsExt;
+        // Now without the umask.
+        let mode = old.mode() & 0o777;
+        file.as_file()
+            .set_permissions(Permissions::from_mode(mode))?;
+    }
+    #[cfg(not(unix))]
+    let _ = old;
+    Ok(file)
+}
+
+/// Makes the new name last: without it a crash of the machine could lose the name of a file that is whole.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The folder of a file.
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn named(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,383 @@
+//! The nearest fingerprints, by growing distance, and whether any is near at all.
+
+use super::flips::Ranges;
+use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
+use super::{Index, Match, Scratch, Strategy};
+use crate::cpu::{Cpu, Work, dispatch};
+use crate::design::TableProbes;
+use crate::error::{FormatError, Result};
+use crate::fingerprint::Fingerprint;
+
+/// A distance is followed by the largest one whose plan costs at most so many times as much.
+const GROWTH: f64 = 3.0;
+
+/// Blocks of the first piece of a scan. Each further piece has twice as many: the nearest found so far, which bound what
+/// is kept, then improve as often as not.
+const FIRST_PIECE: usize = 16;
+
+/// Most blocks of a piece of a scan.
+const LARGEST_PIECE: usize = 1 << 14;
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+    /// The `count` fingerprints nearest to `fingerprint` among those within `max_distance`, by distance, then by value;
+    /// fewer if there are not so many. Of those at the last distance the ones of smallest value are taken, so that
+    /// the answer is determined. Allocates; [`Index::nearest_with`] does not.
+    ///
+    /// ```
+    /// # use simidx::{BuildOptions, Index, IndexBuilder};
+    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// # for fingerprint in [0b1000, 0b0111, 0b0011, 0b0001, 1 << 60] { builder.push(fingerprint)?; }
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// let index = Index::<u64, _>::from_bytes(file)?;
+    /// let values = |found: Vec<simidx::Match<u64>>| -> Vec<u64> {
+    ///     found.iter().map(|found| found.fingerprint).collect()
+    /// };
+    /// // 0b0001 and 0b1000 are at distance 1, and so is 1 << 60.
+    /// assert_eq!(values(index.nearest(0, 2, 64)?), [0b0001, 0b1000]);
+    /// assert_eq!(values(index.nearest(0, 9, 2)?), [0b0001, 0b1000, 1 << 60, 0b0011]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged block.
+    pub fn nearest(
+        &self,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<Vec<Match<F>>> {
+        let mut scratch = Scratch::new();
+        self.nearest_with(&mut scratch, fingerprint, count, max_distance)?;
+        Ok(scratch.matches)
+    }
+
+    /// [`Index::nearest`] in the memory of a scratch, where the answer stays until its next query.
+    ///
+    /// It costs about as much as a query within the distance of the farthest of the nearest, at most about twice that, or
+    /// as one within `max_distance` where there are fewer: searches within growing distances until enough are found, each at most
+    /// three times as dear as the one before, and a scan where that is cheaper. Distances far beyond
+    /// [`Index::max_distance`] are planned when they are first met, a few milliseconds each.
+    ///
+    /// # Errors
+    /// A damaged block among those that had to be read; then there is no answer.
+    pub fn nearest_with<'s>(
+        &self,
+        scratch: &'s mut Scratch<F>,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<&'s [Match<F>]> {
+        scratch.matches.clear();
+        let mut lists = std::mem::take(&mut scratch.lists).emptied();
+        let findings = &mut scratch.findings;
+        findings.start();
+        let mut search = Nearest {
+            index: self,
+            strategy: scratch.strategy,
+            cold: scratch.cold,
+            query: fingerprint,
+            count,
+            bound: max_distance.min(F::WIDTH),
+            lists: &mut lists,
+            findings,
+        };
+        let found = search.run();
+        if found.is_ok() {
+            let target = self.target(max_distance, scratch.cold);
+            target.rank_all(&mut findings.found);
+            let found = findings.found.iter().map(|found| found.found);
+            scratch.matches.extend(found);
+        }
+        scratch.lists = lists.emptied();
+        found?;
+        Ok(&scratch.matches)
+    }
+
+    /// Whether any fingerprint is within `distance` of `fingerprint`. Stops at the first one found: the fingerprint
+    /// itself is looked for first, then those near it, table by table, some dozens of probes at a time. Where there is
+    /// none it costs as much as a query. Allocates; [`Index::contains_near_with`] does not.
+    ///
+    /// ```
+    /// # use simidx::{BuildOptions, Index, IndexBuilder};
+    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// # builder.push(0b0111)?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// let index = Index::<u64, _>::from_bytes(file)?;
+    /// assert!(index.contains_near(0b0001, 2)?);
+    /// assert!(!index.contains_near(0b0001, 1)?);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged block.
+    pub fn contains_near(&self, fingerprint: F, distance: u32) -> Result<bool> {
+        self.contains_near_with(&mut Scratch::new(), fingerprint, distance)
+    }
+
+    /// [`Index::contains_near`] in the memory of a scratch, which then holds no answer.
+    ///
+    /// # Errors
+    /// A damaged block among those that had to be read.
+    pub fn contains_near_with(
+        &self,
+        scratch: &mut Scratch<F>,
+        fingerprint: F,
+        distance: u32,
+    ) -> Result<bool> {
+        scratch.matches.clear();
+        let mut lists = std::mem::take(&mut scratch.lists).emptied();
+        let findings = &mut scratch.findings;
+        findings.start();
+        findings.stats.probes = 1;
+        let near = match self.contains(fingerprint) {
+            Ok(false) => self.finds_any(
+                &mut lists,
+                findings,
+                scratch.strategy,
+                scratch.cold,
+                fingerprint,
+                distance,
+            ),
+            known => known,
+        };
+        findings.found.clear();
+        scratch.lists = lists.emptied();
+        near
+    }
+
+    /// Whether probes, or a scan, find a match; stops at the first.
+    fn finds_any<'a>(
+        &'a self,
+        lists: &mut Lists<'a, F>,
+        findings: &mut Findings<F>,
+        strategy: Strategy,
+        cold: bool,
+        query: F,
+        distance: u32,
+    ) -> Result<bool> {
+        let distance = distance.min(F::WIDTH);
+        let target = self.target(distance, cold);
+        match self.probes(distance, strategy) {
+            Some(plan) => dispatch(Stage {
+                target,
+                plan,
+                query,
+                stop_at_first: true,
+                lists,
+                findings,
+            })?,
+            None => {
+                for piece in pieces(self.tables[0].block_count()) {
+                    self.scan_piece(target, piece, query, lists, findings)?;
+                    if !findings.found.is_empty() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(!findings.found.is_empty())
+    }
+
+    /// The probes of a distance; `None` for a scan.
+    fn probes(&self, distance: u32, strategy: Strategy) -> Option<&[TableProbes]> {
+        match strategy {
+            Strategy::Auto => self.plan(distance).best(),
+            Strategy::Probe => Some(self.plan(distance).probes()),
+            Strategy::Scan => None,
+        }
+    }
+
+    /// What probes are looked up in, with the ranks of matches.
+    pub(super) fn target(&self, distance: u32, cold: bool) -> Target<'_, F> {
+        Target {
+            tables: &self.tables,
+            file: self.bytes(),
+            block_ranks: self.ids.as_ref().map_or(&[], |ids| &ids.block_ranks),
+            distance,
+            cold,
+        }
+    }
+
+    /// Compares all fingerprints of some blocks of table 0.
+    fn scan_piece<'a>(
+        &'a self,
+        target: Target<'a, F>,
+        blocks: std::ops::Range<usize>,
+        query: F,
+        lists: &mut Lists<'a, F>,
+        findings: &mut Findings<F>,
+    ) -> Result<(), FormatError> {
+        let table = &self.tables[0];
+        let before = blocks.start.checked_sub(1).map(|b| table.keys.get(b));
+        lists.probes.push(Probe {
+            table,
+            query: table.permutation.apply(query).0,
+            // Keys ascend, so that none but the last can be the largest value.
+            low: before.map_or(F::ZERO, |key| key.wrapping_add(F::from_u128(1))),
+            high: table.keys.get(blocks.end - 1),
+            owner: 0,
+        });
+        dispatch(RunProbes {
+            target,
+            lists,
+            findings,
+        })
+    }
+}
+
+/// The pieces of a scan of so many blocks.
+fn pieces(block_count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let (mut next, mut len) = (0, FIRST_PIECE);
+    std::iter::from_fn(move || {
+        let piece = next..block_count.min(next + len);
+        next = piece.end;
+        len = LARGEST_PIECE.min(2 * len);
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// A search for the nearest.
+struct Nearest<'a, 'b, F, D> {
+    index: &'a Index<F, D>,
+    strategy: Strategy,
+    cold: bool,
+    query: F,
+    count: usize,
+    /// Nothing beyond this distance is among the nearest: the largest distance asked for, or that of the farthest of the
+    /// nearest so far when there are enough.
+    bound: u32,
+    lists: &'b mut Lists<'a, F>,
+    findings: &'b mut Findings<F>,
+}
+
+impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
+    fn run(&mut self) -> Result<()> {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let mut distance = match self.count {
+            // The very fingerprint is enough, and cheap to find.
+            1 => 0,
+            _ => self.index.max_distance().min(self.bound),
+        };
+        loop {
+            let Some(plan) = self.index.probes(distance, self.strategy) else {
+                return self.scan();
+            };
+            let (target, query) = (self.index.target(self.bound, self.cold), self.query);
+            dispatch(Stage {
+                target,
+                plan,
+                query,
+                stop_at_first: false,
+                lists: self.lists,
+                findings: self.findings,
+            })?;
+            self.keep_nearest();
+            // All within this distance have been found.
+            if distance >= self.bound {
+                return Ok(());
+            }
+            distance = self.next_distance(distance);
+        }
+    }
+
+    /// The distance to search after all within `done` have been found: a plan that costs a few times as much as the last one
+    /// makes up for those before, and does not go far beyond what is needed.
+    fn next_distance(&self, done: u32) -> u32 {
+        let first = self
+            .index
+            .max_distance()
+            .clamp(done + 1, self.bound.max(done + 1));
+        let most_ns = GROWTH * self.index.plan(done).ns();
+        let within = |distance: &u32| self.index.plan(*distance).ns() <= most_ns;
+        (first + 1..=self.bound)
+            .take_while(within)
+            .last()
+            .unwrap_or(first)
+    }
+
+    /// Compares all fingerprints, those of table 0, piece by piece.
+    fn scan(&mut self) -> Result<()> {
+        // A scan finds again what probes have found.
+        self.findings.stats.probes += 1;
+        let probes = self.findings.stats.probes;
+        for piece in pieces(self.index.tables[0].block_count()) {
+            let target = self.index.target(self.bound, self.cold);
+            self.index
+                .scan_piece(target, piece, self.query, self.lists, self.findings)?;
+            self.keep_nearest();
+        }
+        self.findings.stats.probes = probes;
+        Ok(())
+    }
+
+    /// Forgets all but the nearest of what has been found.
+    fn keep_nearest(&mut self) {
+        self.findings.merge();
+        let found = &mut self.findings.found;
+        found.truncate(self.count);
+        if found.len() == self.count {
+            let farthest = found.last().map_or(0, |found| found.found.distance);
+            self.bound = self.bound.min(farthest);
+        }
+    }
+}
+
+/// The probes of a plan for one query.
+struct Stage<'a, 'b, F> {
+    target: Target<'a, F>,
+    plan: &'a [TableProbes],
+    query: F,
+    /// Whether one match is enough.
+    stop_at_first: bool,
+    lists: &'b mut Lists<'a, F>,
+    findings: &'b mut Findings<F>,
+}
+
+impl<F: Fingerprint> Work for Stage<'_, '_, F> {
+    type Output = Result<(), FormatError>;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
+        for probes in self.plan {
+            let table = &self.target.tables[probes.table];
+            let query = table.permutation.apply_with(cpu, self.query).0;
+            let mut ranges = Ranges::new(query, probes);
+            while let Some((low, high)) = ranges.next_range() {
+                if self.lists.probes.len() == BATCH_LEN {
+                    self.target.run(cpu, self.lists, self.findings)?;
+                    if self.stop_at_first && !self.findings.found.is_empty() {
+                        return Ok(());
+                    }
+                }
+                self.lists.probes.push(Probe {
+                    table,
+                    query,
+                    low,
+                    high,
+                    owner: 0,
+                });
+            }
+        }
+        self.target.run(cpu, self.lists, self.findings)
+    }
+}
+
+/// The probes that the lists hold.
+struct RunProbes<'a, 'b, F> {
+    target: Target<'a, F>,
+    lists: &'b mut Lists<'a, F>,
+    findings: &'b mut Findings<F>,
+}
+
+impl<F: Fingerprint> Work for RunProbes<'_, '_, F> {
+    type Output = Result<(), FormatError>;
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, cpu: C) -> Self::Output {
+        self.target.run(cpu, self.lists, self.findings)
+    }
+}

@@ -1,0 +1,451 @@
+//! Warming: one parallel pass that brings a file to memory and checks each block and each page of ids, so that no query
+//! has to.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::ids::IdSections;
+use super::paged::Paged;
+use super::table::Table;
+use super::{AnyIndex, Index};
+use crate::error::{FormatError, Result};
+use crate::fingerprint::Fingerprint;
+use crate::format::PAGE_LEN;
+use crate::memory::will_need;
+use crate::segments::{AnySegments, Segments};
+
+/// Bytes that a thread takes on at a time.
+const CHUNK_LEN: usize = 1 << 20;
+
+/// How an index is warmed. Start from [`WarmOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::index::WarmOptions;
+///
+/// let mut options = WarmOptions::default();
+/// options.threads = 2;
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct WarmOptions {
+    /// Threads that work, the calling one among them. Default 0: as many as the processor runs at a time.
+    pub threads: usize,
+}
+
+/// How far a warming is, see [`Index::warm_with`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WarmProgress {
+    /// Bytes of blocks and pages that are done with.
+    pub done: u64,
+    /// How many there are.
+    pub total: u64,
+}
+
+/// What a warming has done.
+///
+/// ```
+/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # for fingerprint in 0..1000 { builder.push(fingerprint)?; }
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let report = index.warm(1)?;
+/// let blocks: u64 = index.summary().tables.iter().map(|table| table.block_count).sum();
+/// assert_eq!(report.block_count, blocks);
+/// assert_eq!(report.byte_len, blocks * u64::from(index.block_size()));
+/// assert!(report.is_complete);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WarmReport {
+    /// Blocks that have been brought to memory and are good, of all tables.
+    pub block_count: u64,
+    /// Pages of ids likewise.
+    pub page_count: u64,
+    /// Bytes of both.
+    pub byte_len: u64,
+    /// Time that it took.
+    pub elapsed: Duration,
+    /// Whether that is all; not if the caller broke off.
+    pub is_complete: bool,
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+    /// Brings the file to memory and checks each block and each page of ids that no query has checked yet, on so many
+    /// threads; 0 for as many as the processor runs at a time. The first queries are then as quick as later ones.
+    ///
+    /// One pass at the speed of the disk, or of some 100 to 500 MB a second for each thread. Queries may run meanwhile. What is in
+    /// memory may leave it again if there is too little; `lock` of an index over a [`Storage`](super::Storage) keeps it.
+    ///
+    /// It checks what queries rely on. [`Index::verify`] checks more, for example that all tables hold the same
+    /// fingerprints.
+    ///
+    /// # Errors
+    /// The first damaged block or page, in the order of the tables, then of the ids.
+    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
+        self.warm_with(&WarmOptions { threads }, |_| ControlFlow::Continue(()))
+    }
+
+    /// [`Index::warm`] that tells `progress` on the calling thread how far it is, about once a megabyte that this thread has
+    /// done and at the end, and breaks off where `progress` says so. What has been checked until then stays so.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use simidx::index::WarmOptions;
+    /// # use simidx::{BuildOptions, Index, IndexBuilder};
+    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// # builder.push(42)?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let index = Index::<u64, _>::from_bytes(file)?;
+    /// let report = index.warm_with(&WarmOptions::default(), |progress| {
+    ///     println!("{} of {} bytes", progress.done, progress.total);
+    ///     ControlFlow::Continue(())
+    /// })?;
+    /// assert!(report.is_complete);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `warm`.
+    pub fn warm_with(
+        &self,
+        options: &WarmOptions,
+        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    ) -> Result<WarmReport> {
+        let warmed = Pass::new(&[self]).run(options, progress);
+        warmed.map_err(|(_, error)| error.into())
+    }
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
+    /// Warms all segments as [`Index::warm`] does one.
+    ///
+    /// # Errors
+    /// The first damaged block or page of the first segment that has any.
+    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
+        self.warm_with(&WarmOptions { threads }, |_| ControlFlow::Continue(()))
+    }
+
+    /// [`Segments::warm`] with progress over all segments, as [`Index::warm_with`].
+    ///
+    /// # Errors
+    /// As for `warm`.
+    pub fn warm_with(
+        &self,
+        options: &WarmOptions,
+        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    ) -> Result<WarmReport> {
+        let segments: Vec<&Index<F, D>> = self.view().indexes().collect();
+        let warmed = Pass::new(&segments).run(options, progress);
+        warmed.map_err(|(segment, error)| self.view().blame(segment)(error.into()))
+    }
+}
+
+impl<D: AsRef<[u8]>> AnyIndex<D> {
+    /// [`Index::warm`] of whatever width.
+    ///
+    /// # Errors
+    /// As for `Index::warm`.
+    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
+        self.warm_with(&WarmOptions { threads }, |_| ControlFlow::Continue(()))
+    }
+
+    /// [`Index::warm_with`] of whatever width.
+    ///
+    /// # Errors
+    /// As for `warm`.
+    pub fn warm_with(
+        &self,
+        options: &WarmOptions,
+        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    ) -> Result<WarmReport> {
+        match self {
+            AnyIndex::W32(index) => index.warm_with(options, progress),
+            AnyIndex::W64(index) => index.warm_with(options, progress),
+            AnyIndex::W128(index) => index.warm_with(options, progress),
+        }
+    }
+}
+
+impl<D: AsRef<[u8]>> AnySegments<D> {
+    /// [`Segments::warm`] of whatever width.
+    ///
+    /// # Errors
+    /// As for `Segments::warm`.
+    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
+        self.warm_with(&WarmOptions { threads }, |_| ControlFlow::Continue(()))
+    }
+
+    /// [`Segments::warm_with`] of whatever width.
+    ///
+    /// # Errors
+    /// As for `warm`.
+    pub fn warm_with(
+        &self,
+        options: &WarmOptions,
+        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    ) -> Result<WarmReport> {
+        match self {
+            AnySegments::W32(segments) => segments.warm_with(options, progress),
+            AnySegments::W64(segments) => segments.warm_with(options, progress),
+            AnySegments::W128(segments) => segments.warm_with(options, progress),
+        }
+    }
+}
+
+/// What is warmed: parts of one file or several, cut into chunks that are numbered throughout.
+struct Pass<'a, F> {
+    parts: Vec<Part<'a, F>>,
+    chunk_count: usize,
+    total: u64,
+}
+
+/// The blocks of a table, or the pages of a section.
+struct Part<'a, F> {
+    segment: usize,
+    file: &'a [u8],
+    items: Items<'a, F>,
+    first_chunk: usize,
+}
+
+enum Items<'a, F> {
+    Blocks(&'a Table<F>),
+    Pages(&'a Paged),
+}
+
+/// Counts of a pass, shared by its threads.
+#[derive(Default)]
+struct Counts {
+    blocks: AtomicU64,
+    pages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Asks the other threads to stop when it goes while its thread panics.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<'a, F: Fingerprint> Pass<'a, F> {
+    fn new<D: AsRef<[u8]>>(indexes: &[&'a Index<F, D>]) -> Self {
+        let mut pass = Pass {
+            parts: Vec::new(),
+            chunk_count: 0,
+            total: 0,
+        };
+        for (segment, index) in indexes.iter().enumerate() {
+            // Queries up to this distance find their plans made.
+            for distance in 0..=index.max_distance() {
+                index.plan(distance);
+            }
+            let sections = index.ids.iter().flat_map(IdSections::paged_sections);
+            let tables = index.tables.iter().map(Items::Blocks);
+            for items in tables.chain(sections.map(Items::Pages)) {
+                pass.total += items.byte_len(0..items.count());
+                let first_chunk = pass.chunk_count;
+                pass.chunk_count += items.count().div_ceil(items.per_chunk());
+                pass.parts.push(Part {
+                    segment,
+                    file: index.bytes(),
+                    items,
+                    first_chunk,
+                });
+            }
+        }
+        pass
+    }
+
+    /// Warms all, or returns the first damage and the number of its segment.
+    fn run(
+        &self,
+        options: &WarmOptions,
+        mut progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    ) -> Result<WarmReport, (usize, FormatError)> {
+        let started = Instant::now();
+        let (counts, next, stop) = (
+            Counts::default(),
+            AtomicUsize::new(0),
+            AtomicBool::new(false),
+        );
+        let damage: Mutex<Option<(usize, FormatError)>> = Mutex::new(None);
+        let threads = self.thread_count(options);
+        let work = |tell: &mut dyn FnMut() -> ControlFlow<()>| {
+            while !stop.load(Ordering::Relaxed) {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= self.chunk_count {
+                    break;
+                }
+                if number < threads {
+                    self.ask_for(number);
+                }
+                self.ask_for(number + threads);
+                if let Err(error) = self.warm_chunk(number, &counts) {
+                    // All chunks before this one have been taken on: the first damage of all is among those found.
+                    stop.store(true, Ordering::Relaxed);
+                    let mut first = damage.lock().unwrap_or_else(PoisonError::into_inner);
+                    if first.as_ref().is_none_or(|(other, _)| number < *other) {
+                        *first = Some((number, error));
+                    }
+                }
+                if tell().is_break() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+            }
+        };
+        let mut tell = || {
+            progress(WarmProgress {
+                done: counts.bytes.load(Ordering::Relaxed),
+                total: self.total,
+            })
+        };
+        thread::scope(|scope| {
+            let _guard = StopOnPanic(&stop);
+            for _ in 1..threads {
+                let others = || work(&mut || ControlFlow::Continue(()));
+                // Without a further thread the others do its work.
+                let _ = thread::Builder::new().spawn_scoped(scope, others);
+            }
+            work(&mut tell);
+        });
+        let damage = damage.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some((chunk, error)) = damage {
+            return Err((self.part(chunk).segment, error));
+        }
+        let byte_len = counts.bytes.into_inner();
+        let is_complete = byte_len == self.total;
+        if is_complete {
+            // It is too late to break off.
+            let _ = progress(WarmProgress {
+                done: byte_len,
+                total: self.total,
+            });
+        }
+        Ok(WarmReport {
+            block_count: counts.blocks.into_inner(),
+            page_count: counts.pages.into_inner(),
+            byte_len,
+            elapsed: started.elapsed(),
+            is_complete,
+        })
+    }
+
+    fn thread_count(&self, options: &WarmOptions) -> usize {
+        let wanted = match options.threads {
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        wanted.min(self.chunk_count).max(1)
+    }
+
+    /// The part that a chunk belongs to.
+    fn part(&self, chunk: usize) -> &Part<'a, F> {
+        // The first part begins with chunk 0; of several that begin with the same one only the last has any.
+        let after = self.parts.partition_point(|part| part.first_chunk <= chunk);
+        &self.parts[after - 1]
+    }
+
+    /// The numbers of the blocks or pages of a chunk.
+    fn items(&self, chunk: usize) -> (&Part<'a, F>, Range<usize>) {
+        let part = self.part(chunk);
+        let per_chunk = part.items.per_chunk();
+        let start = (chunk - part.first_chunk) * per_chunk;
+        (part, start..(start + per_chunk).min(part.items.count()))
+    }
+
+    /// Says that a chunk will be read soon.
+    fn ask_for(&self, chunk: usize) {
+        if chunk < self.chunk_count {
+            let (part, items) = self.items(chunk);
+            will_need(part.items.bytes(part.file, items));
+        }
+    }
+
+    fn warm_chunk(&self, chunk: usize, counts: &Counts) -> Result<(), FormatError> {
+        let (part, items) = self.items(chunk);
+        let count = items.len() as u64;
+        let len = part.items.byte_len(items.clone());
+        match part.items {
+            Items::Blocks(table) => {
+                for number in items {
+                    // One that has been checked before may have left memory since.
+                    touch(&part.file[table.block_offset(number)]);
+                    table.block(part.file, number)?;
+                }
+                counts.blocks.fetch_add(count, Ordering::Relaxed);
+            }
+            Items::Pages(section) => {
+                for page in items {
+                    let bytes = section.bytes(part.file, page * PAGE_LEN..(page + 1) * PAGE_LEN)?;
+                    // Pages of the section and those of memory begin at different places.
+                    bytes
+                        .first()
+                        .into_iter()
+                        .chain(bytes.last())
+                        .for_each(touch);
+                }
+                counts.pages.fetch_add(count, Ordering::Relaxed);
+            }
+        }
+        counts.bytes.fetch_add(len, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Reads a byte.
+fn touch(byte: &u8) {
+    std::hint::black_box(*byte);
+}
+
+impl<F: Fingerprint> Items<'_, F> {
+    fn count(&self) -> usize {
+        match self {
+            Items::Blocks(table) => table.block_count(),
+            Items::Pages(section) => section.page_count(),
+        }
+    }
+
+    fn item_len(&self) -> usize {
+        match self {
+            Items::Blocks(table) => table.block_size,
+            Items::Pages(_) => PAGE_LEN,
+        }
+    }
+
+    fn per_chunk(&self) -> usize {
+        (CHUNK_LEN / self.item_len()).max(1)
+    }
+
+    /// Bytes of some blocks or pages.
+    fn byte_len(&self, items: Range<usize>) -> u64 {
+        match self {
+            Items::Blocks(table) => (items.len() * table.block_size) as u64,
+            Items::Pages(section) => {
+                let end = section.len().min(items.end * PAGE_LEN);
+                (end - items.start * PAGE_LEN) as u64
+            }
+        }
+    }
+
+    /// Where some blocks or pages are in the file.
+    fn bytes<'f>(&self, file: &'f [u8], items: Range<usize>) -> &'f [u8] {
+        let start = match self {
+            Items::Blocks(table) => table.block_offset(items.start),
+            Items::Pages(section) => section.page_offset(items.start),
+        };
+        let end = start + self.byte_len(items) as usize;
+        file.get(start..end).unwrap_or_default()
+    }
+}

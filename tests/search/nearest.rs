@@ -1,0 +1,204 @@
+//! The nearest fingerprints, and whether any is near, against a linear scan: all widths, designs and codecs, any number
+//! and any distance.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use rand::seq::IndexedRandom;
+use simidx::design::TableDesign;
+use simidx::index::Strategy;
+use simidx::{Codec, Fingerprint, Index, Scratch};
+use simidx_testkit::reference::Layout;
+use simidx_testkit::{
+    build, clustered, data_sets, flipped, matched, open, options, random, rng, scan, sized,
+    sorted_set, uniform,
+};
+
+/// Numbers of nearest that are asked for.
+const COUNTS: [usize; 5] = [0, 1, 2, 10, 1000];
+
+/// Members as they are and with a few flips, and random values.
+fn queries<F: Fingerprint>(set: &[F], count: u32, seed: u64) -> Vec<F> {
+    let mut rng = rng(seed);
+    let mut queries = vec![F::ZERO, F::MAX, random(&mut rng)];
+    for flips in 0..count {
+        if let Some(&member) = set.choose(&mut rng) {
+            queries.push(flipped(member, flips, &mut rng));
+        }
+    }
+    queries
+}
+
+/// Everything by distance, then by value, by which every answer is cut.
+fn check<F: Fingerprint>(
+    index: &Index<F, Vec<u8>>,
+    scratch: &mut Scratch<F>,
+    set: &[F],
+    query: F,
+    distances: &[u32],
+    what: &str,
+) {
+    let all = scan(set, query, F::WIDTH);
+    for &distance in distances {
+        let within = all.partition_point(|found| found.0 <= distance);
+        for strategy in [Strategy::Auto, Strategy::Probe, Strategy::Scan] {
+            // Every pattern of the flips of a far distance would be probed.
+            if strategy == Strategy::Probe && distance > 12 {
+                continue;
+            }
+            scratch.set_strategy(strategy);
+            let what = format!("{what}, {query:x} within {distance}, {strategy:?}");
+            for count in COUNTS {
+                let found = index.nearest_with(scratch, query, count, distance).unwrap();
+                assert_eq!(matched(found), all[..within.min(count)], "{count} {what}");
+                assert_eq!(matched(scratch.matches()), all[..within.min(count)]);
+            }
+            let near = index.contains_near_with(scratch, query, distance).unwrap();
+            assert_eq!(near, within > 0, "{what}");
+            assert!(scratch.matches().is_empty());
+        }
+    }
+    let within = all.partition_point(|found| found.0 <= distances[0]);
+    let found = index.nearest(query, 2, distances[0]).unwrap();
+    assert_eq!(matched(&found), all[..within.min(2)], "{what}");
+    assert_eq!(
+        index.contains_near(query, distances[0]).unwrap(),
+        within > 0
+    );
+}
+
+/// Every design and shape of data, codec after codec.
+fn check_all<F: Fingerprint>() {
+    let mut scratch = Scratch::new();
+    for (i, design) in TableDesign::<F>::available(3).into_iter().enumerate() {
+        for data in data_sets::<F>(sized(2000)) {
+            let mut options = options(design.clone(), 128);
+            options.codec = Some(Codec::ALL[i % 3]);
+            let set = sorted_set(&data.fingerprints);
+            let index = open::<F>(build(options, &data.fingerprints));
+            let distances = [2, 0, 3, 5, F::WIDTH / 2, F::WIDTH, u32::MAX];
+            for query in queries(&set, 5, i as u64) {
+                check(&index, &mut scratch, &set, query, &distances, data.name);
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn the_nearest_of_32_bits_agree_with_the_scan() {
+    check_all::<u32>();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn the_nearest_of_64_bits_agree_with_the_scan() {
+    check_all::<u64>();
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn the_nearest_of_128_bits_agree_with_the_scan() {
+    check_all::<u128>();
+}
+
+/// Sets that are large enough that probes pay, so that distances grow.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn distances_grow_until_enough_are_found() {
+    let sets = [uniform::<u64>(200_000), clustered(200_000)];
+    for (i, fingerprints) in sets.into_iter().enumerate() {
+        let set = sorted_set(&fingerprints);
+        for tables in [2, 4, 6] {
+            let design = TableDesign::with_table_count(3, tables).unwrap();
+            let index = open::<u64>(build(options(design, 512), &fingerprints));
+            let mut scratch = Scratch::new();
+            let mut grown = 0;
+            for query in queries(&set, 8, i as u64) {
+                check(&index, &mut scratch, &set, query, &[8, 64], "large");
+                scratch.set_strategy(Strategy::Auto);
+                index.nearest_with(&mut scratch, query, 10, 64).unwrap();
+                let stats = scratch.stats();
+                index.query_with(&mut scratch, query, 3).unwrap();
+                grown += usize::from(stats.probes > scratch.stats().probes);
+            }
+            assert!(grown > 0, "{tables} tables");
+        }
+    }
+}
+
+#[test]
+fn finding_any_stops_at_the_first() {
+    let fingerprints = uniform::<u64>(sized(100_000));
+    let index = open::<u64>(build(
+        options(TableDesign::with_table_count(3, 4).unwrap(), 512),
+        &fingerprints,
+    ));
+    let mut scratch = Scratch::new();
+    let member = fingerprints[7];
+    assert!(index.contains_near_with(&mut scratch, member, 9).unwrap());
+    assert_eq!(scratch.stats().probes, 1);
+    scratch.set_strategy(Strategy::Scan);
+    let near = sorted_set(&fingerprints)[0] ^ 1 << 40;
+    assert!(index.contains_near_with(&mut scratch, near, 1).unwrap());
+    let read = scratch.stats().candidates;
+    assert!(read < fingerprints.len() as u64 / 2, "{read} compared");
+}
+
+#[test]
+fn a_damaged_block_is_an_error_and_no_answer() {
+    let fingerprints = uniform::<u64>(1000);
+    let options = options(TableDesign::with_table_count(3, 2).unwrap(), 128);
+    let mut file = build(options, &fingerprints);
+    let layout = Layout::parse(&file);
+    for block in 0..layout.blocks(&file, 0).len() {
+        file[layout.block_at(0, block) + 100] ^= 1;
+    }
+    let index = open::<u64>(file);
+    let mut scratch = Scratch::new();
+    scratch.set_strategy(Strategy::Scan);
+    let query = fingerprints[0];
+    assert!(index.nearest_with(&mut scratch, query, 5, 64).is_err());
+    assert!(scratch.matches().is_empty());
+    assert!(index.contains_near_with(&mut scratch, !query, 64).is_err());
+    assert!(index.nearest(query, 5, 64).is_err());
+    assert!(index.nearest(query, 0, 64).unwrap().is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: sized(200) as u32,
+        rng_seed: RngSeed::Fixed(0x9e4),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn any_sets_and_masks_agree_with_the_scan(
+        values in prop::collection::vec(0u32..1 << 12, 0..200),
+        leading in 0u32..=32,
+        others in prop::collection::vec(any::<u32>(), 0..5),
+        made_for in 0u32..=9,
+        codec in prop::sample::select(&Codec::ALL[..]),
+        query in 0u32..1 << 13,
+        count in 0usize..300,
+        distance in 0u32..=40,
+        probes in any::<bool>(),
+    ) {
+        let mut masks = vec![u32::MAX.checked_shl(32 - leading).unwrap_or(0)];
+        masks.extend(&others);
+        let design = TableDesign::from_masks(made_for, masks).unwrap();
+        let mut options = options(design, 128);
+        options.codec = Some(codec);
+        let index = open::<u32>(build(options, &values));
+        let mut expected = scan(&sorted_set(&values), query, distance);
+        let mut scratch = Scratch::new();
+        if probes && distance < 9 {
+            scratch.set_strategy(Strategy::Probe);
+        }
+        let near = index.contains_near_with(&mut scratch, query, distance).unwrap();
+        prop_assert_eq!(near, !expected.is_empty());
+        expected.truncate(count);
+        let found = index.nearest_with(&mut scratch, query, count, distance).unwrap();
+        prop_assert_eq!(matched(found), expected);
+    }
+}

@@ -1,0 +1,281 @@
+//! Warming checks everything that queries need, once; it tells how far it is, breaks off, and finds the first damage.
+//! Files locked in memory are resident.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use simidx::design::TableDesign;
+use simidx::index::{WarmOptions, WarmReport};
+use simidx::segments::{AnySegments, Segments};
+use simidx::{AnyIndex, BuildOptions, Error, IdKind, Index};
+use simidx_testkit::reference::{Layout, STRING_BYTES};
+use simidx_testkit::{build, build_strings, open, options, sized, uniform};
+
+/// A file of several megabytes with string ids.
+fn file_with_ids() -> Vec<u8> {
+    let fingerprints = uniform::<u64>(sized(100_000));
+    let ids: Vec<String> = fingerprints.iter().map(|f| format!("{f:032x}")).collect();
+    let mut options = options(TableDesign::with_table_count(3, 2).unwrap(), 512);
+    options.ids = IdKind::String;
+    let records: Vec<(u64, &str)> = fingerprints
+        .iter()
+        .zip(&ids)
+        .map(|(&f, id)| (f, id.as_str()))
+        .collect();
+    build_strings(options, &records)
+}
+
+/// Blocks of all tables.
+fn block_count(index: &Index<u64, Vec<u8>>) -> u64 {
+    let tables = index.summary().tables;
+    tables.iter().map(|table| table.block_count).sum()
+}
+
+#[test]
+fn every_block_and_page_is_warmed_once_on_any_number_of_threads() {
+    let file = file_with_ids();
+    for threads in [0, 1, 3, 64] {
+        let index = open::<u64>(file.clone());
+        let mut options = WarmOptions::default();
+        options.threads = threads;
+        let mut seen = Vec::new();
+        let report = index
+            .warm_with(&options, |progress| {
+                seen.push(progress);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert!(report.is_complete);
+        assert_eq!(report.block_count, block_count(&index));
+        assert_eq!(report.page_count, index.verify().page_count);
+        assert!(report.byte_len < file.len() as u64);
+        assert!(report.byte_len > file.len() as u64 * 9 / 10);
+        assert!(seen.is_sorted_by_key(|progress| progress.done));
+        let last = seen.last().unwrap();
+        assert_eq!((last.done, last.total), (report.byte_len, report.byte_len));
+    }
+}
+
+/// Damage that comes after the warming is seen by a full check only.
+#[cfg(feature = "mmap")]
+#[test]
+#[cfg_attr(miri, ignore = "Miri maps no files")]
+fn what_is_warm_is_not_checked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    let fingerprints = uniform::<u64>(500);
+    let mut file = build(BuildOptions::default(), &fingerprints);
+    std::fs::write(&path, &file).unwrap();
+    let [warm, cold] = [(); 2].map(|()| Index::<u64, _>::open(&path).unwrap());
+    assert!(warm.warm(1).unwrap().is_complete);
+    let at = Layout::parse(&file).block_at(0, 0) + 100;
+    file[at] ^= 1;
+    let mut mapped = std::fs::File::options().write(true).open(&path).unwrap();
+    std::io::Write::write_all(&mut mapped, &file).unwrap();
+    let first = *fingerprints.iter().min().unwrap();
+    assert!(warm.contains(first).is_ok());
+    assert!(cold.contains(first).is_err());
+    assert!(cold.warm(1).is_err());
+    assert!(!warm.verify().is_sound());
+    assert!(warm.warm(1).is_err(), "a full check has found the damage");
+}
+
+#[test]
+fn the_first_damage_is_told_whichever_thread_finds_it() {
+    let mut file = file_with_ids();
+    let layout = Layout::parse(&file);
+    let blocks = layout.blocks(&file, 1).len();
+    let section = layout.section(STRING_BYTES, 0);
+    let warm = |file: &[u8], threads| match open::<u64>(file.to_vec()).warm(threads) {
+        Err(Error::Format(error)) => (error.rule(), error.table(), error.block()),
+        other => panic!("{other:?}"),
+    };
+    file[section.offset + section.len / 2] ^= 1;
+    for threads in [1, 4] {
+        assert_eq!(warm(&file, threads), (28, None, None));
+    }
+    for block in [blocks - 1, blocks / 2, blocks / 2 - 1] {
+        file[layout.block_at(1, block) + 100] ^= 1;
+        for threads in [1, 2, 7] {
+            assert_eq!(warm(&file, threads), (21, Some(1), Some(block as u64)));
+        }
+    }
+}
+
+#[test]
+fn a_caller_breaks_off_and_goes_on_later() {
+    let file = file_with_ids();
+    let index = open::<u64>(file);
+    let mut calls = 0;
+    let mut options = WarmOptions::default();
+    options.threads = 1;
+    let report = index
+        .warm_with(&options, |_| {
+            calls += 1;
+            match calls {
+                2 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        })
+        .unwrap();
+    assert_eq!(calls, 2);
+    assert!(!report.is_complete);
+    assert!(report.byte_len >= 1 << 20 && report.byte_len <= 2 << 20);
+    let rest = index.warm(2).unwrap();
+    assert!(rest.is_complete && rest.block_count == block_count(&index));
+}
+
+#[test]
+fn segments_and_indexes_of_any_width_are_warmed() {
+    let files: Vec<Vec<u8>> = [1u64, 2]
+        .map(|seed| {
+            let fingerprints: Vec<u64> = uniform(3000).iter().map(|f: &u64| f ^ seed).collect();
+            build(BuildOptions::default(), &fingerprints)
+        })
+        .to_vec();
+    let each: Vec<WarmReport> = files
+        .iter()
+        .map(|file| AnyIndex::from_bytes(&file[..]).unwrap().warm(1).unwrap())
+        .collect();
+    let named = |files: &[Vec<u8>]| {
+        let files = files.iter().enumerate();
+        let segments = files.map(|(i, file)| {
+            let index = AnyIndex::from_bytes(file.clone()).unwrap();
+            (format!("file {i}"), index)
+        });
+        AnySegments::with_names(segments.collect()).unwrap()
+    };
+    let both = named(&files).warm(2).unwrap();
+    assert_eq!(both.block_count, each[0].block_count + each[1].block_count);
+    assert_eq!(both.byte_len, each[0].byte_len + each[1].byte_len);
+    let mut damaged = files;
+    let at = Layout::parse(&damaged[1]).block_at(0, 0) + 100;
+    damaged[1][at] ^= 1;
+    match named(&damaged).warm(2) {
+        Err(Error::Segment { segment, name, .. }) => {
+            assert_eq!((segment, &name[..]), (1, "file 1"))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_empty_index_is_warm() {
+    let index = open::<u64>(build(BuildOptions::default(), &[] as &[u64]));
+    let report = index.warm(0).unwrap();
+    assert!(report.is_complete);
+    assert_eq!((report.block_count, report.byte_len), (0, 0));
+}
+
+#[test]
+fn a_panic_of_the_caller_ends_the_pass() {
+    let index = open::<u64>(file_with_ids());
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        index.warm_with(&WarmOptions::default(), |_| panic!("on purpose"))
+    }));
+    assert!(panicked.is_err());
+    assert!(index.warm(2).unwrap().is_complete);
+}
+
+/// Bytes that this process has locked.
+#[cfg(all(feature = "mmap", target_os = "linux"))]
+fn locked_len() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmLck:"));
+    let kib: u64 = line
+        .unwrap()
+        .split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap();
+    kib << 10
+}
+
+/// Locks files in a process of its own, for the count of locked bytes is that of a process.
+#[cfg(all(feature = "mmap", target_os = "linux"))]
+#[test]
+#[ignore = "runs in a process that `files_are_locked_in_memory` starts"]
+fn files_are_locked_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    std::fs::write(&path, file_with_ids()).unwrap();
+    let len = std::fs::metadata(&path).unwrap().len();
+    let indexes: Vec<Index<u64, simidx::Storage>> = vec![
+        Index::open(&path).unwrap(),
+        Index::open_in_memory(&path).unwrap(),
+    ];
+    for index in indexes {
+        assert_eq!(locked_len(), 0);
+        match index.lock() {
+            Ok(()) => {
+                index.lock().unwrap();
+                assert!(locked_len() >= len);
+                assert_eq!(index.resident_fraction(), Some(1.0));
+                println!("locked");
+            }
+            Err(Error::Budget { needed, given, .. }) => {
+                assert!(needed == len && given < len);
+                println!("refused");
+            }
+            Err(other) => panic!("{other}"),
+        }
+        drop(index);
+        assert_eq!(locked_len(), 0);
+    }
+}
+
+#[cfg(all(feature = "mmap", target_os = "linux"))]
+#[test]
+fn files_are_locked_in_memory() {
+    let program = std::env::current_exe().unwrap();
+    let program = program.to_str().unwrap();
+    let this_test = "warm::files_are_locked_here --exact --ignored --nocapture";
+    let locks = |limit: &str| {
+        // Without the privilege that lifts the limit, where this process has it.
+        let script = format!(
+            "ulimit -l {limit}; unset RUST_TEST_THREADS; exec setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock '{program}' {this_test}"
+        );
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let words: BTreeSet<&str> = ["locked", "refused"]
+            .into_iter()
+            .filter(|word| text.lines().any(|line| line.ends_with(word)))
+            .collect();
+        match output.status.success() {
+            true => Some(words.into_iter().collect::<Vec<_>>()),
+            false => {
+                let errors = String::from_utf8_lossy(&output.stderr);
+                assert!(!text.contains("panicked"), "{text}{errors}");
+                eprintln!("skipped: this process may not start another one with a limit: {errors}");
+                None
+            }
+        }
+    };
+    if let Some(words) = locks("64") {
+        assert_eq!(words, ["refused"]);
+    }
+    if let Some(words) = locks("unlimited") {
+        assert_eq!(words, ["locked"]);
+    }
+}
+
+/// What is in memory is resident, wherever it came from.
+#[cfg(all(feature = "mmap", target_os = "linux"))]
+#[test]
+fn pages_that_were_used_are_resident() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.simidx");
+    std::fs::write(&path, file_with_ids()).unwrap();
+    for index in [
+        Index::<u64, _>::open(&path).unwrap(),
+        Index::open_in_memory(&path).unwrap(),
+    ] {
+        index.warm(2).unwrap();
+        let fraction = index.resident_fraction().unwrap();
+        assert!((0.9..=1.0).contains(&fraction), "{fraction}");
+    }
+}
