@@ -43,7 +43,7 @@
 //!
 //! let build = |fingerprints: &[u64]| {
 //!     let mut builder = IndexBuilder::new(BuildOptions::default())?;
-//!     builder.extend(fingerprints)?;
+//!     builder.extend_from_slice(fingerprints)?;
 //!     let mut file = Vec::new();
 //!     builder.finish(&mut file)?;
 //!     Index::<u64, _>::from_bytes(file)

@@ -32,6 +32,7 @@ pub use storage::Storage;
 #[cfg(feature = "fuzzing")]
 pub(crate) use table::Decode;
 pub use verify::{VerifyReport, VerifyStage};
+pub(crate) use warm::warm_all;
 pub use warm::{WarmOptions, WarmProgress, WarmReport};
 
 use std::ops::Range;

@@ -84,6 +84,15 @@ impl<F: Fingerprint, D: AsRef<[u8]>, H: Deref<Target = Index<F, D>>> Searcher<F,
             .nearest_with(&mut self.scratch, fingerprint, count, max_distance)
     }
 
+    /// Whether any fingerprint is near, as from [`Index::contains_near_with`].
+    ///
+    /// # Errors
+    /// As for [`Index::contains_near_with`].
+    pub fn contains_near(&mut self, fingerprint: F, distance: u32) -> Result<bool> {
+        self.index
+            .contains_near_with(&mut self.scratch, fingerprint, distance)
+    }
+
     /// The answers to many queries, as from [`Index::query_many_with`].
     ///
     /// # Errors

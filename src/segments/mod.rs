@@ -5,6 +5,7 @@ mod fingerprints;
 mod ids;
 mod query;
 mod view;
+mod warm;
 
 use std::sync::Arc;
 
@@ -171,10 +172,29 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
         self.view().query_with(scratch, fingerprint, distance)
     }
 
-    /// The `count` nearest fingerprints within `max_distance` in any segment, as from [`SegmentsView::nearest_with`].
+    /// The `count` fingerprints nearest to `fingerprint` in all segments, as from [`Index::nearest`]; without their places.
+    /// Allocates; [`Segments::nearest_with`] does not.
     ///
     /// # Errors
-    /// As for [`SegmentsView::query_with`].
+    /// A damaged block of a segment.
+    pub fn nearest(
+        &self,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<Vec<Match<F>>> {
+        let mut scratch = SegmentScratch::new();
+        let found = self.nearest_with(&mut scratch, fingerprint, count, max_distance)?;
+        let matches = found.iter();
+        Ok(matches
+            .map(|m| Match::unranked(m.distance, m.fingerprint))
+            .collect())
+    }
+
+    /// The nearest fingerprints in all segments, as from [`SegmentsView::nearest_with`].
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::nearest_with`].
     pub fn nearest_with<'s>(
         &self,
         scratch: &'s mut SegmentScratch<F>,
@@ -184,6 +204,15 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
     ) -> Result<SegmentMatches<'s, F>> {
         self.view()
             .nearest_with(scratch, fingerprint, count, max_distance)
+    }
+
+    /// Whether a segment holds any fingerprint within `distance` of `fingerprint`, as [`Index::contains_near`] does of one.
+    ///
+    /// # Errors
+    /// A damaged block of a segment.
+    pub fn contains_near(&self, fingerprint: F, distance: u32) -> Result<bool> {
+        self.view()
+            .contains_near_with(&mut SegmentScratch::new(), fingerprint, distance)
     }
 
     /// Whether a segment holds this very fingerprint. Decodes a block of each segment up to the first that does.

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use super::{SegmentIds, Segments, SegmentsView};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Index, Match, QueryStats, Scratch, Strategy};
+use crate::index::{Match, QueryStats, Scratch, Strategy};
 
 /// A match in one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +97,42 @@ impl<F> SegmentScratch<F> {
     fn clear(&mut self) {
         self.found.clear();
         self.ends.clear();
+    }
+}
+
+impl<F: Fingerprint> SegmentScratch<F> {
+    /// Adds the answer of a segment.
+    fn add(&mut self, segment: usize) {
+        let matches = self.scratch.matches().iter();
+        self.found.extend(matches.map(|found| Found {
+            distance: found.distance,
+            fingerprint: found.fingerprint,
+            segment,
+            rank: found.rank,
+        }));
+        self.stats += self.scratch.stats();
+    }
+
+    /// Finds out where each match ends, after the answers of several segments have been put in order.
+    fn group(&mut self, several: bool) {
+        if several {
+            self.found.sort_unstable();
+        }
+        self.ends.clear();
+        let mut end = 0;
+        let groups = self.found.chunk_by(|a, b| a.fingerprint == b.fingerprint);
+        self.ends.extend(groups.map(|group| {
+            end += group.len();
+            end
+        }));
+    }
+
+    /// Keeps the first matches, and returns the distance of the last one if there are so many.
+    fn keep_first(&mut self, count: usize) -> Option<u32> {
+        let end = *self.ends.get(count.checked_sub(1)?)?;
+        self.ends.truncate(count);
+        self.found.truncate(end);
+        self.found.last().map(|found| found.distance)
     }
 }
 
@@ -240,17 +276,29 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         fingerprint: F,
         distance: u32,
     ) -> Result<SegmentMatches<'s, F>> {
-        self.gather(scratch, |index, scratch| {
-            index.query_with(scratch, fingerprint, distance)
-        })?;
+        scratch.clear();
+        scratch.stats = QueryStats::default();
+        for (segment, index) in self.indexes().enumerate() {
+            let found = index.query_with(&mut scratch.scratch, fingerprint, distance);
+            if let Err(error) = found {
+                scratch.clear();
+                return Err(self.blame(segment)(error));
+            }
+            scratch.add(segment);
+        }
+        scratch.group(self.segment_count() > 1);
         Ok(scratch.matches())
     }
 
-    /// The `count` fingerprints of all segments nearest to `fingerprint` among those within `max_distance`, each once, by
-    /// distance, then by value, as [`Index::nearest_with`] finds them in one index. Asks each segment for as many.
+    /// The `count` fingerprints nearest to `fingerprint` among those within `max_distance` in any segment, as
+    /// [`Index::nearest_with`](crate::Index::nearest_with) finds them in one: each once, by distance, then by value. They stay
+    /// in the scratch until its next query.
+    ///
+    /// What one segment has found bounds the search in the next: those that are likely to hold the nearest come first at
+    /// best.
     ///
     /// # Errors
-    /// As for [`SegmentsView::query_with`].
+    /// A damaged block among those that had to be read; then there is no answer.
     pub fn nearest_with<'s>(
         &self,
         scratch: &'s mut SegmentScratch<F>,
@@ -258,52 +306,45 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         count: usize,
         max_distance: u32,
     ) -> Result<SegmentMatches<'s, F>> {
-        self.gather(scratch, |index, scratch| {
-            index.nearest_with(scratch, fingerprint, count, max_distance)
-        })?;
-        scratch.ends.truncate(count);
-        scratch
-            .found
-            .truncate(scratch.ends.last().copied().unwrap_or(0));
+        scratch.clear();
+        scratch.stats = QueryStats::default();
+        let mut bound = max_distance;
+        for (segment, index) in self.indexes().enumerate() {
+            let found = index.nearest_with(&mut scratch.scratch, fingerprint, count, bound);
+            if let Err(error) = found {
+                scratch.clear();
+                return Err(self.blame(segment)(error));
+            }
+            scratch.add(segment);
+            scratch.group(segment > 0);
+            if let Some(farthest) = scratch.keep_first(count) {
+                bound = farthest;
+            }
+        }
         Ok(scratch.matches())
     }
 
-    /// Puts the answers of all segments together: in order, those of one fingerprint together.
-    fn gather(
+    /// Whether any segment holds a fingerprint within `distance` of `fingerprint`, as
+    /// [`Index::contains_near_with`](crate::Index::contains_near_with) tells of one. The scratch then holds no answer.
+    ///
+    /// # Errors
+    /// A damaged block among those that had to be read.
+    pub fn contains_near_with(
         &self,
         scratch: &mut SegmentScratch<F>,
-        ask: impl for<'i> Fn(&Index<F, D>, &'i mut Scratch<F>) -> Result<&'i [Match<F>]>,
-    ) -> Result<()> {
+        fingerprint: F,
+        distance: u32,
+    ) -> Result<bool> {
         scratch.clear();
         scratch.stats = QueryStats::default();
         for (segment, index) in self.indexes().enumerate() {
-            let matches = match ask(index, &mut scratch.scratch) {
-                Ok(matches) => matches,
-                Err(error) => {
-                    scratch.clear();
-                    return Err(self.blame(segment)(error));
-                }
-            };
-            scratch.found.extend(matches.iter().map(|found| Found {
-                distance: found.distance,
-                fingerprint: found.fingerprint,
-                segment,
-                rank: found.rank,
-            }));
+            let near = index.contains_near_with(&mut scratch.scratch, fingerprint, distance);
             scratch.stats += scratch.scratch.stats();
+            if near.map_err(self.blame(segment))? {
+                return Ok(true);
+            }
         }
-        if self.segment_count() > 1 {
-            scratch.found.sort_unstable();
-        }
-        let mut end = 0;
-        let groups = scratch
-            .found
-            .chunk_by(|a, b| a.fingerprint == b.fingerprint);
-        scratch.ends.extend(groups.map(|group| {
-            end += group.len();
-            end
-        }));
-        Ok(())
+        Ok(false)
     }
 
     /// The ids that a match of a query of these segments has in any of them, in order: numbers by value, strings by their
@@ -381,10 +422,10 @@ impl<F: Fingerprint, D: AsRef<[u8]>, H: Deref<Target = Segments<F, D>>> SegmentS
             .query_with(&mut self.scratch, fingerprint, distance)
     }
 
-    /// The nearest fingerprints within a distance, as from [`Segments::nearest_with`].
+    /// The nearest fingerprints, as from [`Segments::nearest_with`].
     ///
     /// # Errors
-    /// As for [`Segments::query_with`].
+    /// As for [`Segments::nearest_with`].
     pub fn nearest(
         &mut self,
         fingerprint: F,
