@@ -31,7 +31,7 @@ fn main() -> simidx::Result<()> {
             "cluster {} has {} fingerprints, diameter {}",
             cluster.number,
             cluster.fingerprints.len(),
-            cluster.diameter
+            cluster.diameter.distance
         );
         Ok(())
     })?;

@@ -47,7 +47,6 @@ fn main() -> simidx::Result<()> {
             } => {
                 println!("{name}: near {fingerprint:016x} of the index, at distance {distance}");
             }
-            other => println!("{name}: {other:?}"),
         }
     }
     let counts = found.counts();

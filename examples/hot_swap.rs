@@ -51,11 +51,11 @@ fn main() -> simidx::Result<()> {
                 }
             });
         }
-        let swapped = (2..=GENERATIONS).try_for_each(|generation| {
+        let swapped: simidx::Result<()> = (2..=GENERATIONS).try_for_each(|generation| {
             let index = next_generation(&path, generation)?;
             println!("generation {generation}: {} fingerprints", index.len());
             *current.write().expect("no thread panics") = index;
-            simidx::Result::Ok(())
+            Ok(())
         });
         done.store(true, Ordering::Relaxed);
         swapped

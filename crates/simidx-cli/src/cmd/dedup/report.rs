@@ -101,12 +101,6 @@ pub(super) fn write_duplicates<F: Fingerprint>(
                     id: labels.id_in_index(fingerprint)?,
                 },
             },
-            decision => {
-                let message = format!(
-                    "document {document} was dropped for a reason without a report: {decision:?}"
-                );
-                return Err(Failure::new(message));
-            }
         };
         match json {
             true => writeln!(out, "{}", line.to_json())?,
