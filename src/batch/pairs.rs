@@ -13,7 +13,7 @@ use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values, for_each_slice};
 use crate::fingerprint::Fingerprint;
-use crate::index::Segments;
+use crate::segments::AsSegments;
 
 /// Values below which sorting them for each mask is as good as partitioning.
 const FEW: usize = 1 << 15;
@@ -118,12 +118,14 @@ impl<F: Fingerprint> Pair<F> {
 /// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
 /// its own `visit` is not called again.
 pub fn pairs<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: &(impl AsSegments<F, D> + ?Sized),
     options: &PairOptions,
     visit: impl FnMut(Pair<F>) -> Result<()>,
 ) -> Result<()> {
     let mut finder = PairFinder::new(options)?;
-    finder.gathered.extend_from_segments(segments)?;
+    finder
+        .gathered
+        .extend_from_segments(segments.as_segments()?)?;
     finder.finish(visit)
 }
 

@@ -19,7 +19,6 @@ use crate::fingerprint::Fingerprint;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Decision<F> {
     /// It is kept.
     Kept,

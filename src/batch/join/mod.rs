@@ -18,7 +18,8 @@ use rayon::prelude::*;
 use crate::error::{OptionsError, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Match, QueryStats, Segments};
+use crate::index::{Match, QueryStats};
+use crate::segments::{AsSegments, SegmentsView};
 use hits::HitSorter;
 use query_tables::QueryTables;
 pub use shard::Shard;
@@ -156,7 +157,7 @@ pub struct JoinReport {
 
 /// Answers many queries: calls `visit` with the number of a query in `queries` and a match of it, by query, then by
 /// distance, then by value; each match once, whatever the number of segments that hold it. These are the matches of
-/// [`Segments::query`] of each query that lie in the shard.
+/// [`Segments::query`](crate::segments::Segments::query) of each query that lie in the shard.
 ///
 /// Works on all threads of the current pool, calls `visit` on this one. A million queries on ten million fingerprints take
 /// two to three seconds on one thread.
@@ -183,8 +184,17 @@ pub struct JoinReport {
 ///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, what temporary files or `visit` report.
-pub fn join<F: Fingerprint, D: AsRef<[u8]> + Sync>(
-    segments: &Segments<F, D>,
+pub fn join<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    queries: &[F],
+    options: &JoinOptions,
+    visit: impl FnMut(usize, Match<F>) -> Result<()>,
+) -> Result<JoinReport> {
+    join_view(segments.as_segments()?, queries, options, visit)
+}
+
+fn join_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: SegmentsView<'_, F, D>,
     queries: &[F],
     options: &JoinOptions,
     visit: impl FnMut(usize, Match<F>) -> Result<()>,
@@ -214,17 +224,17 @@ pub fn join<F: Fingerprint, D: AsRef<[u8]> + Sync>(
 
 /// What both strategies are given.
 struct JoinInput<'a, F, D> {
-    segments: &'a Segments<F, D>,
+    segments: SegmentsView<'a, F, D>,
     queries: &'a Queries<F>,
     distance: u32,
     shard: &'a Shard,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]> + Sync> JoinInput<'_, F, D> {
+impl<F: Fingerprint, D: AsRef<[u8]> + Send + Sync> JoinInput<'_, F, D> {
     /// The strategy of which less is expected, where a fingerprint that streams by costs so much beside its decoding.
     fn cheaper(&self, look_up_ns: f64) -> JoinStrategy {
-        let segments = self.segments.segments().iter();
-        let counts = segments.clone().map(|s| s.fingerprint_count() as f64);
+        let segments = self.segments.indexes();
+        let counts = segments.clone().map(|s| s.len() as f64);
         let streamed = counts.sum::<f64>() / f64::from(self.shard.count());
         let probe_ns: f64 = segments.map(|s| s.plan(self.distance).ns()).sum();
         let probes = self.queries.distinct().len() as f64 * probe_ns;

@@ -86,14 +86,14 @@ fn of_table<F: Fingerprint, D: AsRef<[u8]>>(
         chunk?.iter().for_each(|value| runs.push(value.0));
     }
     runs.end_run();
-    let count = index.fingerprint_count() as f64;
+    let count = index.len() as f64;
     let spread = 2f64.powi(probes.address_bits as i32);
     let example = runs.largest_first.map(Permuted);
     Ok(TableCrowding {
         segment,
         table: probes.table,
         address_bits: probes.address_bits,
-        fingerprint_count: index.fingerprint_count(),
+        fingerprint_count: index.len(),
         prefix_count: runs.count,
         largest: runs.largest,
         largest_example: example.map(|value| values.invert(value)),

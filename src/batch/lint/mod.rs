@@ -12,7 +12,7 @@ pub use warnings::{LintWarning, LintWarningKind};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::Segments;
+use crate::segments::{AsSegments, SegmentsView};
 use bits::BitCounter;
 use sample::Sample;
 
@@ -154,7 +154,6 @@ impl<F: Fingerprint> LintReport<F> {
 /// ```
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 /// use simidx::batch::{LintOptions, LintWarningKind, lint};
-/// use simidx::segments::Segments;
 ///
 /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
 /// for i in 0..1000u64 {
@@ -164,7 +163,7 @@ impl<F: Fingerprint> LintReport<F> {
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 /// let index = Index::<u64, _>::from_bytes(file)?;
-/// let report = lint(&Segments::new(vec![index])?, &LintOptions::default())?;
+/// let report = lint(&index, &LintOptions::default())?;
 /// assert_eq!(report.bits.dead, (32..64).collect::<Vec<u32>>());
 /// assert_eq!(report.warnings()[0].kind, LintWarningKind::DeadBits);
 /// # Ok::<(), simidx::Error>(())
@@ -173,13 +172,20 @@ impl<F: Fingerprint> LintReport<F> {
 /// # Errors
 /// A damaged block or page.
 pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    options: &LintOptions,
+) -> Result<LintReport<F>> {
+    lint_view(segments.as_segments()?, options)
+}
+
+fn lint_view<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: SegmentsView<'_, F, D>,
     options: &LintOptions,
 ) -> Result<LintReport<F>> {
     let distance = options.distance.unwrap_or(segments.max_distance());
     let (fingerprint_count, bits, groups) = look_at_members(segments, options)?;
     let (mut tables, mut probed) = (Vec::new(), Vec::new());
-    for (number, index) in segments.segments().iter().enumerate() {
+    for (number, index) in segments.indexes().enumerate() {
         let crowding = crowding::crowding(number, index, distance);
         tables.extend(crowding.map_err(segments.blame(number))?);
         probed.push(!index.plan(distance).scan_is_cheaper());
@@ -197,11 +203,10 @@ pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
 
 /// The number of distinct fingerprints, their bits, and the largest groups of records that share one.
 fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: SegmentsView<'_, F, D>,
     options: &LintOptions,
 ) -> Result<(u64, BitReport, Vec<DuplicateGroup<F>>)> {
-    let indexes = segments.segments().iter();
-    let most: u64 = indexes.map(|index| index.fingerprint_count()).sum();
+    let most: u64 = segments.indexes().map(|index| index.len()).sum();
     let mut sample = Sample::new(most, options.sample);
     let has_ids = segments.id_kind() != IdKind::None;
     let mut bits = BitCounter::new();
@@ -216,10 +221,10 @@ fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
         count += 1;
         if has_ids {
             let (mut records, mut first) = (0, None);
-            members.for_each_id(|id| {
+            for id in members.ids()? {
                 records += 1;
-                first.get_or_insert(id);
-            })?;
+                first.get_or_insert(id?);
+            }
             groups.push(records, fingerprint, || {
                 first.map(|id| id.to_string()).unwrap_or_default()
             });

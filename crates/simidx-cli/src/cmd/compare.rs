@@ -14,38 +14,51 @@ use simidx_text::{
 use crate::cmd::Answer;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
-use crate::support::index_file::{OpenArgs, together, with_segments, with_width};
+use crate::support::heading;
+use crate::support::index_file::{OpenArgs, together, with_segments};
 use crate::support::output::{one_line, stdout};
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::records::OnError;
 use crate::support::transient::DEFAULT_DISTANCE;
+use crate::support::width::{Width, with_width};
+
+/// The head of `simidx compare --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Compare two documents: their fingerprints, their similarity, and the features that differ most.
+
+The exit code is 1 if the documents are not near-duplicates.
+
+Examples:
+  simidx compare old.html new.html
+  simidx compare page.txt --text \"Some other text\" --top 20
+  simidx compare a.txt b.txt --index crawl.simidx --json";
 
 /// Arguments of `simidx compare`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The documents: two files, `-` for standard input; or one, with one --text
+    /// Documents: two files, or one file and one --text; `-` is standard input
     #[arg(value_name = "FILE", num_args = 0..=2)]
     files: Vec<PathBuf>,
-    /// The encoding of the files, such as GBK [default: that which they declare, or a guess]
-    #[arg(long, value_name = "NAME")]
+    /// Encoding of the files, such as GBK [default: the one they declare, or detected]
+    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
     encoding: Option<TextEncoding>,
-    /// A document as text; twice for two
+    /// Text of a document; may be given twice
     #[arg(long = "text", value_name = "TEXT")]
     texts: Vec<String>,
-    /// Fingerprint the documents as those of this index
+    /// Fingerprint the documents as those of this index were
     #[arg(long, value_name = "INDEX", conflicts_with_all = ["pipeline", "html", "width"])]
     index: Option<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
     /// Largest distance of near-duplicates [default: the one that --index was built for, else 3]
     #[arg(short = 'k', long, value_name = "K")]
-    distance: Option<u32>,
-    /// Features to list
+    max_distance: Option<u32>,
+    /// Number of features to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Bits of a fingerprint
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    width: String,
+    /// Bits per fingerprint
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    width: Width,
     #[command(flatten)]
     pipeline: PipelineArgs,
     /// Print one JSON object
@@ -58,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Answer {
     let documents = args.documents()?;
     let Some(path) = &args.index else {
         let pipeline = args.pipeline.pipeline()?;
-        return with_width!(args.width.as_str(), F => {
+        return with_width!(args.width, F => {
             compare::<F>(args, &documents, pipeline.fingerprinter()?, DEFAULT_DISTANCE)
         });
     };
@@ -130,7 +143,7 @@ fn compare<F: Fingerprint>(
     let report = Report {
         comparison: fingerprinter.compare(&a.text, &b.text),
         pipeline: fingerprinter.pipeline(),
-        limit: args.distance.unwrap_or(default_distance),
+        limit: args.max_distance.unwrap_or(default_distance),
         top: args.top,
         names: [&a.name, &b.name],
     };

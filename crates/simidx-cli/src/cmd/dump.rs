@@ -11,15 +11,24 @@ use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::json_ids::write_ids;
 use crate::support::output::stdout;
 
+/// The head of `simidx dump --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Print the fingerprints of an index with their ids, decoded, in the order of a table.
+
+Examples:
+  simidx dump crawl.simidx | head
+  simidx dump crawl.simidx --table 1 --permuted
+  simidx dump crawl.simidx --json > fingerprints.jsonl";
+
 /// Arguments of `simidx dump`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
-    /// The table whose order is printed
+    /// Table whose order to print
     #[arg(long, value_name = "T", default_value_t = 0)]
     table: usize,
-    /// Print the permuted values as they lie in the table
+    /// Print permuted values, as they are stored in the table
     #[arg(long)]
     permuted: bool,
     /// Print a JSON object for each fingerprint
@@ -53,20 +62,15 @@ fn dump<F: Fingerprint>(
             // Gathered first: an object is printed whole or not at all.
             line.clear();
             write!(line, r#"{{"fingerprint":"{shown}","ids":"#)?;
-            write_ids(&mut line, &|visit| fingerprints.for_each_id(visit))?;
+            write_ids(&mut line, fingerprints.ids()?)?;
             line.extend_from_slice(b"}\n");
             out.write_all(&line)?;
         } else if segments.id_kind() == IdKind::None {
             writeln!(out, "{shown}")?;
         } else {
-            let mut result = Ok(());
-            let read = fingerprints.for_each_id(|id| {
-                if result.is_ok() {
-                    result = writeln!(out, "{shown}\t{id}");
-                }
-            });
-            read?;
-            result?;
+            for id in fingerprints.ids()? {
+                writeln!(out, "{shown}\t{}", id?)?;
+            }
         }
     }
     Ok(())

@@ -7,10 +7,21 @@ use simidx::Fingerprint;
 use simidx_input::RecordId;
 
 use crate::cmd::Answer;
-use crate::support::index_file::with_width;
 use crate::support::output::stdout;
 use crate::support::progress::ProgressMode;
 use crate::support::records::{self, Fingerprinted, InputArgs, Refusal, Sink};
+use crate::support::width::with_width;
+
+/// The head of `simidx fingerprint --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Turn documents into fingerprints.
+
+Each document is a line: its fingerprint, a tab and its id, or its position if it has none.
+
+Examples:
+  simidx fingerprint docs.jsonl > docs.tsv
+  simidx fingerprint pages.warc.gz --html yes --json
+  simidx fingerprint --input lines --pipeline news-zh --width 128 titles.txt";
 
 /// Arguments of `simidx fingerprint`.
 #[derive(Debug, clap::Args)]
@@ -25,7 +36,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     records::start_threads(args.input.threads)?;
-    with_width!(args.input.width.as_str(), F => run_width::<F>(&args, mode))
+    with_width!(args.input.width, F => run_width::<F>(&args, mode))
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {

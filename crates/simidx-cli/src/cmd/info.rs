@@ -8,6 +8,15 @@ use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::output::{stdout, write_report};
 use crate::support::report::{Report, SegmentReport, TotalReport};
 
+/// The head of `simidx info --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Print the parameters and the compression of an index.
+
+Examples:
+  simidx info crawl.simidx
+  simidx info monday.simidx tuesday.simidx
+  simidx info crawl.simidx --json | jq .bits_per_fingerprint";
+
 /// Arguments of `simidx info`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

@@ -1,46 +1,64 @@
 //! `simidx join`: the matches of a whole batch of queries, found in one run.
 
-use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, IdKind, Match, Storage};
+use simidx::{Fingerprint, IdKind, Match, Storage};
+use simidx_input::Format;
 
 use crate::cmd::Answer;
+use crate::support::choices::InputFormat;
 use crate::support::failure::Failure;
+use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
 use crate::support::json_ids::push_match;
 use crate::support::output::{say, stdout};
 use crate::support::progress::ProgressMode;
 use crate::support::query_file;
-use crate::support::records::InputFormat;
 use crate::support::resources::ResourceArgs;
+
+/// The head of `simidx join --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Find all matches of a whole batch of queries in one run.
+
+The output is that of `simidx query`. Large batches are faster this way: one pass over the compressed \
+fingerprints can answer all of them.
+
+Examples:
+  simidx join crawl.simidx new.tsv > matches.tsv
+  simidx join monday.simidx tuesday.simidx queries.hex -k 2 --stats
+  simidx join crawl.simidx queries.hex --shard 1/4 > first.tsv
+  simidx fingerprint new.jsonl | simidx join crawl.simidx -";
 
 /// Arguments of `simidx join`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The index file, or several files that hold the records together; and at the end the file of the queries, `-` for
-    /// standard input
+    /// Index files, which are searched as one, and last the file of the queries; `-` is standard input
     #[arg(value_name = "INDEX... QUERIES", required = true, num_args = 2..)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
-    /// How queries are written: auto, hex, dec, le, tsv or jsonl
-    #[arg(long, value_name = "FORMAT", default_value = "hex")]
+    /// Format of the queries, which are fingerprints
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t = InputFormat(Some(Format::Hex)),
+        help_heading = heading::INPUT
+    )]
     input: InputFormat,
-    /// Largest distance; the default is the one that the index was built for, of several the smallest
+    /// Largest distance [default: the one that the index was built for; the smallest of several]
     #[arg(short = 'k', long, value_name = "K")]
-    distance: Option<u32>,
-    /// Stream all fingerprints by the queries, or probe the tables of the index for each query; auto takes what it holds
-    /// to be faster
-    #[arg(long, value_name = "STRATEGY", default_value = "auto", value_parser = ["auto", "stream", "probe"])]
-    strategy: String,
-    /// Look only at the I-th of N ranges of fingerprints; the lines of all shards are together those of the whole
+    max_distance: Option<u32>,
+    /// How to find the matches; the result is the same
+    #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyChoice::Auto)]
+    strategy: StrategyChoice,
+    /// Search only the I-th of N ranges of fingerprints; the lines of all N shards together are the full result
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Tell what the queries cost
+    /// Report the cost of the queries: probes, blocks, candidates
     #[arg(long)]
     stats: bool,
     /// Print a JSON object for each query
@@ -48,6 +66,27 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     resources: ResourceArgs,
+}
+
+/// How the matches of a batch are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum StrategyChoice {
+    /// The one that is expected to be faster
+    Auto,
+    /// Read all fingerprints once and compare them with tables of the queries
+    Stream,
+    /// Probe the tables of the index for each query
+    Probe,
+}
+
+impl From<StrategyChoice> for JoinStrategy {
+    fn from(choice: StrategyChoice) -> Self {
+        match choice {
+            StrategyChoice::Auto => JoinStrategy::Auto,
+            StrategyChoice::Stream => JoinStrategy::Stream,
+            StrategyChoice::Probe => JoinStrategy::Probe,
+        }
+    }
 }
 
 /// Runs the command.
@@ -115,12 +154,8 @@ fn join_width<F: Fingerprint>(
 impl Args {
     fn options(&self, default_distance: u32) -> JoinOptions {
         let mut options = JoinOptions::default();
-        options.distance = self.distance.unwrap_or(default_distance);
-        options.strategy = match self.strategy.as_str() {
-            "stream" => JoinStrategy::Stream,
-            "probe" => JoinStrategy::Probe,
-            _ => JoinStrategy::Auto,
-        };
+        options.distance = self.max_distance.unwrap_or(default_distance);
+        options.strategy = self.strategy.into();
         options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();
@@ -149,15 +184,11 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
             return self.print_lines(self.queries[number], found);
         }
         self.print_objects_before(number)?;
-        let (segments, member, ids) = (self.segments, found.fingerprint, Cell::new(0));
-        let read = |visit: &mut dyn FnMut(Id<'_>)| {
-            segments.for_each_id(member, |id| {
-                ids.set(ids.get() + 1);
-                visit(id);
-            })
-        };
-        push_match(&mut self.matches, found, &read)?;
-        self.check_ids(member, ids.get())
+        let member = found.fingerprint;
+        let mut count = 0;
+        let ids = self.segments.ids_of(member)?.inspect(|_| count += 1);
+        push_match(&mut self.matches, (member, found.distance), ids)?;
+        self.check_ids(member, count)
     }
 
     fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
@@ -166,15 +197,13 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
         self.line.push(b'\t');
         found.fingerprint.extend_hex(&mut self.line);
         write!(self.line, "\t{}", found.distance)?;
-        let (mut ids, mut result) = (0u64, Ok(()));
-        let (line, out) = (&self.line, &mut self.out);
-        self.segments.for_each_id(found.fingerprint, |id| {
+        let mut ids = 0u64;
+        for id in self.segments.ids_of(found.fingerprint)? {
+            let id = id?;
             ids += 1;
-            if result.is_ok() {
-                result = out.write_all(line).and_then(|()| writeln!(out, "\t{id}"));
-            }
-        })?;
-        result?;
+            self.out.write_all(&self.line)?;
+            writeln!(self.out, "\t{id}")?;
+        }
         self.check_ids(found.fingerprint, ids)?;
         if ids == 0 {
             self.line.push(b'\n');

@@ -11,26 +11,41 @@ use simidx::segments::Segments;
 use simidx::{Fingerprint, IdKind, Index, Storage};
 
 use crate::cmd::Answer;
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::index_file::{with_segments, with_width};
+use crate::support::index_file::with_segments;
 use crate::support::output::{one_line, stdout};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
 use crate::support::resources::ResourceArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder, id_kind};
+use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
+use crate::support::width::with_width;
+
+/// The head of `simidx lint --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Report whether a set will search badly, and why: dead or correlated bits, crowded prefixes, duplicates, short \
+documents.
+
+The exit code is 1 if there are warnings.
+
+Examples:
+  simidx lint crawl.simidx
+  simidx lint --input jsonl docs.jsonl -k 5
+  simidx lint crawl.simidx --groups 20 --json";
 
 /// Arguments of `simidx lint`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
-    /// Distance of the queries to come [default: of indexes the one they were built for, the smallest of several; else 3]
+    /// Largest distance of future queries [default: the one that the index was built for, the smallest of several; with
+    /// --input 3]
     #[arg(short = 'k', long, value_name = "K")]
-    distance: Option<u32>,
-    /// Largest groups of records with one fingerprint to list
+    max_distance: Option<u32>,
+    /// Number of groups of records with equal fingerprints to list, the largest first
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     groups: u32,
-    /// Fingerprints to look at for their bits, at most: of a larger set one of every so many in numeric order, as if by chance
+    /// Largest number of fingerprints for bit statistics; of a larger set, a systematic sample is used
     #[arg(long, value_name = "COUNT", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     sample: u64,
     /// Print one JSON object
@@ -44,7 +59,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
     if args.source.are_records() {
-        return with_width!(args.source.width.as_str(), F => of_records::<F>(args, mode));
+        return with_width!(args.source.width, F => of_records::<F>(args, mode));
     }
     let index = args.source.indexes()?;
     with_segments!(index.open()?, segments => of_segments(&segments, None, args, mode))
@@ -65,7 +80,7 @@ fn of_segments<F: Fingerprint>(
     let spinner = mode.spinner();
     spinner.set_message("looking at bits and tables");
     let mut options = LintOptions::default();
-    options.distance = args.distance;
+    options.distance = args.max_distance;
     options.group_count = args.groups as usize;
     options.sample = args.sample;
     let report = lint(segments, &options)?;
@@ -109,7 +124,7 @@ fn transient_index<F: Fingerprint>(
 }
 
 fn new_builder<F: Fingerprint>(args: &Args, ids: IdKind) -> simidx::Result<TransientBuilder<F>> {
-    let distance = args.distance.unwrap_or(DEFAULT_DISTANCE);
+    let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     TransientBuilder::searched(ids, distance, &args.resources)
 }
 
@@ -126,7 +141,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
         let builder = match &mut self.builder {
             Some(builder) => builder,
             none => {
-                let ids = id_kind("auto", &record, IdKind::Number);
+                let ids = IdChoice::Auto.kind(record.is_named(), IdKind::Number);
                 none.insert(new_builder(self.args, ids)?)
             }
         };

@@ -13,6 +13,7 @@ use crate::cmd::Answer;
 use crate::cmd::build::check_folder;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
 use crate::support::failure::Failure;
+use crate::support::heading;
 use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::output::{Output, folder};
 use crate::support::progress::ProgressMode;
@@ -22,31 +23,42 @@ use crate::support::report::Report;
 /// Records or values from one release of mapped pages to the next.
 const RELEASE_EVERY: u64 = 1 << 21;
 
+/// The head of `simidx merge --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Merge several indexes into one, optionally without some of their records.
+
+The indexes are streamed: memory does not grow with their size.
+
+Examples:
+  simidx merge monday.simidx tuesday.simidx -o week.simidx
+  simidx merge all.simidx --exclude deleted.hex -o kept.simidx
+  simidx merge a.simidx b.simidx --exclude ids.txt --exclude-by id -o c.simidx";
+
 /// Arguments of `simidx merge`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
-    /// The index file to write, `-` for standard output
+    /// Index file to write; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Leave out what this file names, one a line; what it names is held in memory
+    /// File of what to leave out, one on each line; it is held in memory
     #[arg(long, value_name = "FILE")]
     exclude: Option<PathBuf>,
-    /// What the file of --exclude names: fingerprints in hexadecimal, or ids
+    /// What the lines of --exclude are
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExcludeBy::Fingerprint, requires = "exclude")]
     exclude_by: ExcludeBy,
-    /// How tables are coded: auto is chosen by the data, as by `simidx build`, same is as the inputs where they agree
-    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "same", "xor", "gap", "ef"])]
-    codec: String,
-    /// Memory to use beside the mapped inputs, such as 1GiB
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    /// Code of the tables
+    #[arg(long, value_enum, value_name = "CODEC", default_value_t = MergeCodecChoice::Auto)]
+    codec: MergeCodecChoice,
+    /// Memory limit, such as 1GiB, in addition to the mapped inputs
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", help_heading = heading::RESOURCES)]
     memory: ByteSize,
-    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the output]
-    #[arg(long, value_name = "DIR")]
+    /// Directory for temporary files, which are deleted in any case [default: that of the output]
+    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
-    /// Threads to use; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    /// Number of threads; 0 uses all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
     threads: u16,
     /// Replace an existing output
     #[arg(long)]
@@ -59,9 +71,9 @@ pub(crate) struct Args {
 /// By what records are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ExcludeBy {
-    /// All records of a fingerprint
+    /// Hexadecimal fingerprints; all records of each are left out
     Fingerprint,
-    /// The records with an id
+    /// Ids; the records with each are left out
     Id,
 }
 
@@ -79,7 +91,7 @@ fn merge<F: Fingerprint>(
     mode: ProgressMode,
 ) -> Answer {
     let mut options = MergeOptions::default();
-    options.codec = args.codec();
+    options.codec = args.codec.into();
     options.exclusions = exclusions(args, segments.id_kind())?;
     options.memory = args.memory.as_u64();
     options.temp_dir = Some(match &args.temp_dir {
@@ -98,7 +110,7 @@ fn merge<F: Fingerprint>(
             // Each release costs a fault for each page that is still wanted.
             if progress.done.abs_diff(released) >= RELEASE_EVERY {
                 released = progress.done;
-                release_pages(segments);
+                evict(segments);
             }
         })?;
         clock.end_stage();
@@ -120,24 +132,38 @@ fn merge<F: Fingerprint>(
 
 /// Gives back the memory of what has been read of mapped files, so that a merge of large files does not look as if it took
 /// as much. That they cannot be given back is no reason to stop.
-fn release_pages<F: Fingerprint>(segments: &Segments<F, Storage>) {
+fn evict<F: Fingerprint>(segments: &Segments<F, Storage>) {
     #[cfg(unix)]
     for segment in segments.segments() {
-        let _ = segment.storage().release_pages();
+        let _ = segment.storage().evict();
     }
     #[cfg(not(unix))]
     let _ = segments;
 }
 
-impl Args {
-    fn codec(&self) -> MergeCodec {
-        let named = |codec: &Codec| codec.name() == self.codec;
-        match self.codec.as_str() {
-            "same" => MergeCodec::AsSegments,
-            _ => match Codec::ALL.into_iter().find(named) {
-                Some(codec) => MergeCodec::Given(codec),
-                None => MergeCodec::Chosen,
-            },
+/// How the tables of the merged index are coded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum MergeCodecChoice {
+    /// ef, unless a Huffman code saves a tenth
+    Auto,
+    /// The codec of the inputs, where they agree; else auto
+    Same,
+    /// The code of the original paper
+    Xor,
+    /// The smallest: Huffman-coded differences
+    Gap,
+    /// The fastest: Elias-Fano
+    Ef,
+}
+
+impl From<MergeCodecChoice> for MergeCodec {
+    fn from(choice: MergeCodecChoice) -> Self {
+        match choice {
+            MergeCodecChoice::Auto => MergeCodec::Chosen,
+            MergeCodecChoice::Same => MergeCodec::AsSegments,
+            MergeCodecChoice::Xor => MergeCodec::Given(Codec::Xor),
+            MergeCodecChoice::Gap => MergeCodec::Given(Codec::Gap),
+            MergeCodecChoice::Ef => MergeCodec::Given(Codec::EliasFano),
         }
     }
 }

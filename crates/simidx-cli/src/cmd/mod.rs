@@ -4,6 +4,7 @@ mod bench;
 mod build;
 mod clusters;
 mod compare;
+mod completions;
 mod dedup;
 mod dump;
 mod eval;
@@ -12,6 +13,7 @@ mod idf;
 mod info;
 mod join;
 mod lint;
+mod man;
 mod merge;
 mod pairs;
 mod plan;
@@ -29,39 +31,62 @@ pub(crate) type Answer = Result<bool, Failure>;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build an index file from fingerprints or documents
+    #[command(long_about = build::HELP)]
     Build(build::Args),
-    /// Make one index of several, less what is to be deleted
+    /// Merge several indexes into one, optionally without some records
+    #[command(long_about = merge::HELP)]
     Merge(merge::Args),
     /// Find everything within a distance of fingerprints or documents
+    #[command(long_about = query::HELP)]
     Query(query::Args),
-    /// Find everything within a distance of each of many fingerprints, in one run
+    /// Find all matches of a whole batch of queries in one run
+    #[command(long_about = join::HELP)]
     Join(join::Args),
     /// Print all pairs of fingerprints or records within a distance
+    #[command(long_about = pairs::HELP)]
     Pairs(pairs::Args),
-    /// Print the clusters that pairs within a distance make of fingerprints or records
+    /// Group fingerprints or records into clusters of near-duplicates
+    #[command(long_about = clusters::HELP)]
     Clusters(clusters::Args),
-    /// Keep one of each cluster of near-duplicates among documents
+    /// Copy documents, keeping one of each cluster of near-duplicates
+    #[command(long_about = dedup::HELP)]
     Dedup(Box<dedup::Args>),
     /// Print the parameters and the compression of an index
+    #[command(long_about = info::HELP)]
     Info(info::Args),
     /// Check every byte of an index; exit code 0 if sound, 1 if damaged
+    #[command(long_about = verify::HELP)]
     Verify(verify::Args),
-    /// Print the fingerprints of an index, with their ids
+    /// Print the fingerprints of an index with their ids
+    #[command(long_about = dump::HELP)]
     Dump(dump::Args),
     /// Measure the latency of queries
+    #[command(long_about = bench::HELP)]
     Bench(bench::Args),
-    /// Predict size and latency of an index, by number of tables
+    /// Predict the size and the latency of an index for each table design
+    #[command(long_about = plan::HELP)]
     Plan(plan::Args),
     /// Turn documents into fingerprints
+    #[command(long_about = fingerprint::HELP)]
     Fingerprint(fingerprint::Args),
-    /// Compare two documents: fingerprints, similarity, the features that differ; exit code 1 if no near-duplicates
+    /// Compare two documents; exit code 1 if they are not near-duplicates
+    #[command(long_about = compare::HELP)]
     Compare(Box<compare::Args>),
-    /// Count in how many documents features occur, and write the weights that follow for --idf
+    /// Count document frequencies and write the weights for --idf
+    #[command(long_about = idf::HELP)]
     Idf(Box<idf::Args>),
-    /// Tell whether a set will search badly, and why; exit code 1 if so
+    /// Report whether a set will search badly, and why; exit code 1 if so
+    #[command(long_about = lint::HELP)]
     Lint(Box<lint::Args>),
-    /// Measure how well pipelines find the near-duplicates of a labelled set
+    /// Measure how well pipelines find labelled near-duplicates
+    #[command(long_about = eval::HELP)]
     Eval(Box<eval::Args>),
+    /// Write the manual pages
+    #[command(long_about = man::HELP)]
+    Man(man::Args),
+    /// Print a completion script for a shell
+    #[command(long_about = completions::HELP)]
+    Completions(completions::Args),
 }
 
 impl Command {
@@ -85,6 +110,8 @@ impl Command {
             Command::Idf(args) => idf::run(&args, mode),
             Command::Lint(args) => lint::run(&args, mode),
             Command::Eval(args) => eval::run(*args, mode),
+            Command::Man(args) => man::run(&args),
+            Command::Completions(args) => completions::run(&args),
         }
     }
 }

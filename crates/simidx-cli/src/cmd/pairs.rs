@@ -9,42 +9,54 @@ use simidx::segments::Segments;
 use simidx::{Fingerprint, IdKind, Index, Storage};
 
 use crate::cmd::Answer;
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::index_file::{with_segments, with_width};
+use crate::support::index_file::with_segments;
 use crate::support::json_ids::id_to_json;
 use crate::support::output::stdout;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{self, Each, Fingerprinted};
 use crate::support::resources::ResourceArgs;
-use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder, id_kind};
+use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
+use crate::support::width::with_width;
 
 /// Pairs after which the progress bar is told.
 const TOLD_EVERY: u64 = 1 << 12;
+
+/// The head of `simidx pairs --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Print all pairs of fingerprints or records within a distance.
+
+Each pair is a line: the smaller member, the larger one and the distance, separated by tabs.
+
+Examples:
+  simidx pairs crawl.simidx > pairs.tsv
+  simidx pairs crawl.simidx --by id --sort --json
+  simidx pairs --input jsonl docs.jsonl -k 5 --count-only";
 
 /// Arguments of `simidx pairs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
-    /// Largest distance of a pair [default: of indexes the one they were built for, the smallest of several; else 3]
+    /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; with --input 3]
     #[arg(short = 'k', long, value_name = "K")]
-    distance: Option<u32>,
-    /// Of what there are pairs
+    max_distance: Option<u32>,
+    /// What the members of a pair are
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint)]
     by: By,
-    /// What the ids of --input are, with --by id: auto takes strings where the first record has an id or is a document,
-    /// else the position of each record
-    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["number", "string", "auto"])]
-    ids: String,
-    /// Print the pairs in order: by the smaller member, then the larger one
+    /// Ids of the records of --input, with --by id
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = RecordIds::Auto)]
+    ids: RecordIds,
+    /// Sort the pairs by the smaller member, then by the larger one
     #[arg(long)]
-    sorted: bool,
+    sort: bool,
     /// Stop with exit code 2 if there are more than N pairs
     #[arg(long, value_name = "N")]
     max_pairs: Option<u64>,
     /// Print only the number of pairs
     #[arg(long)]
-    count: bool,
+    count_only: bool,
     /// Print a JSON object for each pair
     #[arg(long)]
     json: bool,
@@ -52,12 +64,33 @@ pub(crate) struct Args {
     resources: ResourceArgs,
 }
 
-/// Of what there are pairs.
+/// What the ids of records are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RecordIds {
+    /// The number in the id column, else the position of the record, from 0
+    Number,
+    /// The text in the id column; the position of a document that has none
+    String,
+    /// string if the first record is a document or has an id, else number
+    Auto,
+}
+
+impl From<RecordIds> for IdChoice {
+    fn from(ids: RecordIds) -> Self {
+        match ids {
+            RecordIds::Number => IdChoice::Number,
+            RecordIds::String => IdChoice::String,
+            RecordIds::Auto => IdChoice::Auto,
+        }
+    }
+}
+
+/// What the members of a pair are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     /// Distinct fingerprints
     Fingerprint,
-    /// Records, by their ids; those that share a fingerprint too
+    /// Records, by their ids; records that share a fingerprint are pairs of distance 0
     Id,
 }
 
@@ -65,7 +98,7 @@ enum By {
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
     if args.source.are_records() {
-        return with_width!(args.source.width.as_str(), F => of_records::<F>(&args, mode));
+        return with_width!(args.source.width, F => of_records::<F>(&args, mode));
     }
     let index = args.source.indexes()?;
     with_segments!(index.open()?, segments => of_segments(&segments, &args, mode))
@@ -110,13 +143,14 @@ fn transient_index<F: Fingerprint>(
     args: &Args,
     bar: ReadingBar,
 ) -> Result<Index<F, Storage>, Failure> {
-    let distance = args.distance.unwrap_or(DEFAULT_DISTANCE);
+    let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let open = |kind| TransientBuilder::new(kind, distance, &args.resources);
+    let ids = IdChoice::from(args.ids);
     let mut builder = None;
     let mut each = Each(|record: Fingerprinted<F>| {
         let builder = match &mut builder {
             Some(builder) => builder,
-            none => none.insert(open(id_kind(&args.ids, &record, IdKind::Number))?),
+            none => none.insert(open(ids.kind(record.is_named(), IdKind::Number))?),
         };
         builder.push(record)
     });
@@ -132,8 +166,8 @@ fn transient_index<F: Fingerprint>(
 impl Args {
     fn options(&self, default_distance: u32) -> PairOptions {
         let mut options = PairOptions::default();
-        options.distance = self.distance.unwrap_or(default_distance);
-        options.sorted = self.sorted && !self.count;
+        options.distance = self.max_distance.unwrap_or(default_distance);
+        options.sorted = self.sort && !self.count_only;
         options.max_pairs = self.max_pairs;
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();
@@ -167,7 +201,7 @@ impl<'a> Printer<'a, std::io::BufWriter<crate::support::output::Stdout>> {
 impl<W: Write> Printer<'_, W> {
     fn pair<F: Fingerprint>(&mut self, pair: Pair<F>) -> std::io::Result<()> {
         self.found();
-        if self.args.count {
+        if self.args.count_only {
             return Ok(());
         }
         if self.args.json {
@@ -188,8 +222,9 @@ impl<W: Write> Printer<'_, W> {
             smaller,
             larger,
             distance,
+            ..
         } = pair;
-        match (self.args.count, self.args.json) {
+        match (self.args.count_only, self.args.json) {
             (true, _) => Ok(()),
             (_, true) => self.json(id_to_json(smaller), id_to_json(larger), distance),
             _ => writeln!(self.out, "{smaller}\t{larger}\t{distance}"),
@@ -210,7 +245,7 @@ impl<W: Write> Printer<'_, W> {
 
     fn finish(mut self) -> Answer {
         self.bar.finish_and_clear();
-        if self.args.count {
+        if self.args.count_only {
             writeln!(self.out, "{}", self.count)?;
         }
         self.out.flush()?;

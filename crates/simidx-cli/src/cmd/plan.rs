@@ -4,14 +4,24 @@ use std::io::{self, Write};
 
 use bytesize::ByteSize;
 use serde::Serialize;
+use simidx::Fingerprint;
 use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
 use simidx::format::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
-use simidx::{Codec, Fingerprint};
 
 use crate::cmd::Answer;
+use crate::support::choices::CodecChoice;
 use crate::support::failure::Failure;
-use crate::support::index_file::with_width;
 use crate::support::output::{stdout, write_report};
+use crate::support::width::{Width, with_width};
+
+/// The head of `simidx plan --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Predict the size and the latency of an index for each table design, and recommend one.
+
+Examples:
+  simidx plan --count 1e8
+  simidx plan --count 8.6e9 -k 3 --memory 80GB --medium ssd
+  simidx plan --count 50000000 --width 128 -k 6 --json";
 
 /// Arguments of `simidx plan`.
 #[derive(Debug, clap::Args)]
@@ -22,19 +32,19 @@ pub(crate) struct Args {
     /// Largest distance of the queries
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
     max_distance: u32,
-    /// Bits of a fingerprint
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    width: String,
-    /// Largest file, such as 1GiB, 500MB or a number of bytes
+    /// Bits per fingerprint
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    width: Width,
+    /// Largest acceptable file, such as 1GiB, 500MB or a number of bytes
     #[arg(long, value_name = "SIZE")]
     memory: Option<ByteSize>,
-    /// Where the file lies when it is asked: memory or ssd
-    #[arg(long, value_name = "MEDIUM", default_value = "memory", value_parser = ["memory", "ssd"])]
-    medium: String,
-    /// How tables are coded: auto (compare all), ef, gap or xor
-    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "ef", "gap", "xor"])]
-    codec: String,
-    /// Bytes of a block, a power of two
+    /// Where the file is when it is queried
+    #[arg(long, value_enum, value_name = "MEDIUM", default_value_t = MediumChoice::Memory)]
+    medium: MediumChoice,
+    /// Code of the tables; auto compares all codes
+    #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
+    codec: CodecChoice,
+    /// Bytes per block, a power of two
     #[arg(long, value_name = "BYTES", default_value_t = 512, value_parser = parse_block_size)]
     block_size: u32,
     /// Print one JSON object
@@ -42,9 +52,28 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Where the index file is when it is queried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+enum MediumChoice {
+    /// In memory, read or mapped and cached
+    Memory,
+    /// On an SSD, nothing cached
+    Ssd,
+}
+
+impl From<MediumChoice> for StorageDevice {
+    fn from(choice: MediumChoice) -> Self {
+        match choice {
+            MediumChoice::Memory => StorageDevice::Memory,
+            MediumChoice::Ssd => StorageDevice::Ssd,
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
-    let report = with_width!(args.width.as_str(), F => plan::<F>(&args))?;
+    let report = with_width!(args.width, F => plan::<F>(&args))?;
     write_report(stdout(), &report, args.json, |out| report.print(out))?;
     Ok(true)
 }
@@ -53,19 +82,15 @@ fn plan<F: Fingerprint>(args: &Args) -> Result<PlanReport, Failure> {
     let mut request = PlanRequest::new(args.count, args.max_distance);
     request.memory = args.memory.map(|size| size.as_u64());
     request.block_size = args.block_size;
-    if args.medium == "ssd" {
-        request.device = StorageDevice::Ssd;
-    }
-    request.codec = Codec::ALL
-        .into_iter()
-        .find(|codec| codec.name() == args.codec);
+    request.device = args.medium.into();
+    request.codec = args.codec.codec();
     let curve = request.alternatives::<F>()?;
     let choice = request.choose(&curve);
     Ok(PlanReport {
         width: F::WIDTH,
         max_distance: args.max_distance,
         count: args.count,
-        medium: args.medium.clone(),
+        medium: args.medium,
         memory: request.memory,
         block_size: args.block_size,
         indexes: curve.iter().map(Row::new).collect(),
@@ -104,7 +129,7 @@ struct PlanReport {
     width: u32,
     max_distance: u32,
     count: u64,
-    medium: String,
+    medium: MediumChoice,
     memory: Option<u64>,
     block_size: u32,
     /// The smallest file first.
@@ -189,10 +214,14 @@ fn rounded(value: f64) -> String {
 
 impl PlanReport {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let medium = match self.medium {
+            MediumChoice::Memory => "memory",
+            MediumChoice::Ssd => "ssd",
+        };
         writeln!(
             out,
             "{} fingerprints of {} bits, distance {}, {}, blocks of {} bytes",
-            self.count, self.width, self.max_distance, self.medium, self.block_size
+            self.count, self.width, self.max_distance, medium, self.block_size
         )?;
         writeln!(out)?;
         writeln!(

@@ -6,50 +6,71 @@ use std::path::{Path, PathBuf};
 
 use simidx::index::QueryStats;
 use simidx::segments::{AnySegments, SegmentSearcher, Segments};
-use simidx::{Fingerprint, Id, Index, Storage};
+use simidx::{Fingerprint, Index, Storage};
 use simidx_input::{Content, Format, RecordReader};
 use simidx_text::Fingerprinter;
 
 use crate::cmd::Answer;
+use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
+use crate::support::heading;
 use crate::support::index_file::{OpenArgs, together, with_index, with_segments};
 use crate::support::json_ids::push_match;
 use crate::support::output::{say, stdout};
 use crate::support::pipeline::{PipelineFiles, recorded};
-use crate::support::records::{FieldArgs, InputFormat, OnError, refused};
+use crate::support::records::{FieldArgs, OnError, refused};
+
+/// The head of `simidx query --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Find everything within a distance of fingerprints or documents.
+
+Each match is a line: query, match, distance and, if the index has ids, an id, separated by tabs. The exit \
+code is 1 if nothing matches.
+
+Examples:
+  simidx query crawl.simidx 9a3f00c1d2e4b576 -k 4
+  simidx query crawl.simidx --text \"The quick brown fox\" --json
+  simidx query crawl.simidx 9a3f00c1d2e4b576 --nearest 10
+  simidx query monday.simidx tuesday.simidx --documents new.jsonl
+  cut -f1 new.tsv | simidx query crawl.simidx --stats";
 
 /// Arguments of `simidx query`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The index file
+    /// Index file
     #[arg(value_name = "INDEX")]
     index: PathBuf,
-    /// Fingerprints to look for, read from stdin if there are none or only `-`; and further index files, searched as
-    /// one with the first. What can be read as a fingerprint is one: write ./beef for a file called beef
+    /// Fingerprints to find, and further index files, which are searched as one with the first. Without a fingerprint, or
+    /// with `-`, fingerprints are read from standard input. A word that can be a fingerprint is one: write ./beef for a
+    /// file called beef
     #[arg(value_name = "FP|INDEX")]
     words: Vec<OsString>,
     #[command(flatten)]
     open: OpenArgs,
-    /// How fingerprints are written: hex (the default), dec or, on stdin, le; with --documents the format of
-    /// the file (default auto)
-    #[arg(long, value_name = "FORMAT")]
+    /// Format of the fingerprints: hex, dec or, on standard input, le; with --documents the format of that file
+    /// [default: hex, or auto with --documents]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
-    /// Largest distance; the default is the one that the index was built for, of several the smallest; a larger one is
-    /// exact and slower
+    /// Largest distance [default: the one that the index was built for; the smallest of several]. A larger one
+    /// is exact too, and slower
     #[arg(short = 'k', long, value_name = "K")]
-    distance: Option<u32>,
-    /// Look for documents like this text, fingerprinted as those of the index
+    max_distance: Option<u32>,
+    /// Find only the N nearest fingerprints, of equally near ones the smallest; -k then limits their distance
+    /// [default of -k: any distance]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    nearest: Option<u32>,
+    /// Find documents like this text, which is fingerprinted as those of the index were
     #[arg(long, value_name = "TEXT", conflicts_with = "documents")]
     text: Option<String>,
-    /// Look for documents like those of this file, fingerprinted as those of the index
+    /// Find documents like those in this file, which are fingerprinted as those of the index were
     #[arg(long, value_name = "FILE")]
     documents: Option<PathBuf>,
     #[command(flatten)]
     fields: FieldArgs,
     #[command(flatten)]
     files: PipelineFiles,
-    /// Tell what the queries cost: probes, blocks, candidates
+    /// Report the cost of the queries: probes, blocks, candidates
     #[arg(long)]
     stats: bool,
     /// Print a JSON object for each query
@@ -207,7 +228,10 @@ fn open(args: &Args) -> Result<(AnySegments, Words), Failure> {
 fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words: Words) -> Answer {
     let mut run = Run {
         searcher: segments.searcher(),
-        distance: args.distance.unwrap_or(segments.max_distance()),
+        distance: args.max_distance.unwrap_or(match args.nearest {
+            None => segments.max_distance(),
+            Some(_) => F::WIDTH,
+        }),
         args,
         out: stdout(),
         total: QueryStats::default(),
@@ -234,7 +258,7 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
 
 /// The state of a run over many queries.
 struct Run<'a, F: 'static, W> {
-    searcher: SegmentSearcher<'a, F, Storage>,
+    searcher: SegmentSearcher<F, &'a Segments<F, Storage>>,
     distance: u32,
     args: &'a Args,
     out: W,
@@ -275,7 +299,13 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
     }
 
     fn query(&mut self, fingerprint: F) -> Result<(), Failure> {
-        let matches = self.searcher.query(fingerprint, self.distance)?.len();
+        let matches = match self.args.nearest {
+            None => self.searcher.query(fingerprint, self.distance)?,
+            Some(count) => self
+                .searcher
+                .nearest(fingerprint, count as usize, self.distance)?,
+        };
+        let matches = matches.len();
         self.queries += 1;
         self.total += self.searcher.stats();
         self.found |= matches > 0;
@@ -288,23 +318,18 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
 
     fn print_lines(&mut self, fingerprint: F) -> Result<(), Failure> {
         let query = fingerprint.to_hex();
-        for &found in self.searcher.matches() {
+        for found in self.searcher.matches() {
             let line = format!(
                 "{query}\t{}\t{}",
                 found.fingerprint.to_hex(),
                 found.distance
             );
-            let (mut ids, mut result) = (0u64, Ok(()));
-            let out = &mut self.out;
-            let read = self.searcher.for_each_id(found, |id| {
-                ids += 1;
-                if result.is_ok() {
-                    result = writeln!(out, "{line}\t{id}");
-                }
-            });
-            read?;
-            result?;
-            if ids == 0 {
+            let mut has_ids = false;
+            for id in self.searcher.ids(&found)? {
+                writeln!(self.out, "{line}\t{}", id?)?;
+                has_ids = true;
+            }
+            if !has_ids {
                 writeln!(self.out, "{line}")?;
             }
         }
@@ -313,9 +338,9 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
 
     fn print_json(&mut self, fingerprint: F) -> Result<(), Failure> {
         let mut matches = Vec::new();
-        for &found in self.searcher.matches() {
-            let read = |visit: &mut dyn FnMut(Id<'_>)| self.searcher.for_each_id(found, visit);
-            push_match(&mut matches, found, &read)?;
+        for found in self.searcher.matches() {
+            let ids = self.searcher.ids(&found)?;
+            push_match(&mut matches, (found.fingerprint, found.distance), ids)?;
         }
         let (before, behind) = match self.args.stats {
             true => {

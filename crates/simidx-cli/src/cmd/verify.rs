@@ -14,6 +14,16 @@ use crate::support::index_file::{IndexArgs, with_index};
 use crate::support::output::{one_line, say, stdout};
 use crate::support::progress::ProgressMode;
 
+/// The head of `simidx verify --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Check every byte of an index: checksums, order, coverage, and that all tables hold the same fingerprints.
+
+The exit code is 0 if all files are sound and 1 if one is damaged.
+
+Examples:
+  simidx verify crawl.simidx
+  simidx verify monday.simidx tuesday.simidx --json";
+
 /// Arguments of `simidx verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

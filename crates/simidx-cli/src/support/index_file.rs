@@ -7,12 +7,13 @@ use simidx::segments::AnySegments;
 use simidx::{AnyIndex, Error};
 
 use crate::support::failure::Failure;
+use crate::support::heading;
 use crate::support::interrupt;
 
 /// The index files to open; shared by the commands that read them.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct IndexArgs {
-    /// The index file, or several files that hold the records together
+    /// Index files; several are read as one
     #[arg(value_name = "INDEX", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -22,8 +23,8 @@ pub(crate) struct IndexArgs {
 /// How index files are opened.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OpenArgs {
-    /// Read all of each file into memory instead of mapping it
-    #[arg(long)]
+    /// Read index files into memory instead of mapping them
+    #[arg(long, help_heading = heading::RESOURCES)]
     pub(crate) no_mmap: bool,
 }
 
@@ -114,24 +115,3 @@ macro_rules! with_segments {
     };
 }
 pub(crate) use with_segments;
-
-/// Runs an expression with a type bound to the fingerprint of a width given as text.
-macro_rules! with_width {
-    ($width:expr, $F:ident => $body:expr) => {
-        match $width {
-            "32" => {
-                type $F = u32;
-                $body
-            }
-            "128" => {
-                type $F = u128;
-                $body
-            }
-            _ => {
-                type $F = u64;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use with_width;

@@ -1,9 +1,11 @@
 //! What several commands share: opening indexes, reading records, output, progress, messages.
 
 pub(crate) mod build_report;
+pub(crate) mod choices;
 pub(crate) mod diagnostics;
 pub(crate) mod failure;
 pub(crate) mod fingerprinters;
+pub(crate) mod heading;
 pub(crate) mod index_file;
 pub(crate) mod interrupt;
 pub(crate) mod json_ids;
@@ -16,3 +18,4 @@ pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod resources;
 pub(crate) mod transient;
+pub(crate) mod width;

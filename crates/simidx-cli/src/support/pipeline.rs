@@ -12,25 +12,26 @@ use simidx_text::{
 };
 
 use crate::support::failure::Failure;
+use crate::support::heading;
 
 /// The longest file that a pipeline may need, in bytes.
 const MAX_FILE_LEN: u64 = 1 << 30;
 
 /// How documents become fingerprints; shared by the commands that read documents.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Documents")]
 pub(crate) struct PipelineArgs {
-    /// How documents become fingerprints: web, news-zh, code, short, compat-1e0ng, compat-mfonda, compat-simhashcjk or
-    /// compat-yanyiwu, and after it stages that differ, such as web,segment=chars:4,shingle=2,weights=uniform
+    /// How documents become fingerprints: a preset (web, news-zh, code, short, compat-1e0ng, compat-mfonda,
+    /// compat-simhashcjk or compat-yanyiwu), then stages to change, as in web,segment=chars:4,shingle=2,weights=uniform
     #[arg(
         long,
         value_name = "PRESET[,STAGE=VALUE]",
         default_value = Preset::default().name(),
-        value_parser = parse_options
+        value_parser = parse_options,
+        help_heading = heading::DOCUMENTS
     )]
     pipeline: Box<PipelineOptions>,
-    /// Whether documents are HTML: auto, yes or no [default: as the preset says]
-    #[arg(long, value_name = "WHEN")]
+    /// Whether documents are HTML: auto, yes or no [default: that of the preset]
+    #[arg(long, value_name = "WHEN", help_heading = heading::DOCUMENTS)]
     html: Option<Html>,
     #[command(flatten)]
     files: PipelineFiles,
@@ -103,16 +104,15 @@ pub(crate) fn recorded<F: Fingerprint>(
 
 /// Files that a pipeline needs.
 #[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Documents")]
 pub(crate) struct PipelineFiles {
-    /// Words that jieba is to know: lines of a word, maybe a frequency, maybe a part of speech
-    #[arg(long, value_name = "FILE")]
+    /// Dictionary for jieba: on each line a word and, optionally, its frequency and part of speech
+    #[arg(long, value_name = "FILE", help_heading = heading::DOCUMENTS)]
     user_dictionary: Option<PathBuf>,
-    /// Words that are no features, one on each line
-    #[arg(long, value_name = "FILE")]
+    /// Words to ignore, one on each line
+    #[arg(long, value_name = "FILE", help_heading = heading::DOCUMENTS)]
     stop_words: Option<PathBuf>,
-    /// Inverse document frequencies to weigh features by, as `simidx idf` writes them
-    #[arg(long, value_name = "FILE")]
+    /// Inverse document frequencies to weight features by, a file that `simidx idf` wrote
+    #[arg(long, value_name = "FILE", help_heading = heading::DOCUMENTS)]
     idf: Option<PathBuf>,
 }
 

@@ -13,9 +13,9 @@ const SHOWN_EVERY: u64 = 1 << 10;
 /// When to draw progress bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ProgressMode {
-    /// When stderr is a terminal
+    /// If stderr is a terminal
     Auto,
-    /// In any case
+    /// Always
     Always,
     /// Never
     Never,

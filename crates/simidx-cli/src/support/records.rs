@@ -1,45 +1,29 @@
 //! Records of all inputs of a command, one after the other, with their fingerprints taken.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use rayon::prelude::*;
 use simidx::{Error, Fingerprint};
 use simidx_input::{
-    self, Content, Format, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
+    self, Content, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
 use simidx_input::{InputError, Place};
 use simidx_text::Pipeline;
 
+use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::fingerprinters::Fingerprinters;
+use crate::support::heading;
 use crate::support::pipeline::PipelineArgs;
 use crate::support::progress::ReadingBar;
+use crate::support::width::Width;
 
 /// Records that are fingerprinted at a time, in parallel.
 const BATCH_RECORDS: usize = 4096;
 
 /// Bytes of text that are held at a time.
 const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// `--input`, with `auto` for none.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct InputFormat(pub(crate) Option<Format>);
-
-impl FromStr for InputFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(InputFormat(None)),
-            _ => match text.parse() {
-                Ok(format) => Ok(InputFormat(Some(format))),
-                Err(error) => Err(format!("{error}")),
-            },
-        }
-    }
-}
 
 /// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
 pub(crate) fn threads_from(least: u16) -> clap::builder::RangedI64ValueParser<u16> {
@@ -49,24 +33,24 @@ pub(crate) fn threads_from(least: u16) -> clap::builder::RangedI64ValueParser<u1
 /// What to do with a record that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnError {
-    /// End with an error that names it
+    /// Stop with an error that names it
     Stop,
-    /// Leave it out and count it
+    /// Skip it and count it
     Skip,
 }
 
 /// Where records have their texts and ids, and in which encoding; shared by the commands that read records.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// The member of jsonl, or column of parquet, with the text of each document, text if not told; a.b is b within a.
-    /// A tsv then has a first line with the names of its columns
-    #[arg(long, value_name = "NAME")]
+    /// Field or column that holds the text; a.b is field b of object a. A tsv then starts with a line of column names
+    /// [default: text]
+    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
     text_field: Option<String>,
-    /// The same of the id, id if not told; every record must have it
-    #[arg(long, value_name = "NAME")]
+    /// Field or column that holds the id, which every record must then have [default: id, which may be absent]
+    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
     id_field: Option<String>,
-    /// The encoding of all texts, such as GBK, or auto to guess it [default: UTF-8 for lines, auto for files and warc]
-    #[arg(long, value_name = "NAME")]
+    /// Encoding of the input, such as GBK, or auto to detect it [default: auto for files and warc, UTF-8 for the rest]
+    #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
     encoding: Option<TextEncoding>,
 }
 
@@ -89,22 +73,23 @@ impl FieldArgs {
 /// Which inputs to read and how; shared by the commands that read records.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct InputArgs {
-    /// Files to read, or patterns like 'crawl/*.tsv.gz', `-` for standard input (the default); .gz and .zst are read through
+    /// Files or quoted patterns such as 'crawl/*.tsv.gz'; `-` is standard input, the default. Files that end in .gz or .zst
+    /// are decompressed
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// auto, hex, dec, le, tsv, jsonl, lines, files, npy, parquet or warc
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    /// Format of the inputs
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
     pub(crate) input: InputFormat,
     #[command(flatten)]
     pub(crate) fields: FieldArgs,
-    /// Bits of a fingerprint
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    pub(crate) width: String,
-    /// What to do with a record that cannot be used
-    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
+    /// Bits per fingerprint
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    pub(crate) width: Width,
+    /// What to do with an invalid record
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
     pub(crate) on_error: OnError,
-    /// Threads to use; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    /// Number of threads; 0 uses all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
     pub(crate) threads: u16,
     #[command(flatten)]
     pub(crate) pipeline: PipelineArgs,
@@ -151,6 +136,13 @@ pub(crate) struct Fingerprinted<F> {
     pub(crate) text_len: u64,
     /// Distinct features that count in a document, for a sink that wants them.
     pub(crate) feature_count: Option<u32>,
+}
+
+impl<F> Fingerprinted<F> {
+    /// Whether the record has an id, or is a document, which gets one.
+    pub(crate) fn is_named(&self) -> bool {
+        self.is_document || self.id.is_some()
+    }
 }
 
 /// Why a command does not take a record.

@@ -5,20 +5,21 @@ use std::path::PathBuf;
 use bytesize::ByteSize;
 
 use crate::support::failure::Failure;
+use crate::support::heading;
 use crate::support::memory;
 use crate::support::records::{start_threads, threads_from};
 
 /// The resources of a command; shared by those that work on whole sets.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ResourceArgs {
-    /// Memory to use, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
-    #[arg(long, value_name = "SIZE")]
+    /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
+    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
     memory: Option<ByteSize>,
-    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the system]
-    #[arg(long, value_name = "DIR")]
+    /// Directory for temporary files, which are deleted in any case [default: that of the system]
+    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
-    /// Threads to use; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    /// Number of threads; 0 uses all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
     pub(crate) threads: u16,
 }
 

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder, Storage};
 
+use crate::support::choices::InputFormat;
 use crate::support::failure::Failure;
+use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::records::{
-    FieldArgs, Fingerprinted, InputArgs, InputFormat, OnError, Refusal, number_id, string_id,
+    FieldArgs, Fingerprinted, InputArgs, OnError, Refusal, number_id, string_id,
 };
 use crate::support::resources::ResourceArgs;
+use crate::support::width::Width;
 
 /// The distance where neither the user nor an index says one.
 pub(crate) const DEFAULT_DISTANCE: u32 = 3;
@@ -19,23 +22,21 @@ pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 /// Index files or records; shared by the commands that take either.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SourceArgs {
-    /// The index file, or several files that hold the records together; with --input files of fingerprints or
-    /// documents, `-` for standard input
+    /// Index files, which are read as one; with --input, files of fingerprints or documents, `-` for standard input
     #[arg(value_name = "INDEX|INPUT", required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
-    /// The files are no indexes but records in this format: auto, hex, dec, le, tsv, jsonl, lines, files, npy,
-    /// parquet or warc
-    #[arg(long, value_name = "FORMAT")]
+    /// Read the files as records in this format instead of as indexes
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     #[command(flatten)]
     fields: FieldArgs,
-    /// Bits of a fingerprint, with --input
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    pub(crate) width: String,
-    /// What to do with a record of --input that cannot be used
-    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop)]
+    /// Bits per fingerprint, with --input
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    pub(crate) width: Width,
+    /// What to do with an invalid record of --input
+    #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
     on_error: OnError,
     #[command(flatten)]
     pipeline: PipelineArgs,
@@ -68,23 +69,11 @@ impl SourceArgs {
             inputs: self.paths.clone(),
             input: self.input.unwrap_or(InputFormat(None)),
             fields: self.fields.clone(),
-            width: self.width.clone(),
+            width: self.width,
             pipeline: self.pipeline.clone(),
             on_error: self.on_error,
             threads,
         }
-    }
-}
-
-/// The kind of ids that an argument names; `auto` takes strings where the first record is a document or has an id, and
-/// else this kind.
-pub(crate) fn id_kind<F>(ids: &str, first: &Fingerprinted<F>, unnamed: IdKind) -> IdKind {
-    match ids {
-        "none" => IdKind::None,
-        "number" => IdKind::Number,
-        "string" => IdKind::String,
-        _ if first.is_document || first.id.is_some() => IdKind::String,
-        _ => unnamed,
     }
 }
 

@@ -10,6 +10,7 @@ mod dedup_corpora;
 mod encodings;
 mod errors;
 mod faults;
+mod generated;
 mod idf;
 mod inputs;
 mod interrupt;

@@ -32,10 +32,8 @@ fn pairs_of_an_index_and_of_its_fingerprints_are_the_same() {
     let sandbox = Sandbox::with_index(("a.hex", &hex(&values)), &[]);
     for distance in ["0", "1", "3", "5"] {
         let expected = expected(&values, distance.parse().unwrap());
-        let index = ["pairs", "x.simidx", "-k", distance, "--sorted"];
-        let plain = [
-            "pairs", "--input", "hex", "a.hex", "-k", distance, "--sorted",
-        ];
+        let index = ["pairs", "x.simidx", "-k", distance, "--sort"];
+        let plain = ["pairs", "--input", "hex", "a.hex", "-k", distance, "--sort"];
         for args in [&index[..], &plain] {
             let ran = sandbox.run(args);
             assert_eq!(ran.text(), expected, "{args:?}");
@@ -49,7 +47,7 @@ fn pairs_of_an_index_and_of_its_fingerprints_are_the_same() {
     assert_eq!(sorted_lines(ran.text()), sorted_lines(&found));
     let ran = sandbox.pipe(&["pairs", "--input", "hex", "-"], &hex(&values));
     assert_eq!(sorted_lines(ran.done().text()), sorted_lines(&found));
-    let ran = sandbox.run(&["pairs", "x.simidx", "--count"]).done();
+    let ran = sandbox.run(&["pairs", "x.simidx", "--count-only"]).done();
     assert_eq!(ran.text(), format!("{}\n", found.lines().count()));
 }
 
@@ -72,9 +70,9 @@ fn several_indexes_are_one() {
     let sandbox = Sandbox::with_index(("a.hex", &hex(first)), &["--tables", "1"]);
     sandbox.write("b.hex", hex(second));
     sandbox.run(&["build", "b.hex", "-o", "y.simidx"]).done();
-    let ran = sandbox.run(&["pairs", "x.simidx", "y.simidx", "--sorted"]);
+    let ran = sandbox.run(&["pairs", "x.simidx", "y.simidx", "--sort"]);
     assert_eq!(ran.done().text(), expected(&values, 3));
-    let ran = sandbox.run(&["pairs", "--input", "auto", "a.hex", "b.hex", "--sorted"]);
+    let ran = sandbox.run(&["pairs", "--input", "auto", "a.hex", "b.hex", "--sort"]);
     assert_eq!(ran.done().text(), expected(&values, 3));
 }
 
@@ -87,13 +85,13 @@ fn pairs_by_id_take_in_records_that_share_a_fingerprint() {
     let strings = "10\t2\t1\n10\t9\t0\n2\t9\t1\n";
     for (ids, expected) in [("number", numbers), ("string", strings)] {
         let sandbox = Sandbox::with_index(("a.tsv", RECORDS.as_bytes()), &["--ids", ids]);
-        let index = ["pairs", "x.simidx", "--by", "id", "--sorted"];
+        let index = ["pairs", "x.simidx", "--by", "id", "--sort"];
         assert_eq!(sandbox.run(&index).done().text(), expected, "{ids}");
         let plain = [
-            "pairs", "--input", "tsv", "a.tsv", "--by", "id", "--sorted", "--ids", ids,
+            "pairs", "--input", "tsv", "a.tsv", "--by", "id", "--sort", "--ids", ids,
         ];
         assert_eq!(sandbox.run(&plain).done().text(), expected, "{ids}");
-        let count = ["pairs", "x.simidx", "--by", "id", "--count"];
+        let count = ["pairs", "x.simidx", "--by", "id", "--count-only"];
         assert_eq!(sandbox.run(&count).done().text(), "3\n");
         assert_eq!(sandbox.names(), ["a.tsv", "x.simidx"]);
     }
@@ -129,7 +127,7 @@ fn json_is_an_object_a_pair() {
     let pair =
         json!({ "smaller": "00000000000000fe", "larger": "00000000000000ff", "distance": 1 });
     assert_eq!(objects, [pair]);
-    let ran = sandbox.run(&["pairs", "x.simidx", "--json", "--by", "id", "--sorted"]);
+    let ran = sandbox.run(&["pairs", "x.simidx", "--json", "--by", "id", "--sort"]);
     let objects = ran.done().json_lines();
     assert_eq!(
         objects[0],
@@ -149,8 +147,8 @@ fn more_pairs_than_are_wanted_end_the_run() {
     assert_eq!((ran.code, ran.lines().len()), (Some(2), 10));
     assert_eq!(ran.lines(), all.lines()[..10]);
     assert_eq!(ran.stderr, "simidx: there are more than 10 pairs\n");
-    limited("10", &["--sorted"]).refused("there are more than 10 pairs");
-    limited("10", &["--count"]).refused("there are more than 10 pairs");
+    limited("10", &["--sort"]).refused("there are more than 10 pairs");
+    limited("10", &["--count-only"]).refused("there are more than 10 pairs");
     let enough = all.lines().len().to_string();
     assert!(limited(&enough, &[]).done().stdout == all.stdout);
 }

@@ -64,6 +64,56 @@ fn the_distance_is_that_of_the_index_unless_named() {
 }
 
 #[test]
+fn the_nearest_are_the_first_of_all_at_any_distance() {
+    let values = sample(600);
+    let sandbox = Sandbox::with_index(("a.hex", &hex(&values[..400])), &[]);
+    sandbox.write("b.hex", hex(&values[300..]));
+    sandbox.run(&["build", "b.hex", "-o", "y.simidx"]).done();
+    for query in [values[7] ^ 1 << 20, 0] {
+        let all = expected(&values, query, 64);
+        let word = format!("{query:016x}");
+        for count in [1, 2, 30, 5000] {
+            let number = count.to_string();
+            let args = ["query", "x.simidx", "y.simidx", &word, "--nearest", &number];
+            let ran = sandbox.run(&args).done();
+            let first: Vec<_> = all.lines().take(count).collect();
+            assert_eq!(ran.lines(), first, "{query:x}, {count}");
+        }
+        let near = expected(&values, query, 24);
+        let args = ["query", "x.simidx", "y.simidx", &word, "--nearest", "9"];
+        let ran = sandbox.run(&[&args[..], &["-k", "24"]].concat());
+        let first: Vec<_> = near.lines().take(9).collect();
+        assert_eq!(ran.lines(), first, "{query:x}");
+        assert_eq!(ran.code, Some(i32::from(first.is_empty())));
+    }
+    let ran = sandbox.run(&["query", "x.simidx", "0", "--nearest", "0"]);
+    assert!(ran.refusal().contains("--nearest"), "{ran:?}");
+}
+
+#[test]
+fn the_nearest_come_with_their_ids_of_all_indexes() {
+    let sandbox = Sandbox::with_index(("a.tsv", b"1\tone\n7\tfar\n"), &[]);
+    sandbox.write("b.tsv", "1\tuno\n0\tzero\n");
+    sandbox.run(&["build", "b.tsv", "-o", "y.simidx"]).done();
+    let args = ["query", "x.simidx", "y.simidx", "1", "--nearest", "2"];
+    let (zero, one) = ("0000000000000000", "0000000000000001");
+    assert_eq!(
+        sandbox.run(&args).done().lines(),
+        [
+            format!("{one}\t{one}\t0\tone"),
+            format!("{one}\t{one}\t0\tuno"),
+            format!("{one}\t{zero}\t1\tzero"),
+        ]
+    );
+    let json = sandbox.run(&[&args[..], &["--json"]].concat()).done();
+    let expected = json!({ "query": one, "matches": [
+        { "fingerprint": one, "distance": 0, "ids": ["one", "uno"] },
+        { "fingerprint": zero, "distance": 1, "ids": ["zero"] },
+    ]});
+    assert_eq!(json.json(), expected);
+}
+
+#[test]
 fn queries_are_arguments_or_lines_in_any_form() {
     let sandbox = Sandbox::with_index(("a.hex", b"10\nff00000000000000\n"), &[]);
     let (ten, high) = ("0000000000000010", "ff00000000000000");
@@ -310,7 +360,7 @@ fn demo(path: &Path) -> BTreeMap<String, Vec<String>> {
 fn identical_documents_of_the_demo_data_are_found_at_distance_zero() {
     for name in ["en.jsonl.gz", "zh.jsonl.gz"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("data")
+            .join("../../data")
             .join(name);
         let documents = demo(&path);
         let sandbox = Sandbox::new();

@@ -10,14 +10,17 @@ use std::time::{Duration, Instant};
 use simidx::index::QueryStats;
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Storage};
+use simidx_input::Format;
 
 use crate::cmd::Answer;
+use crate::support::choices::InputFormat;
 use crate::support::failure::Failure;
+use crate::support::heading;
 use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::output::{stdout, write_report};
 use crate::support::progress::ProgressMode;
 use crate::support::query_file;
-use crate::support::records::{InputFormat, threads_from};
+use crate::support::records::threads_from;
 use page_cache::PageCache;
 use report::{BenchReport, Latency};
 
@@ -30,12 +33,23 @@ const MAX_QUERIES: usize = 100_000_000;
 /// What is wrong with a document among the queries.
 const NO_DOCUMENTS: &str = "a document; queries are fingerprints";
 
+/// The head of `simidx bench --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Measure the latency of queries.
+
+By default half of the queries are members of the index with 0 to 5 flipped bits and half are random.
+
+Examples:
+  simidx bench crawl.simidx
+  simidx bench crawl.simidx --queries log.hex -k 4 --threads 8
+  simidx bench crawl.simidx --cold --count 1000 --json";
+
 /// Arguments of `simidx bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
-    /// Number of queries: half members with 0 to 5 flipped bits, half random
+    /// Number of queries to sample
     #[arg(
         long,
         value_name = "N",
@@ -43,22 +57,28 @@ pub(crate) struct Args {
         conflicts_with = "queries"
     )]
     count: usize,
-    /// Ask these fingerprints instead
+    /// Use the fingerprints in this file as queries
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// How the queries are written: hex, dec or le
-    #[arg(long, value_name = "FORMAT", default_value = "hex")]
+    /// Format of --queries: hex, dec, le or another with fingerprints
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t = InputFormat(Some(Format::Hex)),
+        help_heading = heading::INPUT
+    )]
     input: InputFormat,
-    /// Largest distance; the default is the one that the index was built for, of several the smallest
+    /// Largest distance [default: the one that the index was built for; the smallest of several]
     #[arg(short = 'k', long, value_name = "K")]
-    distance: Option<u32>,
-    /// Threads that ask, each its share of the queries
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1))]
+    max_distance: Option<u32>,
+    /// Number of threads, which share the queries
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1), help_heading = heading::RESOURCES)]
     threads: u16,
-    /// Before each query drop the file from the page cache
+    /// Drop the file from the page cache before each query
     #[arg(long, conflicts_with = "no_mmap")]
     cold: bool,
-    /// Seed of the sampled queries
+    /// Seed for sampling the queries
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object
@@ -106,7 +126,7 @@ fn measure<F: Fingerprint>(
     if queries.is_empty() {
         return Err(Failure::new("there are no queries to ask"));
     }
-    let distance = args.distance.unwrap_or(segments.max_distance());
+    let distance = args.max_distance.unwrap_or(segments.max_distance());
     if !args.cold {
         bar.set_message("warming up");
         warm_up(segments, &queries, distance)?;

@@ -1,10 +1,11 @@
 //! From records to a builder: which ids, which pipeline, which records fit together.
 
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Error, Fingerprint, IdKind, IndexBuilder};
 use simidx_text::Pipeline;
 
-use super::Args;
+use super::{Args, TableCount};
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
 use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
 
@@ -28,12 +29,9 @@ struct Open<F> {
 impl<'a, F: Fingerprint> Collector<'a, F> {
     /// Checks the parameters before anything is read.
     pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
-        let design = match args.tables.as_str() {
-            "auto" => None,
-            count => {
-                let count = count.parse().map_err(|_| {
-                    Failure::new(format!("--tables {count}: not auto and not a number"))
-                })?;
+        let design = match args.tables {
+            TableCount::Auto => None,
+            TableCount::Given(count) => {
                 Some(TableDesign::with_table_count(args.max_distance, count)?)
             }
         };
@@ -57,9 +55,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         options.max_distance = self.args.max_distance;
         options.design = self.design.clone();
         options.block_size = self.args.block_size;
-        options.codec = Codec::ALL
-            .into_iter()
-            .find(|codec| codec.name() == self.args.codec);
+        options.codec = self.args.codec.codec();
         options.ids = ids;
         options.memory = Some(self.args.memory_limit());
         options.temp_dir = Some(self.args.scratch_folder());
@@ -77,13 +73,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
 
     /// The kind of ids that `--ids` stands for, by whether the first record is a document or has an id.
     fn id_kind(&self, named: bool) -> IdKind {
-        match self.args.ids.as_str() {
-            "none" => IdKind::None,
-            "number" => IdKind::Number,
-            "string" => IdKind::String,
-            _ if named => IdKind::String,
-            _ => IdKind::None,
-        }
+        self.args.ids.kind(named, IdKind::None)
     }
 
     /// The builder, made for a first record like this if there was none before.
@@ -108,9 +98,8 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
 
 impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
     fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
-        let automatic = self.args.ids == "auto";
-        let named = record.is_document || record.id.is_some();
-        self.opened(named, record.is_document)?
+        let automatic = self.args.ids == IdChoice::Auto;
+        self.opened(record.is_named(), record.is_document)?
             .push(record, automatic)
     }
 

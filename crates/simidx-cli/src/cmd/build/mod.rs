@@ -5,8 +5,10 @@ mod space;
 
 pub(super) use space::check_folder;
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use bytesize::ByteSize;
 use serde::Serialize;
@@ -14,45 +16,60 @@ use simidx::Fingerprint;
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
-use crate::support::index_file::with_width;
+use crate::support::choices::{CodecChoice, IdChoice};
+use crate::support::heading;
 use crate::support::memory;
 use crate::support::output::{Output, folder};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{self, InputArgs};
 use crate::support::report::Report;
+use crate::support::width::with_width;
 use collector::Collector;
+
+/// The head of `simidx build --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Build an index file from fingerprints or documents.
+
+The file appears under its name when it is complete; a build that fails or is interrupted leaves nothing \
+behind.
+
+Examples:
+  simidx build crawl.jsonl.gz -o crawl.simidx
+  simidx build 'part-*.tsv.zst' --ids string -k 4 -o all.simidx
+  simidx build --input parquet --text-field body docs.parquet -o docs.simidx
+  zcat hashes.gz | simidx build --input hex --tables 6 -o hashes.simidx";
 
 /// Arguments of `simidx build`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// The index file to write, `-` for standard output
+    /// Index file to write; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Distance that the tables are chosen for; queries may ask for any
+    /// Distance that the tables are chosen for; queries may use any
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
     max_distance: u32,
-    /// Number of tables: auto, or one for which there is a design (1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35 for k = 3)
-    #[arg(long, value_name = "N", default_value = "auto")]
-    tables: String,
-    /// Bytes of a block, a power of two
+    /// Number of tables: auto, or a number that has a design (for -k 3: 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35)
+    #[arg(long, value_name = "N", default_value_t = TableCount::Auto)]
+    tables: TableCount,
+    /// Bytes per block, a power of two
     #[arg(long, value_name = "BYTES", default_value_t = 512)]
     block_size: u32,
-    /// How tables are coded: auto is ef unless a Huffman code saves a tenth
-    #[arg(long, value_name = "CODEC", default_value = "auto", value_parser = ["auto", "xor", "gap", "ef"])]
-    codec: String,
-    /// What ids to store: auto takes string ids for documents, the id column where there is one
-    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]
-    ids: String,
-    /// The records come in the order of their fingerprints, which is checked: an error if they do not
+    /// Code of the tables
+    #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
+    codec: CodecChoice,
+    /// Ids to store
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
+    ids: IdChoice,
+    /// Require the records to be sorted by fingerprint; unsorted input is an error
     #[arg(long)]
     sorted: bool,
-    /// Memory to use, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's]
-    #[arg(long, value_name = "SIZE")]
+    /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
+    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
     memory: Option<ByteSize>,
-    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the output]
-    #[arg(long, value_name = "DIR")]
+    /// Directory for temporary files, which are deleted in any case [default: that of the output]
+    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
     /// Replace an existing output
     #[arg(long)]
@@ -62,10 +79,41 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// The number of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TableCount {
+    /// As many as suit the number of fingerprints.
+    Auto,
+    Given(usize),
+}
+
+impl FromStr for TableCount {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(TableCount::Auto),
+            _ => match text.parse() {
+                Ok(count) => Ok(TableCount::Given(count)),
+                Err(_) => Err("not auto and not a number"),
+            },
+        }
+    }
+}
+
+impl fmt::Display for TableCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TableCount::Auto => f.write_str("auto"),
+            TableCount::Given(count) => write!(f, "{count}"),
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     records::start_threads(args.input.threads)?;
-    with_width!(args.input.width.as_str(), F => run_width::<F>(&args, mode))
+    with_width!(args.input.width, F => run_width::<F>(&args, mode))
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {

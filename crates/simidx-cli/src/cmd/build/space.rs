@@ -6,6 +6,7 @@ use bytesize::ByteSize;
 use simidx::Fingerprint;
 
 use super::Args;
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
 
 /// Checks that temporary files can be made, and that there is room for them as far as inputs tell how many records they
@@ -44,7 +45,7 @@ fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
     let options = args.input.fields.options();
     let records = simidx_input::expected_records_with::<F>(&paths, args.input.input.0, &options);
     let records = records.unwrap_or(0);
-    let id_len = if args.ids == "number" { 8 } else { 0 };
+    let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
     let bytes = records.saturating_mul(F::BYTES as u64 + id_len);
     // Records with ids get half of the room.
     Ok(

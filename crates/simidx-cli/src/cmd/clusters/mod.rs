@@ -9,40 +9,54 @@ use simidx::segments::Segments;
 use simidx::{Fingerprint, IdKind, Index, Storage};
 
 use crate::cmd::Answer;
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::index_file::{with_segments, with_width};
+use crate::support::index_file::with_segments;
 use crate::support::output::say;
 use crate::support::progress::ProgressMode;
 use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
+use crate::support::width::with_width;
 use printer::{Ids, Printer};
 use records::{Collected, Collector};
+
+/// The head of `simidx clusters --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Group fingerprints or records into clusters of near-duplicates.
+
+A cluster is a connected component of the pairs within the distance. Each member is a line: the number of the \
+cluster, the fingerprint and, if there are ids, an id, separated by tabs.
+
+Examples:
+  simidx clusters crawl.simidx > clusters.tsv
+  simidx clusters crawl.simidx -k 3 --max-diameter 6 --summary
+  simidx clusters --input jsonl docs.jsonl --representative longest --json";
 
 /// Arguments of `simidx clusters`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
-    /// Largest distance that links two fingerprints [default: of indexes the one they were built for, the smallest of
-    /// several; else 3]
+    /// Largest distance that links two fingerprints [default: the one that the index was built for, the smallest of
+    /// several; with --input 3]
     #[arg(short = 'k', long, value_name = "K")]
-    distance: Option<u32>,
-    /// What the ids of --input are: auto takes strings where the first record has an id or is a document, else none
-    #[arg(long, value_name = "KIND", default_value = "auto", value_parser = ["none", "number", "string", "auto"])]
-    ids: String,
+    max_distance: Option<u32>,
+    /// Ids of the records of --input
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
+    ids: IdChoice,
     /// Which member of a cluster comes first
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Representative::First)]
     representative: Representative,
-    /// Split clusters with two members that differ in more than D bits
+    /// Split clusters in which two members differ in more than D bits
     #[arg(long, value_name = "D")]
     max_diameter: Option<u32>,
-    /// Leave out clusters of fewer records; 1 prints also what is near nothing else
+    /// Leave out clusters of fewer records; 1 also prints records without a near-duplicate
     #[arg(long, value_name = "N", default_value_t = 2)]
     min_size: u64,
-    /// Print a line for each cluster: its number, records, fingerprints, diameter and representative
+    /// Print one line for each cluster: its number, records, fingerprints, diameter and representative
     #[arg(long)]
     summary: bool,
-    /// Print a JSON object for each cluster; with --summary without its members
+    /// Print a JSON object for each cluster, with --summary without its members
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -52,11 +66,11 @@ pub(crate) struct Args {
 /// Which member comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Representative {
-    /// The first record of --input, of an index the one with the smallest id; without ids the smallest fingerprint
+    /// The first record of --input; in an index the smallest id, or without ids the smallest fingerprint
     First,
-    /// The longest document of --input, the first of several
+    /// The longest document of --input; the first of several
     Longest,
-    /// The fingerprint with the least sum of distances to the others
+    /// The fingerprint with the smallest sum of distances to the others
     Central,
 }
 
@@ -64,7 +78,7 @@ enum Representative {
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
     if args.source.are_records() {
-        return with_width!(args.source.width.as_str(), F => of_records::<F>(&args, mode));
+        return with_width!(args.source.width, F => of_records::<F>(&args, mode));
     }
     if args.representative == Representative::Longest {
         let message = "--representative longest needs the documents: name them and say --input";
@@ -174,7 +188,7 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 impl Args {
     fn options(&self, default_distance: u32) -> ClusterOptions {
         let mut options = ClusterOptions::default();
-        options.distance = self.distance.unwrap_or(default_distance);
+        options.distance = self.max_distance.unwrap_or(default_distance);
         options.representative = match self.representative {
             Representative::Central => simidx::batch::Representative::Central,
             // The keys of the records see to it that the longest is the first.

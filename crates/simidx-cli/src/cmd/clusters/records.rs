@@ -6,9 +6,10 @@ use simidx::{Error, Fingerprint, IdKind, Index, Storage};
 use super::keyed_ids::keyed;
 use super::printer::Ids;
 use super::{Args, Representative};
+use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
 use crate::support::records::{Fingerprinted, Refusal, Sink};
-use crate::support::transient::{DEFAULT_DISTANCE, TransientBuilder, id_kind};
+use crate::support::transient::{DEFAULT_DISTANCE, TransientBuilder};
 
 /// Takes records in, and finds out by the first one whether their ids are wanted.
 pub(super) struct Collector<'a, F> {
@@ -33,7 +34,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
     /// # Errors
     /// Arguments that do not go together, or a memory limit that cannot be kept.
     pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
-        if args.representative == Representative::Longest && args.ids == "none" {
+        if args.representative == Representative::Longest && args.ids == IdChoice::None {
             let message = "--representative longest needs ids; leave --ids none out";
             return Err(Failure::new(message));
         }
@@ -83,7 +84,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
         }
         let open = match self.open.take() {
             Some(open) => open,
-            None => self.open(id_kind(&self.args.ids, &record, IdKind::None))?,
+            None => self.open(self.args.ids.kind(record.is_named(), IdKind::None))?,
         };
         match self.open.insert(open) {
             Open::Records(builder, kind) => {
@@ -91,9 +92,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
                 let id = keyed(record, *kind, by_length)?;
                 builder.push_named(fingerprint, &id)?;
             }
-            Open::Fingerprints(_)
-                if self.args.ids == "auto" && (record.is_document || record.id.is_some()) =>
-            {
+            Open::Fingerprints(_) if self.args.ids == IdChoice::Auto && record.is_named() => {
                 let message = "has an id, but the first record had none; say --ids";
                 return Err(Refusal::record(message));
             }

@@ -18,65 +18,78 @@ use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::index_file::{IndexArgs, OpenArgs, with_segments, with_width};
+use crate::support::heading;
+use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
 use crate::support::memory;
 use crate::support::output::Output;
 use crate::support::pipeline::files_of;
 use crate::support::progress::ProgressMode;
 use crate::support::records::{InputArgs, read_originals, start_threads};
+use crate::support::width::{Width, with_width};
 use documents::{Documents, Needs, Positions};
 use report::{Labels, Summary, write_duplicates};
 use texts::Texts;
 use verify::Similarity;
+
+/// The head of `simidx dedup --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Copy documents, keeping one of each cluster of near-duplicates.
+
+Records are copied unchanged and in their order. Without -k, near-duplicates differ in at most 3 bits.
+
+Examples:
+  simidx dedup crawl.jsonl.gz -o kept.jsonl.gz
+  simidx dedup 'part-*.jsonl' -o kept.jsonl --report dropped.tsv
+  simidx dedup new.jsonl --against crawl.simidx --keep longest -o kept.jsonl
+  simidx dedup docs.parquet -k 6 --verify jaccard:0.8 -o kept.parquet";
 
 /// Arguments of `simidx dedup`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// Where the records go that are kept, as they stand in the input and in its order; compressed if the name ends in
-    /// .gz or .zst, `-` for standard output
+    /// File for the records that are kept, compressed if its name ends in .gz or .zst; `-` is standard output
     #[arg(short, long, value_name = "KEPT")]
     output: PathBuf,
     /// Largest distance of near-duplicates
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
-    distance: u32,
-    /// Index files: documents within the distance of a fingerprint that they hold are dropped first
+    max_distance: u32,
+    /// Index files; documents within the distance of one of their fingerprints are dropped first
     #[arg(long, value_name = "INDEX", num_args = 1..)]
     against: Vec<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
-    /// Take documents for near-duplicates only if their texts are similar too: jaccard:T, by the features of the
-    /// fingerprints, or jaccard:T:N, by all runs of N words
+    /// Also require a Jaccard similarity of the texts of at least T: jaccard:T compares the features of the fingerprints,
+    /// jaccard:T:N all runs of N words
     #[arg(long, value_name = "SIMILARITY")]
     verify: Option<Similarity>,
-    /// Which document of a cluster is kept
+    /// Which document of a cluster to keep
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First)]
     keep: Keep,
-    /// Where to tell of each document that is dropped for which one: dropped, kept, distance and `input` or `index`,
-    /// with TAB between; JSON lines if the name ends in .jsonl
+    /// File for a line on each document that is dropped: its id, the id of the document kept instead, their distance and
+    /// `input` or `index`, separated by tabs; JSON Lines if the name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Replace existing files
     #[arg(long)]
     force: bool,
-    /// Print the figures as a JSON object on standard output
+    /// Print the figures as one JSON object
     #[arg(long)]
     json: bool,
-    /// Memory to use, such as 1GiB [default: half of the machine's]
-    #[arg(long, value_name = "SIZE")]
+    /// Memory limit, such as 1GiB [default: half of the machine's memory]
+    #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
     memory: Option<ByteSize>,
-    /// Folder for temporary files, which have no names and vanish by themselves [default: that of the system]
-    #[arg(long, value_name = "DIR")]
+    /// Directory for temporary files, which are deleted in any case [default: that of the system]
+    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
 }
 
 /// Which document of a cluster is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Keep {
-    /// The first in the order of the input
+    /// The first in the input
     First,
-    /// The one with the longest text, of several the first
+    /// The longest; the first of several
     Longest,
 }
 
@@ -84,7 +97,7 @@ enum Keep {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     start_threads(args.input.threads)?;
     if args.against.is_empty() {
-        return with_width!(args.input.width.as_str(), F => of_width::<F>(args, None, mode));
+        return with_width!(args.input.width, F => of_width::<F>(args, None, mode));
     }
     let index = IndexArgs {
         paths: args.against.clone(),
@@ -101,7 +114,7 @@ fn of_width<F: Fingerprint>(
 ) -> Answer {
     let outputs = Outputs::new(args)?;
     if let Some(segments) = against {
-        check_width::<F>(segments, &args.input.width)?;
+        check_width::<F>(segments, args.input.width)?;
     }
     let originals = args.originals::<F>()?;
     outputs.check(&args.output, &originals)?;
@@ -161,7 +174,7 @@ fn of_width<F: Fingerprint>(
         |out| copy(args, &originals, &found, &documents.positions, mode, out),
         |out| write_duplicates(&found, &labels, texts.as_mut(), args.reports_json(), out),
     )?;
-    let chained = found.chained_count(args.distance);
+    let chained = found.chained_count(args.max_distance);
     Summary::new(&found.counts(), chained, skipped, read.replaced).tell(args.json)?;
     Ok(true)
 }
@@ -197,9 +210,9 @@ fn copy<F: Fingerprint>(
 /// Fingerprints of different widths have no distance.
 fn check_width<F: Fingerprint>(
     segments: &Segments<F, Storage>,
-    width: &str,
+    width: Width,
 ) -> Result<(), Failure> {
-    if F::WIDTH.to_string() == width {
+    if width.is_of::<F>() {
         return Ok(());
     }
     let message = format!("holds {0}-bit fingerprints; say --width {0}", F::WIDTH);
@@ -210,7 +223,7 @@ impl Args {
     fn options(&self) -> DedupOptions {
         let memory = self.memory.map(|size| size.as_u64());
         let mut options = DedupOptions::default();
-        options.distance = self.distance;
+        options.distance = self.max_distance;
         options.memory = Some(memory.unwrap_or_else(memory::default_limit));
         options.temp_dir = self.temp_dir.clone();
         options

@@ -58,9 +58,8 @@ impl<F: Fingerprint> Labels<'_, F> {
     fn id_in_index(&self, fingerprint: F) -> Result<Option<(String, Value)>, Error> {
         let mut first = None;
         if let Some(segments) = self.segments.filter(|s| s.id_kind() != IdKind::None) {
-            segments.for_each_id(fingerprint, |id| {
-                first.get_or_insert_with(|| (id.to_string(), id_to_json(id)));
-            })?;
+            let id = segments.ids_of(fingerprint)?.next().transpose()?;
+            first = id.map(|id| (id.to_string(), id_to_json(id)));
         }
         Ok(first)
     }

@@ -17,11 +17,12 @@ use simidx_text::Pipeline;
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::fingerprinters::Fingerprinters;
-use crate::support::index_file::with_width;
+use crate::support::heading;
 use crate::support::output::{Output, say, stdout};
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
 use crate::support::records::{start_threads, threads_from};
+use crate::support::width::{Width, with_width};
 use labelled::Labelled;
 use method::Method;
 use score::{Curve, Point, Tally};
@@ -44,52 +45,61 @@ const SIDE_BY_SIDE: [&str; 14] = [
     "compat-1e0ng",
 ];
 
+/// The head of `simidx eval --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Measure how well pipelines find the near-duplicates of a labelled set: precision, recall and F1 by distance.
+
+Examples:
+  simidx eval pairs.jsonl
+  simidx eval docs.jsonl --truth pairs.tsv --pipeline web --pipeline short
+  simidx eval titles.jsonl --by-label --svg curves.svg";
+
 /// Arguments of `simidx eval`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// JSON lines: pairs as {"a","b","label"}, a and b texts and the label 1 or true for near-duplicates; or documents as
-    /// {"id","text"} with --truth, or {"text","label"} with --by-label
+    /// JSON Lines: pairs of texts {"a","b","label"}, with label 1 or true for near-duplicates; with --truth documents
+    /// {"id","text"}; with --by-label documents {"text","label"}
     #[arg(value_name = "LABELLED")]
     labelled: PathBuf,
-    /// The near-duplicates among the documents: lines of two ids with a tab between them
+    /// File of the near-duplicates among the documents: two ids on each line, separated by a tab
     #[arg(long, value_name = "PAIRS", conflicts_with = "by_label")]
     truth: Option<PathBuf>,
-    /// Documents with the same "label" are near-duplicates
+    /// Treat documents with equal "label" as near-duplicates
     #[arg(long)]
     by_label: bool,
-    /// A pipeline, as in `simidx build`, or jaccard: and a pipeline for the exact similarity of the sets of its features;
-    /// may be given several times [default: a dozen ways, side by side]
-    #[arg(long = "pipeline", value_name = "PIPELINE")]
+    /// Pipeline as in `simidx build`, or jaccard:PIPELINE for the exact similarity of its feature sets; may be given several
+    /// times [default: a dozen pipelines side by side]
+    #[arg(long = "pipeline", value_name = "PIPELINE", help_heading = heading::DOCUMENTS)]
     methods: Vec<Method>,
     #[command(flatten)]
     files: PipelineFiles,
-    /// Bits of a fingerprint
-    #[arg(long, value_name = "BITS", default_value = "64", value_parser = ["32", "64", "128"])]
-    width: String,
-    /// Distances up to which precision and recall are told
+    /// Bits per fingerprint
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    width: Width,
+    /// Largest distance for which to report precision and recall
     #[arg(short = 'k', long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..=32))]
     max_distance: u32,
-    /// Print a line for every pipeline and distance instead of one for each pipeline
+    /// Print a line for each pipeline and distance instead of one for each pipeline
     #[arg(long)]
     all: bool,
     /// Print a JSON object for each pipeline
     #[arg(long, conflicts_with = "all")]
     json: bool,
-    /// Draw precision against recall into this file
+    /// Draw precision against recall to this SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Replace the drawing if it is there already
+    /// Replace an existing drawing
     #[arg(long, requires = "svg")]
     force: bool,
-    /// Threads to use; 0 for all cores
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0))]
+    /// Number of threads; 0 uses all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
     threads: u16,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     start_threads(args.threads)?;
-    with_width!(args.width.as_str(), F => run_width::<F>(&args, mode))
+    with_width!(args.width, F => run_width::<F>(&args, mode))
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {

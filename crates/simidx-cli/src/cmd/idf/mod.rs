@@ -14,19 +14,27 @@ use crate::support::output::Output;
 use crate::support::progress::ProgressMode;
 use crate::support::records::{InputArgs, start_threads};
 
+/// The head of `simidx idf --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Count in how many documents each feature occurs, and write the inverse document frequencies for --idf.
+
+Examples:
+  simidx idf corpus.jsonl.gz -o idf.tsv
+  simidx idf 'part-*.parquet' --pipeline news-zh --min-count 5 -o idf.tsv
+  simidx build corpus.jsonl.gz --idf idf.tsv -o corpus.simidx";
+
 /// Arguments of `simidx idf`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// The file to write; `-` for standard output
+    /// File to write; `-` is standard output
     #[arg(short, long, value_name = "IDF.tsv")]
     output: PathBuf,
-    /// List features that occur in at least so many documents; the others share the default
+    /// List only features that occur in at least COUNT documents; the others share a default weight
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
     min_count: u64,
-    /// List at most so many features, and drop the rarest on the way where twice as many are held: about 160 bytes of
-    /// memory for each
+    /// List at most N features. When twice as many are held, the rarest are dropped; each takes about 160 bytes of memory
     #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u32).range(1..))]
     max_features: u32,
     /// Replace an existing output

@@ -1,0 +1,115 @@
+//! `simidx man`: the manual pages, made from the definitions that `--help` prints.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use crate::Cli;
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::output::Output;
+
+/// The head of `simidx man --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Write the manual pages: simidx.1 and one page for each command.
+
+Examples:
+  simidx man --dir ~/.local/share/man/man1
+  simidx man --dir man --force";
+
+/// The line of a head after which its examples come.
+const EXAMPLES: &str = "\n\nExamples:\n";
+
+/// Arguments of `simidx man`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Directory for the pages; it is created if it does not exist
+    #[arg(long, value_name = "DIR")]
+    dir: PathBuf,
+    /// Replace existing pages
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Answer {
+    let blame = |error: io::Error| Failure::from(error).about(args.dir.display());
+    fs::create_dir_all(&args.dir).map_err(blame)?;
+    let pages = pages().map_err(blame)?;
+    let output = |name: &str| Output::for_text(&args.dir.join(name), args.force);
+    let outputs = pages.iter().map(|(name, _)| output(name));
+    // All are checked before the first is written.
+    let outputs = outputs.collect::<Result<Vec<_>, Failure>>()?;
+    for ((_, page), output) in pages.iter().zip(outputs) {
+        output.write(|out| Ok(out.write_all(page)?))?;
+    }
+    Ok(true)
+}
+
+/// The pages with their file names, that of the program first.
+fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    std::iter::once(&program)
+        .chain(program.get_subcommands())
+        .map(|command| {
+            let name = command.get_display_name().unwrap_or(command.get_name());
+            Ok((format!("{name}.1"), page(command)?))
+        })
+        .collect()
+}
+
+/// The page of a command.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let head = command.get_long_about().map(ToString::to_string);
+    let head = head.unwrap_or_default();
+    let (description, examples) = head.split_once(EXAMPLES).unwrap_or((&head, ""));
+    let man = Man::new(command.clone().long_about(description.to_owned()));
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    examples_section(examples).to_writer(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    if command.get_after_help().is_some() {
+        man.render_extra_section(&mut page)?;
+    }
+    Ok(page)
+}
+
+/// The examples, a line each, as they are.
+fn examples_section(examples: &str) -> Roff {
+    let mut section = Roff::new();
+    section.control("SH", ["EXAMPLES"]);
+    section.control("nf", []);
+    for line in examples.lines() {
+        section.text([roman(line.trim_start())]);
+    }
+    section.control("fi", []);
+    section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_page_with_examples() {
+        let pages = pages().unwrap();
+        assert_eq!(pages[0].0, "simidx.1");
+        assert_eq!(pages.len(), 1 + Cli::command().get_subcommands().count());
+        for (name, page) in pages {
+            let page = String::from_utf8(page).unwrap();
+            let examples = page.split(".SH EXAMPLES").nth(1).unwrap();
+            assert!(examples.starts_with("\n.nf\nsimidx "), "{name}: {examples}");
+        }
+    }
+}
