@@ -15,6 +15,9 @@
 //! [`Pipeline::fingerprint`] takes one document, a [`Fingerprinter`] many in turn, and a [`ParallelFingerprinter`] many
 //! at a time.
 //!
+//! [`dedup`] finds the near-duplicates of a collection of texts: fingerprints find the candidates, and a [`TextVerifier`]
+//! compares their texts by a [`Similarity`].
+//!
 //! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
 //! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
 //! with an [`Error::Pipeline`] that names the feature.
@@ -24,6 +27,7 @@ mod clean;
 mod compare;
 #[cfg(feature = "compat")]
 mod compat;
+mod dedup;
 mod describe;
 mod document_frequency;
 mod error;
@@ -40,6 +44,7 @@ mod presets;
 mod scripts;
 mod shingles;
 mod simhash;
+mod similarity;
 mod tally;
 mod tokenizer;
 mod weights;
@@ -47,6 +52,7 @@ mod weights;
 pub use assets::{Assets, IdfTable, StopWords, UserDictionary};
 pub use clean::Html;
 pub use compare::{ComparedDocument, ComparedFeature, Comparison};
+pub use dedup::{DedupError, TextDedupOptions, TextVerifier, TextVerifierOptions, dedup};
 pub use document_frequency::{DocumentFrequencies, FrequencyCounter};
 pub use error::{AssetError, AssetPlace, Error, Result};
 pub use feature_hash::FeatureHash;
@@ -58,6 +64,7 @@ pub use options::{Idf, PipelineOptions, Sketch};
 pub use parallel::ParallelFingerprinter;
 pub use presets::Preset;
 pub use simhash::{TieRule, simhash};
+pub use similarity::{Similarity, SimilarityError};
 pub use tokenizer::{GramLen, Tokenizer};
 pub use weights::{FeatureSelection, PartOfSpeechWeights, Weights};
 
