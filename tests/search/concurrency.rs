@@ -91,7 +91,8 @@ fn eight_threads_share_segments() {
                     let mut searcher = segments.searcher();
                     for i in 0..queries.len() {
                         let i = (i + thread * 50) % queries.len();
-                        let found = matched(searcher.query(queries[i], 3).unwrap());
+                        let found = searcher.query(queries[i], 3).unwrap().iter();
+                        let found: Vec<_> = found.map(|m| (m.distance, m.fingerprint)).collect();
                         assert_eq!(found, expected[i], "thread {thread}, query {i}");
                     }
                 });

@@ -158,7 +158,7 @@ impl<F: Fingerprint> Case<F> {
         if !whole.is_empty() {
             assert_eq!(segments.id_kind(), kind);
         }
-        let distances = segments.segments().iter().map(Index::max_distance);
+        let distances = segments.segments().iter().map(|index| index.max_distance());
         assert_eq!(Some(segments.max_distance()), distances.min());
         self.check_dump();
         let queries = self.queries(rng);
