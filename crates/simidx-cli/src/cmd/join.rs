@@ -14,7 +14,7 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
 use crate::support::json_ids::push_match;
-use crate::support::output::{push_hex, say, stdout};
+use crate::support::output::{say, stdout};
 use crate::support::progress::ProgressMode;
 use crate::support::query_file;
 use crate::support::resources::ResourceArgs;
@@ -193,9 +193,9 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
 
     fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
         self.line.clear();
-        push_hex(&mut self.line, query);
+        query.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        push_hex(&mut self.line, found.fingerprint);
+        found.fingerprint.extend_hex(&mut self.line);
         write!(self.line, "\t{}", found.distance)?;
         let mut ids = 0u64;
         for id in self.segments.ids_of(found.fingerprint)? {

@@ -13,7 +13,7 @@ use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
 use crate::support::index_file::with_segments;
 use crate::support::json_ids::id_to_json;
-use crate::support::output::{push_hex, stdout};
+use crate::support::output::stdout;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{self, Each, Fingerprinted};
 use crate::support::resources::ResourceArgs;
@@ -209,9 +209,9 @@ impl<W: Write> Printer<'_, W> {
             return self.json(smaller, larger, pair.distance);
         }
         self.line.clear();
-        push_hex(&mut self.line, pair.smaller);
+        pair.smaller.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        push_hex(&mut self.line, pair.larger);
+        pair.larger.extend_hex(&mut self.line);
         writeln!(self.line, "\t{}", pair.distance)?;
         self.out.write_all(&self.line)
     }

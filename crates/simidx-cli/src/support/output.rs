@@ -6,7 +6,6 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use simidx::Fingerprint;
 use simidx::build::AtomicFile;
 
 use crate::support::failure::Failure;
@@ -72,17 +71,6 @@ impl Write for Stdout {
 
 fn of_stdout(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
-}
-
-/// Appends the digits of [`Fingerprint::to_hex`]; quicker where millions are printed.
-pub(crate) fn push_hex<F: Fingerprint>(line: &mut Vec<u8>, fingerprint: F) {
-    let value = fingerprint.to_u128();
-    let digit = |place: u32| (value >> (4 * place) & 15) as usize;
-    line.extend(
-        (0..F::WIDTH / 4)
-            .rev()
-            .map(|p| b"0123456789abcdef"[digit(p)]),
-    );
 }
 
 /// The target of `-o`.
