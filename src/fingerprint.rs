@@ -111,6 +111,20 @@ pub trait Fingerprint:
     fn to_hex(self) -> String {
         format!("{:0digits$x}", self, digits = Self::BYTES * 2)
     }
+
+    /// Appends the digits of [`Fingerprint::to_hex`] without an allocation of their own, for output of millions of them.
+    ///
+    /// ```
+    /// use simidx::Fingerprint;
+    /// let mut line = b"found ".to_vec();
+    /// 0xbeefu32.push_hex(&mut line);
+    /// assert_eq!(line, b"found 0000beef");
+    /// ```
+    fn push_hex(self, out: &mut Vec<u8>) {
+        let value = self.to_u128();
+        let digit = |place: u32| b"0123456789abcdef"[(value >> (4 * place) & 15) as usize];
+        out.extend((0..Self::WIDTH / 4).rev().map(digit));
+    }
 }
 
 macro_rules! impl_fingerprint {
@@ -185,6 +199,12 @@ mod tests {
     fn hex_is_padded_and_read_back() {
         assert_eq!(0x0Au32.to_hex(), "0000000a");
         assert_eq!(u128::parse_hex(&u128::MAX.to_hex()), Some(u128::MAX));
+        let mut pushed = Vec::new();
+        (0x1234_5678_9abc_def0_u128 << 60).push_hex(&mut pushed);
+        assert_eq!(
+            pushed,
+            (0x1234_5678_9abc_def0_u128 << 60).to_hex().as_bytes()
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use simidx_text::{Idf, Pipeline, PipelineOptions, Resources};
 /// The prefix of a method that compares sets of features.
 const JACCARD: &str = "jaccard:";
 
-/// A way to tell near-duplicates.
+/// A way to recognise near-duplicates.
 #[derive(Debug, Clone)]
 pub(super) struct Method {
     /// What the user calls it.
