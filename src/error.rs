@@ -1,4 +1,4 @@
-//! Errors: what went wrong, where in the file, and of which class.
+//! Errors: what went wrong, where in the file, and in which class.
 
 use std::fmt;
 use std::io;
@@ -92,6 +92,12 @@ impl Error {
 }
 
 /// The three ways in which a file can fail its reader (spec, section 12).
+///
+/// ```
+/// use simidx::format::FormatClass;
+///
+/// assert_eq!(FormatClass::Damaged.name(), "damaged");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormatClass {
     /// The bytes were never an index file.
@@ -114,6 +120,15 @@ impl FormatClass {
 }
 
 /// A broken rule of the file format and the place where it was found.
+///
+/// ```
+/// use simidx::{Error, Index};
+///
+/// let Err(Error::Format(error)) = Index::<u64, _>::from_bytes(b"no index".to_vec()) else {
+///     panic!("it has no magic bytes")
+/// };
+/// assert_eq!((error.rule(), error.offset(), error.table()), (1, Some(0), None));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatError {
     rule: u8,
@@ -223,6 +238,13 @@ impl fmt::Display for FormatError {
 impl std::error::Error for FormatError {}
 
 /// An option or argument that is out of its range, or that does not go with another.
+///
+/// ```
+/// use simidx::Codec;
+///
+/// let error = "zip".parse::<Codec>().unwrap_err();
+/// assert_eq!(error.option(), "codec");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct OptionsError {
@@ -244,6 +266,18 @@ impl OptionsError {
 }
 
 /// A record that cannot go into the index that is being built.
+///
+/// ```
+/// use simidx::build::BuildError;
+/// use simidx::{BuildOptions, Error, IdKind, IndexBuilder};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// let refused = builder.push(7).unwrap_err();
+/// assert!(matches!(refused, Error::Build(BuildError::MissingId)));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {

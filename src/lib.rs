@@ -1,82 +1,82 @@
-//! Exact near-duplicate search over simhash fingerprints: a compressed, mappable index file, its
-//! builder and its reader.
+//! Exact near-duplicate search over simhash and MinHash fingerprints, in one compressed file.
 //!
-//! A simhash maps a document to a fingerprint of 32, 64 or 128 bits such that near-duplicates differ in
-//! few bits. This crate stores a set of fingerprints, and the ids of the documents behind them, so that
-//! everything within a Hamming distance k of a query is found by decoding a few small blocks of a file
-//! that lies in memory or is mapped into it. Answers are exact: nothing missed, nothing invented.
+//! A fingerprint turns a document into 32, 64 or 128 bits, and near-duplicates differ in few of them. This crate stores a
+//! set of fingerprints, with the ids of their documents, in a static file. It finds every fingerprint within a Hamming
+//! distance k of a query by decoding a few small blocks of that file, in memory or mapped. Answers are exact.
 //!
-//! # Example: build in memory, search
-//!
-//! ```
-//! use simidx::{BuildOptions, Index, IndexBuilder};
-//!
-//! let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
-//! for fingerprint in [0x0000_0000_0000_ffff, 0x0000_0000_0000_fffe, 0xdead_beef_dead_beef] {
-//!     builder.push(fingerprint)?;
-//! }
-//! let mut file = Vec::new();
-//! builder.finish(&mut file)?;
-//!
-//! let index = Index::<u64, _>::from_bytes(file)?;
-//! let found = index.query(0x0000_0000_0000_fffc, 3)?;
-//! let found: Vec<(u64, u32)> = found.iter().map(|m| (m.fingerprint, m.distance)).collect();
-//! assert_eq!(found, [(0xfffe, 1), (0xffff, 2)]);
-//! # Ok::<(), simidx::Error>(())
-//! ```
-//!
-//! # Example: build a file with ids, map it, search without allocating
+//! # Build a file with ids, search it
 //!
 //! ```
 //! # #[cfg(feature = "mmap")] {
-//! use std::io::BufWriter;
 //! use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
 //!
-//! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("pages.simidx");
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("pages.simidx");
 //! let mut options = BuildOptions::default();
 //! options.ids = IdKind::String;
 //! let mut builder = IndexBuilder::<u64>::new(options)?;
 //! builder.push_with_string(0x1234_5678_9abc_def0, "https://example.org/a")?;
 //! builder.push_with_string(0x1234_5678_9abc_def1, "https://example.org/b")?;
-//! // Under its name when it is complete: whoever has an older file open keeps that.
-//! let file = tempfile::NamedTempFile::new_in(&directory)?;
-//! builder.finish(BufWriter::new(file.as_file()))?;
-//! file.persist(&path)?;
+//! // Written beside `path`, and renamed when it is complete and on disk.
+//! builder.finish_to_path(&path)?;
 //!
-//! let index = Index::<u64, _>::open(&path)?;
-//! let mut searcher = index.searcher(); // one for each thread
+//! let index = Index::<u64>::open(&path)?;
 //! let mut names = Vec::new();
-//! for found in searcher.query(0x1234_5678_9abc_def0, index.max_distance())? {
-//!     index.for_each_id_of_member(found.fingerprint, |id| names.push(id.to_string()))?;
+//! for found in index.query(0x1234_5678_9abc_def0, 3)? {
+//!     for id in index.ids(&found)? {
+//!         names.push(id?.to_string());
+//!     }
 //! }
 //! assert_eq!(names, ["https://example.org/a", "https://example.org/b"]);
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Serve queries
+//!
+//! [`Index::query_with`] works in a [`Scratch`] that belongs to no index. Each thread keeps one and allocates nothing, even
+//! while a new index takes the place of an old one:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use simidx::{BuildOptions, Index, IndexBuilder, Scratch};
+//!
+//! let build = |fingerprints: &[u64]| {
+//!     let mut builder = IndexBuilder::new(BuildOptions::default())?;
+//!     builder.extend_from_slice(fingerprints)?;
+//!     let mut file = Vec::new();
+//!     builder.finish(&mut file)?;
+//!     Index::<u64, _>::from_bytes(file)
+//! };
+//! let mut scratch = Scratch::new();
+//! let mut current = Arc::new(build(&[7, 42])?);
+//! assert_eq!(current.query_with(&mut scratch, 43, 3)?.len(), 2);
+//! current = Arc::new(build(&[7, 42, 43])?);
+//! assert_eq!(current.query_with(&mut scratch, 43, 3)?.len(), 3);
+//! # Ok::<(), simidx::Error>(())
+//! ```
+//!
 //! # Where things are
 //!
-//! [`IndexBuilder`] makes a file from records, [`TableDesign`] says which tables it holds. [`Index`]
-//! opens a file over any bytes, [`Searcher`] asks it, [`AnyIndex`] opens a file whose width is not known
-//! beforehand. [`Segments`] searches several files as one. [`pairs`] and [`PairFinder`] find all pairs of a set,
-//! [`clusters`] and [`ClusterFinder`] its clusters, [`Deduplicator`] keeps one document of each cluster, [`join`](batch::join) answers
-//! many queries in one go, [`lint`] tells why a set will search badly. The file format is
-//! specified in `format-spec.md`; how documents become fingerprints, in `pipeline-spec.md`.
+//! - The root: [`IndexBuilder`] makes a file, [`Index`] opens and searches it, [`AnyIndex`] opens one of any width.
+//! - [`segments`]: several files searched as one, or merged into one.
+//! - [`batch`]: whole sets at once: all pairs, clusters, deduplication, joins, health checks.
+//! - [`design`]: which tables a file holds, what they cost, how queries are planned.
+//! - [`build`], [`mod@format`], [`index`], [`verify`]: options, limits, figures and reports that go with the types of the
+//!   root.
+//!
+//! The crates `simidx-text` (documents to fingerprints) and `simidx-input` (record readers) go with this one. The file
+//! format is specified in `format-spec.md`.
 //!
 //! # Processors
 //!
-//! On x86-64 the instructions of x86-64-v3 (AVX2, BMI2, POPCNT, LZCNT) are used where the processor has them; that is
-//! found out when the program runs. Elsewhere, or with `SIMIDX_SIMD=off` in the environment, portable code gives the
-//! same answers. (The checksums come from the crate `crc32fast`, which chooses by itself.)
+//! On x86-64 the instructions of x86-64-v3 (AVX2, BMI2, POPCNT, LZCNT) are used where the processor has them, which is
+//! found out at run time. Elsewhere, or with `SIMIDX_SIMD=off` in the environment, portable code gives the same answers.
+//! The crate `crc32fast`, which computes the checksums, makes that choice by itself.
 //!
 //! # Features
 //!
-//! `mmap` maps files, `text` turns documents into fingerprints, with `html` those of HTML and with `jieba` by Chinese words,
-//! `input` reads records from files, `parquet`
-//! adds Parquet files to those, `cli` is the command-line program and needs the first three. `cli` and
-//! `parquet` are on by default; a library user writes
-//! `cargo add simidx --no-default-features --features mmap`.
+//! `mmap`, on by default, maps files. Without it, files are read into memory.
 
 pub mod batch;
 mod bound;
@@ -104,3 +104,8 @@ pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use format::IdKind;
 pub use index::{AnyIndex, Id, Index, Match, Scratch, Storage};
+
+/// The examples of the front page are examples of this crate.
+#[cfg(all(doctest, feature = "mmap"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

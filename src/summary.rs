@@ -7,6 +7,17 @@ use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
 
 /// Parameters and sizes of an index.
+///
+/// ```
+/// use simidx::{BuildOptions, IndexBuilder};
+///
+/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// builder.extend([7, 42, 42])?;
+/// let summary = builder.finish(std::io::sink())?;
+/// assert_eq!((summary.record_count, summary.fingerprint_count), (3, 2));
+/// assert_eq!(summary.raw_len(), 2 * 8);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary<F> {
@@ -27,6 +38,19 @@ pub struct Summary<F> {
 }
 
 /// Parameters and sizes of one table of an index.
+///
+/// ```
+/// use simidx::{BuildOptions, IndexBuilder};
+///
+/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// builder.extend([7, 42, 42])?;
+/// let summary = builder.finish(std::io::sink())?;
+/// for table in &summary.tables {
+///     println!("{} bits, {} blocks, {}", table.prefix_bits(), table.block_count, table.codec);
+/// }
+/// assert_eq!(summary.tables[0].block_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableSummary<F> {

@@ -20,7 +20,7 @@ pub(crate) fn run(settings: &Settings, count: usize) {
         (names[1].into(), Box::new(|| simidx(&segments))),
     ];
     contenders.retain(|(name, _)| settings.wants(name));
-    let count = segments.segments()[0].fingerprint_count();
+    let count = segments.segments()[0].len();
     println!("health of {count} {data} fingerprints");
     compare(settings, &contenders);
 }

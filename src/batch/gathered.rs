@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::extsort::{Sorted, Sorter, TempSpace, add_all};
 use crate::fingerprint::Fingerprint;
-use crate::index::Segments;
+use crate::segments::SegmentsView;
 
 /// Most bytes that are reserved because a file claims to need them.
 const MOST_BELIEVED: usize = 1 << 26;
@@ -39,9 +39,9 @@ impl<F: Fingerprint> Gathered<F> {
     /// Adds all fingerprints of segments: table 0 of each, read once.
     pub(super) fn extend_from_segments<D: AsRef<[u8]>>(
         &mut self,
-        segments: &Segments<F, D>,
+        segments: SegmentsView<'_, F, D>,
     ) -> Result<()> {
-        for (number, segment) in segments.segments().iter().enumerate() {
+        for (number, segment) in segments.indexes().enumerate() {
             // Beyond that the memory grows with what is read: a file that claims more than it holds must not use up the memory
             // before its first block is read.
             let believed = (MOST_BELIEVED / F::BYTES) as u64;

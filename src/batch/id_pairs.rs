@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{Id, Segments};
+use crate::index::Id;
+use crate::segments::{AsSegments, SegmentsView};
 
 /// Ids that are remembered from look-ups.
 const REMEMBERED: usize = 1 << 18;
@@ -50,21 +51,51 @@ impl<'a> IdPair<'a> {
 /// Costs what [`pairs`] does, two look-ups in table 0 for each pair of fingerprints whose ids have not been
 /// read lately, and one pass over all ids. Memory beside the limit of the options: the ids of one fingerprint.
 ///
+/// ```
+/// use simidx::batch::{PairOptions, id_pairs};
+/// use simidx::segments::Segments;
+/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::String;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// builder.push_with_string(0xff00, "a")?;
+/// builder.push_with_string(0xff01, "b")?;
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut found = Vec::new();
+/// id_pairs(&segments, &PairOptions::default(), |pair| {
+///     found.push(format!("{} {} {}", pair.smaller, pair.larger, pair.distance));
+///     Ok(())
+/// })?;
+/// assert_eq!(found, ["a b 1"]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
 /// # Errors
 /// As for [`pairs`], and segments without ids.
 pub fn id_pairs<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: &(impl AsSegments<F, D> + ?Sized),
     options: &PairOptions,
     mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
 ) -> Result<()> {
+    id_pairs_of_view(segments.as_segments()?, options, &mut visit)
+}
+
+fn id_pairs_of_view<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: SegmentsView<'_, F, D>,
+    options: &PairOptions,
+    visit: Visit<'_>,
+) -> Result<()> {
     match segments.id_kind() {
         IdKind::None if !segments.is_empty() => {
-            let message = format!("{} has no ids; leave --by id out", segments.names()[0]);
+            let message = format!("{} has no ids; leave --by id out", segments.name(0));
             Err(Error::option("by", message))
         }
-        _ if !options.sorted => find(segments, options, &mut visit),
-        IdKind::Number => sort_numbers(segments, options, &mut visit),
-        _ => sort_names(segments, options, &mut visit),
+        _ if !options.sorted => find(segments, options, visit),
+        IdKind::Number => sort_numbers(segments, options, visit),
+        _ => sort_names(segments, options, visit),
     }
 }
 
@@ -73,7 +104,7 @@ type Visit<'v> = &'v mut dyn FnMut(IdPair<'_>) -> Result<()>;
 
 /// The pairs in the order in which they are found.
 fn find<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: SegmentsView<'_, F, D>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
@@ -87,7 +118,9 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
     while let Some(value) = shared.next_permuted() {
         value?;
         ids.clear();
-        shared.for_each_id(|id| ids.push(id))?;
+        for id in shared.ids()? {
+            ids.push(id?);
+        }
         let mut rest = &ids[..];
         while let [id, others @ ..] = rest {
             let mut others_of_id = others.iter();
@@ -102,7 +135,7 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
     };
     let mut options = options.clone();
     (options.sorted, options.max_pairs) = (false, None);
-    pairs(segments, &options, |pair| {
+    pairs(&segments, &options, |pair| {
         look_up.ensure([pair.smaller, pair.larger])?;
         for &x in look_up.ids(pair.smaller) {
             for &y in look_up.ids(pair.larger) {
@@ -115,7 +148,7 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
 
 /// The ids of fingerprints, some of them remembered.
 struct LookUp<'a, F, D> {
-    segments: &'a Segments<F, D>,
+    segments: SegmentsView<'a, F, D>,
     known: HashMap<F, Vec<Id<'a>>>,
     /// Number of ids that are remembered.
     len: usize,
@@ -132,8 +165,8 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> LookUp<'a, F, D> {
             if self.known.contains_key(&member) {
                 continue;
             }
-            let mut ids = Vec::new();
-            self.segments.for_each_id(member, |id| ids.push(id))?;
+            let ids = self.segments.ids_of(member)?;
+            let ids = ids.collect::<Result<Vec<_>>>()?;
             self.len += ids.len();
             self.known.insert(member, ids);
         }
@@ -158,7 +191,7 @@ fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
 }
 
 fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: SegmentsView<'_, F, D>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
@@ -187,7 +220,7 @@ fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
 }
 
 fn sort_names<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: SegmentsView<'_, F, D>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {

@@ -13,7 +13,7 @@ use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values, for_each_slice};
 use crate::fingerprint::Fingerprint;
-use crate::index::Segments;
+use crate::segments::AsSegments;
 
 /// Values below which sorting them for each mask is as good as partitioning.
 const FEW: usize = 1 << 15;
@@ -95,16 +95,37 @@ impl<F: Fingerprint> Pair<F> {
 ///
 /// The search reads table 0 of each segment once and then works like [`PairFinder`], with tables of its own, one at a time. Ten million fingerprints take about two seconds on one thread.
 ///
+/// ```
+/// use simidx::batch::{PairOptions, pairs};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut found = Vec::new();
+/// pairs(&segments, &PairOptions::default(), |pair| {
+///     found.push((pair.smaller, pair.larger));
+///     Ok(())
+/// })?;
+/// assert_eq!(found, [(0xff00, 0xff01)]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
 /// its own `visit` is not called again.
 pub fn pairs<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: &(impl AsSegments<F, D> + ?Sized),
     options: &PairOptions,
     visit: impl FnMut(Pair<F>) -> Result<()>,
 ) -> Result<()> {
     let mut finder = PairFinder::new(options)?;
-    finder.gathered.extend_from_segments(segments)?;
+    finder
+        .gathered
+        .extend_from_segments(segments.as_segments()?)?;
     finder.finish(visit)
 }
 

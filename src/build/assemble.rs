@@ -1,4 +1,4 @@
-//! Putting a file together: header, tables, ids, pipeline, directory, footer.
+//! Assembles a file: header, tables, ids, pipeline, directory, footer.
 
 use super::ids::{IdParameters, IdSpool};
 use super::progress::{BuildStage, Reporter};

@@ -1,4 +1,4 @@
-//! The ids of all records in rank order: set aside while the tables are written, then written themselves (spec, section 9).
+//! Keeps the ids of all records in rank order while the tables are written, then writes them (spec, section 9).
 
 use std::io;
 
@@ -28,7 +28,7 @@ pub(crate) struct IdSpool {
     numbers: Spool,
     least: u64,
     most: u64,
-    /// The strings as they will lie in the file.
+    /// The strings as the file will hold them.
     strings: Spool,
 }
 
@@ -120,7 +120,7 @@ impl IdSpool {
     }
 }
 
-/// Writes numbers less a base as a packed array (spec §3.3); `tell` is told how many at a time.
+/// Writes numbers less a base as a packed array (spec §3.3), and calls `tell` with how many it has written.
 fn pack(
     numbers: &mut Spool,
     base: u64,

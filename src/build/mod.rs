@@ -1,4 +1,4 @@
-//! The builder: records in any order in, an index file out, in as much memory as it is given.
+//! The builder: turns records in any order into an index file, within a memory limit.
 
 mod assemble;
 mod engine;
@@ -32,7 +32,18 @@ pub(crate) use ids::IdSpool;
 pub(crate) use progress::Reporter;
 pub(crate) use sink::with_writer_thread;
 
-/// What an index shall be like. Start from [`BuildOptions::default`] and set what differs.
+/// The options of a build. Start from [`BuildOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::{BuildOptions, Codec, IdKind};
+///
+/// let mut options = BuildOptions::<u64>::default();
+/// options.ids = IdKind::String;
+/// options.codec = Some(Codec::Gap);
+/// options.memory = Some(1 << 30);
+/// options.check()?;
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BuildOptions<F> {
@@ -53,11 +64,11 @@ pub struct BuildOptions<F> {
     /// How documents became fingerprints, to be stored in the file; at most 65,536 bytes.
     pub pipeline: Option<String>,
     /// Bytes of memory that the build may use, at least [`MIN_MEMORY`]; what does not fit goes to temporary files. By
-    /// default there is no limit. The bytes of the index do not depend on it. Records that do not fit are sorted on the global
-    /// thread pool while more come in.
+    /// default there is no limit. The limit does not change the bytes of the index. Records that do not fit are sorted on
+    /// the global thread pool while more are added.
     pub memory: Option<u64>,
-    /// Where temporary files go, by default to the folder for them of the system. They have no names and vanish with the
-    /// process, however it ends. At most about twice the size of the records is needed, and for the ids their own size.
+    /// The folder for temporary files, by default that of the system. The files have no names and vanish with the process,
+    /// however it ends. They take at most about twice the size of the records, and the size of the ids.
     pub temp_dir: Option<PathBuf>,
 }
 
@@ -201,7 +212,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
     }
 
     /// Sorts the records, writes the whole index to `out` from a thread of its own, in large pieces, and flushes it. `out`
-    /// need not seek. An index that is in use must not be written over: write a file beside it and rename that, see
+    /// need not seek. Never overwrite an index that is in use: write a file beside it and rename that, see
     /// [`Storage::map`](crate::Storage::map).
     ///
     /// # Errors
@@ -211,7 +222,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
         self.finish_with(out, |_| ())
     }
 
-    /// [`IndexBuilder::finish`] that tells `progress` of each stage as it begins and of how far it is.
+    /// [`IndexBuilder::finish`], which also calls `progress` as each stage begins and while it lasts.
     ///
     /// # Errors
     /// As for `finish`.

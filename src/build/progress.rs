@@ -1,18 +1,29 @@
-//! How far a build is.
+//! The progress of a build.
 
 /// A step of a build.
+///
+/// ```
+/// use simidx::build::BuildStage;
+///
+/// let words = |stage| match stage {
+///     BuildStage::SortTable(table) => format!("sorting table {table}"),
+///     BuildStage::EncodeTable(table) => format!("encoding table {table}"),
+///     _ => "working".to_owned(),
+/// };
+/// assert_eq!(words(BuildStage::EncodeTable(1)), "encoding table 1");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildStage {
     /// The records that are in memory are sorted by fingerprint and id.
     SortRecords,
-    /// Records that did not fit memory come together in order, and their ids are set aside.
+    /// Records that did not fit in memory are merged in order, and their ids are set aside.
     MergeRecords,
     /// A table is permuted and sorted.
     SortTable(usize),
-    /// The values of a table that did not fit memory come together in order.
+    /// The values of a table that did not fit in memory are merged in order.
     MergeTable(usize),
-    /// The values of a table are looked through for the best code.
+    /// The values of a table are counted to choose the best code.
     ChooseCode(usize),
     /// A table is encoded and written.
     EncodeTable(usize),
@@ -20,13 +31,29 @@ pub enum BuildStage {
     WriteIds,
 }
 
-/// How far a build is, told as each stage begins and many times while it lasts.
+/// The progress of a build, reported as each stage begins and many times during it.
+///
+/// ```
+/// use simidx::build::BuildStage;
+/// use simidx::{BuildOptions, IndexBuilder};
+///
+/// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// builder.extend(0..1000)?;
+/// let (mut file, mut encoded) = (Vec::new(), 0);
+/// builder.finish_with(&mut file, |progress| {
+///     if progress.stage == BuildStage::EncodeTable(0) {
+///         encoded = progress.done;
+///     }
+/// })?;
+/// assert_eq!(encoded, 1000);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuildProgress {
     /// The stage under way.
     pub stage: BuildStage,
-    /// Records, or values of a table, that are done with. A sort in memory is done with all at once.
+    /// Records, or values of a table, that are finished. A sort in memory finishes all at once.
     pub done: u64,
     /// How many there are in this stage.
     pub total: u64,
@@ -34,7 +61,7 @@ pub struct BuildProgress {
     pub written: u64,
 }
 
-/// Tells the caller of a build how far it is.
+/// Reports the progress of a build to its caller.
 pub(crate) struct Reporter<'a> {
     tell: &'a mut dyn FnMut(BuildProgress),
     progress: BuildProgress,

@@ -53,6 +53,14 @@ pub(crate) fn prefers_elias_fano(elias_fano_size: f64, huffman_size: f64) -> boo
 }
 
 /// How the values of a table are coded; recorded for each table (spec, section 7).
+///
+/// ```
+/// use simidx::Codec;
+///
+/// let codec: Codec = "ef".parse()?;
+/// assert_eq!((codec, codec.to_string()), (Codec::EliasFano, "ef".to_owned()));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
     /// The paper's code: the Huffman-coded position of the first bit that differs from the value

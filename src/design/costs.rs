@@ -5,6 +5,15 @@ use crate::codec::Codec;
 
 /// What the steps of a query cost, in nanoseconds on one thread. Only the ratios matter for the choice of
 /// probes; the constants are those of a file of about 100 MB in memory and stand here, all in one place.
+///
+/// ```
+/// use simidx::Codec;
+/// use simidx::design::Costs;
+///
+/// let mut costs = Costs::of(Codec::EliasFano);
+/// costs.probe_ns *= 3.0; // a slow memory
+/// assert!(costs.probe_ns > Costs::DIRECT.probe_ns);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Costs {

@@ -7,6 +7,15 @@ use crate::fingerprint::Fingerprint;
 const NODE_LIMIT: u32 = 1 << 20;
 
 /// What a coverage check found.
+///
+/// ```
+/// use simidx::design::{Coverage, TableDesign};
+///
+/// let halves = TableDesign::<u64>::partition(3, 2)?;
+/// assert_eq!(halves.coverage(1), Coverage::Complete);
+/// assert!(matches!(halves.coverage(2), Coverage::Misses(bits) if bits.count_ones() == 2));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage<F> {
     /// Every difference within the distance leaves some mask untouched.

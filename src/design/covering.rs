@@ -11,6 +11,15 @@ use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
 /// A covering design over groups of bits, for any width.
+///
+/// ```
+/// use simidx::design::{COVERING_8, Coverage, TableDesign};
+///
+/// let design = TableDesign::<u64>::covering(&COVERING_8)?;
+/// assert_eq!((design.table_count(), design.min_prefix_bits()), (8, 24));
+/// assert_eq!(design.coverage(3), Coverage::Complete);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Covering {
     /// The distance up to which probes need no flips, k.

@@ -7,6 +7,12 @@ use crate::fingerprint::Fingerprint;
 
 /// A fingerprint in the bit order of one table. Comparing it with a plain fingerprint, or with
 /// one of another table, would be meaningless: hence a type of its own.
+///
+/// ```
+/// use simidx::design::{Permutation, Permuted};
+///
+/// assert_eq!(Permutation::new(0xffu32).apply(0x01), Permuted(0x0100_0000));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Permuted<F>(pub F);
@@ -16,6 +22,15 @@ pub struct Permuted<F>(pub F);
 ///
 /// Bits that travel equally far move together, so that a design made of bands costs one
 /// mask-and-rotate a band.
+///
+/// ```
+/// use simidx::design::Permutation;
+///
+/// let low_half_first = Permutation::new(0x0000_ffffu32);
+/// let permuted = low_half_first.apply(0x1234_5678);
+/// assert_eq!(permuted.0, 0x5678_1234);
+/// assert_eq!(low_half_first.invert(permuted), 0x1234_5678);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permutation<F> {
     mask: F,

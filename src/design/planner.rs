@@ -19,7 +19,7 @@ const MEMORY_TARGET_US: f64 = 20.0;
 /// The same on an SSD: five rounds of reads.
 const SSD_TARGET_US: f64 = 500.0;
 
-/// What a query costs beside its probes: permuting it, and cache misses one behind the other that nothing hides.
+/// What a query costs beside its probes: permuting it, and successive cache misses that nothing hides.
 const QUERY_NS: f64 = 800.0;
 
 /// Cost of a probe for file sizes in bytes; between them it grows with the logarithm of the size, as ever more
@@ -47,6 +47,15 @@ const PAGE_LEN: f64 = 4096.0;
 const SEQUENTIAL_READ_NS: f64 = 0.5;
 
 /// What the index is read from when it is queried.
+///
+/// ```
+/// use simidx::design::{PlanRequest, StorageDevice};
+///
+/// let mut request = PlanRequest::new(1_000_000_000, 3);
+/// request.device = "ssd".parse()?;
+/// assert_eq!(request.device, StorageDevice::Ssd);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum StorageDevice {
@@ -136,7 +145,7 @@ fn is_automatic<F: Fingerprint>(alternatives: &[PlannedIndex<F>], i: usize) -> b
 }
 
 impl<F: Fingerprint> TableDesign<F> {
-    /// The design that a build chooses for so many fingerprints: that of [`PlanRequest::choose`] for the usual codec
+    /// The design that a build chooses for this many fingerprints: that of [`PlanRequest::choose`] for the usual codec
     /// and block size, in memory without a limit of its size. Takes a few milliseconds for each design that there is.
     ///
     /// # Errors
@@ -206,7 +215,7 @@ impl PlanRequest {
     }
 
     /// One index for each design and codec, the smallest file first; [`PlannedIndex::on_pareto_frontier`] marks those worth
-    /// a choice. Takes up to about ten milliseconds for each.
+    /// considering. Takes up to about ten milliseconds for each.
     ///
     /// # Errors
     /// A distance above 12, a block size that the format does not have, or more fingerprints than the width has.
@@ -324,6 +333,17 @@ impl PlanRequest {
 }
 
 /// An index that could be built, and what it is expected to be like.
+///
+/// ```
+/// use simidx::design::PlanRequest;
+///
+/// for index in PlanRequest::new(10_000_000, 3).alternatives::<u64>()? {
+///     if index.on_pareto_frontier {
+///         println!("{} tables: {} bytes, {:.1} us", index.design.table_count(), index.file_len, index.latency_us);
+///     }
+/// }
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PlannedIndex<F> {

@@ -1,4 +1,4 @@
-//! Merging ordered streams of records in rounds: whatever the data, no more is held than each stream's share.
+//! Merges ordered streams of records in rounds, each stream within its share of the memory.
 
 use super::record_buffer::RecordBuffer;
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! Records in memory that can be sorted, written to a run and read back: fingerprints alone, with numbers, with strings.
+//! Buffers of records that are sorted, written to a run and read back: fingerprints alone, with numbers, with strings.
 
 use std::io::{self, BufRead, Write};
 
@@ -270,7 +270,7 @@ impl<F: Fingerprint> RecordBuffer for NamedRecords<F> {
             to.push(*fingerprint, id.bytes(arena));
         }
         self.records.drain(..count);
-        // What is left was read in order, so its strings lie at the end of the arena.
+        // What is left was read in order, so its strings are at the end of the arena.
         let start = self.records.first().map(|(_, id)| id.start);
         let start = start.unwrap_or(self.arena.len() as u64);
         self.arena.drain(..start as usize);

@@ -1,4 +1,4 @@
-//! Sorting in bounded memory: what does not fit is written out as ordered runs, which are then merged.
+//! Sorts in bounded memory: writes what does not fit as ordered runs, then merges these.
 
 use std::io::BufReader;
 use std::thread::JoinHandle;

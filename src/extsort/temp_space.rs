@@ -1,4 +1,4 @@
-//! Temporary space: nameless files in one folder, which vanish with the process however it ends, and byte sequences that
+//! Temporary files without names in one folder, which vanish with the process however it ends, and byte sequences that
 //! move there when they outgrow their share of memory.
 
 use std::fs::File;

@@ -42,6 +42,14 @@ pub(crate) const GROUP_CHUNK_BITS: u64 = 448;
 pub(crate) const STRINGS_PER_OFFSET: u64 = 16;
 
 /// What the ids of an index are. Spec §9.
+///
+/// ```
+/// use simidx::IdKind;
+///
+/// let kind: IdKind = "number".parse()?;
+/// assert_eq!((kind, kind.to_string()), (IdKind::Number, "number".to_owned()));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IdKind {
     /// The file is a pure set of fingerprints.

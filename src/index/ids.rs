@@ -1,11 +1,23 @@
 //! Reading the ids of a fingerprint (spec, section 9).
 
+use std::iter::FusedIterator;
+
 use super::paged::Paged;
 use super::table::ValuePlace;
-use crate::error::FormatError;
+use crate::error::{FormatError, Result};
 use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, MAX_ID_LEN, STRINGS_PER_OFFSET};
 
 /// The id of a record.
+///
+/// Numbers are ordered by value, strings by their bytes.
+///
+/// ```
+/// use simidx::Id;
+///
+/// assert_eq!(Id::Number(7).to_string(), "7");
+/// assert_eq!(Id::String("page-7").to_string(), "page-7");
+/// assert!(Id::Number(7) < Id::Number(10) && Id::String("7") > Id::String("10"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Id<'a> {
     /// A number.
@@ -29,7 +41,7 @@ pub(super) struct Rank(pub(super) u64);
 
 /// The id sections of an open index.
 #[derive(Debug)]
-pub(super) struct Ids {
+pub(super) struct IdSections {
     /// Rank of the first value of each block of table 0.
     pub(super) block_ranks: Vec<u64>,
     pub(super) fingerprint_count: u64,
@@ -54,7 +66,7 @@ pub(super) enum IdValues {
     },
 }
 
-impl Ids {
+impl IdSections {
     /// The rank of a value of table 0.
     pub(super) fn rank(&self, place: ValuePlace) -> Rank {
         Rank(self.block_ranks[place.block] + place.index as u64)
@@ -69,43 +81,26 @@ impl Ids {
         self.groups.iter().chain(values.iter().copied()).collect()
     }
 
-    /// Calls `visit` with each id of a rank.
-    pub(super) fn for_each<'a>(
-        &self,
-        file: &'a [u8],
-        rank: Rank,
-        mut visit: impl FnMut(Id<'a>),
-    ) -> Result<(), FormatError> {
+    /// The ids of a rank, which must be less than the number of fingerprints.
+    pub(super) fn of<'a>(&'a self, file: &'a [u8], rank: Rank) -> Result<Ids<'a>, FormatError> {
         let (first, end) = match &self.groups {
             None => (rank.0, rank.0 + 1),
             Some(groups) => self.group(groups, file, rank)?,
         };
-        match &self.values {
-            IdValues::Numbers { base, bits, packed } => {
-                for index in first..end {
-                    let number = base
-                        .checked_add(packed.packed(file, index, *bits)?)
-                        .ok_or_else(|| packed.damaged(30, "an id passes 2^64"))?;
-                    visit(Id::Number(number));
-                }
-            }
+        let at = match &self.values {
+            IdValues::Numbers { .. } => 0,
             IdValues::Strings {
                 bits,
                 offsets,
                 bytes,
-            } => {
-                let mut at = string_offset(file, offsets, bytes, *bits, first)?;
-                for _ in first..end {
-                    let string;
-                    (string, at) = read_string(file, bytes, at)?;
-                    visit(Id::String(string));
-                }
-                if end == self.record_count && at != bytes.len() {
-                    return Err(bytes.damaged(32, "bytes follow the last string"));
-                }
-            }
-        }
-        Ok(())
+            } => string_offset(file, offsets, bytes, *bits, first)?,
+        };
+        Ok(Ids {
+            source: Some((self, file)),
+            next: first,
+            end,
+            at,
+        })
     }
 
     /// Whether an id is the first one of its fingerprint.
@@ -117,7 +112,7 @@ impl Ids {
         Ok(chunk.bit(index % GROUP_CHUNK_BITS))
     }
 
-    /// An id by its place among all, for who reads them one after the other: `at` is where the strings go on, 0 at first.
+    /// An id by its place among all, for callers that read one after the other: `at` is where the next string starts.
     pub(super) fn read_next<'a>(
         &self,
         file: &'a [u8],
@@ -278,6 +273,103 @@ impl Ids {
         Ok(())
     }
 }
+
+/// The ids of one fingerprint, in order; made by [`Index::ids`](super::Index::ids) and
+/// [`Index::ids_of`](super::Index::ids_of).
+///
+/// Each step reads one id. An error is that of a damaged page of ids, and the last item.
+///
+/// ```
+/// # use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{IdKind, Index};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// builder.push_with_number(0xff, 1)?;
+/// builder.push_with_number(0xff, 2)?;
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+///
+/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let ids = index.ids_of(0xff)?;
+/// assert_eq!(ids.len(), 2);
+/// let texts: Vec<String> = ids.map(|id| Ok(id?.to_string())).collect::<simidx::Result<_>>()?;
+/// assert_eq!(texts, ["1", "2"]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Ids<'a> {
+    /// Absent where there is no id.
+    source: Option<(&'a IdSections, &'a [u8])>,
+    next: u64,
+    end: u64,
+    /// Where the next string starts.
+    at: usize,
+}
+
+impl<'a> Ids<'a> {
+    /// No ids.
+    pub(super) fn none() -> Self {
+        Ids {
+            source: None,
+            next: 0,
+            end: 0,
+            at: 0,
+        }
+    }
+
+    /// Number of ids that are left, known without reading them.
+    pub fn len(&self) -> u64 {
+        self.end - self.next
+    }
+
+    /// Whether no id is left.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The next id. After an error the rest means nothing.
+    pub(super) fn read(&mut self) -> Result<Option<Id<'a>>, FormatError> {
+        let Some((sections, file)) = self.source.filter(|_| self.next < self.end) else {
+            return Ok(None);
+        };
+        let id = sections.read_next(file, self.next, &mut self.at)?;
+        self.next += 1;
+        if let IdValues::Strings { bytes, .. } = &sections.values
+            && self.next == sections.record_count
+            && self.at != bytes.len()
+        {
+            return Err(bytes.damaged(32, "bytes follow the last string"));
+        }
+        Ok(Some(id))
+    }
+}
+
+impl<'a> Iterator for Ids<'a> {
+    type Item = Result<Id<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<Id<'a>>> {
+        match self.read() {
+            Ok(id) => id.map(Ok),
+            Err(error) => {
+                self.next = self.end;
+                Some(Err(error.into()))
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match usize::try_from(self.len()) {
+            // An error takes the place of all that were to come.
+            Ok(len) => (len.min(1), Some(len)),
+            Err(_) => (1, None),
+        }
+    }
+}
+
+impl FusedIterator for Ids<'_> {}
 
 /// Where string `index` starts in the payload.
 fn string_offset(

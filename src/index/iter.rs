@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::ids::Rank;
 use super::table::{BLOCKS_READ_TOGETHER, ValuePlace};
-use super::{Id, Index};
+use super::{Ids, Index};
 use crate::design::Permuted;
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
@@ -123,20 +123,18 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
     ///
     /// # Errors
     /// A damaged block or page, or a fingerprint that table 0 lacks.
-    pub fn for_each_id(&self, visit: impl FnMut(Id<'a>)) -> Result<()> {
+    pub fn ids(&self) -> Result<Ids<'a>> {
         let (Some(ids), Some(last)) = (&self.index.ids, self.next_value.checked_sub(1)) else {
-            return Ok(());
+            return Ok(Ids::none());
         };
         if self.table == 0 {
             let first = ids.rank(ValuePlace {
                 block: self.first_block,
                 index: 0,
             });
-            let rank = Rank(first.0 + last as u64);
-            return Ok(ids.for_each(self.index.bytes(), rank, visit)?);
+            return self.index.ids_of_rank(Rank(first.0 + last as u64));
         }
-        self.index
-            .for_each_id_of_member(self.invert(self.values[last]), visit)
+        self.index.ids_of_member(self.invert(self.values[last]))
     }
 }
 

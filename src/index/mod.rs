@@ -1,6 +1,5 @@
 //! The reader: open and validate a file, search it, read its ids.
 
-mod answer;
 mod any;
 mod checked;
 mod flips;
@@ -13,39 +12,38 @@ mod paged;
 mod plans;
 mod probe;
 mod query;
+mod ranks;
 mod records;
 mod scratch;
 mod searcher;
-mod segments;
 mod storage;
 mod table;
 mod verify;
 mod warm;
 
-pub use answer::{Match, QueryStats};
 pub use any::AnyIndex;
-pub use ids::Id;
+pub use ids::{Id, Ids};
 pub use iter::Fingerprints;
-pub use query::Strategy;
+pub use query::{Match, QueryStats, Strategy};
 pub(crate) use records::Records;
 pub use scratch::Scratch;
 pub use searcher::Searcher;
-pub use segments::{AnySegments, SegmentFingerprints, SegmentSearcher, Segments};
 pub use storage::Storage;
 #[cfg(feature = "fuzzing")]
 pub(crate) use table::Decode;
 pub use verify::{VerifyReport, VerifyStage};
+pub(crate) use warm::warm_all;
 pub use warm::{WarmOptions, WarmProgress, WarmReport};
 
 use std::ops::Range;
 
 use crate::codec::Codec;
-use crate::design::{ProbePlan, costs_in_memory, plan_probes};
+use crate::design::{Permutation, ProbePlan, costs_in_memory, plan_probes};
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Directory, IdKind};
 use crate::summary::Summary;
-use ids::Ids;
+use ids::{IdSections, Rank};
 use plans::{Plans, plausible_count};
 use table::Table;
 
@@ -59,33 +57,16 @@ use table::Table;
 /// No byte is trusted: whatever the file holds, every call gives an error or the answer that the
 /// file's contents call for, without a panic.
 #[derive(Debug)]
-pub struct Index<F, D> {
+pub struct Index<F, D = Storage> {
     data: D,
     directory: Directory,
     tables: Vec<Table<F>>,
-    ids: Option<Ids>,
+    ids: Option<IdSections>,
     pipeline: Option<String>,
     plans: Plans,
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
-    /// Opens the index that `data` holds: checks everything but blocks and ids, which are checked when
-    /// they are first used. Time and memory in proportion to the number of blocks.
-    ///
-    /// # Errors
-    /// The first rule of the format that the bytes break, or [`Error::WidthMismatch`].
-    pub fn from_bytes(data: D) -> Result<Self> {
-        let parts = open::parse::<F>(data.as_ref())?;
-        Ok(Index {
-            data,
-            directory: parts.directory,
-            tables: parts.tables,
-            ids: parts.ids,
-            pipeline: parts.pipeline,
-            plans: Plans::new(F::WIDTH),
-        })
-    }
-
     /// The distance that the tables were chosen for, k. Queries may ask for any.
     pub fn max_distance(&self) -> u32 {
         self.directory.max_distance
@@ -97,18 +78,18 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 
     /// Number of distinct fingerprints.
-    pub fn fingerprint_count(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.directory.fingerprint_count
     }
 
     /// How many fingerprints to make room for before they are read: no more than the file has bytes, whatever it says.
     pub(crate) fn expected_count(&self) -> u64 {
-        self.fingerprint_count().min(self.bytes().len() as u64)
+        self.len().min(self.bytes().len() as u64)
     }
 
     /// Whether the index holds no fingerprint.
     pub fn is_empty(&self) -> bool {
-        self.fingerprint_count() == 0
+        self.len() == 0
     }
 
     /// Number of tables.
@@ -166,33 +147,67 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Ok(self.tables[0].locate(self.bytes(), fingerprint)?.is_some())
     }
 
-    /// Calls `visit` with each id of a fingerprint, in order; never for a fingerprint that the index
-    /// does not hold, or if it has no ids. One look-up in table 0.
+    /// The ids of a match of a query of this index, in order. None if the index has no ids.
+    ///
+    /// A match knows its rank, so that only the pages of its ids are read.
+    ///
+    /// # Errors
+    /// A damaged block or page; a match that table 0 lacks, which is a fault of the file; a rank that is not less than
+    /// [`Index::len`], as that of a match of another index may be.
+    pub fn ids(&self, found: &Match<F>) -> Result<Ids<'_>> {
+        let rank = match found.rank {
+            Some(rank) if rank < self.len() => Rank(rank),
+            Some(rank) => {
+                let message = format!("there is no rank {rank}, the index has {}", self.len());
+                return Err(Error::option("match", message));
+            }
+            None => return self.ids_of_member(found.fingerprint),
+        };
+        self.ids_of_rank(rank)
+    }
+
+    /// The ids of a fingerprint, in order. None if the index does not hold it or has no ids. One look-up in table 0.
     ///
     /// # Errors
     /// A damaged block or page.
-    pub fn for_each_id<'a>(&'a self, fingerprint: F, visit: impl FnMut(Id<'a>)) -> Result<()> {
-        let Some(ids) = &self.ids else { return Ok(()) };
-        match self.tables[0].locate(self.bytes(), fingerprint)? {
-            Some(place) => Ok(ids.for_each(self.bytes(), ids.rank(place), visit)?),
-            None => Ok(()),
+    pub fn ids_of(&self, fingerprint: F) -> Result<Ids<'_>> {
+        match self.rank(fingerprint)? {
+            Some(rank) => self.ids_of_rank(rank),
+            None => Ok(Ids::none()),
         }
     }
 
-    /// [`Index::for_each_id`] of a fingerprint that a query or a table of this index has given: one that table 0 lacks
-    /// is a fault of the file.
-    ///
-    /// # Errors
-    /// A damaged block or page, or a table that holds other fingerprints than table 0.
-    pub fn for_each_id_of_member<'a>(&'a self, member: F, visit: impl FnMut(Id<'a>)) -> Result<()> {
-        let Some(ids) = &self.ids else { return Ok(()) };
-        match self.tables[0].locate(self.bytes(), member)? {
-            Some(place) => Ok(ids.for_each(self.bytes(), ids.rank(place), visit)?),
+    /// The ids of a fingerprint that a table of this index holds: one that table 0 lacks is a fault of the file.
+    fn ids_of_member(&self, member: F) -> Result<Ids<'_>> {
+        match self.rank(member)? {
+            Some(rank) => self.ids_of_rank(rank),
+            None if self.ids.is_none() => Ok(Ids::none()),
             None => {
                 let message = format!("table 0 lacks {member:x}, which another table holds");
                 Err(FormatError::damaged(36, message).into())
             }
         }
+    }
+
+    fn ids_of_rank(&self, rank: Rank) -> Result<Ids<'_>> {
+        match &self.ids {
+            Some(ids) => Ok(ids.of(self.bytes(), rank)?),
+            None => Ok(Ids::none()),
+        }
+    }
+
+    /// The rank of a fingerprint; `None` if table 0 lacks it, or if the index has no ids.
+    fn rank(&self, fingerprint: F) -> Result<Option<Rank>> {
+        let Some(ids) = &self.ids else {
+            return Ok(None);
+        };
+        let place = self.tables[0].locate(self.bytes(), fingerprint)?;
+        Ok(place.map(|place| ids.rank(place)))
+    }
+
+    /// The fingerprints in numeric order. Each costs a decoding step, a few nanoseconds.
+    pub fn iter(&self) -> Fingerprints<'_, F, D> {
+        Fingerprints::new(self, 0)
     }
 
     /// The fingerprints of table `table` in its order, as they are in the records. Each fingerprint
@@ -237,8 +252,22 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         self.tables.iter().map(|table| table.permutation.mask())
     }
 
+    /// The order of table `t`, which must be there.
+    pub(crate) fn permutation(&self, t: usize) -> &Permutation<F> {
+        &self.tables[t].permutation
+    }
+
     /// The codec of table `t`, which must be there, at less cost than [`Index::summary`].
     pub(crate) fn codec(&self, t: usize) -> Codec {
         self.tables[t].code.codec()
+    }
+}
+
+impl<'a, F: Fingerprint, D: AsRef<[u8]>> IntoIterator for &'a Index<F, D> {
+    type Item = Result<F>;
+    type IntoIter = Fingerprints<'a, F, D>;
+
+    fn into_iter(self) -> Fingerprints<'a, F, D> {
+        self.iter()
     }
 }

@@ -1,9 +1,8 @@
 //! The nearest fingerprints, by growing distance, and whether any is near at all.
 
-use super::answer::Match;
 use super::flips::Ranges;
-use super::probe::{BATCH_LEN, Buffers, Probe, Target};
-use super::{Index, Scratch, Strategy};
+use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
+use super::{Index, Match, Scratch, Strategy};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
@@ -70,8 +69,9 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         max_distance: u32,
     ) -> Result<&'s [Match<F>]> {
         scratch.matches.clear();
-        let mut buffers = std::mem::take(&mut scratch.buffers).for_any_index();
-        buffers.start();
+        let mut lists = std::mem::take(&mut scratch.lists).emptied();
+        let findings = &mut scratch.findings;
+        findings.start();
         let mut search = Nearest {
             index: self,
             strategy: scratch.strategy,
@@ -79,15 +79,17 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             query: fingerprint,
             count,
             bound: max_distance.min(F::WIDTH),
-            buffers: &mut buffers,
+            lists: &mut lists,
+            findings,
         };
         let found = search.run();
         if found.is_ok() {
-            scratch
-                .matches
-                .extend(buffers.found.iter().map(|found| found.found));
+            let target = self.target(max_distance, scratch.cold);
+            target.rank_all(&mut findings.found);
+            let found = findings.found.iter().map(|found| found.found);
+            scratch.matches.extend(found);
         }
-        scratch.buffers = buffers.for_any_index();
+        scratch.lists = lists.emptied();
         found?;
         Ok(&scratch.matches)
     }
@@ -125,12 +127,14 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         distance: u32,
     ) -> Result<bool> {
         scratch.matches.clear();
-        let mut buffers = std::mem::take(&mut scratch.buffers).for_any_index();
-        buffers.start();
-        buffers.stats.probes = 1;
+        let mut lists = std::mem::take(&mut scratch.lists).emptied();
+        let findings = &mut scratch.findings;
+        findings.start();
+        findings.stats.probes = 1;
         let near = match self.contains(fingerprint) {
             Ok(false) => self.finds_any(
-                &mut buffers,
+                &mut lists,
+                findings,
                 scratch.strategy,
                 scratch.cold,
                 fingerprint,
@@ -138,15 +142,16 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             ),
             known => known,
         };
-        buffers.found.clear();
-        scratch.buffers = buffers.for_any_index();
+        findings.found.clear();
+        scratch.lists = lists.emptied();
         near
     }
 
     /// Whether probes, or a scan, find a match; stops at the first.
     fn finds_any<'a>(
         &'a self,
-        buffers: &mut Buffers<'a, F>,
+        lists: &mut Lists<'a, F>,
+        findings: &mut Findings<F>,
         strategy: Strategy,
         cold: bool,
         query: F,
@@ -160,18 +165,19 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                 plan,
                 query,
                 stop_at_first: true,
-                buffers,
+                lists,
+                findings,
             })?,
             None => {
                 for piece in pieces(self.tables[0].block_count()) {
-                    self.scan_piece(target, piece, query, buffers)?;
-                    if !buffers.found.is_empty() {
+                    self.scan_piece(target, piece, query, lists, findings)?;
+                    if !findings.found.is_empty() {
                         break;
                     }
                 }
             }
         }
-        Ok(!buffers.found.is_empty())
+        Ok(!findings.found.is_empty())
     }
 
     /// The probes of a distance; `None` for a scan.
@@ -183,10 +189,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         }
     }
 
-    fn target(&self, distance: u32, cold: bool) -> Target<'_, F> {
+    /// What probes are looked up in, with the ranks of matches.
+    pub(super) fn target(&self, distance: u32, cold: bool) -> Target<'_, F> {
         Target {
             tables: &self.tables,
             file: self.bytes(),
+            block_ranks: self.ids.as_ref().map_or(&[], |ids| &ids.block_ranks),
             distance,
             cold,
         }
@@ -198,11 +206,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         target: Target<'a, F>,
         blocks: std::ops::Range<usize>,
         query: F,
-        buffers: &mut Buffers<'a, F>,
+        lists: &mut Lists<'a, F>,
+        findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
         let table = &self.tables[0];
         let before = blocks.start.checked_sub(1).map(|b| table.keys.get(b));
-        buffers.probes.push(Probe {
+        lists.probes.push(Probe {
             table,
             query: table.permutation.apply(query).0,
             // Keys ascend, so that none but the last can be the largest value.
@@ -210,7 +219,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             high: table.keys.get(blocks.end - 1),
             owner: 0,
         });
-        dispatch(RunProbes { target, buffers })
+        dispatch(RunProbes {
+            target,
+            lists,
+            findings,
+        })
     }
 }
 
@@ -235,7 +248,8 @@ struct Nearest<'a, 'b, F, D> {
     /// Nothing beyond this distance is among the nearest: the largest distance asked for, or that of the farthest of the
     /// nearest so far when there are enough.
     bound: u32,
-    buffers: &'b mut Buffers<'a, F>,
+    lists: &'b mut Lists<'a, F>,
+    findings: &'b mut Findings<F>,
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
@@ -253,13 +267,13 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
                 return self.scan();
             };
             let (target, query) = (self.index.target(self.bound, self.cold), self.query);
-            let buffers = &mut *self.buffers;
             dispatch(Stage {
                 target,
                 plan,
                 query,
                 stop_at_first: false,
-                buffers,
+                lists: self.lists,
+                findings: self.findings,
             })?;
             self.keep_nearest();
             // All within this distance have been found.
@@ -288,22 +302,22 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
     /// Compares all fingerprints, those of table 0, piece by piece.
     fn scan(&mut self) -> Result<()> {
         // A scan finds again what probes have found.
-        self.buffers.stats.probes += 1;
-        let probes = self.buffers.stats.probes;
+        self.findings.stats.probes += 1;
+        let probes = self.findings.stats.probes;
         for piece in pieces(self.index.tables[0].block_count()) {
             let target = self.index.target(self.bound, self.cold);
             self.index
-                .scan_piece(target, piece, self.query, self.buffers)?;
+                .scan_piece(target, piece, self.query, self.lists, self.findings)?;
             self.keep_nearest();
         }
-        self.buffers.stats.probes = probes;
+        self.findings.stats.probes = probes;
         Ok(())
     }
 
     /// Forgets all but the nearest of what has been found.
     fn keep_nearest(&mut self) {
-        self.buffers.merge();
-        let found = &mut self.buffers.found;
+        self.findings.merge();
+        let found = &mut self.findings.found;
         found.truncate(self.count);
         if found.len() == self.count {
             let farthest = found.last().map_or(0, |found| found.found.distance);
@@ -319,7 +333,8 @@ struct Stage<'a, 'b, F> {
     query: F,
     /// Whether one match is enough.
     stop_at_first: bool,
-    buffers: &'b mut Buffers<'a, F>,
+    lists: &'b mut Lists<'a, F>,
+    findings: &'b mut Findings<F>,
 }
 
 impl<F: Fingerprint> Work for Stage<'_, '_, F> {
@@ -332,13 +347,13 @@ impl<F: Fingerprint> Work for Stage<'_, '_, F> {
             let query = table.permutation.apply_with(cpu, self.query).0;
             let mut ranges = Ranges::new(query, probes);
             while let Some((low, high)) = ranges.next_range() {
-                if self.buffers.probes.len() == BATCH_LEN {
-                    self.target.run(cpu, self.buffers)?;
-                    if self.stop_at_first && !self.buffers.found.is_empty() {
+                if self.lists.probes.len() == BATCH_LEN {
+                    self.target.run(cpu, self.lists, self.findings)?;
+                    if self.stop_at_first && !self.findings.found.is_empty() {
                         return Ok(());
                     }
                 }
-                self.buffers.probes.push(Probe {
+                self.lists.probes.push(Probe {
                     table,
                     query,
                     low,
@@ -347,14 +362,15 @@ impl<F: Fingerprint> Work for Stage<'_, '_, F> {
                 });
             }
         }
-        self.target.run(cpu, self.buffers)
+        self.target.run(cpu, self.lists, self.findings)
     }
 }
 
-/// The probes that the buffers hold.
+/// The probes that the lists hold.
 struct RunProbes<'a, 'b, F> {
     target: Target<'a, F>,
-    buffers: &'b mut Buffers<'a, F>,
+    lists: &'b mut Lists<'a, F>,
+    findings: &'b mut Findings<F>,
 }
 
 impl<F: Fingerprint> Work for RunProbes<'_, '_, F> {
@@ -362,6 +378,6 @@ impl<F: Fingerprint> Work for RunProbes<'_, '_, F> {
 
     #[inline(always)]
     fn run<C: Cpu>(self, cpu: C) -> Self::Output {
-        self.target.run(cpu, self.buffers)
+        self.target.run(cpu, self.lists, self.findings)
     }
 }

@@ -1,21 +1,24 @@
-//! Parsing and validating a file when it is opened: the rules of stage "open" (spec, section 12).
+//! Opening an index: the constructors, and the rules of stage "open" (spec, section 12), which they check.
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::path::Path;
 
 use rayon::prelude::*;
 
 use super::checked::CheckedSet;
-use super::ids::{IdValues, Ids};
+use super::ids::{IdSections, IdValues};
 use super::keys::Keys;
 use super::paged::Paged;
+use super::plans::Plans;
 use super::table::Table;
+use super::{AnyIndex, Index, Storage};
 use crate::codec::bits::bit_length;
 use crate::codec::block::MAX_BLOCK_VALUES;
 use crate::codec::huffman::Code;
 use crate::codec::{Codec, TableCode, keys};
 use crate::design::Permutation;
-use crate::error::{Error, FormatError};
+use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     Directory, Footer, HEADER_LEN, Header, IdKind, Kind, MAX_PIPELINE_LEN, SECTION_ALIGNMENT,
@@ -25,20 +28,122 @@ use crate::format::{
 /// Blocks of all tables below which opening is not worth a second thread.
 const SMALL_FILE_BLOCKS: u64 = 1 << 16;
 
+impl<F: Fingerprint> Index<F, Storage> {
+    /// Opens an index file by mapping it: the bytes of the tables are read from disk when a query
+    /// first needs them. [`Storage::map`] says what may happen to the file meanwhile, and what must not.
+    ///
+    /// # Errors
+    /// As for [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`].
+    #[cfg(feature = "mmap")]
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let index = Index::from_bytes(Storage::map(path)?)?;
+        prepare(index.storage())?;
+        Ok(index)
+    }
+
+    /// Opens an index file by reading all of it into memory.
+    ///
+    /// # Errors
+    /// As for [`Storage::read`] and [`Index::from_bytes`].
+    pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
+        Index::from_bytes(Storage::read(path)?)
+    }
+
+    /// Keeps the file in memory, see [`Storage::lock`].
+    ///
+    /// # Errors
+    /// As for `Storage::lock`.
+    pub fn lock(&self) -> Result<()> {
+        self.storage().lock()
+    }
+
+    /// The part of the file that is in memory, see [`Storage::resident_fraction`].
+    pub fn resident_fraction(&self) -> Option<f64> {
+        self.storage().resident_fraction()
+    }
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+    /// Opens the index that `data` holds: checks everything but blocks and ids, which are checked when
+    /// they are first used. Time and memory in proportion to the number of blocks.
+    ///
+    /// # Errors
+    /// The first rule of the format that the bytes break, or [`Error::WidthMismatch`].
+    pub fn from_bytes(data: D) -> Result<Self> {
+        let header = Header::decode(data.as_ref())?;
+        Index::with_header(&header, data)
+    }
+
+    fn with_header(header: &Header, data: D) -> Result<Self> {
+        let parts = parse::<F>(header, data.as_ref())?;
+        Ok(Index {
+            data,
+            directory: parts.directory,
+            tables: parts.tables,
+            ids: parts.ids,
+            pipeline: parts.pipeline,
+            plans: Plans::new(F::WIDTH),
+        })
+    }
+}
+
+impl AnyIndex<Storage> {
+    /// Opens an index file of any width by mapping it, as [`Index::open`] does.
+    ///
+    /// # Errors
+    /// As for [`Index::open`].
+    #[cfg(feature = "mmap")]
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let index = AnyIndex::from_bytes(Storage::map(path)?)?;
+        prepare(index.storage())?;
+        Ok(index)
+    }
+
+    /// Opens an index file of any width by reading it into memory.
+    ///
+    /// # Errors
+    /// As for [`Index::open_in_memory`].
+    pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
+        AnyIndex::from_bytes(Storage::read(path)?)
+    }
+}
+
+impl<D: AsRef<[u8]>> AnyIndex<D> {
+    /// Opens the index that `data` holds, whatever its width.
+    ///
+    /// # Errors
+    /// As for [`Index::from_bytes`].
+    pub fn from_bytes(data: D) -> Result<Self> {
+        let header = Header::decode(data.as_ref())?;
+        Ok(match header.width {
+            32 => AnyIndex::W32(Index::with_header(&header, data)?),
+            64 => AnyIndex::W64(Index::with_header(&header, data)?),
+            _ => AnyIndex::W128(Index::with_header(&header, data)?),
+        })
+    }
+}
+
+/// Prepares a mapping for queries once the file has been parsed: what opening reads, it reads in order.
+#[cfg(feature = "mmap")]
+fn prepare(storage: &Storage) -> Result<()> {
+    storage.check_len()?;
+    storage.advise_random();
+    Ok(())
+}
+
 /// A validated file, taken apart.
 pub(super) struct Parts<F> {
     pub(super) directory: Directory,
     pub(super) tables: Vec<Table<F>>,
-    pub(super) ids: Option<Ids>,
+    pub(super) ids: Option<IdSections>,
     pub(super) pipeline: Option<String>,
 }
 
-/// Checks every rule of the stage "open" in their order.
+/// Checks every rule of the stage "open" in their order; those of the header have been checked.
 ///
 /// # Errors
 /// The first rule broken; [`Error::WidthMismatch`] for an index of another width.
-pub(super) fn parse<F: Fingerprint>(file: &[u8]) -> Result<Parts<F>, Error> {
-    let header = Header::decode(file)?;
+pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Parts<F>> {
     let footer = Footer::decode(file)?;
     if header.width != F::WIDTH {
         return Err(Error::WidthMismatch {
@@ -321,7 +426,7 @@ fn ids(
     directory: &Directory,
     sections: &Sections<'_>,
     block_ranks: Vec<u64>,
-) -> Result<Option<Ids>, FormatError> {
+) -> Result<Option<IdSections>, FormatError> {
     let (base, bits) = (directory.id_base, directory.id_bits);
     let v20 = || FormatError::damaged(20, format!("ids of {bits} bits from {base}"));
     let values = match directory.id_kind {
@@ -345,7 +450,7 @@ fn ids(
         _ => return Err(v20()),
     };
     let groups = directory.record_count > directory.fingerprint_count;
-    Ok(Some(Ids {
+    Ok(Some(IdSections {
         block_ranks,
         fingerprint_count: directory.fingerprint_count,
         record_count: directory.record_count,

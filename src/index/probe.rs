@@ -1,8 +1,8 @@
 //! Carrying out probes, many at a time: every step is taken for all of them before the next one, so that their cache
 //! misses, page reads and decoding overlap.
 
-use super::answer::{Match, QueryStats};
-use super::table::Table;
+use super::query::{Match, QueryStats};
+use super::table::{Table, ValuePlace};
 use crate::codec::block::{Block, NumberRange};
 use crate::codec::delta::{self, DeltaRule, GapRule, LANES, LaneVisit, XorRule};
 use crate::codec::span::Span;
@@ -51,6 +51,17 @@ struct Task<'a, F> {
     range: Option<NumberRange<F>>,
 }
 
+impl<F> Task<'_, F> {
+    /// The place of a value of its block.
+    #[inline(always)]
+    fn place(&self, index: usize) -> Option<ValuePlace> {
+        Some(ValuePlace {
+            block: self.block,
+            index,
+        })
+    }
+}
+
 /// [`Task::depth`] of a range that ends with `high` in a block of these bounds, if its values are spread evenly.
 #[inline(always)]
 fn depth<F: Fingerprint>(span: &Span<F>, high: F) -> u32 {
@@ -86,53 +97,36 @@ pub(super) struct Found<F> {
     pub(super) found: Match<F>,
 }
 
-/// The lists of a query: its probes, what they are carried out with, and what they find. Empty between two queries but for
-/// what was found.
+impl<F: Copy> Found<F> {
+    fn key(&self) -> (u32, u32, F) {
+        (self.owner, self.found.distance, self.found.fingerprint)
+    }
+}
+
+/// The lists that refer to the tables of an index; empty between queries.
 #[derive(Debug)]
-pub(super) struct Buffers<'a, F> {
+pub(super) struct Lists<'a, F> {
     pub(super) probes: Vec<Probe<'a, F>>,
     tasks: Vec<Task<'a, F>>,
-    /// The tasks of Huffman-coded tables in the order in which they are carried out, see [`order_key`].
-    order: Vec<u32>,
-    pub(super) found: Vec<Found<F>>,
-    pub(super) stats: QueryStats,
 }
 
-impl<F> Default for Buffers<'_, F> {
+impl<F> Default for Lists<'_, F> {
     fn default() -> Self {
-        Buffers {
+        Lists {
             probes: Vec::new(),
             tasks: Vec::new(),
-            order: Vec::new(),
-            found: Vec::new(),
-            stats: QueryStats::default(),
         }
     }
 }
 
-impl<F: Fingerprint> Buffers<'_, F> {
-    /// The same memory for probes of any index.
+impl<F> Lists<'_, F> {
+    /// Empty lists for any index, in the same memory.
     #[inline]
-    pub(super) fn for_any_index<'b>(self) -> Buffers<'b, F> {
-        Buffers {
+    pub(super) fn emptied<'b>(self) -> Lists<'b, F> {
+        Lists {
             probes: emptied(self.probes),
             tasks: emptied(self.tasks),
-            order: self.order,
-            found: self.found,
-            stats: self.stats,
         }
-    }
-
-    /// Forgets the queries before.
-    pub(super) fn start(&mut self) {
-        self.found.clear();
-        self.stats = QueryStats::default();
-    }
-
-    /// Orders what was found and keeps one of what was found several times.
-    pub(super) fn merge(&mut self) {
-        self.found.sort_unstable();
-        self.found.dedup();
     }
 }
 
@@ -144,18 +138,59 @@ fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
     list.into_iter().filter_map(|_| None).collect()
 }
 
+/// What queries find and cost.
+#[derive(Debug)]
+pub(super) struct Findings<F> {
+    /// The tasks of Huffman-coded tables in the order in which they are carried out, see [`order_key`].
+    order: Vec<u32>,
+    pub(super) found: Vec<Found<F>>,
+    pub(super) stats: QueryStats,
+}
+
+impl<F> Default for Findings<F> {
+    fn default() -> Self {
+        Findings {
+            order: Vec::new(),
+            found: Vec::new(),
+            stats: QueryStats::default(),
+        }
+    }
+}
+
+impl<F: Fingerprint> Findings<F> {
+    /// Forgets the queries before.
+    pub(super) fn start(&mut self) {
+        self.found.clear();
+        self.stats = QueryStats::default();
+    }
+
+    /// Orders what was found and keeps one of what was found several times, with its rank if any of them has it.
+    pub(super) fn merge(&mut self) {
+        self.found.sort_unstable();
+        self.found.dedup_by(|again, kept| {
+            let same = again.key() == kept.key();
+            if same {
+                kept.found.rank = kept.found.rank.or(again.found.rank);
+            }
+            same
+        });
+    }
+}
+
 /// What probes are looked up in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'a, F> {
     pub(super) tables: &'a [Table<F>],
     pub(super) file: &'a [u8],
+    /// Rank of the first value of each block of table 0; empty where matches get no ranks.
+    pub(super) block_ranks: &'a [u64],
     pub(super) distance: u32,
     /// Whether blocks that have been used before may have left memory since.
     pub(super) cold: bool,
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Carries out the probes of the buffers and forgets them.
+    /// Carries out the probes of the lists and forgets them.
     ///
     /// # Errors
     /// A damaged block among those that had to be read.
@@ -163,12 +198,11 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     pub(super) fn run<C: Cpu>(
         &self,
         cpu: C,
-        buffers: &mut Buffers<'a, F>,
+        lists: &mut Lists<'a, F>,
+        findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
-        let probes = std::mem::take(&mut buffers.probes);
-        let result = self.look_up(cpu, &probes, buffers);
-        buffers.probes = probes;
-        buffers.probes.clear();
+        let result = self.look_up(cpu, &lists.probes, &mut lists.tasks, findings);
+        lists.probes.clear();
         result
     }
 
@@ -177,9 +211,10 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         &self,
         cpu: C,
         probes: &[Probe<'a, F>],
-        buffers: &mut Buffers<'a, F>,
+        tasks: &mut Vec<Task<'a, F>>,
+        findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
-        buffers.stats.probes += probes.len() as u64;
+        findings.stats.probes += probes.len() as u64;
         for probe in probes {
             probe.table.keys.prefetch_bucket(probe.low);
         }
@@ -189,15 +224,15 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         for &probe in probes {
             let keys = &probe.table.keys;
             for block in keys.first_at_least(probe.low)..keys.len() {
-                if buffers.tasks.len() == MAX_TASKS {
-                    self.run_tasks(cpu, buffers)?;
+                if tasks.len() == MAX_TASKS {
+                    self.run_tasks(cpu, tasks, findings)?;
                 }
                 let depth = match probe.table.code {
                     TableCode::EliasFano => 0,
                     _ => depth(&probe.table.span(block), probe.high),
                 };
                 self.prefetch_block(&probe, block, depth);
-                buffers.tasks.push(Task {
+                tasks.push(Task {
                     probe,
                     block,
                     depth,
@@ -208,7 +243,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
                 }
             }
         }
-        self.run_tasks(cpu, buffers)
+        self.run_tasks(cpu, tasks, findings)
     }
 
     #[inline(always)]
@@ -237,26 +272,31 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     }
 
     #[inline(always)]
-    fn run_tasks<C: Cpu>(&self, cpu: C, buffers: &mut Buffers<'a, F>) -> Result<(), FormatError> {
+    fn run_tasks<C: Cpu>(
+        &self,
+        cpu: C,
+        tasks: &mut Vec<Task<'a, F>>,
+        findings: &mut Findings<F>,
+    ) -> Result<(), FormatError> {
         let mut all_checked = !self.cold;
-        for task in &buffers.tasks {
+        for task in tasks.iter() {
             all_checked &= task.probe.table.is_checked(task.block);
         }
         if !all_checked {
-            let checked = self.fetch_and_check(&buffers.tasks);
+            let checked = self.fetch_and_check(tasks);
             if checked.is_err() {
-                buffers.tasks.clear();
+                tasks.clear();
             }
             checked?;
         }
-        buffers.stats.blocks += buffers.tasks.len() as u64;
-        for task in &mut buffers.tasks {
+        findings.stats.blocks += tasks.len() as u64;
+        for task in tasks.iter_mut() {
             if let TableCode::EliasFano = task.probe.table.code {
                 self.seek(cpu, task);
             }
         }
-        self.read_tasks(cpu, buffers);
-        buffers.tasks.clear();
+        self.read_tasks(cpu, tasks, findings);
+        tasks.clear();
         Ok(())
     }
 
@@ -276,14 +316,14 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     }
 
     #[inline(always)]
-    fn read_tasks<C: Cpu>(&self, cpu: C, buffers: &mut Buffers<'a, F>) {
+    fn read_tasks<C: Cpu>(&self, cpu: C, tasks: &[Task<'a, F>], findings: &mut Findings<F>) {
         let mut comparison = Comparison {
             target: self,
             cpu,
-            found: &mut buffers.found,
+            found: &mut findings.found,
             candidates: 0,
         };
-        let (tasks, order) = (&buffers.tasks[..], &mut buffers.order);
+        let order = &mut findings.order;
         for (i, task) in tasks.iter().enumerate() {
             match task.probe.table.code {
                 TableCode::EliasFano => self.read_numbers(task, &mut comparison),
@@ -301,20 +341,18 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             rest = &rest[taken..];
         }
         order.clear();
-        buffers.stats.candidates += comparison.candidates;
+        findings.stats.candidates += comparison.candidates;
     }
 
     #[inline(always)]
     fn read_numbers<C: Cpu>(&self, task: &Task<'a, F>, comparison: &mut Comparison<'a, '_, F, C>) {
         let block = self.block(task);
-        let mut visitor = OfProbe {
-            probe: &task.probe,
-            comparison,
-        };
+        let mut visitor = OfTask { task, comparison };
         if let Some(range) = &task.range {
             range.for_each(block.stream(), &mut visitor);
         }
-        comparison.compare(&task.probe, block.span.key);
+        let place = || task.place(block.count() - 1);
+        comparison.compare(&task.probe, block.span.key, place);
     }
 
     /// Reads the blocks of the first tasks of an order in step: as many as have the same rule, at most [`LANES`]. Returns
@@ -383,7 +421,12 @@ struct Comparison<'a, 'b, F, C> {
 
 impl<'a, F: Fingerprint, C: Cpu> Comparison<'a, '_, F, C> {
     #[inline(always)]
-    fn compare(&mut self, probe: &Probe<'a, F>, value: F) {
+    fn compare(
+        &mut self,
+        probe: &Probe<'a, F>,
+        value: F,
+        place: impl FnOnce() -> Option<ValuePlace>,
+    ) {
         // One comparison for both ends of the range.
         if value.wrapping_sub(probe.low) > probe.high.wrapping_sub(probe.low) {
             return;
@@ -391,34 +434,37 @@ impl<'a, F: Fingerprint, C: Cpu> Comparison<'a, '_, F, C> {
         self.candidates += 1;
         let distance = value.distance(probe.query);
         if distance <= self.target.distance {
-            self.keep(probe, value, distance);
+            self.keep(probe, value, distance, place());
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn keep(&mut self, probe: &Probe<'a, F>, value: F, distance: u32) {
+    fn keep(&mut self, probe: &Probe<'a, F>, value: F, distance: u32, place: Option<ValuePlace>) {
         let permutation = &probe.table.permutation;
+        let place = place.filter(|_| probe.table.number == 0);
         self.found.push(Found {
             owner: probe.owner,
             found: Match {
                 distance,
                 fingerprint: permutation.invert_with(self.cpu, Permuted(value)),
+                rank: place.and_then(|place| self.target.rank(place)),
             },
         });
     }
 }
 
-/// The values of one probe.
-struct OfProbe<'p, 'a, 'b, F, C> {
-    probe: &'p Probe<'a, F>,
+/// The values of one task.
+struct OfTask<'p, 'a, 'b, F, C> {
+    task: &'p Task<'a, F>,
     comparison: &'p mut Comparison<'a, 'b, F, C>,
 }
 
-impl<F: Fingerprint, C: Cpu> Visit<F> for OfProbe<'_, '_, '_, F, C> {
+impl<F: Fingerprint, C: Cpu> Visit<F> for OfTask<'_, '_, '_, F, C> {
     #[inline(always)]
-    fn visit(&mut self, _index: usize, value: F) {
-        self.comparison.compare(self.probe, value);
+    fn visit(&mut self, index: usize, value: F) {
+        let place = || self.task.place(index);
+        self.comparison.compare(&self.task.probe, value, place);
     }
 }
 
@@ -441,7 +487,7 @@ impl<F: Fingerprint, C: Cpu> LaneVisit<F> for OfLanes<'_, '_, '_, F, C> {
         }
         if any && lane < self.used {
             for &value in values {
-                self.comparison.compare(probe, value);
+                self.comparison.compare(probe, value, || None);
             }
         }
     }
@@ -460,21 +506,18 @@ mod tests {
     fn merging_keeps_each_match_of_each_query_once() {
         let found = |owner, distance, fingerprint: u32| Found {
             owner,
-            found: Match {
-                distance,
-                fingerprint,
-            },
+            found: Match::unranked(distance, fingerprint),
         };
-        let mut buffers = Buffers::default();
-        buffers.found = vec![
+        let mut findings = Findings::default();
+        findings.found = vec![
             found(1, 2, 9),
             found(0, 2, 9),
             found(0, 1, 8),
             found(0, 2, 9),
         ];
-        buffers.merge();
+        findings.merge();
         assert_eq!(
-            buffers.found,
+            findings.found,
             [found(0, 1, 8), found(0, 2, 9), found(1, 2, 9)]
         );
     }

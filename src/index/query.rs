@@ -1,8 +1,7 @@
 //! Searching: plan the probes of a query, carry them out together, merge what they find (spec, section 8).
 
-use super::answer::{Match, QueryStats};
 use super::flips::Ranges;
-use super::probe::{BATCH_LEN, Buffers, Probe, Target};
+use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
 use super::{Index, Scratch, Searcher};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::TableProbes;
@@ -21,7 +20,24 @@ const SCAN: [TableProbes; 1] = [TableProbes {
 }];
 
 /// How queries are answered: every strategy gives the same answer.
+///
+/// ```
+/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::index::Strategy;
+///
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # builder.push(7)?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let mut searcher = index.searcher();
+/// searcher.set_strategy(Strategy::Scan);
+/// assert_eq!(searcher.query(6, 1)?.len(), 1);
+/// assert_eq!(searcher.stats().probes, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Strategy {
     /// Probes or a scan, whichever the plan holds to be cheaper.
     #[default]
@@ -30,6 +46,85 @@ pub enum Strategy {
     Probe,
     /// A scan of table 0.
     Scan,
+}
+
+/// A fingerprint within the distance of a query. Matches are ordered by distance, then by value.
+///
+/// ```
+/// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+/// # let mut options = BuildOptions::default();
+/// # options.ids = IdKind::Number;
+/// # let mut builder = IndexBuilder::<u64>::new(options)?;
+/// # for (fingerprint, id) in [(7, 70), (42, 420)] { builder.push_with_number(fingerprint, id)?; }
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// let index = Index::<u64, _>::from_bytes(file)?; // of 7 and 42, with ids
+/// let found = index.query(43, 1)?[0];
+/// assert_eq!((found.fingerprint, found.distance), (42, 1));
+/// assert_eq!(found.rank, Some(1)); // 7 has rank 0
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Match<F> {
+    /// Number of bits in which it differs from the query.
+    pub distance: u32,
+    /// The fingerprint found.
+    pub fingerprint: F,
+    /// The number of smaller fingerprints in the index, by which [`Index::ids`] finds the ids. `None` in an index
+    /// without ids, in an answer from several indexes, and where damage keeps table 0 from telling.
+    pub rank: Option<u64>,
+}
+
+impl<F> Match<F> {
+    /// A match whose rank is not known.
+    pub(crate) fn unranked(distance: u32, fingerprint: F) -> Self {
+        Match {
+            distance,
+            fingerprint,
+            rank: None,
+        }
+    }
+}
+
+/// What queries cost. Statistics of several queries are added with `+=`.
+///
+/// ```
+/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::index::QueryStats;
+///
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # builder.push(7)?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// let mut searcher = index.searcher();
+/// let mut total = QueryStats::default();
+/// for query in [5, 6] {
+///     searcher.query(query, 1)?;
+///     total += searcher.stats();
+/// }
+/// assert_eq!(total.candidates, 2);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct QueryStats {
+    /// Look-ups: one for each table and each pattern of flipped prefix bits; a scan of table 0 counts as one. Those that
+    /// find the ranks of matches are not counted.
+    pub probes: u64,
+    /// Blocks read by these look-ups.
+    pub blocks: u64,
+    /// Fingerprints that shared a probed prefix and were compared.
+    pub candidates: u64,
+}
+
+impl std::ops::AddAssign for QueryStats {
+    fn add_assign(&mut self, other: Self) {
+        self.probes += other.probes;
+        self.blocks += other.blocks;
+        self.candidates += other.candidates;
+    }
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
@@ -65,7 +160,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ) -> Result<&'s [Match<F>]> {
         scratch.matches.clear();
         self.find_matches(scratch, &[fingerprint], distance)?;
-        let found = scratch.buffers.found.iter().map(|f| f.found);
+        let found = scratch.findings.found.iter().map(|f| f.found);
         scratch.matches.extend(found);
         Ok(&scratch.matches)
     }
@@ -91,8 +186,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                 scratch.matches.clear();
             }
             collected?;
-            stats += scratch.buffers.stats;
-            let mut rest = &scratch.buffers.found[..];
+            stats += scratch.findings.stats;
+            let mut rest = &scratch.findings.found[..];
             for owner in 0..group.len() {
                 let end = rest.partition_point(|f| f.owner as usize <= owner);
                 scratch.matches.clear();
@@ -101,7 +196,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                 rest = &rest[end..];
             }
         }
-        scratch.buffers.stats = stats;
+        scratch.findings.stats = stats;
         Ok(())
     }
 
@@ -118,24 +213,25 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             Strategy::Probe => Some(plan.probes()),
             Strategy::Scan => None,
         };
-        let target = Target {
-            tables: &self.tables,
-            file: self.bytes(),
-            distance,
-            cold: scratch.cold,
-        };
-        let mut buffers = std::mem::take(&mut scratch.buffers).for_any_index();
-        buffers.start();
+        let mut target = self.target(distance, scratch.cold);
+        if !scratch.ranked {
+            target.block_ranks = &[];
+        }
+        let findings = &mut scratch.findings;
+        findings.start();
+        let mut lists = std::mem::take(&mut scratch.lists).emptied();
         let probed = dispatch(ProbeAll {
             target,
             plan: probes.unwrap_or(&SCAN),
             fingerprints,
-            buffers: &mut buffers,
+            lists: &mut lists,
+            findings,
         });
+        scratch.lists = lists.emptied();
         if probed.is_ok() {
-            buffers.merge();
+            scratch.findings.merge();
+            target.rank_all(&mut scratch.findings.found);
         }
-        scratch.buffers = buffers.for_any_index();
         probed
     }
 }
@@ -145,7 +241,8 @@ struct ProbeAll<'a, 'b, F> {
     target: Target<'a, F>,
     plan: &'a [TableProbes],
     fingerprints: &'b [F],
-    buffers: &'b mut Buffers<'a, F>,
+    lists: &'b mut Lists<'a, F>,
+    findings: &'b mut Findings<F>,
 }
 
 impl<F: Fingerprint> Work for ProbeAll<'_, '_, F> {
@@ -159,10 +256,10 @@ impl<F: Fingerprint> Work for ProbeAll<'_, '_, F> {
                 let query = table.permutation.apply_with(cpu, fingerprint).0;
                 let mut ranges = Ranges::new(query, probes);
                 while let Some((low, high)) = ranges.next_range() {
-                    if self.buffers.probes.len() == BATCH_LEN {
-                        self.target.run(cpu, self.buffers)?;
+                    if self.lists.probes.len() == BATCH_LEN {
+                        self.target.run(cpu, self.lists, self.findings)?;
                     }
-                    self.buffers.probes.push(Probe {
+                    self.lists.probes.push(Probe {
                         query,
                         low,
                         high,
@@ -172,6 +269,6 @@ impl<F: Fingerprint> Work for ProbeAll<'_, '_, F> {
                 }
             }
         }
-        self.target.run(cpu, self.buffers)
+        self.target.run(cpu, self.lists, self.findings)
     }
 }

@@ -1,8 +1,7 @@
 //! The memory of queries, kept from one query to the next.
 
-use super::answer::{Match, QueryStats};
-use super::probe::Buffers;
-use super::query::Strategy;
+use super::probe::{Findings, Lists};
+use super::query::{Match, QueryStats, Strategy};
 
 /// The memory that queries work in, with the answer to the last one: once its lists have grown to the largest answer, a
 /// query allocates nothing.
@@ -34,7 +33,10 @@ use super::query::Strategy;
 pub struct Scratch<F: 'static> {
     pub(super) strategy: Strategy,
     pub(super) cold: bool,
-    pub(super) buffers: Buffers<'static, F>,
+    /// Whether matches get their ranks.
+    pub(super) ranked: bool,
+    pub(super) lists: Lists<'static, F>,
+    pub(super) findings: Findings<F>,
     pub(super) matches: Vec<Match<F>>,
 }
 
@@ -43,7 +45,9 @@ impl<F> Default for Scratch<F> {
         Scratch {
             strategy: Strategy::Auto,
             cold: false,
-            buffers: Buffers::default(),
+            ranked: true,
+            lists: Lists::default(),
+            findings: Findings::default(),
             matches: Vec::new(),
         }
     }
@@ -68,6 +72,11 @@ impl<F> Scratch<F> {
         self.cold = cold;
     }
 
+    /// Whether matches get their ranks, for callers that do not read ids.
+    pub(crate) fn set_ranked(&mut self, ranked: bool) {
+        self.ranked = ranked;
+    }
+
     /// The answer to the last query; empty if it failed.
     pub fn matches(&self) -> &[Match<F>] {
         &self.matches
@@ -75,6 +84,6 @@ impl<F> Scratch<F> {
 
     /// What the last query cost, or the last list of queries.
     pub fn stats(&self) -> QueryStats {
-        self.buffers.stats
+        self.findings.stats
     }
 }

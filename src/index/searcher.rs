@@ -2,8 +2,7 @@
 
 use std::ops::Deref;
 
-use super::answer::{Match, QueryStats};
-use super::query::Strategy;
+use super::query::{Match, QueryStats, Strategy};
 use super::{Index, Scratch};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -83,6 +82,15 @@ impl<F: Fingerprint, D: AsRef<[u8]>, H: Deref<Target = Index<F, D>>> Searcher<F,
     ) -> Result<&[Match<F>]> {
         self.index
             .nearest_with(&mut self.scratch, fingerprint, count, max_distance)
+    }
+
+    /// Whether any fingerprint is near, as from [`Index::contains_near_with`].
+    ///
+    /// # Errors
+    /// As for [`Index::contains_near_with`].
+    pub fn contains_near(&mut self, fingerprint: F, distance: u32) -> Result<bool> {
+        self.index
+            .contains_near_with(&mut self.scratch, fingerprint, distance)
     }
 
     /// The answers to many queries, as from [`Index::query_many_with`].

@@ -7,9 +7,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Index;
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
 use crate::memory::{self, huge_vec, try_huge_vec};
 
 /// The bytes of an index file.
@@ -196,7 +194,7 @@ impl Storage {
 
     /// Says that the bytes of a mapping will be read here and there: without it a system may read megabytes around each
     /// page that a query needs. The methods that read a whole table ask for what comes next themselves.
-    pub fn expect_random_access(&self) {
+    pub fn advise_random(&self) {
         match &self.bytes {
             // Advice that is not taken is no fault.
             #[cfg(all(feature = "mmap", unix))]
@@ -213,7 +211,7 @@ impl Storage {
     /// # Errors
     /// What the operating system reports.
     #[cfg(all(feature = "mmap", unix))]
-    pub fn release_pages(&self) -> io::Result<()> {
+    pub fn evict(&self) -> io::Result<()> {
         match &self.bytes {
             #[expect(unsafe_code, reason = "memmap2 marks the advice as unsafe")]
             // SAFETY: the mapping is of a file, shared with it and read-only, so no page holds what the file does not:
@@ -223,43 +221,6 @@ impl Storage {
             },
             Bytes::Memory(_) => Ok(()),
         }
-    }
-}
-
-impl<F: Fingerprint> Index<F, Storage> {
-    /// Opens an index file by mapping it: the bytes of the tables are read from disk when a query
-    /// first needs them. [`Storage::map`] says what may happen to the file meanwhile, and what must not.
-    ///
-    /// # Errors
-    /// As for [`Storage::map`], [`Storage::check_len`] and [`Index::from_bytes`].
-    #[cfg(feature = "mmap")]
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let index = Index::from_bytes(Storage::map(path)?)?;
-        index.storage().check_len()?;
-        // Only now: what opening reads, it reads in order.
-        index.storage().expect_random_access();
-        Ok(index)
-    }
-
-    /// Opens an index file by reading all of it into memory.
-    ///
-    /// # Errors
-    /// As for [`Storage::read`] and [`Index::from_bytes`].
-    pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
-        Index::from_bytes(Storage::read(path)?)
-    }
-
-    /// Keeps the file in memory, see [`Storage::lock`].
-    ///
-    /// # Errors
-    /// As for `Storage::lock`.
-    pub fn lock(&self) -> Result<()> {
-        self.storage().lock()
-    }
-
-    /// The part of the file that is in memory, see [`Storage::resident_fraction`].
-    pub fn resident_fraction(&self) -> Option<f64> {
-        self.storage().resident_fraction()
     }
 }
 

@@ -133,7 +133,16 @@ impl<F: Fingerprint> Table<F> {
         fingerprint: F,
     ) -> Result<Option<ValuePlace>, FormatError> {
         let wanted = self.permutation.apply(fingerprint).0;
-        let number = self.keys.first_at_least(wanted);
+        self.locate_in(file, self.keys.first_at_least(wanted), wanted)
+    }
+
+    /// Where a value is in block `number`, the first one whose key is not below it.
+    pub(super) fn locate_in(
+        &self,
+        file: &[u8],
+        number: usize,
+        wanted: F,
+    ) -> Result<Option<ValuePlace>, FormatError> {
         if number == self.block_count() {
             return Ok(None);
         }

@@ -1,11 +1,12 @@
 //! The full check of a file: every block, every page, every rule (spec, section 12).
 
 use super::Index;
+use super::ids::Rank;
 use super::open::parse;
 use super::table::BLOCKS_READ_TOGETHER;
 use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
-use crate::format::HEADER_LEN;
+use crate::format::{HEADER_LEN, Header};
 
 /// Fingerprints that are compared between tables at a time: a bound on memory.
 const COMPARE_COUNT: usize = 1 << 25;
@@ -105,7 +106,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     /// The rules of stage "open" once more, for what of the file has been read for good.
     fn check_opening(&self) -> Result<(), FormatError> {
-        match parse::<F>(self.bytes()) {
+        let header = Header::decode(self.bytes())?;
+        match parse::<F>(&header, self.bytes()) {
             Ok(parts) if parts.directory == self.directory => Ok(()),
             Err(Error::Format(error)) => Err(error),
             // Another index, of this width or another.
@@ -157,8 +159,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         if number == 0 {
             report.fingerprint_count = total;
         }
-        if sound && total != self.fingerprint_count() {
-            let message = format!("{total} values, should be {}", self.fingerprint_count());
+        if sound && total != self.len() {
+            let message = format!("{total} values, should be {}", self.len());
             report.add(FormatError::damaged(35, message).in_table(number));
             sound = false;
         }
@@ -192,22 +194,14 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// V30 for all ids, then V33.
     fn check_id_order(&self) -> Result<(), FormatError> {
         let Some(ids) = &self.ids else { return Ok(()) };
-        let mut last_string = String::new();
         let mut order = Ok(());
-        for rank in 0..self.fingerprint_count() {
-            let (mut ascending, mut last_number) = (true, 0);
-            last_string.clear();
-            ids.for_each(self.bytes(), super::ids::Rank(rank), |id| match id {
-                super::Id::Number(number) => {
-                    ascending &= last_number <= number;
-                    last_number = number;
-                }
-                super::Id::String(string) => {
-                    ascending &= last_string.as_str() <= string;
-                    last_string.clear();
-                    last_string.push_str(string);
-                }
-            })?;
+        for rank in 0..self.len() {
+            let (mut ascending, mut last) = (true, None);
+            let mut of_rank = ids.of(self.bytes(), Rank(rank))?;
+            while let Some(id) = of_rank.read()? {
+                ascending &= last <= Some(id);
+                last = Some(id);
+            }
             if !ascending && order.is_ok() {
                 let message = format!("the ids of rank {rank} do not ascend");
                 order = Err(FormatError::damaged(33, message));

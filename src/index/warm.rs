@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::ids::Ids;
+use super::ids::IdSections;
 use super::paged::Paged;
 use super::table::Table;
-use super::{AnyIndex, AnySegments, Index, Segments};
+use super::{AnyIndex, Index};
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::PAGE_LEN;
@@ -32,6 +32,13 @@ const CHUNK_LEN: usize = 1 << 20;
 pub struct WarmOptions {
     /// Threads that work, the calling one among them. Default 0: as many as the processor runs at a time.
     pub threads: usize,
+}
+
+impl WarmOptions {
+    /// On so many threads.
+    pub(crate) fn on(threads: usize) -> Self {
+        WarmOptions { threads }
+    }
 }
 
 /// How far a warming is, see [`Index::warm_with`].
@@ -88,7 +95,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// # Errors
     /// The first damaged block or page, in the order of the tables, then of the ids.
     pub fn warm(&self, threads: usize) -> Result<WarmReport> {
-        self.warm_with(&WarmOptions { threads }, |_| ControlFlow::Continue(()))
+        self.warm_with(&WarmOptions::on(threads), |_| ControlFlow::Continue(()))
     }
 
     /// [`Index::warm`] that tells `progress` on the calling thread how far it is, about once a megabyte that this thread has
@@ -118,32 +125,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         options: &WarmOptions,
         progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
     ) -> Result<WarmReport> {
-        let warmed = Pass::new(&[self]).run(options, progress);
+        let warmed = warm_all([self], options, progress);
         warmed.map_err(|(_, error)| error.into())
-    }
-}
-
-impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
-    /// Warms all segments as [`Index::warm`] does one.
-    ///
-    /// # Errors
-    /// The first damaged block or page of the first segment that has any.
-    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
-        self.warm_with(&WarmOptions { threads }, |_| ControlFlow::Continue(()))
-    }
-
-    /// [`Segments::warm`] with progress over all segments, as [`Index::warm_with`].
-    ///
-    /// # Errors
-    /// As for `warm`.
-    pub fn warm_with(
-        &self,
-        options: &WarmOptions,
-        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
-    ) -> Result<WarmReport> {
-        let segments: Vec<&Index<F, D>> = self.segments().iter().collect();
-        let warmed = Pass::new(&segments).run(options, progress);
-        warmed.map_err(|(segment, error)| self.blame(segment)(error.into()))
     }
 }
 
@@ -153,7 +136,7 @@ impl<D: AsRef<[u8]>> AnyIndex<D> {
     /// # Errors
     /// As for `Index::warm`.
     pub fn warm(&self, threads: usize) -> Result<WarmReport> {
-        self.warm_with(&WarmOptions { threads }, |_| ControlFlow::Continue(()))
+        self.warm_with(&WarmOptions::on(threads), |_| ControlFlow::Continue(()))
     }
 
     /// [`Index::warm_with`] of whatever width.
@@ -173,30 +156,16 @@ impl<D: AsRef<[u8]>> AnyIndex<D> {
     }
 }
 
-impl<D: AsRef<[u8]>> AnySegments<D> {
-    /// [`Segments::warm`] of whatever width.
-    ///
-    /// # Errors
-    /// As for `Segments::warm`.
-    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
-        self.warm_with(&WarmOptions { threads }, |_| ControlFlow::Continue(()))
-    }
-
-    /// [`Segments::warm_with`] of whatever width.
-    ///
-    /// # Errors
-    /// As for `warm`.
-    pub fn warm_with(
-        &self,
-        options: &WarmOptions,
-        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
-    ) -> Result<WarmReport> {
-        match self {
-            AnySegments::W32(segments) => segments.warm_with(options, progress),
-            AnySegments::W64(segments) => segments.warm_with(options, progress),
-            AnySegments::W128(segments) => segments.warm_with(options, progress),
-        }
-    }
+/// Warms several indexes in one pass.
+///
+/// # Errors
+/// The first damage, and the number of its index.
+pub(crate) fn warm_all<'a, F: Fingerprint, D: AsRef<[u8]> + 'a>(
+    indexes: impl IntoIterator<Item = &'a Index<F, D>>,
+    options: &WarmOptions,
+    progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+) -> Result<WarmReport, (usize, FormatError)> {
+    Pass::new(indexes).run(options, progress)
 }
 
 /// What is warmed: parts of one file or several, cut into chunks that are numbered throughout.
@@ -239,18 +208,18 @@ impl Drop for StopOnPanic<'_> {
 }
 
 impl<'a, F: Fingerprint> Pass<'a, F> {
-    fn new<D: AsRef<[u8]>>(indexes: &[&'a Index<F, D>]) -> Self {
+    fn new<D: AsRef<[u8]> + 'a>(indexes: impl IntoIterator<Item = &'a Index<F, D>>) -> Self {
         let mut pass = Pass {
             parts: Vec::new(),
             chunk_count: 0,
             total: 0,
         };
-        for (segment, index) in indexes.iter().enumerate() {
+        for (segment, index) in indexes.into_iter().enumerate() {
             // Queries up to this distance find their plans made.
             for distance in 0..=index.max_distance() {
                 index.plan(distance);
             }
-            let sections = index.ids.iter().flat_map(Ids::paged_sections);
+            let sections = index.ids.iter().flat_map(IdSections::paged_sections);
             let tables = index.tables.iter().map(Items::Blocks);
             for items in tables.chain(sections.map(Items::Pages)) {
                 pass.total += items.byte_len(0..items.count());

@@ -15,15 +15,24 @@ use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
 use crate::format::MAX_COUNT;
-use crate::index::{Index, Segments};
+use crate::index::Index;
+use crate::segments::{AsSegments, SegmentsView};
 use crate::summary::Summary;
 pub use exclusions::Exclusions;
 use passes::Merger;
 
-/// Bytes of memory that a merge takes unless told otherwise.
+/// Bytes of memory that a merge takes by default.
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
 /// Which codec the tables of a merged file have.
+///
+/// ```
+/// use simidx::Codec;
+/// use simidx::segments::MergeCodec;
+///
+/// assert_eq!(MergeCodec::from(None), MergeCodec::Chosen);
+/// assert_eq!(MergeCodec::from(Some(Codec::Gap)), MergeCodec::Given(Codec::Gap));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MergeCodec {
     /// Chosen by the data, as in a build.
@@ -43,6 +52,15 @@ impl From<Option<Codec>> for MergeCodec {
 }
 
 /// How segments are merged. Start from [`MergeOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::segments::{MergeCodec, MergeOptions};
+///
+/// let mut options = MergeOptions::<u64>::default();
+/// options.codec = MergeCodec::AsSegments;
+/// options.exclusions.add_fingerprint(0xdead_beef);
+/// options.memory = 1 << 30;
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MergeOptions<F> {
@@ -69,7 +87,23 @@ impl<F> Default for MergeOptions<F> {
     }
 }
 
-/// What a merge has made.
+/// The result of a merge.
+///
+/// ```
+/// use simidx::segments::{MergeOptions, Segments, merge};
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut options = MergeOptions::default();
+/// options.exclusions.add_fingerprint(0xff01);
+/// let merged = merge(&segments, &options, std::io::sink(), |_| ())?;
+/// assert_eq!((merged.summary.fingerprint_count, merged.dropped_fingerprint_count), (2, 1));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Merged<F> {
@@ -93,14 +127,41 @@ pub struct Merged<F> {
 /// each segment that held a fingerprint left out: how often a fingerprint was repeated is not known. It is 0 where no
 /// fingerprint is left.
 ///
+/// ```
+/// use simidx::segments::{MergeOptions, Segments, merge};
+/// use simidx::{BuildOptions, Index, IndexBuilder};
+///
+/// let mut segments = Vec::new();
+/// for fingerprints in [[7, 42], [42, 1 << 60]] {
+///     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+///     builder.extend(fingerprints)?;
+///     let mut file = Vec::new();
+///     builder.finish(&mut file)?;
+///     segments.push(Index::<u64, _>::from_bytes(file)?);
+/// }
+/// let mut file = Vec::new();
+/// let merged = merge(&Segments::new(segments)?, &MergeOptions::default(), &mut file, |_| ())?;
+/// assert_eq!((merged.summary.record_count, merged.summary.fingerprint_count), (4, 3));
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
 /// # Errors
-/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`] tells which), exclusions by ids of a kind that
+/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`] names it), exclusions by ids of a kind that
 /// the segments do not have, too little memory, and what `out` or a temporary file reports.
-pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
-    segments: &Segments<F, D>,
+pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
     options: &MergeOptions<F>,
     out: W,
     mut progress: impl FnMut(BuildProgress),
+) -> Result<Merged<F>> {
+    merge_view(segments.as_segments()?, options, out, &mut progress)
+}
+
+fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
+    segments: SegmentsView<'_, F, D>,
+    options: &MergeOptions<F>,
+    out: W,
+    progress: &mut dyn FnMut(BuildProgress),
 ) -> Result<Merged<F>> {
     check_parameters(segments)?;
     options.exclusions.check(segments.id_kind())?;
@@ -111,10 +172,10 @@ pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
         temp: limit.temp(options.temp_dir.clone()),
         budget: limit.budget(),
     };
-    let mut reporter = Reporter::new(&mut progress);
+    let mut reporter = Reporter::new(progress);
     with_writer_thread(out, |sink| {
         let records = merger.merge_records(&mut reporter)?;
-        let model = merger.model();
+        let model = merger.model()?;
         let temp = merger.temp.clone();
         let mut file = Assembler::new::<F>(sink, model.block_size(), temp, limit)?;
         let fingerprint_count = merger.merge_tables(&mut file, &records, &mut reporter)?;
@@ -152,14 +213,14 @@ pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Sync, W: Write + Send>(
 /// };
 /// let segments = Segments::new(vec![segment(7)?, segment(42)?])?;
 /// merge_to_path(&segments, &MergeOptions::default(), &path, |_| ())?;
-/// assert_eq!(Index::<u64, _>::open_in_memory(&path)?.fingerprint_count(), 2);
+/// assert_eq!(Index::<u64, _>::open_in_memory(&path)?.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// As for [`merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
-pub fn merge_to_path<F: Fingerprint, D: AsRef<[u8]> + Sync>(
-    segments: &Segments<F, D>,
+pub fn merge_to_path<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
     options: &MergeOptions<F>,
     path: impl AsRef<Path>,
     progress: impl FnMut(BuildProgress),
@@ -168,15 +229,17 @@ pub fn merge_to_path<F: Fingerprint, D: AsRef<[u8]> + Sync>(
 }
 
 /// Whether all segments with records have the same parameters.
-fn check_parameters<F: Fingerprint, D: AsRef<[u8]>>(segments: &Segments<F, D>) -> Result<()> {
-    let named = segments.names().iter().zip(segments.segments());
-    let mut with_records = named.filter(|(_, index)| !index.is_empty());
-    if let Some((first_name, first)) = with_records.next() {
-        for (name, other) in with_records {
+fn check_parameters<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: SegmentsView<'_, F, D>,
+) -> Result<()> {
+    let numbered = segments.indexes().enumerate();
+    let mut with_records = numbered.filter(|(_, index)| !index.is_empty());
+    if let Some((first_number, first)) = with_records.next() {
+        for (number, other) in with_records {
             if let Some(difference) = difference(first, other) {
                 return Err(Error::Mismatch {
-                    first: first_name.clone(),
-                    second: name.clone(),
+                    first: segments.name(first_number).into_owned(),
+                    second: segments.name(number).into_owned(),
                     difference,
                 });
             }

@@ -10,9 +10,10 @@ use crate::error::{FormatError, Result};
 use crate::extsort::{Merge, NamedRecords, Numbered, RecordBuffer, Stream, TempSpace, ValueSource};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{Index, Segments};
+use crate::index::Index;
+use crate::segments::SegmentsView;
 
-/// What is known when the records of all segments have been gone through.
+/// The result of the pass over the records of all segments.
 pub(super) struct MergedRecords<F> {
     pub(super) ids: Option<IdSpool>,
     /// Without ids it still counts what repeated a fingerprint that is left out.
@@ -24,7 +25,7 @@ pub(super) struct MergedRecords<F> {
 }
 
 impl<F> MergedRecords<F> {
-    /// The number of records to write beside so many fingerprints, as rule V8 wants it whatever was counted.
+    /// The number of records to write with this many fingerprints, as rule V8 requires it whatever was counted.
     pub(super) fn count(&self, fingerprint_count: u64) -> u64 {
         match fingerprint_count {
             0 => 0,
@@ -34,21 +35,21 @@ impl<F> MergedRecords<F> {
 }
 
 pub(super) struct Merger<'a, F, D> {
-    pub(super) segments: &'a Segments<F, D>,
+    pub(super) segments: SegmentsView<'a, F, D>,
     pub(super) options: &'a MergeOptions<F>,
     pub(super) temp: TempSpace,
     pub(super) budget: usize,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
+impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
     /// The segment whose parameters the result has.
-    pub(super) fn model(&self) -> &'a Index<F, D> {
-        self.segments.typical()
+    pub(super) fn model(&self) -> Result<&'a Index<F, D>> {
+        self.segments.model()
     }
 
     /// Those that have records, with their numbers.
     fn segments(&self) -> impl Iterator<Item = (usize, &'a Index<F, D>)> + use<'a, F, D> {
-        let segments = self.segments.segments().iter().enumerate();
+        let segments = self.segments.indexes().enumerate();
         segments.filter(|(_, index)| !index.is_empty())
     }
 
@@ -64,10 +65,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         self.segments().map(stream).collect()
     }
 
-    /// Goes through the records of all segments in order and sets their ids aside.
+    /// Reads the records of all segments in order and keeps their ids for the file.
     pub(super) fn merge_records(&self, reporter: &mut Reporter<'_>) -> Result<MergedRecords<F>> {
         let total = self.segments.record_count();
-        let kind = self.model().id_kind();
+        let kind = self.model()?.id_kind();
         if kind == IdKind::None {
             return self.count_records(total);
         }
@@ -96,7 +97,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         Ok(pass.finish())
     }
 
-    /// Without ids there is nothing to go through.
+    /// Without ids no records need to be read.
     fn count_records(&self, total: u64) -> Result<MergedRecords<F>> {
         let mut held = 0;
         let mut dropped = Vec::new();
@@ -147,10 +148,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Sync> Merger<'a, F, D> {
         records: &MergedRecords<F>,
         reporter: &mut Reporter<'_>,
     ) -> Result<u64> {
-        let counts = self.segments().map(|(_, index)| index.fingerprint_count());
+        let counts = self.segments().map(|(_, index)| index.len());
         let most = counts.sum();
         let mut first_count = records.fingerprint_count;
-        for (t, mask) in self.model().prefix_masks().enumerate() {
+        for (t, mask) in self.model()?.prefix_masks().enumerate() {
             let permutation = Permutation::new(mask);
             let mut values = MergedTable {
                 merger: self,
@@ -196,7 +197,7 @@ struct MergedTable<'m, 'a, F, D> {
     seen: Option<Seen<F>>,
 }
 
-/// What tells whether two passes went through the same values.
+/// A summary of the values of a pass: two passes over the same values have the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen<F> {
     count: u64,
@@ -225,7 +226,7 @@ impl<F: Fingerprint, D> MergedTable<'_, '_, F, D> {
     }
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]> + Sync> ValueSource<F> for MergedTable<'_, '_, F, D> {
+impl<F: Fingerprint, D: AsRef<[u8]> + Send + Sync> ValueSource<F> for MergedTable<'_, '_, F, D> {
     fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()> {
         let streams = self.merger.tables(self.table)?;
         let mut merge = Merge::<Vec<F>, _>::new(streams, self.merger.budget);

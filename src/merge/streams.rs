@@ -3,11 +3,12 @@
 use crate::error::{Error, FormatError, Result};
 use crate::extsort::{NamedRecords, Numbered, RecordBuffer, Stream};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Fingerprints, Id, Index, Records, Segments};
+use crate::index::{Fingerprints, Id, Index, Records};
+use crate::segments::SegmentsView;
 
 /// A table of a segment, from its first value to its last.
 pub(super) struct TableStream<'a, F, D> {
-    segments: &'a Segments<F, D>,
+    segments: SegmentsView<'a, F, D>,
     number: usize,
     table: usize,
     fingerprints: Fingerprints<'a, F, D>,
@@ -23,7 +24,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> TableStream<'a, F, D> {
     /// # Errors
     /// There is no such table.
     pub(super) fn new(
-        segments: &'a Segments<F, D>,
+        segments: SegmentsView<'a, F, D>,
         (number, segment): (usize, &'a Index<F, D>),
         table: usize,
     ) -> Result<Self> {
@@ -32,7 +33,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> TableStream<'a, F, D> {
             number,
             table,
             fingerprints: segment.fingerprints(table)?,
-            left: segment.fingerprint_count(),
+            left: segment.len(),
             last: None,
         })
     }
@@ -86,7 +87,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
 
 /// The records of a segment in order.
 pub(super) struct RecordStream<'a, F, D> {
-    segments: &'a Segments<F, D>,
+    segments: SegmentsView<'a, F, D>,
     number: usize,
     records: Records<'a, F, D>,
     /// The record given last.
@@ -99,7 +100,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
     /// # Errors
     /// The segment has no ids.
     pub(super) fn new(
-        segments: &'a Segments<F, D>,
+        segments: SegmentsView<'a, F, D>,
         (number, segment): (usize, &'a Index<F, D>),
     ) -> Result<Self> {
         Ok(RecordStream {

@@ -13,6 +13,7 @@ use super::cost::{Meter, held_limit};
 use super::sample::Sample;
 use super::samples::{Kind, halves, sample, samples};
 use simidx_testkit::counting::most_held;
+use simidx_testkit::each_id;
 use simidx_testkit::editor::Editor;
 use simidx_testkit::rng;
 
@@ -33,14 +34,14 @@ fn use_up<F: Fingerprint>(index: &Index<F, &[u8]>, sample: &Sample<F>) -> (bool,
     }
     for &member in &sample.set {
         note(index.contains(member).is_err());
-        note(index.for_each_id(member, |_| meter.add(1)).is_err());
+        note(each_id(index.ids_of(member), |_| meter.add(1)).is_err());
     }
     for table in 0..index.table_count() {
         let mut fingerprints = index.fingerprints(table).expect("there is such a table");
         while let Some(fingerprint) = fingerprints.next() {
             meter.add(1);
             note(fingerprint.is_err());
-            note(fingerprints.for_each_id(|_| meter.add(1)).is_err());
+            note(each_id(fingerprints.ids(), |_| meter.add(1)).is_err());
         }
     }
     note(!index.verify().is_sound());
@@ -130,7 +131,7 @@ fn a_count_that_the_file_cannot_hold_makes_no_room() {
     editor.put_directory(8, most, 8);
     let file = editor.finish();
     let index = Index::<u64, _>::from_bytes(&file[..]).expect("the count could be right");
-    assert_eq!(u128::from(index.fingerprint_count()), most);
+    assert_eq!(u128::from(index.len()), most);
     let segments = Segments::new(vec![index]).expect("one segment goes with itself");
     let limit = held_limit(file.len());
     let (_, held) =

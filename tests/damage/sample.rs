@@ -6,7 +6,7 @@ use simidx::{BuildOptions, Error, Fingerprint, Id, Index};
 
 use super::cost::Meter;
 use simidx_testkit::{
-    build, build_numbers, build_strings, flipped, matched, open, rng, scan, sorted_set,
+    build, build_numbers, build_strings, each_id, flipped, matched, open, rng, scan, sorted_set,
 };
 
 /// The records of a sample.
@@ -210,7 +210,7 @@ impl<F: Fingerprint> Asking<'_, F> {
             let contained = self.note(index.contains(member));
             assert!(contained != Some(false), "{what}: {member:x} is gone");
             let mut ids = Vec::new();
-            let read = index.for_each_id(member, |id| {
+            let read = each_id(index.ids_of(member), |id| {
                 self.meter.add(1);
                 ids.push(id_text(id));
             });
@@ -235,7 +235,7 @@ impl<F: Fingerprint> Asking<'_, F> {
             let place = place.unwrap_or_else(|_| panic!("{what}, table {table}: {fingerprint:x}"));
             found.push(fingerprint);
             let mut ids = Vec::new();
-            let read = all.for_each_id(|id| {
+            let read = each_id(all.ids(), |id| {
                 self.meter.add(1);
                 ids.push(id_text(id));
             });

@@ -133,7 +133,7 @@ fn good_files_hold_what_the_manifest_says() {
         with_index!(&index, index => {
             assert_eq!(index.table_count(), entry.table_count, "{name}");
             assert_eq!(index.block_size() as usize, entry.block_size, "{name}");
-            assert_eq!(index.fingerprint_count(), entry.fingerprint_count, "{name}");
+            assert_eq!(index.len(), entry.fingerprint_count, "{name}");
             assert_eq!(index.record_count(), entry.record_count, "{name}");
             assert_eq!(index.id_kind().name(), entry.ids, "{name}");
             let tables = &index.summary().tables;

@@ -37,9 +37,8 @@ fn query<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, query: F, distance
         if index.id_kind() == IdKind::None {
             lines += &format!("{line}\n");
         }
-        index
-            .for_each_id(found.fingerprint, |id| lines += &format!("{line}\t{id}\n"))
-            .unwrap();
+        let push = |id| lines += &format!("{line}\t{id}\n");
+        simidx_testkit::each_id(index.ids(&found), push).unwrap();
     }
     lines
 }

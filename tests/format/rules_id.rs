@@ -5,6 +5,7 @@ use simidx::format::FormatClass::Damaged;
 use simidx::index::Strategy;
 use simidx::{Error, Index};
 use simidx_testkit::build_strings;
+use simidx_testkit::each_id;
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::{
     found, grouped_numbers, numbers, plain, put_stranger, read_ids, small, strings, values_of,
@@ -270,15 +271,19 @@ fn v36_a_fingerprint_that_table_0_lacks_has_no_ids() {
             other => panic!("{other:?}"),
         };
         let mut ids = 0;
-        assert_eq!(rule(index.for_each_id_of_member(forged, |_| ids += 1)), 36);
-        index.for_each_id(forged, |_| ids += 1).unwrap();
-        assert_eq!(ids, 0, "only a member must have ids");
-        index.for_each_id_of_member(good, |_| ids += 1).unwrap();
-        assert!(ids > 0);
+        each_id(index.ids_of(forged), |_| ids += 1).unwrap();
+        assert_eq!(ids, 0, "only a match must have ids");
+        searcher.set_strategy(Strategy::Probe);
+        let found = searcher.query(forged, 0).unwrap();
+        assert_eq!((found.len(), found[0].rank), (1, None));
+        assert_eq!(rule(index.ids(&found[0]).map(|_| ())), 36);
+        let near = searcher.query(good, 0).unwrap();
+        each_id(index.ids(&near[0]), |_| ids += 1).unwrap();
+        assert!(ids > 0 && near[0].rank.is_some());
         for table in 0..2 {
             let mut fingerprints = index.fingerprints(table).unwrap();
             while let Some(fingerprint) = fingerprints.next() {
-                let read = fingerprints.for_each_id(|_| ());
+                let read = each_id(fingerprints.ids(), |_| ());
                 if fingerprint.unwrap() == forged {
                     assert_eq!((rule(read), table), (36, 1));
                 } else {

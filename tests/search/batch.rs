@@ -199,7 +199,7 @@ fn pairs_are_the_same_within_a_memory_limit() {
     limited.temp_dir = Some(wrong.clone());
     let mut finder = PairFinder::new(&limited).unwrap();
     let error = finder
-        .extend(&values)
+        .extend_from_slice(&values)
         .and_then(|()| finder.finish(|_| Ok(())));
     let message = error.unwrap_err().to_string();
     assert!(message.contains(wrong.to_str().unwrap()), "{message}");

@@ -33,7 +33,7 @@ fn build<F: Fingerprint>(values: &[F], options: BuildOptions<F>) -> Vec<u8> {
         let id = (value.to_u128() as u64).rotate_left(7) % 1000;
         match ids {
             IdKind::None if i % 1000 == 0 => builder
-                .extend(&values[i..values.len().min(i + 1000)])
+                .extend_from_slice(&values[i..values.len().min(i + 1000)])
                 .unwrap(),
             IdKind::None => {}
             IdKind::Number => builder.push_with_number(value, id).unwrap(),
@@ -146,7 +146,7 @@ fn a_missing_temporary_folder_is_an_error_that_names_it() {
     options.temp_dir = Some("/no/such/folder".into());
     let mut builder = IndexBuilder::<u64>::new(options).unwrap();
     let error = builder
-        .extend(&skewed("uniform", COUNT))
+        .extend_from_slice(&skewed("uniform", COUNT))
         .unwrap_err()
         .to_string();
     assert!(

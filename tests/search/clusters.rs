@@ -325,7 +325,7 @@ fn fingerprints_that_come_often_take_no_memory_and_too_many_are_refused() {
     assert!((found, report) == unlimited);
     let mut finder = ClusterFinder::new(&options).unwrap();
     finder
-        .extend(&simidx_testkit::uniform::<u64>(2_000_000))
+        .extend_from_slice(&simidx_testkit::uniform::<u64>(2_000_000))
         .unwrap();
     let refused = finder.finish(|_| Ok(())).unwrap_err().to_string();
     assert!(

@@ -6,7 +6,7 @@ use simidx::index::Strategy;
 use simidx::segments::Segments;
 use simidx::{Codec, Fingerprint, Index};
 use simidx_testkit::counting::allocations;
-use simidx_testkit::{build, flipped, matched, open, options, rng, scan, sorted_set};
+use simidx_testkit::{build, each_id, flipped, matched, open, options, rng, scan, sorted_set};
 
 /// A set, its file and queries near its members.
 fn sample_in<F: Fingerprint>(codec: Codec) -> (Vec<F>, Vec<u8>, Vec<F>) {
@@ -135,7 +135,7 @@ fn an_index_can_be_sent_and_shared() {
     let (set, file, _) = sample_in::<u64>(Codec::EliasFano);
     let shared: std::sync::Arc<[u8]> = file.into();
     let index = Index::<u64, _>::from_bytes(shared).unwrap();
-    assert_eq!(assert_shared(&index).fingerprint_count(), set.len() as u64);
+    assert_eq!(assert_shared(&index).len(), set.len() as u64);
     let moved = std::thread::spawn(move || index.query(set[0], 0).unwrap().len());
     assert_eq!(moved.join().unwrap(), 1);
 }
@@ -199,14 +199,13 @@ fn reading_ids_allocates_nothing() {
     let before = allocations();
     let (mut count, mut bytes) = (0, 0);
     for (fingerprint, _) in records.iter().step_by(3) {
-        index
-            .for_each_id(*fingerprint, |id| {
-                if let simidx::Id::String(id) = id {
-                    count += 1;
-                    bytes += id.len();
-                }
-            })
-            .unwrap();
+        let count_in = |id| {
+            if let simidx::Id::String(id) = id {
+                count += 1;
+                bytes += id.len();
+            }
+        };
+        each_id(index.ids_of(*fingerprint), count_in).unwrap();
     }
     assert_eq!(allocations() - before, 0);
     assert_eq!(count, 2000);

@@ -8,7 +8,7 @@ use simidx::design::TableDesign;
 use simidx::format::FormatClass;
 use simidx::{AnyIndex, Codec, Error, Index, Storage};
 use simidx_testkit::reference::{KEYS, Layout};
-use simidx_testkit::{build, options, scan, sorted_set};
+use simidx_testkit::{build, each_id, options, scan, sorted_set};
 
 /// A set and its index: two tables of blocks of 512 bytes.
 fn sample(codec: Codec, seed: u64) -> (Vec<u64>, Vec<u8>) {
@@ -34,10 +34,10 @@ fn a_mapping_holds_what_reading_gives_and_again_after_its_pages_are_released() {
         assert!(mapped.as_ref() == bytes && read.as_ref() == bytes, "{len}");
         assert!(Storage::copy(&bytes).as_ref() == bytes, "{len}");
         for storage in [&mapped, &read] {
-            storage.expect_random_access();
+            storage.advise_random();
             assert!(storage.as_ref() == bytes, "{len}");
             #[cfg(unix)]
-            storage.release_pages().unwrap();
+            storage.evict().unwrap();
             assert!(storage.as_ref() == bytes, "{len}");
         }
     }
@@ -58,7 +58,7 @@ fn an_index_that_is_mapped_answers_as_one_that_is_read() {
             assert_eq!(ask(&read, near), Ok(scan(&set, near, 1)));
             // Between the queries, so that blocks are read again that have been checked.
             #[cfg(unix)]
-            mapped.storage().release_pages().unwrap();
+            mapped.storage().evict().unwrap();
         }
         assert!(mapped.verify().is_sound() && read.verify().is_sound());
     }
@@ -232,7 +232,7 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
     let index = Index::<u64, _>::open(&path).unwrap();
     let ids_of = |fingerprint| -> Result<String, u8> {
         let mut found = String::new();
-        match index.for_each_id(fingerprint, |id| found += &id.to_string()) {
+        match each_id(index.ids_of(fingerprint), |id| found += &id.to_string()) {
             Ok(()) => Ok(found),
             Err(Error::Format(error)) => Err(error.rule()),
             Err(error) => panic!("{error}"),

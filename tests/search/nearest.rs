@@ -6,11 +6,12 @@ use proptest::test_runner::RngSeed;
 use rand::seq::IndexedRandom;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
-use simidx::{Codec, Fingerprint, Index, Scratch};
+use simidx::segments::{SegmentScratch, Segments};
+use simidx::{Codec, Fingerprint, Id, Index, Scratch};
 use simidx_testkit::reference::Layout;
 use simidx_testkit::{
-    build, clustered, data_sets, flipped, matched, open, options, random, rng, scan, sized,
-    sorted_set, uniform,
+    build, build_numbers, clustered, data_sets, flipped, matched, open, options, random, rng, scan,
+    sized, sorted_set, uniform,
 };
 
 /// Numbers of nearest that are asked for.
@@ -122,6 +123,68 @@ fn distances_grow_until_enough_are_found() {
                 grown += usize::from(stats.probes > scratch.stats().probes);
             }
             assert!(grown > 0, "{tables} tables");
+        }
+    }
+}
+
+/// Sets that are spread over segments, some fingerprints in several of them.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn the_nearest_of_segments_are_those_of_one_index() {
+    for data in data_sets::<u64>(sized(3000)) {
+        let set = sorted_set(&data.fingerprints);
+        let mut parts = vec![Vec::new(); 3];
+        for (i, &fingerprint) in set.iter().enumerate() {
+            parts[i % 3].push(fingerprint);
+            parts[i % 2].push(fingerprint);
+        }
+        let indexes = parts.iter().enumerate().map(|(i, part)| {
+            let design = TableDesign::with_table_count(3, [2, 4, 6][i]).unwrap();
+            open::<u64>(build(options(design, 256), part))
+        });
+        let segments = Segments::new(indexes.collect::<Vec<_>>()).unwrap();
+        let mut scratch = SegmentScratch::new();
+        for query in queries(&set, 6, 5) {
+            let all = scan(&set, query, 64);
+            for (count, distance) in [(0, 9), (1, 64), (2, 3), (10, 30), (500, 64), (5000, 64)] {
+                let within = all.partition_point(|found| found.0 <= distance);
+                let expected = &all[..within.min(count)];
+                let found = segments
+                    .nearest_with(&mut scratch, query, count, distance)
+                    .unwrap();
+                for found in found {
+                    // All places of a match are known, with which its ids are read.
+                    let holders = (0..3).filter(|&i| parts[i].contains(&found.fingerprint));
+                    let places = found.places().map(|(segment, _)| segment);
+                    assert_eq!(places.collect::<Vec<_>>(), holders.collect::<Vec<_>>());
+                }
+                let found = found
+                    .iter()
+                    .map(|found| (found.distance, found.fingerprint));
+                assert_eq!(found.collect::<Vec<_>>(), expected, "{}", data.name);
+                let found = segments.nearest(query, count, distance).unwrap();
+                assert_eq!(matched(&found), expected, "{}", data.name);
+                let near = segments.contains_near(query, distance).unwrap();
+                assert_eq!(near, within > 0, "{}", data.name);
+            }
+        }
+    }
+}
+
+/// Ranks lead to the ids, as those of a query.
+#[test]
+fn the_nearest_have_their_ids() {
+    let fingerprints = clustered::<u64>(sized(2000));
+    let set = sorted_set(&fingerprints);
+    let records: Vec<(u64, u64)> = set.iter().map(|&f| (f, !f)).collect();
+    let design = TableDesign::with_table_count(3, 4).unwrap();
+    let index = open::<u64>(build_numbers(options(design, 128), &records));
+    for query in queries(&set, 4, 2) {
+        for found in index.nearest(query, 20, 64).unwrap() {
+            let rank = set.binary_search(&found.fingerprint).unwrap();
+            assert_eq!(found.rank, Some(rank as u64));
+            let ids: Vec<Id> = index.ids(&found).unwrap().map(|id| id.unwrap()).collect();
+            assert_eq!(ids, [Id::Number(!found.fingerprint)]);
         }
     }
 }

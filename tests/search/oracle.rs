@@ -91,7 +91,7 @@ fn scan_stats<F: Fingerprint>(index: &Index<F, Vec<u8>>) -> QueryStats {
     QueryStats {
         probes: 1,
         blocks: index.summary().tables[0].block_count,
-        candidates: index.fingerprint_count(),
+        candidates: index.len(),
     }
 }
 
@@ -184,7 +184,7 @@ impl<F: Fingerprint> Check<'_, F> {
         let mut options = options(design.clone(), block_size);
         options.codec = self.codec;
         let index = open(simidx_testkit::build(options, fingerprints));
-        assert_eq!(index.fingerprint_count(), set.len() as u64, "{what}");
+        assert_eq!(index.len(), set.len() as u64, "{what}");
         assert_eq!(index.record_count(), fingerprints.len() as u64, "{what}");
         assert_eq!(index.is_empty(), set.is_empty(), "{what}");
         assert_eq!(index.table_count(), design.table_count(), "{what}");

@@ -22,7 +22,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 fn builder(fingerprints: &[u64]) -> IndexBuilder<u64> {
     let mut builder = IndexBuilder::new(BuildOptions::default()).unwrap();
-    builder.extend(fingerprints).unwrap();
+    builder.extend_from_slice(fingerprints).unwrap();
     builder
 }
 

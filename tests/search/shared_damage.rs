@@ -8,7 +8,8 @@ use simidx::design::TableDesign;
 use simidx::{Codec, Error, Index};
 use simidx_testkit::reference::{GROUPS, Layout, STRING_BYTES, STRING_OFFSETS};
 use simidx_testkit::{
-    build, build_strings, clustered, flipped, matched, open, options, rng, scan, sorted_set,
+    build, build_strings, clustered, each_id, flipped, matched, open, options, rng, scan,
+    sorted_set,
 };
 
 /// Threads that share an index.
@@ -148,7 +149,7 @@ fn threads_that_meet_a_damaged_block_at_once_get_no_wrong_answer() {
 fn ids(index: &Index<u64, Vec<u8>>, set: &[u64]) -> Vec<Result<Vec<String>, u8>> {
     let of = |&member: &u64| {
         let mut ids = Vec::new();
-        match index.for_each_id(member, |id| ids.push(id.to_string())) {
+        match each_id(index.ids_of(member), |id| ids.push(id.to_string())) {
             Ok(()) => Ok(ids),
             Err(Error::Format(error)) => Err(error.rule()),
             Err(error) => panic!("{error}"),

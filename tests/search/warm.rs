@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
-use simidx::segments::{AnySegments, Segments};
+use simidx::segments::AnySegments;
 use simidx::{AnyIndex, BuildOptions, Error, IdKind, Index};
 use simidx_testkit::reference::{Layout, STRING_BYTES};
 use simidx_testkit::{build, build_strings, open, options, sized, uniform};

@@ -8,7 +8,7 @@ use simidx::{AnyIndex, BuildOptions, Codec, Error, Index};
 use crate::editor::{Editor, assemble};
 use crate::reference::{self, Bits, Coding, crc32, keys_section};
 use crate::reference_reader::common_verdict;
-use crate::{build, build_numbers, build_strings, options, uniform};
+use crate::{build, build_numbers, build_strings, each_id, options, uniform};
 
 /// Two tables in small blocks.
 pub fn small_in(codec: Codec) -> BuildOptions<u64> {
@@ -107,9 +107,7 @@ pub fn read(file: Vec<u8>, table: usize) -> (u8, FormatClass) {
 pub fn read_ids(file: Vec<u8>, fingerprint: u64) -> (u8, FormatClass) {
     common_verdict(&file);
     let index = Index::<u64, _>::from_bytes(file).expect("the file can be opened");
-    let error = index
-        .for_each_id(fingerprint, |_| ())
-        .expect_err("the ids can be read");
+    let error = each_id(index.ids_of(fingerprint), |_| ()).expect_err("the ids can be read");
     let error = format_error(error);
     (error.rule(), error.class())
 }

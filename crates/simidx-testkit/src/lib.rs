@@ -19,7 +19,7 @@ use std::io::Write;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder, Match};
+use simidx::{BuildOptions, Error, Fingerprint, Id, IdKind, Index, IndexBuilder, Match};
 
 /// What the program's `dump` prints of a table, or the first error met.
 pub fn dump<F: Fingerprint, D: AsRef<[u8]>>(
@@ -33,9 +33,22 @@ pub fn dump<F: Fingerprint, D: AsRef<[u8]>>(
         if index.id_kind() == IdKind::None {
             lines += &format!("{fingerprint}\n");
         }
-        fingerprints.for_each_id(|id| lines += &format!("{fingerprint}\t{id}\n"))?;
+        for id in fingerprints.ids()? {
+            lines += &format!("{fingerprint}\t{}\n", id?);
+        }
     }
     Ok(lines)
+}
+
+/// Calls `visit` with ids, such as [`Index::ids_of`] gives, up to the first error.
+pub fn each_id<'a>(
+    ids: Result<impl Iterator<Item = Result<Id<'a>, Error>>, Error>,
+    mut visit: impl FnMut(Id<'a>),
+) -> Result<(), Error> {
+    ids?.try_for_each(|id| {
+        visit(id?);
+        Ok(())
+    })
 }
 
 /// Reports what a test has counted: prints it, and appends it to the file that `SIMIDX_TEST_REPORT` names, if set.

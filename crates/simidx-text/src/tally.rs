@@ -193,8 +193,9 @@ mod tests {
 
     #[test]
     fn weights_do_not_overflow() {
-        let mut tally = tally(&[(1, 1e13, 0)]);
-        tally.entries[0].count = u32::MAX;
-        assert_eq!(tally.votes(Weights::Count, Select::All), [1 << 34]);
+        let mut tally = tally(&[(1, 1e13, 0), (2, 1e13, 0)]);
+        tally.entries[1].count = u32::MAX;
+        let most = u64::from(u32::MAX) << 16;
+        assert_eq!(tally.votes(Weights::Count, Select::All), [1 << 34, most]);
     }
 }

@@ -4,7 +4,8 @@ use super::MemoryBudget;
 use super::groups::{Group, Groups, NONE};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Id, Segments};
+use crate::index::Id;
+use crate::segments::SegmentsView;
 
 /// The ranks of values with several records, ascending, and how many.
 pub(super) type Shared = Vec<(u32, u64)>;
@@ -18,7 +19,7 @@ pub(super) type KeyOf<'k, 'a, F, K> = &'k mut dyn FnMut(F, Id<'a>) -> K;
 /// # Errors
 /// Damaged segments, or ones that hold other fingerprints than these values; values that do not fit the budget.
 pub(super) fn count<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
-    segments: &'a Segments<F, D>,
+    segments: SegmentsView<'a, F, D>,
     values: &[F],
     groups: &mut Groups,
     mut key: Option<KeyOf<'_, 'a, F, K>>,
@@ -41,13 +42,14 @@ pub(super) fn count<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
             return Err(changed());
         }
         let (mut count, mut least) = (0, None);
-        fingerprints.for_each_id(|id| {
+        for id in fingerprints.ids()? {
+            let id = id?;
             count += 1;
             let new = key.as_mut().map(|key| key(value, id));
             if is_less(&new, &least) {
                 least = new;
             }
-        })?;
+        }
         if count > 1 {
             let each_len = size_of::<(u32, u64)>() + size_of::<Group>();
             budget.check_beside(beside, shared.len(), each_len)?;

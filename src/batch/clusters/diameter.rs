@@ -13,6 +13,21 @@ pub(super) const EXACT_MEMBERS: usize = 1 << 14;
 const WALKS: usize = 4;
 
 /// The largest distance between two members of a cluster.
+///
+/// ```
+/// use simidx::batch::{ClusterFinder, ClusterOptions};
+///
+/// let mut options = ClusterOptions::default();
+/// options.distance = 1;
+/// let mut finder = ClusterFinder::<u64>::new(&options)?;
+/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let report = finder.finish(|cluster| {
+///     assert!(cluster.diameter.is_exact && cluster.diameter.distance == 2);
+///     Ok(())
+/// })?;
+/// assert_eq!(report.cluster_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diameter {

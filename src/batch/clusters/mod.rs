@@ -16,11 +16,21 @@ use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{Id, Segments};
+use crate::index::Id;
+use crate::segments::{AsSegments, SegmentsView};
 use count_records::Shared;
 use groups::{Group, Groups, NONE};
 
 /// How clusters are found. Start from [`ClusterOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::batch::{ClusterOptions, Representative};
+///
+/// let mut options = ClusterOptions::default();
+/// options.representative = Representative::Central;
+/// options.max_diameter = Some(6);
+/// options.min_size = 1;
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClusterOptions {
@@ -62,6 +72,21 @@ impl Default for ClusterOptions {
 }
 
 /// Which member stands for a cluster.
+///
+/// ```
+/// use simidx::batch::{ClusterFinder, ClusterOptions, Representative};
+///
+/// let mut options = ClusterOptions::default();
+/// options.representative = Representative::Central;
+/// let mut finder = ClusterFinder::<u64>::new(&options)?;
+/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let report = finder.finish(|cluster| {
+///     assert_eq!(cluster.representative, 0xff01); // one bit from each of the others
+///     Ok(())
+/// })?;
+/// assert_eq!(report.cluster_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Representative {
@@ -74,6 +99,22 @@ pub enum Representative {
 }
 
 /// Fingerprints that are linked by steps within a distance.
+///
+/// ```
+/// use simidx::batch::{ClusterFinder, ClusterOptions};
+///
+/// let mut options = ClusterOptions::default();
+/// options.distance = 1;
+/// let mut finder = ClusterFinder::<u64>::new(&options)?;
+/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let report = finder.finish(|cluster| {
+///     assert_eq!((cluster.number, cluster.record_count), (0, 3));
+///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01, 0xff03]);
+///     Ok(())
+/// })?;
+/// assert_eq!(report.cluster_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cluster<'a, F> {
@@ -90,6 +131,21 @@ pub struct Cluster<'a, F> {
 }
 
 /// What all clusters together come to.
+///
+/// ```
+/// use simidx::batch::{ClusterFinder, ClusterOptions};
+///
+/// let mut options = ClusterOptions::default();
+/// options.distance = 1;
+/// let mut finder = ClusterFinder::<u64>::new(&options)?;
+/// finder.extend([0xff00, 0xff01, 0xff03])?;
+/// let report = finder.finish(|cluster| {
+///     assert_eq!(cluster.diameter.distance, 2);
+///     Ok(())
+/// })?;
+/// assert_eq!((report.fingerprint_count, report.widest_diameter), (3, 2));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ClusterReport {
@@ -114,13 +170,39 @@ pub struct ClusterReport {
 ///
 /// Reads table 0 of each segment once, and with ids once again with these; takes no more time than
 /// [`pairs`](crate::pairs), whatever the number of pairs. Memory: see [`ClusterFinder`]; beside that the members of one
-/// cluster. [`Segments::for_each_id`] tells the ids of a member.
+/// cluster. [`Segments::ids_of`](crate::segments::Segments::ids_of) gives the ids of a member.
+///
+/// ```
+/// use simidx::batch::{ClusterOptions, clusters};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = clusters(&segments, &ClusterOptions::default(), |cluster| {
+///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01]);
+///     Ok(())
+/// })?;
+/// assert_eq!(report.cluster_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 ///
 /// # Errors
 /// A damaged segment, 2^32 - 1 distinct fingerprints and more, a memory limit that they do not fit, and what temporary
 /// files or `visit` report; after an error of its own `visit` is not called again.
 pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    options: &ClusterOptions,
+    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+) -> Result<ClusterReport> {
+    clusters_of_view(segments.as_segments()?, options, visit)
+}
+
+fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: SegmentsView<'_, F, D>,
     options: &ClusterOptions,
     visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
 ) -> Result<ClusterReport> {
@@ -150,7 +232,6 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 /// use std::cmp::Reverse;
 ///
 /// use simidx::batch::{ClusterOptions, clusters_by_key};
-/// use simidx::segments::Segments;
 /// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
 ///
 /// let documents = [(0xff00u64, "a page"), (0xff01, "a page, and its footer"), (0x1234_5678, "another")];
@@ -162,14 +243,14 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let index = Index::<u64, _>::from_bytes(file)?;
 ///
 /// let longest_first = |_, id: Id<'_>| match id {
 ///     Id::Number(position) => Reverse(documents[position as usize].1.len()),
 ///     Id::String(_) => Reverse(0),
 /// };
 /// let mut representatives = Vec::new();
-/// clusters_by_key(&segments, &ClusterOptions::default(), longest_first, |cluster| {
+/// clusters_by_key(&index, &ClusterOptions::default(), longest_first, |cluster| {
 ///     representatives.push(cluster.representative);
 ///     Ok(())
 /// })?;
@@ -181,8 +262,17 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 ///
 /// # Errors
 /// As for [`clusters`], and segments that have records but no ids.
-pub fn clusters_by_key<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
-    segments: &'a Segments<F, D>,
+pub fn clusters_by_key<'a, F: Fingerprint, D: AsRef<[u8]> + 'a, K: Ord>(
+    segments: &'a (impl AsSegments<F, D> + ?Sized),
+    options: &ClusterOptions,
+    key: impl FnMut(F, Id<'a>) -> K,
+    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+) -> Result<ClusterReport> {
+    clusters_of_view_by_key(segments.as_segments()?, options, key, visit)
+}
+
+fn clusters_of_view_by_key<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
+    segments: SegmentsView<'a, F, D>,
     options: &ClusterOptions,
     mut key: impl FnMut(F, Id<'a>) -> K,
     visit: impl FnMut(Cluster<'_, F>) -> Result<()>,

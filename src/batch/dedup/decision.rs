@@ -19,7 +19,6 @@ use crate::fingerprint::Fingerprint;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Decision<F> {
     /// It is kept.
     Kept,
@@ -41,6 +40,16 @@ pub enum Decision<F> {
 }
 
 /// How many documents are kept and dropped.
+///
+/// ```
+/// use simidx::batch::{DedupOptions, Deduplicator};
+///
+/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+/// documents.extend([7, 7, 1 << 60 | 0xffff])?;
+/// let counts = documents.finish(None)?.counts();
+/// assert_eq!((counts.documents, counts.kept, counts.clusters), (3, 2, 1));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct DedupCounts {
@@ -58,6 +67,17 @@ pub struct DedupCounts {
 
 /// Which documents to keep, as [`Deduplicator::finish`](super::Deduplicator::finish) returns it. Memory: 4 bytes a document and the
 /// fingerprints.
+///
+/// ```
+/// use simidx::batch::{DedupOptions, Deduplicator};
+///
+/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+/// documents.extend([7, 7, 1 << 60 | 0xffff])?;
+/// let found = documents.finish(None)?;
+/// let kept: Vec<usize> = (0..3).filter(|&document| found.is_kept(document)).collect();
+/// assert_eq!(kept, [0, 2]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Deduplicated<F> {
     fingerprints: Vec<F>,

@@ -11,7 +11,7 @@ use super::pairs::{Pair, PairFinder, PairOptions, link_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, for_each_slice};
 use crate::fingerprint::Fingerprint;
-use crate::index::Segments;
+use crate::segments::{AsSegments, SegmentsView};
 use decision::near;
 pub use decision::{Decision, DedupCounts, Deduplicated};
 use representatives::{Lists, Representatives};
@@ -209,7 +209,17 @@ impl<F: Fingerprint> Deduplicator<F> {
     ///
     /// # Errors
     /// As for [`join`].
-    pub fn exclude<D: AsRef<[u8]> + Sync>(&mut self, segments: &Segments<F, D>) -> Result<()> {
+    pub fn exclude<D: AsRef<[u8]> + Send + Sync>(
+        &mut self,
+        segments: &(impl AsSegments<F, D> + ?Sized),
+    ) -> Result<()> {
+        self.exclude_near(segments.as_segments()?)
+    }
+
+    fn exclude_near<D: AsRef<[u8]> + Send + Sync>(
+        &mut self,
+        segments: SegmentsView<'_, F, D>,
+    ) -> Result<()> {
         let mut options = JoinOptions::default();
         options.distance = self.options.distance;
         options.temp_dir = self.options.temp_dir.clone();
@@ -230,7 +240,7 @@ impl<F: Fingerprint> Deduplicator<F> {
                 break;
             }
             let mut last = None;
-            join(segments, &queries, &options, |number, near| {
+            join(&segments, &queries, &options, |number, near| {
                 // The first match of a query is the nearest.
                 if last.replace(number) != Some(number) {
                     found.push((queries[number], near.fingerprint));

@@ -76,14 +76,8 @@ impl<F: Fingerprint> HitSorter<F> {
                 if last.replace(hit) == Some(hit) {
                     return Ok(());
                 }
-                let (distance, fingerprint) = (hit.distance, hit.fingerprint);
-                visit(
-                    hit.query as usize,
-                    Match {
-                        distance,
-                        fingerprint,
-                    },
-                )
+                let found = Match::unranked(hit.distance, hit.fingerprint);
+                visit(hit.query as usize, found)
             })
         };
         match self.0.finish()? {

@@ -18,7 +18,8 @@ use rayon::prelude::*;
 use crate::error::{OptionsError, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Match, QueryStats, Segments};
+use crate::index::{Match, QueryStats};
+use crate::segments::{AsSegments, SegmentsView};
 use hits::HitSorter;
 use query_tables::QueryTables;
 pub use shard::Shard;
@@ -27,6 +28,14 @@ pub use shard::Shard;
 const DECODE_NS: f64 = 3.0;
 
 /// Which side of a batch is gone through in order: every strategy gives the same answers.
+///
+/// ```
+/// use simidx::batch::JoinStrategy;
+///
+/// let strategy: JoinStrategy = "probe".parse()?;
+/// assert_eq!(strategy, JoinStrategy::Probe);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum JoinStrategy {
     /// Whichever an estimate holds to be cheaper.
@@ -80,6 +89,16 @@ impl FromStr for JoinStrategy {
 }
 
 /// How a batch is answered. Start from [`JoinOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx::batch::{JoinOptions, JoinStrategy, Shard};
+///
+/// let mut options = JoinOptions::default();
+/// options.strategy = JoinStrategy::Stream;
+/// options.shard = Shard::new(2, 4)?;
+/// options.distance = 6;
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct JoinOptions {
@@ -109,6 +128,23 @@ impl Default for JoinOptions {
 }
 
 /// What a batch has cost.
+///
+/// ```
+/// use simidx::batch::{JoinOptions, JoinStrategy, join};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut options = JoinOptions::default();
+/// options.strategy = JoinStrategy::Stream;
+/// let report = join(&segments, &[0xff03], &options, |_, _| Ok(()))?;
+/// assert_eq!((report.strategy, report.stats.blocks), (JoinStrategy::Stream, 1));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinReport {
@@ -121,15 +157,44 @@ pub struct JoinReport {
 
 /// Answers many queries: calls `visit` with the number of a query in `queries` and a match of it, by query, then by
 /// distance, then by value; each match once, whatever the number of segments that hold it. These are the matches of
-/// [`Segments::query`] of each query that lie in the shard.
+/// [`Segments::query`](crate::segments::Segments::query) of each query that lie in the shard.
 ///
 /// Works on all threads of the current pool, calls `visit` on this one. A million queries on ten million fingerprints take
 /// two to three seconds on one thread.
 ///
+/// ```
+/// use simidx::batch::{JoinOptions, join};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let queries = [0xff03, 0xabcd_0000_0000];
+/// let mut found = Vec::new();
+/// join(&segments, &queries, &JoinOptions::default(), |query, near| {
+///     found.push((query, near.fingerprint, near.distance));
+///     Ok(())
+/// })?;
+/// assert_eq!(found, [(0, 0xff01, 1), (0, 0xff00, 2)]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, what temporary files or `visit` report.
-pub fn join<F: Fingerprint, D: AsRef<[u8]> + Sync>(
-    segments: &Segments<F, D>,
+pub fn join<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    queries: &[F],
+    options: &JoinOptions,
+    visit: impl FnMut(usize, Match<F>) -> Result<()>,
+) -> Result<JoinReport> {
+    join_view(segments.as_segments()?, queries, options, visit)
+}
+
+fn join_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: SegmentsView<'_, F, D>,
     queries: &[F],
     options: &JoinOptions,
     visit: impl FnMut(usize, Match<F>) -> Result<()>,
@@ -159,17 +224,17 @@ pub fn join<F: Fingerprint, D: AsRef<[u8]> + Sync>(
 
 /// What both strategies are given.
 struct JoinInput<'a, F, D> {
-    segments: &'a Segments<F, D>,
+    segments: SegmentsView<'a, F, D>,
     queries: &'a Queries<F>,
     distance: u32,
     shard: &'a Shard,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]> + Sync> JoinInput<'_, F, D> {
+impl<F: Fingerprint, D: AsRef<[u8]> + Send + Sync> JoinInput<'_, F, D> {
     /// The strategy of which less is expected, where a fingerprint that streams by costs so much beside its decoding.
     fn cheaper(&self, look_up_ns: f64) -> JoinStrategy {
-        let segments = self.segments.segments().iter();
-        let counts = segments.clone().map(|s| s.fingerprint_count() as f64);
+        let segments = self.segments.indexes();
+        let counts = segments.clone().map(|s| s.len() as f64);
         let streamed = counts.sum::<f64>() / f64::from(self.shard.count());
         let probe_ns: f64 = segments.map(|s| s.plan(self.distance).ns()).sum();
         let probes = self.queries.distinct().len() as f64 * probe_ns;

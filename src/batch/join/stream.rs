@@ -9,7 +9,7 @@ use super::query_tables::{Cover, LookUps, QueryTables};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::QueryStats;
+use crate::index::{Index, QueryStats};
 
 /// Most blocks of one task.
 const MOST_TASK_BLOCKS: usize = 1 << 14;
@@ -21,8 +21,9 @@ const TASKS_PER_THREAD: usize = 4;
 const GATHERED: usize = 1 << 20;
 
 /// Blocks of a segment.
-struct Task {
+struct Task<'a, F, D> {
     segment: usize,
+    index: &'a Index<F, D>,
     blocks: Range<usize>,
 }
 
@@ -30,7 +31,7 @@ struct Task {
 ///
 /// # Errors
 /// A damaged segment, or what keeps matches from being written.
-pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     input: &JoinInput<'_, F, D>,
     cover: Cover<F>,
     hits: &mut HitSorter<F>,
@@ -54,31 +55,36 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Sync>(
 }
 
 /// The blocks that hold the shard.
-fn tasks<F: Fingerprint, D: AsRef<[u8]> + Sync>(input: &JoinInput<'_, F, D>) -> Vec<Task> {
+fn tasks<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    input: &JoinInput<'a, F, D>,
+) -> Vec<Task<'a, F, D>> {
     let (low, high) = input.shard.bounds::<F>();
     let mut tasks = Vec::new();
-    for (segment, index) in input.segments.segments().iter().enumerate() {
+    for (segment, index) in input.segments.indexes().enumerate() {
         let blocks = index.blocks_between(low, high);
         let share = blocks.len() / (TASKS_PER_THREAD * rayon::current_num_threads());
         let task_len = share.clamp(1, MOST_TASK_BLOCKS);
         for start in blocks.clone().step_by(task_len) {
             let blocks = start..blocks.end.min(start + task_len);
-            tasks.push(Task { segment, blocks });
+            tasks.push(Task {
+                segment,
+                index,
+                blocks,
+            });
         }
     }
     tasks
 }
 
-fn search_task<F: Fingerprint, D: AsRef<[u8]> + Sync>(
+fn search_task<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     input: &JoinInput<'_, F, D>,
     tables: &QueryTables<F>,
-    task: &Task,
+    task: &Task<'_, F, D>,
     look_ups: &mut LookUps<F>,
     give: Give<'_, Hit<F>>,
 ) -> Result<()> {
-    let index = &input.segments.segments()[task.segment];
     let (low, high) = input.shard.bounds::<F>();
-    let mut values = index.fingerprints_of_blocks(task.blocks.clone());
+    let mut values = task.index.fingerprints_of_blocks(task.blocks.clone());
     let mut gathered = Vec::new();
     while let Some(chunk) = values.next_chunk() {
         let fingerprints = chunk?.iter().map(|value| value.0);

@@ -24,6 +24,21 @@ const MIN_CORRELATION: f64 = 0.3;
 const MAX_IMBALANCE: f64 = 0.25;
 
 /// How the bits of a set of distinct fingerprints are balanced and depend on each other.
+///
+/// ```
+/// use simidx::batch::{LintOptions, lint};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = lint(&segments, &LintOptions::default())?;
+/// assert_eq!(report.bits.sample_count, 3);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BitReport {
@@ -45,6 +60,24 @@ pub struct BitReport {
 }
 
 /// Two bits that depend on each other.
+///
+/// ```
+/// use simidx::batch::{LintOptions, lint};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = lint(&segments, &LintOptions::default())?;
+/// for pair in &report.bits.correlated {
+///     println!("bits {} and {}: {:.2}", pair.a, pair.b, pair.phi);
+/// }
+/// assert!(report.bits.correlated.is_empty()); // of so few fingerprints none is beyond chance
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BitPair {

@@ -6,6 +6,24 @@ use crate::fingerprint::Fingerprint;
 use crate::index::Index;
 
 /// How crowded the prefixes of one table are.
+///
+/// ```
+/// use simidx::batch::{LintOptions, lint};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = lint(&segments, &LintOptions::default())?;
+/// for table in &report.tables {
+///     println!("table {}: {:.0} candidates a query", table.table, table.candidates());
+/// }
+/// assert_eq!(report.tables[0].fingerprint_count, 3);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TableCrowding<F> {
@@ -68,14 +86,14 @@ fn of_table<F: Fingerprint, D: AsRef<[u8]>>(
         chunk?.iter().for_each(|value| runs.push(value.0));
     }
     runs.end_run();
-    let count = index.fingerprint_count() as f64;
+    let count = index.len() as f64;
     let spread = 2f64.powi(probes.address_bits as i32);
     let example = runs.largest_first.map(Permuted);
     Ok(TableCrowding {
         segment,
         table: probes.table,
         address_bits: probes.address_bits,
-        fingerprint_count: index.fingerprint_count(),
+        fingerprint_count: index.len(),
         prefix_count: runs.count,
         largest: runs.largest,
         largest_example: example.map(|value| values.invert(value)),

@@ -12,7 +12,7 @@ pub use warnings::{LintWarning, LintWarningKind};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::Segments;
+use crate::segments::{AsSegments, SegmentsView};
 use bits::BitCounter;
 use sample::Sample;
 
@@ -20,6 +20,14 @@ use sample::Sample;
 const SAMPLE: u64 = 10_000_000;
 
 /// What to look at.
+///
+/// ```
+/// use simidx::batch::LintOptions;
+///
+/// let mut options = LintOptions::default();
+/// options.distance = Some(6);
+/// options.sample = 1_000_000;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintOptions {
@@ -86,6 +94,22 @@ impl DocumentLengths {
 }
 
 /// What [`lint`] found.
+///
+/// ```
+/// use simidx::batch::{LintOptions, lint};
+/// use simidx::segments::Segments;
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = lint(&segments, &LintOptions::default())?;
+/// assert_eq!((report.record_count, report.fingerprint_count), (3, 3));
+/// assert!(report.warnings().is_empty()); // three fingerprints are too few for a judgement
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LintReport<F> {
@@ -130,7 +154,6 @@ impl<F: Fingerprint> LintReport<F> {
 /// ```
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 /// use simidx::batch::{LintOptions, LintWarningKind, lint};
-/// use simidx::segments::Segments;
 ///
 /// let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
 /// for i in 0..1000u64 {
@@ -140,7 +163,7 @@ impl<F: Fingerprint> LintReport<F> {
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 /// let index = Index::<u64, _>::from_bytes(file)?;
-/// let report = lint(&Segments::new(vec![index])?, &LintOptions::default())?;
+/// let report = lint(&index, &LintOptions::default())?;
 /// assert_eq!(report.bits.dead, (32..64).collect::<Vec<u32>>());
 /// assert_eq!(report.warnings()[0].kind, LintWarningKind::DeadBits);
 /// # Ok::<(), simidx::Error>(())
@@ -149,13 +172,20 @@ impl<F: Fingerprint> LintReport<F> {
 /// # Errors
 /// A damaged block or page.
 pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    options: &LintOptions,
+) -> Result<LintReport<F>> {
+    lint_view(segments.as_segments()?, options)
+}
+
+fn lint_view<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: SegmentsView<'_, F, D>,
     options: &LintOptions,
 ) -> Result<LintReport<F>> {
     let distance = options.distance.unwrap_or(segments.max_distance());
     let (fingerprint_count, bits, groups) = look_at_members(segments, options)?;
     let (mut tables, mut probed) = (Vec::new(), Vec::new());
-    for (number, index) in segments.segments().iter().enumerate() {
+    for (number, index) in segments.indexes().enumerate() {
         let crowding = crowding::crowding(number, index, distance);
         tables.extend(crowding.map_err(segments.blame(number))?);
         probed.push(!index.plan(distance).scan_is_cheaper());
@@ -173,11 +203,10 @@ pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
 
 /// The number of distinct fingerprints, their bits, and the largest groups of records that share one.
 fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
+    segments: SegmentsView<'_, F, D>,
     options: &LintOptions,
 ) -> Result<(u64, BitReport, Vec<DuplicateGroup<F>>)> {
-    let indexes = segments.segments().iter();
-    let most: u64 = indexes.map(|index| index.fingerprint_count()).sum();
+    let most: u64 = segments.indexes().map(|index| index.len()).sum();
     let mut sample = Sample::new(most, options.sample);
     let has_ids = segments.id_kind() != IdKind::None;
     let mut bits = BitCounter::new();
@@ -192,10 +221,10 @@ fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
         count += 1;
         if has_ids {
             let (mut records, mut first) = (0, None);
-            members.for_each_id(|id| {
+            for id in members.ids()? {
                 records += 1;
-                first.get_or_insert(id);
-            })?;
+                first.get_or_insert(id?);
+            }
             groups.push(records, fingerprint, || {
                 first.map(|id| id.to_string()).unwrap_or_default()
             });
@@ -205,6 +234,25 @@ fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
 }
 
 /// Records that share a fingerprint.
+///
+/// ```
+/// use simidx::batch::{LintOptions, lint};
+/// use simidx::segments::Segments;
+/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// for id in 0..5 {
+///     builder.push_with_number(0xff00, id)?;
+/// }
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let report = lint(&segments, &LintOptions::default())?;
+/// assert_eq!((report.groups[0].record_count, report.groups[0].id.as_str()), (5, "0"));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DuplicateGroup<F> {

@@ -31,6 +31,12 @@ const MANY_EMPTY: f64 = 0.01;
 const MANY_SHORT: f64 = 0.1;
 
 /// What a [`LintWarning`] is about.
+///
+/// ```
+/// use simidx::batch::LintWarningKind;
+///
+/// assert_eq!(LintWarningKind::DeadBits.to_string(), "dead-bits");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LintWarningKind {
@@ -74,6 +80,16 @@ impl fmt::Display for LintWarningKind {
 }
 
 /// Something that makes a set search badly.
+///
+/// ```
+/// use simidx::batch::{DocumentLengths, LintWarningKind};
+///
+/// let mut lengths = DocumentLengths::default();
+/// (0..100).for_each(|_| lengths.add(0));
+/// let warnings = lengths.warnings();
+/// assert_eq!(warnings[0].kind, LintWarningKind::EmptyDocuments);
+/// println!("{}; try this: {}", warnings[0].reason, warnings[0].remedy);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintWarning {

@@ -134,7 +134,7 @@ fn v31_strings_are_as_long_as_printed_and_no_longer() {
     for (fingerprint, id) in &records {
         let mut read = Vec::new();
         let push = |found: simidx::Id<'_>| read.push(found.to_string());
-        index.for_each_id(*fingerprint, push).unwrap();
+        simidx_testkit::each_id(index.ids_of(*fingerprint), push).unwrap();
         assert_eq!(read, [(*id).clone()]);
     }
     // One byte more, which would be the first of the next string.

@@ -66,7 +66,7 @@ fn the_worked_hex_decodes_to_the_records_that_the_text_names() {
         let fingerprint = fingerprint.unwrap();
         let push =
             |id: simidx::Id<'_>| records.push([format!("{fingerprint:#010x}"), id.to_string()]);
-        index.for_each_id(fingerprint, push).unwrap();
+        simidx_testkit::each_id(index.ids_of(fingerprint), push).unwrap();
     }
     let text = specification();
     assert_eq!(named_table(&text, "worked-records"), records);

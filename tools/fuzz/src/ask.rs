@@ -4,7 +4,7 @@ use simidx::index::Strategy;
 use simidx::{AnyIndex, Error, Fingerprint, IdKind, Index, Match};
 
 use simidx_testkit::repair::repair;
-use simidx_testkit::{scan, sorted_set};
+use simidx_testkit::{each_id, scan, sorted_set};
 
 /// Most fingerprints of table 0 that queries are made from.
 const QUERY_COUNT: usize = 3;
@@ -82,7 +82,7 @@ fn dump<F: Fingerprint>(index: &Index<F, &[u8]>, table: usize) -> Dump<F> {
 }
 
 fn assert_tables_agree<F: Fingerprint>(index: &Index<F, &[u8]>, tables: &[Dump<F>], set: &[F]) {
-    assert_eq!(set.len() as u64, index.fingerprint_count());
+    assert_eq!(set.len() as u64, index.len());
     assert!(
         tables[0].values == set,
         "table 0 is in the order of numbers"
@@ -154,12 +154,12 @@ fn ask_members<F: Fingerprint>(index: &Index<F, &[u8]>, queries: &[F], set: &[F]
         {
             assert_eq!(contained, set.binary_search(&query).is_ok(), "{query:x}");
         }
-        judge(index.for_each_id_of_member(query, |_| ()), false);
+        judge(each_id(index.ids_of(query), |_| ()), false);
     }
     let step = set.len().div_ceil(MEMBER_COUNT).max(1);
     let mut ids = 0;
     for &member in set.iter().step_by(step) {
-        judge(index.for_each_id(member, |_| ids += 1), sound);
+        judge(each_id(index.ids_of(member), |_| ids += 1), sound);
     }
     if sound && step == 1 {
         assert_eq!(ids, id_count(index));
@@ -169,7 +169,7 @@ fn ask_members<F: Fingerprint>(index: &Index<F, &[u8]>, queries: &[F], set: &[F]
         let mut ids = 0;
         while let Some(next) = fingerprints.next() {
             judge(next, sound);
-            judge(fingerprints.for_each_id(|_| ids += 1), sound);
+            judge(each_id(fingerprints.ids(), |_| ids += 1), sound);
         }
         assert!(!sound || ids == id_count(index), "table {table}");
     }

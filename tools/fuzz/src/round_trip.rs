@@ -9,6 +9,7 @@ use crate::ask::ask;
 use crate::sets::{Set, Tables, Width, in_width};
 use simidx_testkit::reference::{Layout, apply};
 use simidx_testkit::sorted_set;
+use simidx_testkit::each_id;
 
 /// Records and options.
 #[derive(Debug, Arbitrary)]
@@ -126,15 +127,11 @@ fn check_records<F: Fingerprint>(index: &Index<F, &[u8]>, records: &Records<F>) 
             .expect("the file is sound");
         assert_eq!(fingerprint, expected);
         let mut found = Vec::new();
-        dumped
-            .for_each_id(|id| found.push(owned(id)))
-            .expect("the file is sound");
+        each_id(dumped.ids(), |id| found.push(owned(id))).expect("the file is sound");
         assert_eq!(&found, ids, "{fingerprint:x} in the dump");
         found.clear();
         let visit = |id: Id<'_>| found.push(owned(id));
-        index
-            .for_each_id(fingerprint, visit)
-            .expect("the file is sound");
+        each_id(index.ids_of(fingerprint), visit).expect("the file is sound");
         assert_eq!(&found, ids, "{fingerprint:x}");
     }
     assert!(dumped.next().is_none());

@@ -62,20 +62,15 @@ fn dump<F: Fingerprint>(
             // Gathered first: an object is printed whole or not at all.
             line.clear();
             write!(line, r#"{{"fingerprint":"{shown}","ids":"#)?;
-            write_ids(&mut line, &|visit| fingerprints.for_each_id(visit))?;
+            write_ids(&mut line, fingerprints.ids()?)?;
             line.extend_from_slice(b"}\n");
             out.write_all(&line)?;
         } else if segments.id_kind() == IdKind::None {
             writeln!(out, "{shown}")?;
         } else {
-            let mut result = Ok(());
-            let read = fingerprints.for_each_id(|id| {
-                if result.is_ok() {
-                    result = writeln!(out, "{shown}\t{id}");
-                }
-            });
-            read?;
-            result?;
+            for id in fingerprints.ids()? {
+                writeln!(out, "{shown}\t{}", id?)?;
+            }
         }
     }
     Ok(())

@@ -1,12 +1,11 @@
 //! `simidx join`: the matches of a whole batch of queries, found in one run.
 
-use std::cell::Cell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, IdKind, Match, Storage};
+use simidx::{Fingerprint, IdKind, Match, Storage};
 use simidx_input::Format;
 
 use crate::cmd::Answer;
@@ -185,15 +184,11 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
             return self.print_lines(self.queries[number], found);
         }
         self.print_objects_before(number)?;
-        let (segments, member, ids) = (self.segments, found.fingerprint, Cell::new(0));
-        let read = |visit: &mut dyn FnMut(Id<'_>)| {
-            segments.for_each_id(member, |id| {
-                ids.set(ids.get() + 1);
-                visit(id);
-            })
-        };
-        push_match(&mut self.matches, found, &read)?;
-        self.check_ids(member, ids.get())
+        let member = found.fingerprint;
+        let mut count = 0;
+        let ids = self.segments.ids_of(member)?.inspect(|_| count += 1);
+        push_match(&mut self.matches, (member, found.distance), ids)?;
+        self.check_ids(member, count)
     }
 
     fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
@@ -202,15 +197,13 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
         self.line.push(b'\t');
         found.fingerprint.push_hex(&mut self.line);
         write!(self.line, "\t{}", found.distance)?;
-        let (mut ids, mut result) = (0u64, Ok(()));
-        let (line, out) = (&self.line, &mut self.out);
-        self.segments.for_each_id(found.fingerprint, |id| {
+        let mut ids = 0u64;
+        for id in self.segments.ids_of(found.fingerprint)? {
+            let id = id?;
             ids += 1;
-            if result.is_ok() {
-                result = out.write_all(line).and_then(|()| writeln!(out, "\t{id}"));
-            }
-        })?;
-        result?;
+            self.out.write_all(&self.line)?;
+            writeln!(self.out, "\t{id}")?;
+        }
         self.check_ids(found.fingerprint, ids)?;
         if ids == 0 {
             self.line.push(b'\n');

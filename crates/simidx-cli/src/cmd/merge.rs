@@ -110,7 +110,7 @@ fn merge<F: Fingerprint>(
             // Each release costs a fault for each page that is still wanted.
             if progress.done.abs_diff(released) >= RELEASE_EVERY {
                 released = progress.done;
-                release_pages(segments);
+                evict(segments);
             }
         })?;
         clock.end_stage();
@@ -132,10 +132,10 @@ fn merge<F: Fingerprint>(
 
 /// Releases the pages of mapped files that have been read, so that a merge does not appear to use as much memory as its
 /// files. A failure to do so is no reason to stop.
-fn release_pages<F: Fingerprint>(segments: &Segments<F, Storage>) {
+fn evict<F: Fingerprint>(segments: &Segments<F, Storage>) {
     #[cfg(unix)]
     for segment in segments.segments() {
-        let _ = segment.storage().release_pages();
+        let _ = segment.storage().evict();
     }
     #[cfg(not(unix))]
     let _ = segments;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use simidx::index::QueryStats;
 use simidx::segments::{AnySegments, SegmentSearcher, Segments};
-use simidx::{Fingerprint, Id, Index, Storage};
+use simidx::{Fingerprint, Storage};
 use simidx_input::{Content, Format, RecordReader};
 use simidx_text::Fingerprinter;
 
@@ -15,11 +15,12 @@ use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{OpenArgs, together, with_index, with_segments};
+use crate::support::index_file::{OpenArgs, together, with_segments};
 use crate::support::json_ids::push_match;
 use crate::support::output::{cost, counted, say, stdout};
 use crate::support::pipeline::{PipelineFiles, recorded};
 use crate::support::records::{FieldArgs, OnError, refused};
+use crate::support::width::{Width, with_width};
 
 /// The head of `simidx query --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -148,7 +149,7 @@ impl Words {
     ///
     /// # Errors
     /// A word that is neither, or words that cannot be combined with the options or with each other.
-    fn sort<F: Fingerprint>(_: &Index<F, Storage>, args: &Args) -> Result<Self, Failure> {
+    fn sort<F: Fingerprint>(args: &Args) -> Result<Self, Failure> {
         let mut words = Words::default();
         for word in &args.words {
             if word == "-" {
@@ -217,7 +218,7 @@ pub(crate) fn run(args: Args) -> Answer {
 /// Opens the index files; the width of the first decides which words are fingerprints.
 fn open(args: &Args) -> Result<(AnySegments, Words), Failure> {
     let first = args.open.open(&args.index)?;
-    let words = with_index!(&first, index => Words::sort(index, args))?;
+    let words = with_width!(Width::of_index(&first), F => Words::sort::<F>(args))?;
     let mut indexes = vec![first];
     for path in &words.files {
         indexes.push(args.open.open(path)?);
@@ -260,7 +261,7 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
 
 /// The state of a run over many queries.
 struct Run<'a, F: 'static, W> {
-    searcher: SegmentSearcher<'a, F, Storage>,
+    searcher: SegmentSearcher<F, &'a Segments<F, Storage>>,
     distance: u32,
     args: &'a Args,
     out: W,
@@ -320,23 +321,18 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
 
     fn print_lines(&mut self, fingerprint: F) -> Result<(), Failure> {
         let query = fingerprint.to_hex();
-        for &found in self.searcher.matches() {
+        for found in self.searcher.matches() {
             let line = format!(
                 "{query}\t{}\t{}",
                 found.fingerprint.to_hex(),
                 found.distance
             );
-            let (mut ids, mut result) = (0u64, Ok(()));
-            let out = &mut self.out;
-            let read = self.searcher.for_each_id(found, |id| {
-                ids += 1;
-                if result.is_ok() {
-                    result = writeln!(out, "{line}\t{id}");
-                }
-            });
-            read?;
-            result?;
-            if ids == 0 {
+            let mut has_ids = false;
+            for id in self.searcher.ids(&found)? {
+                writeln!(self.out, "{line}\t{}", id?)?;
+                has_ids = true;
+            }
+            if !has_ids {
                 writeln!(self.out, "{line}")?;
             }
         }
@@ -345,9 +341,9 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
 
     fn print_json(&mut self, fingerprint: F) -> Result<(), Failure> {
         let mut matches = Vec::new();
-        for &found in self.searcher.matches() {
-            let read = |visit: &mut dyn FnMut(Id<'_>)| self.searcher.for_each_id(found, visit);
-            push_match(&mut matches, found, &read)?;
+        for found in self.searcher.matches() {
+            let ids = self.searcher.ids(&found)?;
+            push_match(&mut matches, (found.fingerprint, found.distance), ids)?;
         }
         let (before, after) = match self.args.stats {
             true => {

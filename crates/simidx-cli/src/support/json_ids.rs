@@ -3,46 +3,43 @@
 use std::io::Write;
 
 use serde_json::Value;
-use simidx::{Fingerprint, Id, Match};
+use simidx::{Fingerprint, Id};
 
-/// What calls a function with each id.
-pub(crate) type ReadIds<'r> = &'r dyn Fn(&mut dyn FnMut(Id<'_>)) -> simidx::Result<()>;
-
-/// Writes the array of the ids that `read` gives.
+/// Writes the array of some ids.
 ///
 /// # Errors
-/// What `read` or `out` reports; then a part of the array may be written.
-pub(crate) fn write_ids(out: &mut impl Write, read: ReadIds<'_>) -> simidx::Result<()> {
+/// What `ids` or `out` reports; then a part of the array may be written.
+pub(crate) fn write_ids<'i>(
+    out: &mut impl Write,
+    ids: impl Iterator<Item = simidx::Result<Id<'i>>>,
+) -> simidx::Result<()> {
     out.write_all(b"[")?;
-    let (mut separator, mut result) = ("", Ok(()));
-    read(&mut |id| {
-        if result.is_ok() {
-            result = write!(out, "{separator}{}", id_to_json(id));
-        }
+    let mut separator = "";
+    for id in ids {
+        write!(out, "{separator}{}", id_to_json(id?))?;
         separator = ",";
-    })?;
-    result?;
+    }
     Ok(out.write_all(b"]")?)
 }
 
 /// Adds the object of a match to the elements of an array.
 ///
 /// # Errors
-/// What `read` reports.
-pub(crate) fn push_match<F: Fingerprint>(
+/// What `ids` reports.
+pub(crate) fn push_match<'i, F: Fingerprint>(
     elements: &mut Vec<u8>,
-    found: Match<F>,
-    read: ReadIds<'_>,
+    (fingerprint, distance): (F, u32),
+    ids: impl Iterator<Item = simidx::Result<Id<'i>>>,
 ) -> simidx::Result<()> {
     if !elements.is_empty() {
         elements.push(b',');
     }
-    let (distance, hex) = (found.distance, found.fingerprint.to_hex());
+    let hex = fingerprint.to_hex();
     write!(
         elements,
         r#"{{"distance":{distance},"fingerprint":"{hex}","ids":"#
     )?;
-    write_ids(elements, read)?;
+    write_ids(elements, ids)?;
     elements.push(b'}');
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Index, Storage};
@@ -25,7 +26,7 @@ impl<'a, F: Fingerprint> PageCache<'a, F> {
         segments: &'a Segments<F, Storage>,
         paths: &'a [PathBuf],
     ) -> Result<Vec<Self>, Failure> {
-        let open = |(index, path): (&'a Index<F, Storage>, &'a PathBuf)| {
+        let open = |(index, path): (&'a Arc<Index<F, Storage>>, &'a PathBuf)| {
             let file = File::open(path).map_err(Failure::at(path))?;
             Ok(PageCache { index, path, file })
         };
@@ -44,7 +45,7 @@ impl<'a, F: Fingerprint> PageCache<'a, F> {
 /// Drops the pages of a mapped file, from this process first: those that are in use stay in the page cache.
 #[cfg(any(target_os = "android", target_os = "freebsd", target_os = "linux"))]
 fn drop_pages(storage: &Storage, file: &File) -> io::Result<()> {
-    storage.release_pages()?;
+    storage.evict()?;
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?;
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) fn sample<F: Fingerprint>(
     args: &Args,
 ) -> Result<Vec<F>, Failure> {
     let mut rng = SmallRng::seed_from_u64(args.seed);
-    let counts = segments.segments().iter().map(Index::fingerprint_count);
+    let counts = segments.segments().iter().map(|index| index.len());
     let all: u64 = counts.sum();
     let wanted = if all == 0 { 0 } else { args.count / 2 };
     let mut ranks: Vec<u64> = (0..wanted).map(|_| rng.random_range(0..all)).collect();
@@ -27,7 +27,7 @@ pub(super) fn sample<F: Fingerprint>(
     let mut queries = Vec::with_capacity(args.count);
     let (mut ranks, mut first_rank) = (ranks.into_iter().peekable(), 0);
     for (index, name) in segments.segments().iter().zip(segments.names()) {
-        let end = first_rank + index.fingerprint_count();
+        let end = first_rank + index.len();
         let own = std::iter::from_fn(|| ranks.next_if(|&rank| rank < end));
         let own = own.map(|rank| rank - first_rank);
         members(index, own, |member| queries.push(flip(member, &mut rng)))

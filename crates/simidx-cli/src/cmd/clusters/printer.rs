@@ -72,15 +72,13 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
         self.line.clear();
         write!(self.line, "{}\t", cluster.number)?;
         member.push_hex(&mut self.line);
-        let (mut has_ids, mut result) = (false, Ok(()));
-        let (line, out) = (&self.line, &mut self.out);
-        for_each_id(self.ids, cluster, member, &mut |id| {
+        let mut has_ids = false;
+        for id in ids_of(self.ids, cluster, member)? {
+            let id = id?;
             has_ids = true;
-            if result.is_ok() {
-                result = out.write_all(line).and_then(|()| writeln!(out, "\t{id}"));
-            }
-        })?;
-        result?;
+            self.out.write_all(&self.line)?;
+            writeln!(self.out, "\t{id}")?;
+        }
         if !has_ids {
             self.line.push(b'\n');
             self.out.write_all(&self.line)?;
@@ -127,9 +125,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
             let separator = if number == 0 { "" } else { "," };
             let (ids, hex) = (self.ids, member.to_hex());
             write!(self.out, r#"{separator}{{"fingerprint":"{hex}","ids":"#)?;
-            write_ids(&mut self.out, &|visit| {
-                for_each_id(ids, cluster, member, visit)
-            })?;
+            write_ids(&mut self.out, ids_of(ids, cluster, member)?)?;
             self.out.write_all(b"}")?;
         }
         Ok(writeln!(self.out, "]}}")?)
@@ -137,33 +133,33 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
 
     /// The id that the representative is told by.
     fn first_id(&self, cluster: &Cluster<'_, F>) -> simidx::Result<Option<String>> {
-        let mut first = None;
-        for_each_id(self.ids, cluster, cluster.representative, &mut |id| {
-            first.get_or_insert_with(|| id.to_string());
-        })?;
-        Ok(first)
+        let mut ids = ids_of(self.ids, cluster, cluster.representative)?;
+        Ok(ids.next().transpose()?.map(|id| id.to_string()))
     }
 }
 
-/// Calls `visit` with the ids of a member in order; of the representative that of its record comes first.
-fn for_each_id<F: Fingerprint>(
-    source: Option<IdSource<'_, F>>,
+/// The ids of a member.
+type MemberIds<'a> = Box<dyn Iterator<Item = simidx::Result<Id<'a>>> + 'a>;
+
+/// The ids of a member in order; of the representative that of its record comes first.
+fn ids_of<'a, F: Fingerprint>(
+    source: Option<IdSource<'a, F>>,
     cluster: &Cluster<'_, F>,
     member: F,
-    visit: &mut dyn FnMut(Id<'_>),
-) -> simidx::Result<()> {
+) -> simidx::Result<MemberIds<'a>> {
     match source {
-        None => Ok(()),
+        None => Ok(Box::new(std::iter::empty())),
         Some((segments, Ids::Keyed(kind))) => {
-            let mut ids = Vec::new();
-            segments.for_each_id(member, |id| ids.push(unkeyed(id, kind)))?;
+            let ids = segments.ids_of(member)?;
+            let mut ids = ids
+                .map(|id| Ok(unkeyed(id?, kind)))
+                .collect::<simidx::Result<Vec<_>>>()?;
             // The first by the key stays the first of the representative.
             let kept = usize::from(member == cluster.representative).min(ids.len());
             ids[kept..].sort_unstable();
-            ids.into_iter().for_each(visit);
-            Ok(())
+            Ok(Box::new(ids.into_iter().map(Ok)))
         }
-        Some((segments, _)) => segments.for_each_id(member, visit),
+        Some((segments, _)) => Ok(Box::new(segments.ids_of(member)?)),
     }
 }
 

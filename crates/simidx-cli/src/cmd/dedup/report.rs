@@ -58,9 +58,8 @@ impl<F: Fingerprint> Labels<'_, F> {
     fn id_in_index(&self, fingerprint: F) -> Result<Option<(String, Value)>, Error> {
         let mut first = None;
         if let Some(segments) = self.segments.filter(|s| s.id_kind() != IdKind::None) {
-            segments.for_each_id(fingerprint, |id| {
-                first.get_or_insert_with(|| (id.to_string(), id_to_json(id)));
-            })?;
+            let id = segments.ids_of(fingerprint)?.next().transpose()?;
+            first = id.map(|id| (id.to_string(), id_to_json(id)));
         }
         Ok(first)
     }
@@ -102,12 +101,6 @@ pub(super) fn write_duplicates<F: Fingerprint>(
                     id: labels.id_in_index(fingerprint)?,
                 },
             },
-            decision => {
-                let message = format!(
-                    "document {document} was dropped for a reason without a report: {decision:?}"
-                );
-                return Err(Failure::new(message));
-            }
         };
         match json {
             true => writeln!(out, "{}", line.to_json())?,

@@ -1,0 +1,52 @@
+//! Works on a whole set at once: all pairs within a distance, the clusters that they make, a batch of queries.
+//!
+//! `cargo run --release --example batch`
+
+use simidx::batch::{ClusterOptions, JoinOptions, PairOptions, clusters, join, pairs};
+use simidx::{BuildOptions, Index, IndexBuilder};
+
+fn main() -> simidx::Result<()> {
+    let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    for i in 0..1000u64 {
+        let fingerprint = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        builder.push(fingerprint)?;
+        // Every hundredth has a near-duplicate.
+        if i % 100 == 0 {
+            builder.push(fingerprint ^ 0b101)?;
+        }
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file)?;
+    let index = Index::<u64, _>::from_bytes(file)?;
+
+    let mut count = 0;
+    pairs(&index, &PairOptions::default(), |_pair| {
+        count += 1;
+        Ok(())
+    })?;
+    println!("{count} pairs within distance 3");
+
+    clusters(&index, &ClusterOptions::default(), |cluster| {
+        println!(
+            "cluster {} has {} fingerprints, diameter {}",
+            cluster.number,
+            cluster.fingerprints.len(),
+            cluster.diameter.distance
+        );
+        Ok(())
+    })?;
+
+    let queries: Vec<u64> = index.iter().take(100).collect::<Result<_, _>>()?;
+    let mut matches = 0;
+    join(
+        &index,
+        &queries,
+        &JoinOptions::default(),
+        |_query, _match| {
+            matches += 1;
+            Ok(())
+        },
+    )?;
+    println!("{} queries have {matches} matches", queries.len());
+    Ok(())
+}

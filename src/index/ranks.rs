@@ -1,0 +1,61 @@
+//! The ranks of matches: looked up in table 0 for all matches of a query together, so that their cache misses overlap.
+
+use super::probe::{BATCH_LEN, Found, Target};
+use super::query::Match;
+use super::table::ValuePlace;
+use crate::cpu::prefetch;
+use crate::fingerprint::Fingerprint;
+use crate::memory::will_need;
+
+impl<F: Fingerprint> Target<'_, F> {
+    /// The rank of a value of table 0, if matches get ranks.
+    #[inline]
+    pub(super) fn rank(&self, place: ValuePlace) -> Option<u64> {
+        let first = self.block_ranks.get(place.block)?;
+        Some(first + place.index as u64)
+    }
+
+    /// Looks up the ranks that are missing. A match keeps none where table 0 lacks it or is damaged: reading its ids
+    /// gives the error, and the answer is good without them.
+    pub(super) fn rank_all(&self, found: &mut [Found<F>]) {
+        if self.block_ranks.is_empty() {
+            return;
+        }
+        for batch in found.chunks_mut(BATCH_LEN) {
+            self.rank_batch(batch);
+        }
+    }
+
+    fn rank_batch(&self, batch: &mut [Found<F>]) {
+        let table = &self.tables[0];
+        for found in unranked(batch) {
+            table.keys.prefetch_bucket(found.fingerprint);
+        }
+        for found in unranked(batch) {
+            table.keys.prefetch_keys(found.fingerprint);
+        }
+        // Table 0 is in numeric order, so that a fingerprint is its value there.
+        let mut blocks = [0; BATCH_LEN];
+        for (found, block) in unranked(batch).zip(&mut blocks) {
+            *block = table.keys.first_at_least(found.fingerprint);
+            if *block == table.block_count() {
+                continue;
+            }
+            let start = table.block_offset(*block);
+            prefetch(self.file, start);
+            if self.cold || !table.is_checked(*block) {
+                will_need(&self.file[start..start + table.block_size]);
+            }
+        }
+        for (found, &block) in unranked(batch).zip(&blocks) {
+            let place = table.locate_in(self.file, block, found.fingerprint);
+            found.rank = place.ok().flatten().and_then(|place| self.rank(place));
+        }
+    }
+}
+
+/// The matches without a rank.
+fn unranked<F>(batch: &mut [Found<F>]) -> impl Iterator<Item = &mut Match<F>> {
+    let matches = batch.iter_mut().map(|found| &mut found.found);
+    matches.filter(|found| found.rank.is_none())
+}

@@ -1,0 +1,118 @@
+//! Segments whose width is known only when their headers have been read.
+
+use std::path::Path;
+
+use super::{Segments, differ, no_segment};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::index::{AnyIndex, Index, Storage};
+
+/// [`Segments`] of one of the three widths.
+///
+/// ```
+/// # use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::AnyIndex;
+/// use simidx::segments::AnySegments;
+///
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # builder.push(7)?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// let index = AnyIndex::from_bytes(file)?;
+/// match AnySegments::with_names(vec![("pages".to_owned(), index)])? {
+///     AnySegments::W64(segments) => assert_eq!(segments.names(), ["pages"]),
+///     _ => println!("not for this program"),
+/// }
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug)]
+pub enum AnySegments<D = Storage> {
+    /// 32-bit fingerprints.
+    W32(Segments<u32, D>),
+    /// 64-bit fingerprints.
+    W64(Segments<u64, D>),
+    /// 128-bit fingerprints.
+    W128(Segments<u128, D>),
+}
+
+impl AnySegments<Storage> {
+    /// Opens index files of one width, whatever it is, by mapping them, as [`Index::open`] does. Their paths are their
+    /// names.
+    ///
+    /// # Errors
+    /// As for [`Index::open`], as an [`Error::Segment`] but for what the operating system reports, which names the file
+    /// already; and as for [`AnySegments::with_names`].
+    #[cfg(feature = "mmap")]
+    pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
+        Self::open_each(paths, |path| AnyIndex::open(path))
+    }
+
+    /// Opens index files of one width, whatever it is, by reading them into memory.
+    ///
+    /// # Errors
+    /// As for [`Index::open_in_memory`] and [`AnySegments::with_names`].
+    pub fn open_in_memory<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
+        Self::open_each(paths, |path| AnyIndex::open_in_memory(path))
+    }
+
+    fn open_each<P: AsRef<Path>>(
+        paths: impl IntoIterator<Item = P>,
+        open: impl Fn(&Path) -> Result<AnyIndex>,
+    ) -> Result<Self> {
+        let mut segments = Vec::new();
+        for (number, path) in paths.into_iter().enumerate() {
+            let name = path.as_ref().display().to_string();
+            let index = open(path.as_ref()).map_err(|error| match error {
+                Error::Io(_) => error,
+                error => Error::Segment {
+                    segment: number,
+                    name: name.clone(),
+                    error: Box::new(error),
+                },
+            })?;
+            segments.push((name, index));
+        }
+        Self::with_names(segments)
+    }
+}
+
+impl<D: AsRef<[u8]>> AnySegments<D> {
+    /// The segments, each with the name that errors shall call it.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there is no segment; [`Error::Mismatch`] if two differ in their width, or as for
+    /// [`Segments::with_names`].
+    pub fn with_names(segments: Vec<(String, AnyIndex<D>)>) -> Result<Self> {
+        let (first_name, first) = segments.first().ok_or_else(no_segment)?;
+        let widths = |index: &AnyIndex<D>| [first, index].map(AnyIndex::width);
+        for (name, index) in &segments {
+            if index.width() != first.width() {
+                return Err(differ([first_name, name], "their width", widths(index)));
+            }
+        }
+        Ok(match first {
+            AnyIndex::W32(_) => AnySegments::W32(collect(segments, |any| match any {
+                AnyIndex::W32(index) => Some(index),
+                _ => None,
+            })?),
+            AnyIndex::W64(_) => AnySegments::W64(collect(segments, |any| match any {
+                AnyIndex::W64(index) => Some(index),
+                _ => None,
+            })?),
+            AnyIndex::W128(_) => AnySegments::W128(collect(segments, |any| match any {
+                AnyIndex::W128(index) => Some(index),
+                _ => None,
+            })?),
+        })
+    }
+}
+
+/// The segments of the width that `select` knows.
+fn collect<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: Vec<(String, AnyIndex<D>)>,
+    select: impl Fn(AnyIndex<D>) -> Option<Index<F, D>>,
+) -> Result<Segments<F, D>> {
+    let segments = segments.into_iter();
+    let selected = segments.filter_map(|(name, index)| Some((name, select(index)?)));
+    Segments::with_names(selected.collect())
+}

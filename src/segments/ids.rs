@@ -1,0 +1,119 @@
+//! The ids of a fingerprint in several segments, in one order.
+
+use std::iter::FusedIterator;
+use std::vec;
+
+use super::view::Names;
+use crate::error::Result;
+use crate::index::{Id, Ids};
+
+/// The ids that a fingerprint has in one or several segments, in order; made by [`Segments::ids`](super::Segments::ids) and
+/// [`Segments::ids_of`](super::Segments::ids_of).
+///
+/// The ids of one segment are read as the iterator goes on; an error is its last item. Those of several have been read.
+///
+/// ```
+/// # use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{IdKind, Index};
+/// use simidx::segments::Segments;
+///
+/// let segment = |id| {
+///     let mut options = BuildOptions::default();
+///     options.ids = IdKind::Number;
+///     let mut builder = IndexBuilder::<u64>::new(options)?;
+///     builder.push_with_number(0xff, id)?;
+///     let mut file = Vec::new();
+///     builder.finish(&mut file)?;
+///     Index::<u64, _>::from_bytes(file)
+/// };
+/// let segments = Segments::new(vec![segment(2)?, segment(1)?])?;
+/// let mut ids = segments.ids_of(0xff)?;
+/// assert_eq!(ids.next().unwrap()?.to_string(), "1");
+/// assert_eq!(ids.next().unwrap()?.to_string(), "2");
+/// assert!(ids.next().is_none());
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct SegmentIds<'a>(Source<'a>);
+
+#[derive(Debug)]
+enum Source<'a> {
+    One {
+        ids: Ids<'a>,
+        names: Names<'a>,
+        segment: usize,
+    },
+    /// Each id with how often it comes. Equal ones may take no bytes in a file, so that there may be any number of them.
+    Merged {
+        ids: vec::IntoIter<(Id<'a>, u64)>,
+        current: Option<(Id<'a>, u64)>,
+    },
+}
+
+impl<'a> SegmentIds<'a> {
+    /// The ids of some segments, given with their numbers.
+    pub(super) fn merge(
+        names: Names<'a>,
+        mut segments: impl Iterator<Item = (usize, Result<Ids<'a>>)>,
+    ) -> Result<Self> {
+        let mut ids = Vec::new();
+        let Some((first, first_ids)) = segments.next() else {
+            return Ok(Self::merged(ids));
+        };
+        let first_ids = first_ids.map_err(|error| names.blame(first, error))?;
+        let Some(second) = segments.next() else {
+            return Ok(SegmentIds(Source::One {
+                ids: first_ids,
+                names,
+                segment: first,
+            }));
+        };
+        let others = std::iter::once(second).chain(segments);
+        for (segment, of_segment) in std::iter::once((first, Ok(first_ids))).chain(others) {
+            let read = || of_segment?.try_for_each(|id| Ok(count_in(&mut ids, id?)));
+            read().map_err(|error| names.blame(segment, error))?;
+        }
+        // A stable sort merges runs, and the ids of each segment are one.
+        ids.sort();
+        Ok(Self::merged(ids))
+    }
+
+    fn merged(ids: Vec<(Id<'a>, u64)>) -> Self {
+        SegmentIds(Source::Merged {
+            ids: ids.into_iter(),
+            current: None,
+        })
+    }
+}
+
+/// Adds an id to those that are counted.
+fn count_in<'a>(ids: &mut Vec<(Id<'a>, u64)>, id: Id<'a>) {
+    match ids.last_mut() {
+        Some((last, count)) if *last == id => *count += 1,
+        _ => ids.push((id, 1)),
+    }
+}
+
+impl<'a> Iterator for SegmentIds<'a> {
+    type Item = Result<Id<'a>>;
+
+    fn next(&mut self) -> Option<Result<Id<'a>>> {
+        match &mut self.0 {
+            Source::One {
+                ids,
+                names,
+                segment,
+            } => {
+                let id = ids.next()?;
+                Some(id.map_err(|error| names.blame(*segment, error)))
+            }
+            Source::Merged { ids, current } => {
+                let (id, left) = current.take().or_else(|| ids.next())?;
+                *current = (left > 1).then_some((id, left - 1));
+                Some(Ok(id))
+            }
+        }
+    }
+}
+
+impl FusedIterator for SegmentIds<'_> {}

@@ -1,0 +1,265 @@
+//! Several indexes searched as one, and merged into one: what one file with the records of all of them would answer.
+
+mod any;
+mod fingerprints;
+mod ids;
+mod query;
+mod view;
+mod warm;
+
+use std::sync::Arc;
+
+pub use crate::merge::{Exclusions, MergeCodec, MergeOptions, Merged, merge, merge_to_path};
+pub use any::AnySegments;
+pub use fingerprints::SegmentFingerprints;
+pub use ids::SegmentIds;
+pub use query::{SegmentMatch, SegmentMatches, SegmentScratch, SegmentSearcher};
+pub use view::{AsSegments, SegmentsView};
+
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::format::IdKind;
+use crate::index::{Index, Match, Storage};
+use view::Names;
+
+/// Several indexes that answer as one index of all their records would.
+///
+/// A fingerprint that several segments hold is found once, with the ids of all of them. The segments may differ in
+/// their tables, blocks, codecs and distances. What their records are, the kind of the ids and the text pipeline, must be
+/// the same, except in a segment without records. A query costs the sum of its costs in each segment. The segments are
+/// `Send + Sync` when `D` is; threads share them and each keeps a [`SegmentScratch`] of its own.
+///
+/// An error of a segment is an [`Error::Segment`] with its number and name. Names are the paths of files, or `segment 0`,
+/// `segment 1` and so on where there are none.
+///
+/// The indexes are shared: a clone is cheap, and a new value with one other index leaves the others open.
+///
+/// ```
+/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::segments::Segments;
+///
+/// let segment = |fingerprints: &[u64]| {
+///     let mut builder = IndexBuilder::new(BuildOptions::default())?;
+///     for &fingerprint in fingerprints {
+///         builder.push(fingerprint)?;
+///     }
+///     let mut file = Vec::new();
+///     builder.finish(&mut file)?;
+///     Index::<u64, _>::from_bytes(file)
+/// };
+/// let segments = Segments::new(vec![segment(&[0xff, 0xf0])?, segment(&[0xff, 0xfe])?])?;
+/// assert_eq!(segments.record_count(), 4);
+/// let found = segments.query(0xff, 1)?;
+/// assert_eq!(found.iter().map(|m| m.fingerprint).collect::<Vec<_>>(), [0xff, 0xfe]);
+///
+/// // The second one is replaced, the first one stays open.
+/// let base = segments.segments()[0].clone();
+/// let segments = Segments::new(vec![base, segment(&[0xfd])?.into()])?;
+/// assert!(segments.contains(0xfd)? && !segments.contains(0xfe)?);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Segments<F, D = Storage> {
+    segments: Vec<Arc<Index<F, D>>>,
+    names: Vec<String>,
+}
+
+impl<F, D> Clone for Segments<F, D> {
+    fn clone(&self) -> Self {
+        Segments {
+            segments: self.segments.clone(),
+            names: self.names.clone(),
+        }
+    }
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
+    /// The segments, named by their numbers: indexes, or `Arc`s of indexes.
+    ///
+    /// # Errors
+    /// As for [`Segments::with_names`].
+    pub fn new(segments: Vec<impl Into<Arc<Index<F, D>>>>) -> Result<Self> {
+        let segments = segments.into_iter().enumerate();
+        let named =
+            segments.map(|(number, index)| (Names::Numbers.get(number).into_owned(), index));
+        Self::with_names(named.collect())
+    }
+
+    /// The segments, each with the name that errors shall call it.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if there is no segment; [`Error::Mismatch`] if two that have records differ in the kind of their ids or
+    /// in their text pipelines: it names both and says how they differ.
+    pub fn with_names(segments: Vec<(String, impl Into<Arc<Index<F, D>>>)>) -> Result<Self> {
+        let segments = segments
+            .into_iter()
+            .map(|(name, index)| (name, index.into()));
+        let (names, segments) = segments.unzip();
+        let segments = Segments { segments, names };
+        segments.view().check()?;
+        Ok(segments)
+    }
+
+    /// The segments as what functions on segments work on.
+    pub fn view(&self) -> SegmentsView<'_, F, D> {
+        SegmentsView::of_shared(&self.segments, Names::Given(&self.names))
+    }
+
+    /// The segments, in the order in which they were given.
+    pub fn segments(&self) -> &[Arc<Index<F, D>>] {
+        &self.segments
+    }
+
+    /// What errors call each segment, in the same order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The smallest of the distances that the tables of the segments were chosen for. Queries may ask for any.
+    pub fn max_distance(&self) -> u32 {
+        self.view().max_distance()
+    }
+
+    /// Number of records of all segments.
+    pub fn record_count(&self) -> u64 {
+        self.view().record_count()
+    }
+
+    /// Whether no segment holds a fingerprint.
+    pub fn is_empty(&self) -> bool {
+        self.view().is_empty()
+    }
+
+    /// What the ids are.
+    pub fn id_kind(&self) -> IdKind {
+        self.view().id_kind()
+    }
+
+    /// How the documents became fingerprints, if the segments record it.
+    pub fn pipeline(&self) -> Option<&str> {
+        self.view().pipeline()
+    }
+
+    /// A searcher of all segments, which has a scratch of its own; make one for each thread.
+    pub fn searcher(&self) -> SegmentSearcher<F, &Self> {
+        SegmentSearcher::new(self)
+    }
+
+    /// All fingerprints within `distance` of `fingerprint`, each once, by distance, then by value; without their places.
+    /// Allocates; [`Segments::query_with`] does not.
+    ///
+    /// # Errors
+    /// A damaged block of a segment.
+    pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Match<F>>> {
+        let mut scratch = SegmentScratch::new();
+        let found = self.query_with(&mut scratch, fingerprint, distance)?;
+        let matches = found.iter();
+        Ok(matches
+            .map(|m| Match::unranked(m.distance, m.fingerprint))
+            .collect())
+    }
+
+    /// All fingerprints within `distance` of `fingerprint` in any segment, as from [`SegmentsView::query_with`].
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::query_with`].
+    pub fn query_with<'s>(
+        &self,
+        scratch: &'s mut SegmentScratch<F>,
+        fingerprint: F,
+        distance: u32,
+    ) -> Result<SegmentMatches<'s, F>> {
+        self.view().query_with(scratch, fingerprint, distance)
+    }
+
+    /// The `count` fingerprints nearest to `fingerprint` in all segments, as from [`Index::nearest`]; without their places.
+    /// Allocates; [`Segments::nearest_with`] does not.
+    ///
+    /// # Errors
+    /// A damaged block of a segment.
+    pub fn nearest(
+        &self,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<Vec<Match<F>>> {
+        let mut scratch = SegmentScratch::new();
+        let found = self.nearest_with(&mut scratch, fingerprint, count, max_distance)?;
+        let matches = found.iter();
+        Ok(matches
+            .map(|m| Match::unranked(m.distance, m.fingerprint))
+            .collect())
+    }
+
+    /// The nearest fingerprints in all segments, as from [`SegmentsView::nearest_with`].
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::nearest_with`].
+    pub fn nearest_with<'s>(
+        &self,
+        scratch: &'s mut SegmentScratch<F>,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<SegmentMatches<'s, F>> {
+        self.view()
+            .nearest_with(scratch, fingerprint, count, max_distance)
+    }
+
+    /// Whether a segment holds any fingerprint within `distance` of `fingerprint`, as [`Index::contains_near`] does of one.
+    ///
+    /// # Errors
+    /// A damaged block of a segment.
+    pub fn contains_near(&self, fingerprint: F, distance: u32) -> Result<bool> {
+        self.view()
+            .contains_near_with(&mut SegmentScratch::new(), fingerprint, distance)
+    }
+
+    /// Whether a segment holds this very fingerprint. Decodes a block of each segment up to the first that does.
+    ///
+    /// # Errors
+    /// A damaged block of a segment.
+    pub fn contains(&self, fingerprint: F) -> Result<bool> {
+        self.view().contains(fingerprint)
+    }
+
+    /// The ids that a match of a query of these segments has in any of them, as from [`SegmentsView::ids`].
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::ids`].
+    pub fn ids(&self, found: &SegmentMatch<'_, F>) -> Result<SegmentIds<'_>> {
+        self.view().ids(found)
+    }
+
+    /// The ids that a fingerprint has in any segment, as from [`SegmentsView::ids_of`].
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::ids_of`].
+    pub fn ids_of(&self, fingerprint: F) -> Result<SegmentIds<'_>> {
+        self.view().ids_of(fingerprint)
+    }
+
+    /// The fingerprints of table `table` of all segments in its order, each once. A few dozen nanoseconds a fingerprint;
+    /// memory: a few decoded blocks of each segment.
+    ///
+    /// # Errors
+    /// [`Error::Options`] if the table is missing in a segment; [`Error::Mismatch`] if it is in the bit order of another mask than in the
+    /// first. All have the same table 0: it is in numeric order.
+    pub fn fingerprints(&self, table: usize) -> Result<SegmentFingerprints<'_, F, D>> {
+        self.view().fingerprints(table)
+    }
+}
+
+fn no_segment() -> Error {
+    Error::option("segments", "there is no segment to search")
+}
+
+/// The error that two segments cannot be read together because they differ.
+fn differ(names: [&str; 2], what: &str, values: [impl std::fmt::Display; 2]) -> Error {
+    let [first, second] = names;
+    Error::Mismatch {
+        first: first.to_owned(),
+        second: second.to_owned(),
+        difference: format!("{what}: {} and {}", values[0], values[1]),
+    }
+}

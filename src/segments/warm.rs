@@ -1,0 +1,71 @@
+//! Warming segments: one pass over the files of all of them.
+
+use std::ops::ControlFlow;
+
+use super::{AnySegments, Segments, SegmentsView};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::{WarmOptions, WarmProgress, WarmReport, warm_all};
+
+impl<F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'_, F, D> {
+    /// Warms all segments in one pass, as [`Index::warm_with`](crate::Index::warm_with) does one.
+    ///
+    /// # Errors
+    /// The first damaged block or page of the first segment that has any.
+    pub fn warm_with(
+        &self,
+        options: &WarmOptions,
+        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    ) -> Result<WarmReport> {
+        let warmed = warm_all(self.indexes(), options, progress);
+        warmed.map_err(|(segment, error)| self.blame(segment)(error.into()))
+    }
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
+    /// Warms all segments on so many threads, as [`Index::warm`](crate::Index::warm) does one.
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::warm_with`].
+    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
+        self.warm_with(&WarmOptions::on(threads), |_| ControlFlow::Continue(()))
+    }
+
+    /// [`Segments::warm`] with progress over all segments, as from [`SegmentsView::warm_with`].
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::warm_with`].
+    pub fn warm_with(
+        &self,
+        options: &WarmOptions,
+        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    ) -> Result<WarmReport> {
+        self.view().warm_with(options, progress)
+    }
+}
+
+impl<D: AsRef<[u8]>> AnySegments<D> {
+    /// [`Segments::warm`] of whatever width.
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::warm_with`].
+    pub fn warm(&self, threads: usize) -> Result<WarmReport> {
+        self.warm_with(&WarmOptions::on(threads), |_| ControlFlow::Continue(()))
+    }
+
+    /// [`Segments::warm_with`] of whatever width.
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::warm_with`].
+    pub fn warm_with(
+        &self,
+        options: &WarmOptions,
+        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    ) -> Result<WarmReport> {
+        match self {
+            AnySegments::W32(segments) => segments.warm_with(options, progress),
+            AnySegments::W64(segments) => segments.warm_with(options, progress),
+            AnySegments::W128(segments) => segments.warm_with(options, progress),
+        }
+    }
+}
