@@ -207,6 +207,12 @@ mod tests {
     fn hex_is_padded_and_read_back() {
         assert_eq!(0x0Au32.to_hex(), "0000000a");
         assert_eq!(u128::parse_hex(&u128::MAX.to_hex()), Some(u128::MAX));
+        let mut pushed = Vec::new();
+        (0x1234_5678_9abc_def0_u128 << 60).extend_hex(&mut pushed);
+        assert_eq!(
+            pushed,
+            (0x1234_5678_9abc_def0_u128 << 60).to_hex().as_bytes()
+        );
     }
 
     #[test]

@@ -20,8 +20,8 @@ use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
 use crate::support::width::with_width;
 
-/// Pairs after which the progress bar is told.
-const TOLD_EVERY: u64 = 1 << 12;
+/// Number of pairs between updates of the progress bar.
+const SHOWN_EVERY: u64 = 1 << 12;
 
 /// The head of `simidx pairs --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -238,7 +238,7 @@ impl<W: Write> Printer<'_, W> {
 
     fn found(&mut self) {
         self.count += 1;
-        if self.count.is_multiple_of(TOLD_EVERY) {
+        if self.count.is_multiple_of(SHOWN_EVERY) {
             self.bar.set_position(self.count);
         }
     }

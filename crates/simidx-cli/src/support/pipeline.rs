@@ -1,4 +1,4 @@
-//! Which text pipeline: the arguments that name its stages and the files that it needs.
+//! The text pipeline: the arguments that name its stages, and the files that it needs.
 
 use std::fs::File;
 use std::io::Read;
@@ -53,7 +53,7 @@ impl PipelineArgs {
     /// The pipeline.
     ///
     /// # Errors
-    /// Stages that do not fit together, a file that cannot be read.
+    /// Stages that cannot be combined, or a file that cannot be read.
     pub(crate) fn pipeline(&self) -> Result<Pipeline, Failure> {
         let files = self.files.read()?;
         let mut options = PipelineOptions::clone(&self.pipeline);
@@ -94,7 +94,7 @@ pub(crate) fn recorded<F: Fingerprint>(
         None => failure,
     };
     let description = segments.pipeline().ok_or_else(|| {
-        let message = "the index does not record how documents become fingerprints";
+        let message = "the index records no text pipeline, as it was built from fingerprints";
         blame(Failure::new(message))
     })?;
     let pipeline = Pipeline::parse(description, files);
@@ -138,15 +138,16 @@ fn read<T>(
     let Some(path) = path else {
         return Ok(None);
     };
-    let blame = |error: std::io::Error| Failure::from(error).about(path.display());
     let mut bytes = Vec::new();
-    let mut file = File::open(path).map_err(blame)?.take(MAX_FILE_LEN + 1);
-    file.read_to_end(&mut bytes).map_err(blame)?;
+    let mut file = File::open(path)
+        .map_err(Failure::at(path))?
+        .take(MAX_FILE_LEN + 1);
+    file.read_to_end(&mut bytes).map_err(Failure::at(path))?;
     if bytes.len() as u64 > MAX_FILE_LEN {
         let message = format!("is longer than {MAX_FILE_LEN} bytes");
         return Err(Failure::new(message).about(path.display()));
     }
-    // Descriptions go into index files, which say nothing of the machine's folders.
+    // Descriptions are stored in index files, which must not reveal directories of the machine.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(Some(parse(&name, &bytes)?))
 }

@@ -190,7 +190,9 @@ pub(crate) fn string_id<F>(record: Fingerprinted<F>) -> Result<String, Refusal> 
         Some(RecordId::Text(id)) => Ok(id),
         Some(RecordId::Number(id)) => Ok(id.to_string()),
         None if record.is_document => Ok(record.position.to_string()),
-        None => Err(Refusal::record("has no id; say --ids")),
+        None => Err(Refusal::record(
+            "has no id; --ids number uses positions instead",
+        )),
     }
 }
 

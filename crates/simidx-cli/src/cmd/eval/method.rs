@@ -8,7 +8,7 @@ use simidx_text::{Assets, Idf, Pipeline, PipelineOptions};
 /// The prefix of a method that compares sets of features.
 const JACCARD: &str = "jaccard:";
 
-/// A way to tell near-duplicates.
+/// A way to recognise near-duplicates.
 #[derive(Debug, Clone)]
 pub(super) struct Method {
     /// What the user calls it.
