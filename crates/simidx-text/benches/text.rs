@@ -202,7 +202,7 @@ fn parallel(criterion: &mut Criterion) {
     group.bench_function("stream", |bencher| {
         bencher.iter(|| {
             let stream = parallel.stream(documents.iter().map(Ok::<_, ()>));
-            stream.for_each(|result| drop(black_box(result)));
+            stream.for_each(|result| _ = black_box(result));
         });
     });
     group.finish();
