@@ -209,7 +209,7 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
 ///     builder.push(fingerprint)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
-///     Index::from_bytes(file)
+///     Index::<u64, _>::from_bytes(file)
 /// };
 /// let segments = Segments::new(vec![segment(7)?, segment(42)?])?;
 /// merge_to_path(&segments, &MergeOptions::default(), &path, |_| ())?;

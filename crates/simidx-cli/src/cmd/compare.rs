@@ -8,7 +8,7 @@ use simidx::Fingerprint;
 use simidx_input::Place;
 use simidx_input::{Decoded, TextEncoding};
 use simidx_text::{
-    ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Method, Pipeline, Preset,
+    ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Pipeline, Preset, Sketch,
 };
 
 use crate::cmd::Answer;
@@ -180,9 +180,9 @@ impl<F: Fingerprint> Report<'_, F> {
 
     /// The name of the exact similarity.
     fn measure(&self) -> &'static str {
-        match self.pipeline.options().method {
-            Method::SimHash => "cosine",
-            Method::MinHash => "jaccard",
+        match self.pipeline.options().sketch {
+            Sketch::SimHash => "cosine",
+            Sketch::MinHash => "jaccard",
         }
     }
 

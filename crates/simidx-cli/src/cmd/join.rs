@@ -193,9 +193,9 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
 
     fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
         self.line.clear();
-        query.push_hex(&mut self.line);
+        query.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        found.fingerprint.push_hex(&mut self.line);
+        found.fingerprint.extend_hex(&mut self.line);
         write!(self.line, "\t{}", found.distance)?;
         let mut ids = 0u64;
         for id in self.segments.ids_of(found.fingerprint)? {

@@ -209,9 +209,9 @@ impl<W: Write> Printer<'_, W> {
             return self.json(smaller, larger, pair.distance);
         }
         self.line.clear();
-        pair.smaller.push_hex(&mut self.line);
+        pair.smaller.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        pair.larger.push_hex(&mut self.line);
+        pair.larger.extend_hex(&mut self.line);
         writeln!(self.line, "\t{}", pair.distance)?;
         self.out.write_all(&self.line)
     }

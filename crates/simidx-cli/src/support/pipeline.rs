@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Storage};
 use simidx_text::{
-    Fingerprinter, Html, Idf, IdfTable, Pipeline, PipelineOptions, Resources, StopWords,
+    Assets, Fingerprinter, Html, Idf, IdfTable, Pipeline, PipelineOptions, Preset, StopWords,
     UserDictionary,
 };
 
@@ -25,7 +25,7 @@ pub(crate) struct PipelineArgs {
     #[arg(
         long,
         value_name = "PRESET[,STAGE=VALUE]",
-        default_value = "web",
+        default_value = Preset::default().name(),
         value_parser = parse_options,
         help_heading = heading::DOCUMENTS
     )]
@@ -46,7 +46,7 @@ impl PipelineArgs {
     ///
     /// # Errors
     /// A file that cannot be read or used.
-    pub(crate) fn files(&self) -> Result<Resources, Failure> {
+    pub(crate) fn files(&self) -> Result<Assets, Failure> {
         self.files.read()
     }
 
@@ -68,9 +68,9 @@ impl PipelineArgs {
 }
 
 /// The files of the user that a pipeline was made with.
-pub(crate) fn files_of(pipeline: &Pipeline) -> Resources {
+pub(crate) fn files_of(pipeline: &Pipeline) -> Assets {
     let options = pipeline.options();
-    let mut files = Resources::default();
+    let mut files = Assets::default();
     files.stop_words.clone_from(&options.stop_words);
     files.user_dictionary.clone_from(&options.user_dictionary);
     if let Idf::Table(table) = &options.idf {
@@ -85,7 +85,7 @@ pub(crate) fn files_of(pipeline: &Pipeline) -> Resources {
 /// No pipeline recorded, or one that needs other files; the failure names the index.
 pub(crate) fn recorded<F: Fingerprint>(
     segments: &Segments<F, Storage>,
-    files: &Resources,
+    files: &Assets,
 ) -> Result<Fingerprinter<F>, Failure> {
     let mut named = segments.segments().iter().zip(segments.names());
     let recorder = named.find(|(index, _)| index.pipeline() == segments.pipeline());
@@ -121,8 +121,8 @@ impl PipelineFiles {
     ///
     /// # Errors
     /// A file that cannot be read or used; the failure names it, and its line.
-    pub(crate) fn read(&self) -> Result<Resources, Failure> {
-        let mut resources = Resources::default();
+    pub(crate) fn read(&self) -> Result<Assets, Failure> {
+        let mut resources = Assets::default();
         resources.user_dictionary =
             read(self.user_dictionary.as_deref(), UserDictionary::from_bytes)?;
         resources.stop_words = read(self.stop_words.as_deref(), StopWords::from_bytes)?;
