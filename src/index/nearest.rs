@@ -8,8 +8,9 @@ use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
-/// A distance is followed by the largest one whose plan costs at most so many times as much.
-const GROWTH: f64 = 3.0;
+/// A distance is followed by the largest one whose plan costs at most so many times as much: the searches before the last
+/// one then cost little beside it. When the distance that is expected to be enough costs no more than that, it comes next.
+const GROWTH: f64 = 4.0;
 
 /// Blocks of the first piece of a scan. Each further piece has twice as many: the nearest found so far, which bound what
 /// is kept, then improve as often as not.
@@ -54,10 +55,10 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     /// [`Index::nearest`] in the memory of a scratch, where the answer stays until its next query.
     ///
-    /// It costs about as much as a query within the distance of the farthest of the nearest, at most about twice that, or
-    /// as one within `max_distance` where there are fewer: searches within growing distances until enough are found, each at most
-    /// three times as dear as the one before, and a scan where that is cheaper. Distances far beyond
-    /// [`Index::max_distance`] are planned when they are first met, a few milliseconds each.
+    /// It searches within growing distances, each at most four times as dear as the one before, until enough are found, and
+    /// scans where that is cheaper. So it costs at most a few times as much as a query within the distance of the farthest of
+    /// the nearest, or within `max_distance` where there are fewer. Distances beyond [`Index::max_distance`] are planned
+    /// when they are first met, up to some milliseconds each.
     ///
     /// # Errors
     /// A damaged block among those that had to be read; then there is no answer.
@@ -284,19 +285,35 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
         }
     }
 
-    /// The distance to search after all within `done` have been found: a plan that costs a few times as much as the last one
-    /// makes up for those before, and does not go far beyond what is needed.
+    /// The distance to search after all within `done` have been found, and they were not enough.
     fn next_distance(&self, done: u32) -> u32 {
-        let first = self
-            .index
-            .max_distance()
-            .clamp(done + 1, self.bound.max(done + 1));
-        let most_ns = GROWTH * self.index.plan(done).ns();
-        let within = |distance: &u32| self.index.plan(*distance).ns() <= most_ns;
-        (first + 1..=self.bound)
-            .take_while(within)
-            .last()
-            .unwrap_or(first)
+        let ns = |distance: u32| self.index.plan(distance).ns();
+        let least = done + 1;
+        let goal = self.expected_distance().clamp(least, self.bound);
+        let first = self.index.max_distance().clamp(least, goal);
+        let cheap = (first + 1..=goal).take_while(|&d| ns(d) <= GROWTH * ns(done));
+        let next = cheap.last().unwrap_or(first);
+        match ns(goal) <= GROWTH * ns(next) {
+            true => goal,
+            false => next,
+        }
+    }
+
+    /// The distance within which uniform data would probably hold as many as are wanted. Data that lie closer together
+    /// hold them within less, and distances grow towards this one.
+    fn expected_distance(&self) -> u32 {
+        let wanted = 1.5 * self.count as f64 + 1.0;
+        let mut at_distance = self.index.len() as f64 / 2f64.powi(F::WIDTH as i32);
+        let mut within = at_distance;
+        for distance in 0..F::WIDTH {
+            if within >= wanted {
+                return distance;
+            }
+            // The next binomial coefficient.
+            at_distance *= f64::from(F::WIDTH - distance) / f64::from(distance + 1);
+            within += at_distance;
+        }
+        F::WIDTH
     }
 
     /// Compares all fingerprints, those of table 0, piece by piece.

@@ -344,11 +344,10 @@ fn by_queries<F: Fingerprint>(
     queries: &[F],
     distance: u32,
 ) -> Matches<F> {
-    let mut searcher = segments.searcher();
     let mut found = Vec::new();
     for (number, &query) in queries.iter().enumerate() {
-        let matches = searcher.query(query, distance).unwrap();
-        found.extend(matches.iter().map(|&m| (number, m)));
+        let matches = segments.query(query, distance).unwrap();
+        found.extend(matches.into_iter().map(|m| (number, m)));
     }
     found
 }

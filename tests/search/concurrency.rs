@@ -2,9 +2,9 @@
 
 use rand::seq::IndexedRandom;
 use simidx::design::TableDesign;
-use simidx::index::Strategy;
+use simidx::index::{Searcher, Strategy};
 use simidx::segments::Segments;
-use simidx::{Codec, Fingerprint, Index};
+use simidx::{Codec, Fingerprint, Index, Scratch};
 use simidx_testkit::counting::allocations;
 use simidx_testkit::{build, each_id, flipped, matched, open, options, rng, scan, sorted_set};
 
@@ -91,7 +91,8 @@ fn eight_threads_share_segments() {
                     let mut searcher = segments.searcher();
                     for i in 0..queries.len() {
                         let i = (i + thread * 50) % queries.len();
-                        let found = matched(searcher.query(queries[i], 3).unwrap());
+                        let found = searcher.query(queries[i], 3).unwrap().iter();
+                        let found: Vec<_> = found.map(|m| (m.distance, m.fingerprint)).collect();
                         assert_eq!(found, expected[i], "thread {thread}, query {i}");
                     }
                 });
@@ -210,4 +211,43 @@ fn reading_ids_allocates_nothing() {
     assert_eq!(allocations() - before, 0);
     assert_eq!(count, 2000);
     assert_eq!(bytes, records.iter().map(|r| r.1.len()).sum::<usize>());
+}
+
+#[test]
+fn a_scratch_that_has_grown_allocates_nothing_for_any_index() {
+    let sets = [1, 2, 3].map(|round| simidx_testkit::uniform::<u64>(1000 * round));
+    let indexes = sets.each_ref().map(|set| {
+        let records: Vec<(u64, u64)> = set.iter().copied().zip(0..).collect();
+        let design = TableDesign::choose_bands(3, 4).unwrap();
+        open::<u64>(simidx_testkit::build_numbers(
+            options(design, 256),
+            &records,
+        ))
+    });
+    let mut scratch = Scratch::new();
+    let mut ask = || {
+        let mut ids = 0;
+        for (index, set) in indexes.iter().zip(&sets) {
+            for strategy in [Strategy::Scan, Strategy::Probe] {
+                scratch.set_strategy(strategy);
+                let found = index.query_with(&mut scratch, set[7], 3).unwrap();
+                ids += index.ids(&found[0]).unwrap().len();
+            }
+        }
+        ids
+    };
+    assert_eq!(ask(), 6);
+    let before = allocations();
+    assert_eq!(ask(), 6);
+    assert_eq!(allocations() - before, 0);
+}
+
+#[test]
+fn a_searcher_keeps_its_index_open() {
+    let (set, file, _) = sample_in::<u64>(Codec::EliasFano);
+    let shared = std::sync::Arc::new(open::<u64>(file));
+    let mut searcher = Searcher::new(shared.clone());
+    drop(shared);
+    let found = std::thread::spawn(move || searcher.query(set[0], 0).map(<[_]>::len));
+    assert_eq!(found.join().unwrap().unwrap(), 1);
 }

@@ -123,8 +123,14 @@ proptest! {
 
         let mut confirm = Kinds { kinds: &kinds, asked: RefCell::default() };
         let first = firsts(values.len(), |a, b| is_near(a, b) && confirm.near(a, b));
-        let mut documents = documents(&values, &options(distance));
+        // With the least memory the pairs that are found for the candidates go to a file.
+        let mut chosen = options(distance);
+        if kept[0] % 2 == 0 {
+            chosen.memory = Some(MIN_MEMORY + 150 * 32);
+        }
+        let mut documents = documents(&values, &chosen);
         let candidates = documents.candidates().unwrap();
+        prop_assert_eq!(&documents.candidates().unwrap(), &candidates);
         let found = documents.finish(Some(&mut confirm)).unwrap();
         check(&found, &values, &first);
         for (document, &candidate) in candidates.iter().enumerate() {
@@ -194,8 +200,33 @@ fn a_crowd_is_linked_without_going_through_its_pairs() {
     let found = documents(&crowd, &options(8)).finish(None).unwrap();
     assert_eq!((found.counts().kept, found.counts().largest), (1, 120_000));
     assert_eq!(found.chained_count(8), 0);
-    let candidates = documents(&crowd, &options(8)).candidates().unwrap();
-    assert!(candidates.iter().all(|&candidate| candidate));
+    let mut documents = documents(&crowd, &options(8));
+    assert!(
+        documents
+            .candidates()
+            .unwrap()
+            .into_iter()
+            .all(|candidate| candidate)
+    );
+    assert_eq!(documents.finish(None).unwrap().counts().kept, 1);
+}
+
+#[test]
+fn pairs_found_for_candidates_serve_until_a_document_comes() {
+    let mut chain: Vec<u64> = (0..1000).map(|i| i * 64).collect();
+    let mut documents = documents(&chain, &options(1));
+    let is_candidate = |found: &[bool]| found.iter().filter(|&&candidate| candidate).count();
+    assert_eq!(is_candidate(&documents.candidates().unwrap()), 1000);
+    let apart = u64::MAX << 20;
+    documents.extend([apart, apart + 1]).unwrap();
+    chain.extend([apart, apart + 1]);
+    assert_eq!(is_candidate(&documents.candidates().unwrap()), 1002);
+    let found = documents.finish(None).unwrap();
+    check(
+        &found,
+        &chain,
+        &firsts(1002, |a, b| chain[a].distance(chain[b]) <= 1),
+    );
 }
 
 #[test]

@@ -8,7 +8,8 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use simidx::build::BuildError;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Error, Fingerprint, Id, IdKind, Index, IndexBuilder};
+use simidx::index::Strategy;
+use simidx::{BuildOptions, Error, Fingerprint, Id, IdKind, Index, IndexBuilder, Match, Scratch};
 use simidx_testkit::{build_numbers, build_strings, each_id, open, options, rng};
 
 /// The ids of each fingerprint as the index must give them.
@@ -39,9 +40,52 @@ fn ids_of<F: Fingerprint>(index: &Index<F, Vec<u8>>, fingerprint: F) -> Vec<Owne
     ids
 }
 
+/// Compares the ranks of matches, and the ids that are found by them, for one query and for many.
+fn check_matches<F: Fingerprint>(index: &Index<F, Vec<u8>>, expected: &Expected<F, OwnedId>) {
+    let members: Vec<F> = expected.keys().copied().collect();
+    let check = |found: &Match<F>| {
+        let rank = found.rank.expect("the index has ids") as usize;
+        assert_eq!(members.get(rank), Some(&found.fingerprint));
+        let mut ids = Vec::new();
+        each_id(index.ids(found), |id| ids.push(owned(id))).unwrap();
+        assert_eq!(ids, expected[&found.fingerprint], "{:x}", found.fingerprint);
+    };
+    let step = members.len().div_ceil(50).max(1);
+    let queries: Vec<F> = members.iter().copied().step_by(step).collect();
+    let mut scratch = Scratch::new();
+    for strategy in [Strategy::Probe, Strategy::Scan] {
+        scratch.set_strategy(strategy);
+        for &query in &queries {
+            let found = index.query_with(&mut scratch, query, 3).unwrap();
+            assert_eq!(found[0].fingerprint, query);
+            found.iter().for_each(check);
+        }
+        let visit = |number, found: &[Match<F>]| {
+            assert_eq!(found[0].fingerprint, queries[number]);
+            found.iter().for_each(check);
+        };
+        index
+            .query_many_with(&mut scratch, &queries, 3, visit)
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_rank_beyond_the_end_is_an_error() {
+    let index = open::<u64>(build_numbers(small_blocks(), &[(1u64, 10), (2, 20)]));
+    let mut found = index.query(2, 0).unwrap()[0];
+    assert_eq!(found.rank, Some(1));
+    found.rank = Some(2);
+    assert!(matches!(index.ids(&found), Err(Error::Options(_))));
+    found.rank = None;
+    let ids: Vec<Id<'_>> = index.ids(&found).unwrap().map(Result::unwrap).collect();
+    assert_eq!(ids, [Id::Number(20)], "it is looked up");
+}
+
 /// Compares the ids by look-up, and by reading each table through.
 fn check<F: Fingerprint>(file: Vec<u8>, expected: &Expected<F, OwnedId>) {
     let index = open::<F>(file);
+    check_matches(&index, expected);
     let record_count: usize = expected.values().map(Vec::len).sum();
     assert_eq!(index.record_count(), record_count as u64);
     assert_eq!(index.len(), expected.len() as u64);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -11,7 +12,7 @@ use rand::seq::IndexedRandom;
 use simidx::design::TableDesign;
 use simidx::format::FormatError;
 use simidx::index::Strategy;
-use simidx::segments::{AnySegments, SegmentFingerprints, SegmentMatches, Segments};
+use simidx::segments::{AnySegments, AsSegments, SegmentFingerprints, SegmentMatches, Segments};
 use simidx::{
     AnyIndex, BuildOptions, Codec, Error, Fingerprint, Id, IdKind, Index, IndexBuilder, Match,
 };
@@ -158,7 +159,7 @@ impl<F: Fingerprint> Case<F> {
         if !whole.is_empty() {
             assert_eq!(segments.id_kind(), kind);
         }
-        let distances = segments.segments().iter().map(Index::max_distance);
+        let distances = segments.segments().iter().map(|index| index.max_distance());
         assert_eq!(Some(segments.max_distance()), distances.min());
         self.check_dump();
         let queries = self.queries(rng);
@@ -577,4 +578,56 @@ fn files_are_opened_by_their_paths() {
         let named = error.to_string().matches("missing").count();
         assert!(matches!(error, Error::Io(_)) && named == 1, "{error}");
     }
+}
+
+/// The number of pairs, and the ids of a fingerprint, in whatever can be searched as segments.
+fn asked<A: AsSegments<u64, Vec<u8>> + ?Sized>(segments: &A) -> (usize, Vec<OwnedId>) {
+    let mut count = 0;
+    let visit = |_| {
+        count += 1;
+        Ok(())
+    };
+    simidx::batch::pairs(segments, &Default::default(), visit).unwrap();
+    let mut ids = Vec::new();
+    let view = segments.as_segments().unwrap();
+    each_id(view.ids_of(7), |id| ids.push(owned(id))).unwrap();
+    (count, ids)
+}
+
+#[test]
+fn an_index_and_a_slice_of_indexes_are_segments() {
+    let file = |records: &[Record<u64>]| build(varied(0), IdKind::Number, records);
+    let files = [file(&[(7, 2), (6, 3)]), file(&[(7, 1), (u64::MAX, 4)])];
+    let indexes = files.each_ref().map(|file| open::<u64>(file.clone()));
+    let numbers = |numbers: &[u64]| numbers.iter().map(|&n| OwnedId::Number(n)).collect();
+    assert_eq!(asked(&indexes[0]), (1, numbers(&[2])));
+    assert_eq!(asked(&indexes[1]), (0, numbers(&[1])));
+    let both = (1, numbers(&[1, 2]));
+    assert_eq!(asked(&indexes[..]), both);
+    let shared = indexes.map(Arc::new);
+    assert_eq!(asked(&shared[1]), (0, numbers(&[1])));
+    assert_eq!(asked(&shared[..]), both);
+    let segments = Segments::new(shared.to_vec()).unwrap();
+    assert_eq!(asked(&segments), both);
+    assert_eq!(asked(&segments.view()), both);
+    let none: &[Index<u64, Vec<u8>>] = &[];
+    assert!(matches!(none.as_segments(), Err(Error::Options(_))));
+}
+
+#[test]
+fn an_error_of_an_index_alone_is_its_own() {
+    let (segments, second, _) = damaged();
+    let alone = segments.segments()[1].as_segments().unwrap();
+    assert!(matches!(alone.contains(second[0]), Err(Error::Format(_))));
+}
+
+#[test]
+fn slices_of_indexes_that_differ_are_refused() {
+    let numbers = open::<u64>(build(varied(0), IdKind::Number, &[(7u64, 2)]));
+    let strings = open::<u64>(build(varied(0), IdKind::String, &[(7u64, 2)]));
+    let indexes = [numbers, strings];
+    assert!(matches!(
+        indexes[..].as_segments(),
+        Err(Error::Mismatch { .. })
+    ));
 }

@@ -13,7 +13,7 @@ use support::failure::Failure;
 use support::progress::ProgressMode;
 use support::{memory, output};
 
-/// What clap calls a command line without a command; it then prints the help.
+/// clap's error for a command line without a command; it prints the help.
 const NO_COMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
 /// Exit code for "no match" and "damaged".

@@ -1,4 +1,4 @@
-//! Text out of bytes in any encoding, which they may declare or leave to be guessed.
+//! Decoding whole texts, by the encoding that they declare or that is guessed.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8};
@@ -15,12 +15,24 @@ const GUESSED_FROM: usize = 64 << 10;
 /// Valid characters outside ASCII for each invalid sequence of bytes, from which on a document is UTF-8 with faults.
 const VALID_PER_FAULT: usize = 8;
 
-/// A text, and whether some bytes stood for nothing and became U+FFFD.
+/// A text that was decoded, by [`read_document`](crate::read_document).
+///
+/// ```
+/// use simidx_input::{TextEncoding, read_document};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("a.txt");
+/// std::fs::write(&path, b"\xc4\xe3\xba\xc3")?;
+/// let decoded = read_document(&path, "GBK".parse::<TextEncoding>()?)?;
+/// assert_eq!(decoded.text, "你好");
+/// assert!(!decoded.has_faults);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// The characters.
     pub text: String,
-    /// Whether there were such bytes.
+    /// Whether invalid bytes were replaced by U+FFFD.
     pub has_faults: bool,
 }
 
@@ -35,9 +47,8 @@ impl Decoded {
 
 /// The text that bytes are, or what is wrong with them.
 ///
-/// `declared` is the name of an encoding that came with the bytes, `chosen` what the user says of them. A byte order
-/// mark has the last word, then the encoding that the user names, then valid UTF-8. Bytes that stand for nothing in
-/// their encoding become U+FFFD.
+/// `declared` is the name of an encoding that came with the bytes, `chosen` that of the user. A byte order mark takes
+/// precedence, then the encoding that the user names, then valid UTF-8. Invalid bytes become U+FFFD.
 pub(super) fn decode(
     bytes: Vec<u8>,
     declared: Option<&[u8]>,

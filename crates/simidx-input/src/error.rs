@@ -34,18 +34,45 @@ pub enum Error {
 }
 
 /// A record that cannot be used, and its place.
+///
+/// ```
+/// use simidx_input::{InputError, Place};
+///
+/// let error = InputError::new("a.hex", Place::Line(7), "id is empty");
+/// assert_eq!(error.to_string(), "a.hex:7: id is empty");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InputError {
     /// The file, or `-` for standard input.
     pub source: String,
-    /// Line (from 1) of a text input, byte offset of a binary one, row (from 1) of a table.
+    /// Where the record is.
     pub place: Place,
     /// What is wrong, one clause.
     pub message: String,
 }
 
+impl InputError {
+    /// An error at a place of a source.
+    pub fn new(source: impl Into<String>, place: Place, message: impl Into<String>) -> Self {
+        InputError {
+            source: source.into(),
+            place,
+            message: message.into(),
+        }
+    }
+}
+
 /// A place in an input.
+///
+/// ```
+/// use simidx_input::{InputError, Place};
+///
+/// let error = InputError::new("a.le", Place::Offset(16), "5 bytes are left over");
+/// assert_eq!(error.to_string(), "a.le: offset 16: 5 bytes are left over");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Place {
     /// A line, counted from 1.
     Line(u64),

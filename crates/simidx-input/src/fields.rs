@@ -6,16 +6,24 @@ use crate::{Place, Result};
 
 /// Names of the members, or columns, that hold texts and ids.
 ///
-/// A member of [`Format::Jsonl`] may be named by a path of members within each other, as in `meta.url`, unless the
-/// object has a member of that very name; so may a column of [`Format::Parquet`]. Other formats than these two and
-/// [`Format::Tsv`] have no fields to name.
+/// In [`Format::Jsonl`] and [`Format::Parquet`] a path such as `meta.url` names a member of a member, unless there is
+/// one with the name `meta.url`. [`Format::Tsv`] has named columns too, the other formats have no named fields.
+///
+/// ```
+/// use simidx_input::{Fields, ReadOptions};
+///
+/// let mut fields = Fields::default();
+/// fields.text = Some("content".to_owned());
+/// fields.id = Some("meta.url".to_owned());
+/// let options = ReadOptions::from(fields);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fields {
-    /// The field with the text of each document. Every record must have it, and `fingerprint` is a field as any other;
-    /// of [`Format::Tsv`] it makes documents. By default records have `text` or `fingerprint`.
+    /// The field with the text of each document. Every record must then have it, and a field `fingerprint` is ignored; a
+    /// [`Format::Tsv`] then holds documents. By default a record has `text` or `fingerprint`.
     pub text: Option<String>,
-    /// The field with the id, which every record must have. By default `id` is the id of a record that has it.
+    /// The field with the id. Every record must then have it. By default a field `id` is the id, if there is one.
     pub id: Option<String>,
 }
 
@@ -38,7 +46,7 @@ impl Fields {
         self.id.as_deref().unwrap_or(ID)
     }
 
-    /// Says whether records of the format can have these fields.
+    /// Checks that records of the format can have these fields.
     pub(super) fn check(&self, name: &str, format: Format) -> Result<()> {
         let message = match format {
             _ if self.are_default() => return Ok(()),

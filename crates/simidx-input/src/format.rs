@@ -5,56 +5,65 @@ use std::str::FromStr;
 
 /// The format of an input.
 ///
-/// In the formats made of lines, a carriage return before the end of a line and a byte order mark
-/// at the start of the input are passed over, and lines of white space alone are skipped. They are UTF-8 unless
-/// [`ReadOptions::encoding`](super::ReadOptions) says otherwise.
+/// As text it is its name in lower case. Line formats are `hex`, `dec`, `tsv`, `jsonl` and `lines`: a carriage return
+/// before the end of a line and a byte order mark at the start of the input are ignored, and blank lines are skipped.
+/// They are UTF-8 unless [`ReadOptions::encoding`](super::ReadOptions) says otherwise.
 ///
-/// Where no format is named, a directory is read as `files`; otherwise the extension decides, that
-/// before `.gz` or `.zst`: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`,
-/// `.jsonl`, `.ndjson`, `.npy`, `.parquet`, `.pq`, `.warc`. Failing that, the content must start as
-/// `npy`, `parquet`, `warc`, `jsonl`, `hex` or `dec`. Of the last two, the first line that is not blank decides, or, where
-/// its number may be hexadecimal as well as decimal, the lines after it that can only be one of the two.
+/// If no format is given, a directory is read as `files`. Otherwise the extension, the one before `.gz` or `.zst`,
+/// decides: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`,
+/// `.jsonl`, `.ndjson`, `.npy`, `.parquet`, `.pq`, `.warc`. Otherwise the content must begin like
+/// `npy`, `parquet`, `warc`, `jsonl`, `hex` or `dec`. For the last two the first line that is not blank decides; if it
+/// could be either, the first line that can be only one of them.
+///
+/// ```
+/// use simidx_input::Format;
+///
+/// assert_eq!("jsonl".parse(), Ok(Format::Jsonl));
+/// assert_eq!(Format::Npy.to_string(), "npy");
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// A line for each fingerprint in hexadecimal digits, which may be followed by a tab and an id.
+    /// A fingerprint on each line in hexadecimal digits, optionally followed by a tab and an id.
     Hex,
     /// The same with decimal digits.
     Dec,
-    /// Fingerprints as little-endian words, without ids. Only a file whose name ends in `.gz` or
-    /// `.zst` is taken for a compressed one, standard input never is.
+    /// Fingerprints as little-endian words, without ids. Only a file whose name ends in `.gz` or `.zst` counts as
+    /// compressed; standard input never does.
     Le,
-    /// The same as `hex`. Where [`Fields::text`](super::Fields) names a column, it is documents instead: a first line with the
-    /// names of the columns, and for each document a line with as many of them, between tabs, nothing quoted.
+    /// The same as `hex`. If [`Fields::text`](super::Fields) names a column it holds documents instead: a first line with
+    /// the names of the columns, then a line of as many columns for each document, separated by tabs, without quoting.
     Tsv,
     /// A JSON object on each line: `"text"`, or `"fingerprint"` as a string of hexadecimal digits
-    /// or an unsigned integer below 2^64, and maybe `"id"`. Other members are passed over.
-    /// [`Fields`](super::Fields) may give other names.
+    /// or an unsigned integer below 2^64, and optionally `"id"`. Other members are ignored.
+    /// [`Fields`](super::Fields) can give other names.
     Jsonl,
-    /// A document without id on each line.
+    /// A document on each line, without an id.
     Lines,
-    /// Each regular file is a document, its path the id. Directories are walked in the order of
-    /// file names, hidden files included; symbolic links are not followed. What is not UTF-8 is decoded:
-    /// by a byte order mark of UTF-16, by the encoding that HTML declares in its first 1024 bytes, or else by a guess
-    /// from the bytes; those that stand for nothing become U+FFFD. A file with a zero byte is no text.
+    /// Each regular file is a document, and its path is the id. Directories are walked in the order of file names,
+    /// including hidden files; symbolic links are not followed. A file that is not UTF-8 is decoded by its byte order
+    /// mark of UTF-16, by the encoding that HTML declares in its first 1024 bytes, or by a guess from its bytes; invalid
+    /// bytes become U+FFFD. A file with a zero byte is not text.
     Files,
     /// A NumPy array without ids. Fingerprints of 32 and 64 bits are an array of one dimension of
     /// signed or unsigned integers of that size, the bits taken as they are, in either byte order.
     /// Those of 128 bits are an array of shape (n, 2) of 64-bit integers: a row for each, its low
     /// word first.
     Npy,
-    /// An Apache Parquet file, read through the feature `parquet`.
+    /// An Apache Parquet file. Reading it needs the feature `parquet`.
     ///
     /// The column `fingerprint` holds integers of the width, signed or unsigned, the bits taken as
     /// they are; or `FIXED_LEN_BYTE_ARRAY`s of the width, the most significant byte first, as their
     /// order is that of the numbers; or strings of hexadecimal digits. The column `text` holds
-    /// documents in its stead. The column `id`, which need not be there, holds strings or integers.
-    /// If there are no columns of these names, the only one of integers of the width is taken.
-    /// [`Fields`](super::Fields) may give other names.
+    /// documents instead. The optional column `id` holds strings or integers. If there are no columns of these names, the
+    /// only column of integers of the width is taken. [`Fields`](super::Fields) can give other names.
     Parquet,
-    /// A web archive, whose documents are the payloads of its responses of status 200 and of its `resource` and
-    /// `conversion` records, where they are HTML or plain text; their ids are the addresses. All other records are
-    /// passed over. Transfer codings and the content encodings gzip, deflate, zstd and Brotli are undone. Texts are decoded as those
-    /// of `files`, and by what the response says of them. HTML stays HTML.
+    /// A web archive. Reading it needs the feature `warc`.
+    ///
+    /// Documents are the payloads of responses with status 200 and of `resource` and `conversion` records, if they are
+    /// HTML or plain text; their ids are the addresses. All other records are ignored. Transfer codings and the content
+    /// encodings gzip, deflate, zstd and Brotli are undone. Texts are decoded like those of `files`, and by the encoding
+    /// that the response declares. HTML stays HTML.
     Warc,
 }
 

@@ -1,10 +1,17 @@
-//! Ids: what an input may call a record.
+//! Ids of records.
 
 use std::fmt;
 
 use simidx::format::MAX_ID_LEN;
 
 /// The id of a record.
+///
+/// ```
+/// use simidx_input::RecordId;
+///
+/// assert_eq!(RecordId::Number(7).to_string(), "7");
+/// assert_eq!(RecordId::Text("a/b.html".to_owned()).to_string(), "a/b.html");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum RecordId {
     /// A number, from a JSON integer.

@@ -55,7 +55,7 @@ struct Object<'a> {
     text: Option<Scalar>,
     fingerprint: Option<Scalar>,
     id: Option<Scalar>,
-    /// A member that stands there more than once.
+    /// A member that appears more than once.
     repeated: Option<Member<'a>>,
 }
 
@@ -75,7 +75,7 @@ fn record<F: Fingerprint>(line: &str, fields: &Fields) -> Result<Record<F>, Stri
     };
     let object = object(line, wanted)?;
     if let Some(member) = object.repeated {
-        return Err(format!("{:?} stands there twice", member.name(fields)));
+        return Err(format!("{:?} appears twice", member.name(fields)));
     }
     let id = match object.id {
         None if fields.id.is_some() => return Err(format!("no {:?}", fields.id())),
@@ -415,8 +415,8 @@ mod tests {
             ),
             (r#"{"text":1}"#, "\"text\" is not a string"),
             (r#"{"text":null}"#, "\"text\" is not a string"),
-            (r#"{"text":"","text":""}"#, "\"text\" stands there twice"),
-            (r#"{"id":1,"id":2,"text":""}"#, "\"id\" stands there twice"),
+            (r#"{"text":"","text":""}"#, "\"text\" appears twice"),
+            (r#"{"id":1,"id":2,"text":""}"#, "\"id\" appears twice"),
             (
                 r#"{"fingerprint":-1}"#,
                 &format!("\"fingerprint\" {number}"),
@@ -528,7 +528,7 @@ mod tests {
             "in:2: no \"url\"",
             "in:3: \"body\" is not a string",
             "in:4: \"url\" is neither a string nor an unsigned integer below 2^64",
-            "in:5: \"body\" stands there twice",
+            "in:5: \"body\" appears twice",
         ];
         assert_eq!(read.errors(), errors);
         let read: Read<u64> = read_with(b"{\"text\":\"\"}", Format::Jsonl, &fields("a.b", ""));
@@ -551,7 +551,7 @@ mod tests {
         );
         let errors = [
             "in:2: no \"doc.body.zh\"",
-            "in:3: \"doc.body.zh\" stands there twice",
+            "in:3: \"doc.body.zh\" appears twice",
             "in:5: no \"doc.url\"",
             "in:6: no \"doc.url\"",
         ];

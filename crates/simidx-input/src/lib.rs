@@ -1,14 +1,31 @@
-//! Record readers: fingerprints or documents, streamed out of files in any of ten formats.
+//! Record readers: fingerprints or documents, streamed from files in any of ten formats.
 //!
-//! [`open`] gives a [`RecordReader`] for a path, and [`open_with`] one that finds texts and ids in
-//! other fields than `text` and `id` or reads text in another encoding. Files compressed with gzip
-//! or Zstandard are read through. It knows them by their first bytes, except those of [`Format::Le`], which may hold any
-//! bytes: there the suffix `.gz` or `.zst` tells. Memory stays bounded by the
-//! longest record, and for [`Format::Parquet`] by the longest page.
+//! [`open`] returns a [`RecordReader`] for a path. [`open_with`] also takes the names of the fields that hold texts and
+//! ids, and the encoding of texts. Files compressed with gzip or Zstandard are decompressed: they are recognised by
+//! their first bytes, except for [`Format::Le`], where any bytes are valid and the suffix `.gz` or `.zst` decides.
+//! Memory is bounded by the longest record, and for [`Format::Parquet`] by the longest page.
 //!
-//! A record that cannot be used is reported as [`Error::Input`], after which
-//! the reader goes on with the next one; the caller decides whether to skip it. An
-//! [`Error::Io`], which names its file, ends the reading.
+//! An unusable record is an [`Error::Input`]; the reader then continues with the next record, and the caller decides
+//! whether to skip it. An [`Error::Io`] names its file and ends the reading.
+//!
+//! ```
+//! use simidx_input::{Content, open};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("documents.jsonl");
+//! std::fs::write(&path, r#"{"id": "a", "text": "One document"}"#)?;
+//! let mut reader = open::<u64>(&path, None)?;
+//! while let Some(record) = reader.next_record() {
+//!     match record?.content {
+//!         Content::Text(text) => assert_eq!(text, "One document"),
+//!         Content::Fingerprint(_) => unreachable!("the file holds documents"),
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The feature `parquet` reads Apache Parquet files, the feature `warc` web archives. Without them these formats are
+//! refused with an [`Error::Input`] that names the feature.
 
 mod columns;
 mod decoding;
@@ -20,6 +37,7 @@ mod fields;
 mod files;
 mod format;
 mod id;
+mod input_file;
 mod jsonl;
 mod le;
 mod line_reader;
@@ -28,7 +46,6 @@ mod lines;
 mod npy;
 mod npy_header;
 mod options;
-mod original;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod patterns;
@@ -46,8 +63,8 @@ pub use error::{Error, InputError, Place, Result};
 pub use fields::Fields;
 pub use format::{Format, UnknownFormat};
 pub use id::RecordId;
+pub use input_file::{InputFile, RecordPredicate, filter_records};
 pub use options::ReadOptions;
-pub use original::{Choose, Original, copy_records};
 pub use patterns::expand;
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
@@ -59,23 +76,42 @@ use source::Source;
 /// The greatest length of a document, and of a line that may hold one, in bytes.
 const MAX_DOCUMENT: u64 = 256 << 20;
 
-/// What a record is about.
+/// What a record holds.
+///
+/// ```
+/// use simidx_input::Content;
+///
+/// let content: Content<u64> = Content::Text("a document".to_owned());
+/// assert_ne!(content, Content::Fingerprint(0xff));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content<F> {
-    /// A fingerprint, ready made.
+    /// A fingerprint.
     Fingerprint(F),
-    /// A document, of which the fingerprint is still to be taken.
+    /// A document, which still has to be fingerprinted.
     Text(String),
 }
 
 /// One record of an input.
+///
+/// ```
+/// use simidx_input::{Content, RecordId, open};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("a.tsv");
+/// std::fs::write(&path, "00ff\tfirst\n")?;
+/// let record = open::<u64>(&path, None)?.next_record().expect("a record")?;
+/// assert_eq!(record.content, Content::Fingerprint(0xff));
+/// assert_eq!(record.id, Some(RecordId::Text("first".to_owned())));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<F> {
     /// The fingerprint or the document.
     pub content: Content<F>,
-    /// What the input calls the record, where it calls it anything.
+    /// The id of the record, if the input has one.
     pub id: Option<RecordId>,
-    /// Whether bytes of it stood for nothing in their encoding and became U+FFFD.
+    /// Whether bytes that are invalid in their encoding were replaced by U+FFFD.
     pub has_faults: bool,
 }
 
@@ -96,7 +132,7 @@ impl<F> Record<F> {
         }
     }
 
-    /// The record of a document in a file of its own, or a part of one.
+    /// The record of a decoded document.
     fn decoded(decoded: Decoded, id: RecordId) -> Self {
         let mut record = Record::text(decoded.text, Some(id));
         record.has_faults = decoded.has_faults;
@@ -104,57 +140,71 @@ impl<F> Record<F> {
     }
 }
 
-/// A stream of records.
+/// A stream of records; made by [`open`], [`open_with`] and [`InputFile::records`].
+///
+/// ```
+/// use simidx_input::{Place, open};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("a.hex");
+/// std::fs::write(&path, "00ff\n00fe\n")?;
+/// let mut reader = open::<u64>(&path, None)?;
+///
+/// // Plain fingerprints can be read many at a time.
+/// let mut fingerprints = Vec::new();
+/// while reader.read_fingerprints(&mut fingerprints) > 0 {}
+/// assert_eq!(fingerprints, [0xff, 0xfe]);
+/// assert!(reader.next_record().is_none());
+/// assert_eq!(reader.place().1, Place::Line(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait RecordReader<F> {
     /// The next record; `None` after the last one and after an [`Error::Io`].
     ///
     /// # Errors
     ///
-    /// [`Error::Input`] for a record that cannot be used, after which the
-    /// next call goes on behind it, and [`Error::Io`] if reading fails.
+    /// [`Error::Input`] for an unusable record, after which the next call returns the record after it, and
+    /// [`Error::Io`] if reading fails.
     fn next_record(&mut self) -> Option<Result<Record<F>>>;
 
-    /// Appends the fingerprints of the next records to `out`, as long as those are fingerprints
-    /// without ids, and returns how many: at most 2^20, many times faster than one by one.
+    /// Appends the fingerprints of the next records to `out`, as long as they have no ids, and returns their number, at
+    /// most 2^20. This is many times faster than record by record.
     ///
-    /// 0 says nothing of what comes next, be it an error or the end: [`RecordReader::next_record`]
-    /// goes on from there. Both may be called in turn. The default never appends anything.
+    /// 0 means that [`RecordReader::next_record`] must be asked: the next item may be another record, an error or the
+    /// end. Both methods may be called in turn. The default appends nothing.
     fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
         let _ = out;
         0
     }
 
-    /// Bytes read so far from the file, which for a compressed one are the compressed ones.
+    /// Bytes read from the file so far; of a compressed file, compressed bytes.
     fn bytes_read(&self) -> u64;
 
-    /// The number of records that the input says it holds, before the first one is read, where it
-    /// says so at all.
+    /// The number of records that the input declares, if it declares one and none has been read yet.
     fn expected_records(&self) -> Option<u64> {
         None
     }
 
-    /// The name of the encoding, other than UTF-8, that all of an input made of lines was guessed to be in. None where
-    /// there was nothing to guess: see [`TextEncoding::AUTO`].
+    /// The encoding that was guessed for a line format, unless it is UTF-8 or [`TextEncoding::AUTO`] was not asked for.
     fn guessed_encoding(&self) -> Option<&'static str> {
         None
     }
 
-    /// The file and the place in it of the record, or error, returned last.
+    /// The file, and the place in it of the last record or error.
     ///
-    /// Before the first record the place is line 0, offset 0 or the path as a whole.
+    /// Before the first record it is line 0, offset 0 or the whole file.
     fn place(&self) -> (&str, Place);
 }
 
 /// Opens a file, a directory or, as `-`, standard input.
 ///
-/// Without a format it goes by the path, and failing that by the first 64 KiB: see [`Format`].
-/// It never takes text for documents on its own account, unless the path is a directory.
+/// Without a format, the path decides, and otherwise the first 64 KiB: see [`Format`]. Text is never taken for
+/// documents by itself, unless the path is a directory.
 ///
 /// # Errors
 ///
-/// [`Error::Io`], naming the path, if it cannot be opened or its beginning not
-/// be read, or if it is a directory and the format is not [`Format::Files`].
-/// [`Error::Input`] if the format cannot be told or does not suit.
+/// [`Error::Io`], naming the path, if it cannot be opened or its beginning cannot be read, or if it is a directory and
+/// the format is not [`Format::Files`]. [`Error::Input`] if the format cannot be recognised or does not fit.
 pub fn open<F: Fingerprint>(
     path: &Path,
     format: Option<Format>,
@@ -162,12 +212,26 @@ pub fn open<F: Fingerprint>(
     open_with(path, format, &ReadOptions::default())
 }
 
-/// The same with texts and ids in fields of these names, and in this encoding.
+/// The same with the names of fields and the encoding of texts.
+///
+/// ```
+/// use simidx_input::{Content, ReadOptions, open_with};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("pages.jsonl");
+/// std::fs::write(&path, r#"{"url": "example.org", "page": {"body": "Text"}}"#)?;
+/// let mut options = ReadOptions::default();
+/// options.fields.text = Some("page.body".to_owned());
+/// options.fields.id = Some("url".to_owned());
+/// let record = open_with::<u64>(&path, None, &options)?.next_record().expect("a record")?;
+/// assert_eq!(record.content, Content::Text("Text".to_owned()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 ///
-/// As for [`open`]. [`Error::Input`] if the format has no fields or no encoding to name, or if the
-/// file says which columns it has and these are not among them.
+/// As for [`open`]. [`Error::Input`] if the format has no named fields or no encoding, or if the file lists its columns
+/// and these are not among them.
 pub fn open_with<F: Fingerprint>(
     path: &Path,
     format: Option<Format>,
@@ -200,21 +264,20 @@ pub fn open_with<F: Fingerprint>(
     }
 }
 
-/// Reads one document, which a file or, as `-`, standard input holds, as those of [`Format::Files`] are read.
+/// Reads a whole file, or standard input as `-`, as one document, like those of [`Format::Files`].
 ///
 /// # Errors
 ///
-/// [`Error::Io`] if it cannot be read, [`Error::Input`] if it is no text or
-/// longer than 256 MiB; both name the path.
+/// [`Error::Io`] if it cannot be read, [`Error::Input`] if it is not text or longer than 256 MiB; both name the path.
 pub fn read_document(path: &Path, encoding: TextEncoding) -> Result<Decoded> {
     let mut source = Source::open(path)?;
     files::read(&mut source, MAX_DOCUMENT, encoding)
 }
 
-/// The number of records in all of these inputs, if each is a regular file that tells it without
-/// being read through: `le`, `npy` and `parquet`, not compressed.
+/// The number of records in all of these inputs, if each is a regular file that shows it without being read: `le`,
+/// `npy` and `parquet`, not compressed.
 ///
-/// An input that cannot be opened tells nothing; [`open`] says why.
+/// None if any of them cannot be opened; [`open`] says why.
 pub fn expected_records<F: Fingerprint>(paths: &[PathBuf], format: Option<Format>) -> Option<u64> {
     expected_records_with::<F>(paths, format, &ReadOptions::default())
 }
@@ -253,7 +316,7 @@ fn open_parquet<F: Fingerprint>(
     path: &Path,
     _: &ReadOptions,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
-    let message = "Parquet files need a simidx built with its feature `parquet`";
+    let message = "Parquet files need a simidx-input with its feature `parquet`";
     let name = source::printable(path);
     Err(source::input_error(&name, Place::File, message))
 }
@@ -271,7 +334,7 @@ fn open_warc<F: Fingerprint>(
     source: Source,
     _: TextEncoding,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
-    let message = "web archives need a simidx built with its feature `warc`";
+    let message = "web archives need a simidx-input with its feature `warc`";
     Err(source::input_error(source.name(), Place::File, message))
 }
 

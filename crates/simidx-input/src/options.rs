@@ -4,13 +4,22 @@ use super::source::input_error;
 use super::{Fields, Format, TextEncoding};
 use crate::{Place, Result};
 
-/// What is to be known of inputs beside their format.
+/// How inputs of a format are read.
+///
+/// ```
+/// use simidx_input::{ReadOptions, TextEncoding};
+///
+/// let mut options = ReadOptions::from("GBK".parse::<TextEncoding>()?);
+/// options.fields.text = Some("body".to_owned());
+/// assert_eq!(options.encoding.to_string(), "GBK");
+/// # Ok::<(), simidx_input::UnknownEncoding>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// Where records have their texts and ids.
+    /// The fields that hold texts and ids.
     pub fields: Fields,
-    /// What characters the bytes of texts stand for. Fingerprints in binary formats, and Parquet files, have none.
+    /// The encoding of texts. `le`, `npy` and `parquet` have none.
     pub encoding: TextEncoding,
 }
 
@@ -33,7 +42,7 @@ impl From<TextEncoding> for ReadOptions {
 }
 
 impl ReadOptions {
-    /// Says whether an input of this name can be read so in a format.
+    /// Checks that a format has what these options name.
     pub(super) fn check(&self, name: &str, format: Format) -> Result<()> {
         self.fields.check(name, format)?;
         match format {

@@ -1,4 +1,4 @@
-//! Patterns that stand for several inputs.
+//! Patterns that name several inputs.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,19 @@ const LIKE_A_SHELL: MatchOptions = MatchOptions {
     require_literal_leading_dot: true,
 };
 
-/// The inputs that a path stands for, sorted.
+/// The inputs that a path or a pattern names, sorted.
 ///
-/// That is the path itself, unless nothing has that name and it holds `*`, `?` or `[`: then
-/// everything that it matches as a pattern, `**` for folders in folders included.
+/// A path that exists, or that has no `*`, `?` or `[`, names itself. Any other path is a pattern; `**` matches folders
+/// at any depth.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = |name: &str| folder.path().join(name);
+/// std::fs::write(path("b.hex"), "00ff\n")?;
+/// std::fs::write(path("a.hex"), "00fe\n")?;
+/// assert_eq!(simidx_input::expand(&path("*.hex"))?, [path("a.hex"), path("b.hex")]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 ///

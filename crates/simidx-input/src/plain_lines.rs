@@ -135,17 +135,15 @@ impl<F: Fingerprint> Line<F> {
     fn read(lines: &[u8], radix: Radix) -> Option<Self> {
         let full = F::BYTES * 2;
         if let (Radix::Hex, Some(b'\n')) = (radix, lines.get(full))
-            && let Some(fingerprint) = digits::full_hex(&lines[..full])
+            && let Some(fingerprint) = F::from_hex(&lines[..full])
         {
             return Some(Line {
                 fingerprint: Some(fingerprint),
                 length: full + 1,
             });
         }
-        let digits = match radix {
-            Radix::Hex => lines.iter().position(|&b| !digits::is_hex(b))?,
-            Radix::Dec => lines.iter().position(|b| !b.is_ascii_digit())?,
-        };
+        // Ends of lines and tabs are below all digits and letters.
+        let digits = lines.iter().position(|&b| b < b'0')?;
         let end = match lines[digits..] {
             [b'\n', ..] => 1,
             [b'\r', b'\n', ..] => 2,
@@ -153,7 +151,7 @@ impl<F: Fingerprint> Line<F> {
         };
         let fingerprint = match (digits, radix) {
             (0, _) => None,
-            (_, Radix::Hex) => Some(digits::hex_value(&lines[..digits])?),
+            (_, Radix::Hex) => Some(F::from_hex(&lines[..digits])?),
             (_, Radix::Dec) => Some(digits::dec_value(&lines[..digits])?),
         };
         Some(Line {

@@ -71,7 +71,7 @@ impl LineFormat for Table {
 fn column(names: &[&str], name: &str) -> Result<Option<usize>, String> {
     let mut found = (0..names.len()).filter(|&index| names[index] == name);
     match (found.next(), found.next()) {
-        (_, Some(_)) => Err(format!("column {name:?} stands there twice")),
+        (_, Some(_)) => Err(format!("column {name:?} appears twice")),
         (found, None) => Ok(found),
     }
 }
@@ -129,7 +129,7 @@ mod tests {
         let missing = "in:1: has no column \"x\"";
         assert_eq!(refusal("a\tb\n1\t2\n", &fields("x", "")), missing);
         assert_eq!(refusal("a\tb\n", &fields("a", "x")), missing);
-        let twice = "in:1: column \"x\" stands there twice";
+        let twice = "in:1: column \"x\" appears twice";
         assert_eq!(refusal("x\tx\n", &fields("x", "")), twice);
         let empty = "in: has no line with the names of columns";
         assert_eq!(refusal("\n\n", &fields("x", "")), empty);

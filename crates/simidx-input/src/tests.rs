@@ -419,11 +419,11 @@ fn lines_are_copied_as_utf8() {
     write(&path, &bytes).unwrap();
     let mut options = encoded("gbk");
     options.fields = fields("文", "名");
-    let original = Original::open_with::<u64>(&path, None, &options, None).unwrap();
+    let original = InputFile::open_with::<u64>(&path, None, &options, None).unwrap();
     let read = drain(&mut *original.records::<u64>().unwrap());
     assert_eq!(read.records()[0], document("自由", Some("一")));
     let (mut out, mut chosen) = (Vec::new(), [false, true].into_iter());
-    copy_records::<u64>(&[original], &mut out, &mut |_| chosen.next().unwrap()).unwrap();
+    filter_records::<u64>(&[original], &mut out, &mut |_| chosen.next().unwrap()).unwrap();
     assert_eq!(out, "名\t文\r\n二\t平等\n".as_bytes());
 }
 
@@ -496,13 +496,13 @@ fn copied(text: &str, passed: usize) -> Vec<Record<u64>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("documents");
     write(&path, text).unwrap();
-    let original = Original::open::<u64>(&path, Some(Format::Lines), None).unwrap();
+    let original = InputFile::open::<u64>(&path, Some(Format::Lines), None).unwrap();
     let (mut copy, mut seen) = (Vec::new(), 0);
     let mut choose = |_| {
         seen += 1;
         seen > passed
     };
-    copy_records::<u64>(&[original], &mut copy, &mut choose).unwrap();
+    filter_records::<u64>(&[original], &mut copy, &mut choose).unwrap();
     read_all(&copy, Format::Lines).records()
 }
 

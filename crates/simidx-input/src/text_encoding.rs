@@ -7,11 +7,20 @@ use encoding_rs::{self as known, Encoding};
 
 /// How the bytes of texts become characters.
 ///
-/// By default the formats that are made of lines are UTF-8, in which a line that is not valid cannot be used, and the
-/// texts of [`Format::Files`](super::Format::Files) and [`Format::Warc`](super::Format::Warc) are in the encoding that
-/// they declare or that is guessed. Parsed from a string it is an encoding that all of them are in, by any name that
-/// the Encoding Standard of the web gives it; a byte order mark overrules it, and what stands for nothing becomes
-/// U+FFFD, which [`Record::has_faults`](super::Record::has_faults) tells.
+/// By default line formats are UTF-8, where an invalid line is an error. Texts of
+/// [`Format::Files`](super::Format::Files) and [`Format::Warc`](super::Format::Warc) have the encoding that they declare
+/// or that is guessed. Parsed from a name, it is the encoding of all texts; every name of the Encoding Standard of the
+/// web is known. A byte order mark overrules it. Invalid bytes become U+FFFD, which
+/// [`Record::has_faults`](super::Record::has_faults) reports.
+///
+/// ```
+/// use simidx_input::TextEncoding;
+///
+/// let encoding: TextEncoding = "gb2312".parse()?;
+/// assert_eq!(encoding.to_string(), "GBK");
+/// assert_eq!("auto".parse(), Ok(TextEncoding::AUTO));
+/// # Ok::<(), simidx_input::UnknownEncoding>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextEncoding(pub(super) Choice);
 
@@ -73,8 +82,8 @@ const KNOWN: [&Encoding; 39] = [
 ];
 
 impl TextEncoding {
-    /// A guess also for the formats that are made of lines, by the first 64 KiB: a byte order mark decides, after it
-    /// UTF-8, in which there may be a few faults. What is taken for UTF-8 is read as by default.
+    /// Guess the encoding of line formats too, from the first 64 KiB: by a byte order mark, or as UTF-8 if almost all
+    /// of it is valid, or from its bytes. An input that is taken for UTF-8 is read as by default.
     pub const AUTO: TextEncoding = TextEncoding(Choice::Guess);
 
     /// Whether it is left to the format.
@@ -115,17 +124,24 @@ impl FromStr for TextEncoding {
     }
 }
 
-/// A name that no encoding has.
+/// The error for a name that no encoding has; it lists the known ones.
+///
+/// ```
+/// use simidx_input::TextEncoding;
+///
+/// let error = "latin-9000".parse::<TextEncoding>().unwrap_err();
+/// assert!(error.to_string().starts_with(r#""latin-9000" is not an encoding"#));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownEncoding(String);
 
 impl fmt::Display for UnknownEncoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no encoding, those are {AUTO}", self.0)?;
+        write!(f, "{:?} is not an encoding; known are {AUTO}", self.0)?;
         KNOWN
             .iter()
             .try_for_each(|encoding| write!(f, ", {}", encoding.name()))?;
-        f.write_str(" and what else the web calls them")
+        f.write_str(" and their other names on the web")
     }
 }
 
@@ -151,7 +167,7 @@ mod tests {
     fn other_names_are_refused_with_those_that_are_known() {
         for name in ["latin-9000", "", "replacement", "hz-gb-2312"] {
             let error = name.parse::<TextEncoding>().unwrap_err().to_string();
-            let start = format!("{name:?} is no encoding, those are auto, UTF-8, UTF-16LE, ");
+            let start = format!("{name:?} is not an encoding; known are auto, UTF-8, UTF-16LE, ");
             assert!(error.starts_with(&start), "{error}");
             assert!(KNOWN.iter().all(|encoding| error.contains(encoding.name())));
         }

@@ -180,5 +180,33 @@ fn idf(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, english, chinese, html, idf);
+/// The default pipeline on one thread and on all.
+fn parallel(criterion: &mut Criterion) {
+    let documents = documents("en");
+    let mut group = criterion.benchmark_group("text/parallel");
+    let bytes: usize = documents.iter().map(String::len).sum();
+    group.throughput(Throughput::Bytes(bytes as u64));
+    let pipeline = Pipeline::default();
+    let mut fingerprinter = pipeline.fingerprinter::<u64>().expect("64 bits");
+    group.bench_function("one", |bencher| {
+        bencher.iter(|| {
+            for text in &documents {
+                black_box(fingerprinter.fingerprint(text));
+            }
+        });
+    });
+    let parallel = pipeline.parallel::<u64>().expect("64 bits");
+    group.bench_function("batch", |bencher| {
+        bencher.iter(|| black_box(parallel.fingerprints(&documents)));
+    });
+    group.bench_function("stream", |bencher| {
+        bencher.iter(|| {
+            let stream = parallel.stream(documents.iter().map(Ok::<_, ()>));
+            stream.for_each(|result| _ = black_box(result));
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, parallel, english, chinese, html, idf);
 criterion_main!(benches);

@@ -1,4 +1,4 @@
-//! Cleaning: what is no text, the markup of HTML, taken away before anything else.
+//! Cleaning: the text of HTML documents.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,6 +6,12 @@ use std::str::FromStr;
 use crate::{Error, Result};
 
 /// Whether documents are HTML.
+///
+/// ```
+/// use simidx_text::Html;
+///
+/// assert_eq!("auto".parse(), Ok(Html::Auto));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Html {
     /// `no`: all of a document is text.
@@ -13,8 +19,8 @@ pub enum Html {
     No,
     /// `yes`: every document is HTML.
     Yes,
-    /// `auto`: those documents are HTML that begin, after white space and comments, with `<!doctype html` or with a
-    /// tag of a page's frame.
+    /// `auto`: a document is HTML if it begins, after white space and comments, with `<!doctype html`, `<html`, `<head`
+    /// or `<body`.
     Auto,
 }
 

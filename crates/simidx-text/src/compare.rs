@@ -1,14 +1,24 @@
-//! Two documents side by side: what their fingerprints tell, and what their features say exactly.
+//! Comparing two documents by their fingerprints and, exactly, by their features.
 
 use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::minhash::{jaccard_estimate, minhash};
-use super::{Feature, Fingerprinter, Method};
+use super::{Feature, Fingerprinter, Sketch};
 use simidx::Fingerprint;
 
-/// Two documents through one pipeline; made by [`Fingerprinter::compare`].
+/// Two documents compared by one pipeline; made by [`Fingerprinter::compare`].
+///
+/// ```
+/// use simidx_text::{Pipeline, Preset};
+///
+/// let pipeline = Pipeline::new(Preset::Short.options())?;
+/// let comparison = pipeline.fingerprinter::<u64>()?.compare("one two three", "one two four");
+/// assert_eq!(comparison.jaccard(), 2.0 / 4.0);
+/// assert_eq!(comparison.most_different(1)[0].text, "three");
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison<F> {
@@ -19,18 +29,28 @@ pub struct Comparison<F> {
     /// The features of either, each once, in the order of their first occurrences: those of the first document, then
     /// those that only the second one has.
     pub features: Vec<ComparedFeature>,
-    method: Method,
+    sketch: Sketch,
 }
 
 /// One of two documents that are compared.
+///
+/// ```
+/// use simidx_text::{ComparedDocument, Pipeline, Preset};
+///
+/// let pipeline = Pipeline::new(Preset::Short.options())?;
+/// let comparison = pipeline.fingerprinter::<u64>()?.compare("no no yes", "no");
+/// let first: ComparedDocument<u64> = comparison.a;
+/// assert_eq!((first.distinct_count, first.occurrence_count), (2, 3));
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ComparedDocument<F> {
-    /// The fingerprint that the pipeline gives it.
+    /// Its fingerprint.
     pub fingerprint: F,
     /// Distinct features.
     pub distinct_count: u64,
-    /// Distinct features that count: of a weight above 0.
+    /// Distinct features that count: those with a weight above 0.
     pub counted_count: u64,
     /// Occurrences of features.
     pub occurrence_count: u64,
@@ -38,27 +58,37 @@ pub struct ComparedDocument<F> {
     minhash: F,
 }
 
-/// A feature of either of two documents, with its weights in them.
+/// A feature of two documents, with its weight in each.
+///
+/// ```
+/// use simidx_text::{ComparedFeature, Pipeline, Preset};
+///
+/// let pipeline = Pipeline::new(Preset::Short.options())?;
+/// let comparison = pipeline.fingerprinter::<u64>()?.compare("no no yes", "no");
+/// let yes: &ComparedFeature = comparison.most_different(1)[0];
+/// assert_eq!((yes.text.as_str(), yes.weight_b), ("no", 1.0));
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ComparedFeature {
     /// The feature itself.
     pub text: String,
-    /// Its weight in the first document; 0 if it is not there or does not count.
+    /// Its weight in the first document; 0 if it does not occur or does not count.
     pub weight_a: f64,
     /// Its weight in the second document.
     pub weight_b: f64,
 }
 
 impl ComparedFeature {
-    /// How far the weights are apart.
+    /// The absolute difference of the weights.
     fn difference(&self) -> f64 {
         (self.weight_a - self.weight_b).abs()
     }
 }
 
 impl<F: Fingerprint> Fingerprinter<F> {
-    /// Compares two documents: both fingerprints, and all features. Linear in their lengths, some hundred bytes a feature.
+    /// Compares the fingerprints and all features of two documents. Linear in their lengths; about 100 bytes a feature.
     pub fn compare(&mut self, a: &str, b: &str) -> Comparison<F> {
         let (a, of_a) = self.compared(a);
         let (b, of_b) = self.compared(b);
@@ -66,7 +96,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
             a,
             b,
             features: aligned(of_a, of_b),
-            method: self.pipeline.options.method,
+            sketch: self.pipeline.options.sketch,
         }
     }
 
@@ -126,30 +156,30 @@ impl<F: Fingerprint> Comparison<F> {
         (0..F::WIDTH).filter(|&bit| bits >> bit & 1 == 1).collect()
     }
 
-    /// The similarity that the fingerprints of this pipeline stand for, exact, 0 to 1: [`cosine`](Self::cosine) for
-    /// simhash, [`jaccard`](Self::jaccard) for MinHash.
+    /// The exact value of the similarity that the fingerprints estimate, 0 to 1: [`cosine`](Self::cosine) for simhash,
+    /// [`jaccard`](Self::jaccard) for MinHash.
     pub fn similarity(&self) -> f64 {
-        match self.method {
-            Method::SimHash => self.cosine(),
-            Method::MinHash => self.jaccard(),
+        match self.sketch {
+            Sketch::SimHash => self.cosine(),
+            Sketch::MinHash => self.jaccard(),
         }
     }
 
-    /// That similarity as the distance alone tells it, 0 to 1: for simhash the cosine of the angle π · distance / f, for
-    /// MinHash [`jaccard_estimate`].
+    /// That similarity estimated from the distance of the fingerprints, 0 to 1: for simhash the cosine of the angle
+    /// π · distance / f, for MinHash [`jaccard_estimate`].
     pub fn estimate(&self) -> f64 {
         let distance = self.distance();
-        match self.method {
-            Method::SimHash => {
+        match self.sketch {
+            Sketch::SimHash => {
                 let turn = f64::from(distance) / f64::from(F::WIDTH);
                 (std::f64::consts::PI * turn).cos().max(0.0)
             }
-            Method::MinHash => jaccard_estimate::<F>(distance),
+            Sketch::MinHash => jaccard_estimate::<F>(distance),
         }
     }
 
-    /// The cosine of the angle between the documents as vectors of weights, 0 to 1; 1 of two documents without features,
-    /// 0 of one with and one without.
+    /// The cosine of the angle between the vectors of weights, 0 to 1. It is 1 for two documents without features, and 0
+    /// if only one of them has none.
     pub fn cosine(&self) -> f64 {
         let sum = |f: fn(&ComparedFeature) -> f64| self.features.iter().map(f).sum::<f64>();
         let squares = sum(|f| f.weight_a * f.weight_a) * sum(|f| f.weight_b * f.weight_b);
@@ -159,7 +189,7 @@ impl<F: Fingerprint> Comparison<F> {
         self.if_one_is_empty()
     }
 
-    /// The Jaccard similarity of the sets of features that count, 0 to 1; 1 of two empty sets.
+    /// The Jaccard similarity of the sets of features that count, 0 to 1. It is 1 for two empty sets.
     pub fn jaccard(&self) -> f64 {
         let count = |pick: fn(&ComparedFeature) -> bool| {
             self.features.iter().filter(|f| pick(f)).count() as f64
@@ -170,8 +200,8 @@ impl<F: Fingerprint> Comparison<F> {
         }
     }
 
-    /// The Jaccard similarity of the weights: the sum of the lesser ones over that of the greater ones, 0 to 1; 1 of
-    /// two documents without features.
+    /// The weighted Jaccard similarity, 0 to 1: the sum of the smaller weights over the sum of the greater ones. It is 1
+    /// for two documents without features.
     pub fn weighted_jaccard(&self) -> f64 {
         let sum = |f: fn(&ComparedFeature) -> f64| self.features.iter().map(f).sum::<f64>();
         match sum(|f| f.weight_a.max(f.weight_b)) {
@@ -186,8 +216,8 @@ impl<F: Fingerprint> Comparison<F> {
         jaccard_estimate::<F>(self.a.minhash.distance(self.b.minhash))
     }
 
-    /// At most so many of the features whose weights are not the same, those that differ most first, of equal ones those
-    /// that occur first.
+    /// At most `count` of the features whose weights differ, by descending difference; equal differences in the order of
+    /// [`features`](Self::features).
     pub fn most_different(&self, count: usize) -> Vec<&ComparedFeature> {
         let differing = self.features.iter().filter(|f| f.difference() > 0.0);
         let mut differing: Vec<_> = differing.collect();
@@ -208,6 +238,13 @@ impl<F: Fingerprint> Comparison<F> {
 mod tests {
     use super::*;
     use crate::{Pipeline, PipelineOptions};
+
+    const PIPELINES: &[&str] = &[
+        "short",
+        "short,fingerprint=simhash",
+        #[cfg(feature = "compat")]
+        "compat-mfonda",
+    ];
 
     fn compare(pipeline: &str, a: &str, b: &str) -> Comparison<u64> {
         let options: PipelineOptions = pipeline.parse().unwrap();
@@ -233,7 +270,7 @@ mod tests {
 
     #[test]
     fn fingerprints_are_those_of_the_pipeline() {
-        for pipeline in ["short", "short,fingerprint=simhash", "compat-mfonda"] {
+        for pipeline in PIPELINES {
             let options: PipelineOptions = pipeline.parse().unwrap();
             let of = |text| {
                 Pipeline::new(options.clone())
@@ -254,7 +291,7 @@ mod tests {
 
     #[test]
     fn nothing_is_like_nothing_only() {
-        for pipeline in ["short", "short,fingerprint=simhash", "compat-mfonda"] {
+        for pipeline in PIPELINES {
             let none = compare(pipeline, "", "…");
             let figures = [none.similarity(), none.jaccard(), none.weighted_jaccard()];
             assert_eq!(figures, [1.0; 3]);

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::assets::{Assets, FileId, IdfTable, StopWords, UserDictionary, named};
 use super::options::{Idf, PipelineOptions};
-use super::resources::{FileId, IdfTable, Resources, StopWords, UserDictionary, named};
-use super::segment::GramLen;
+use super::tokenizer::GramLen;
 use crate::{Error, Result};
 
 /// The version of the description's own form.
@@ -65,12 +65,12 @@ const JIEBA_VERSION: &str = "jieba-rs 0.11";
 
 impl Description {
     fn new(options: &PipelineOptions) -> Self {
-        let needs_jieba = options.segment.needs_jieba() || options.idf == Idf::Jieba;
+        let needs_jieba = options.tokenizer.needs_jieba() || options.idf == Idf::Jieba;
         Description {
             version: VERSION,
             html: options.html.to_string(),
             normalise: options.normalise.to_string(),
-            segment: options.segment.to_string(),
+            segment: options.tokenizer.to_string(),
             user_dictionary: options
                 .user_dictionary
                 .as_ref()
@@ -87,23 +87,23 @@ impl Description {
             select: options.select.to_string(),
             feature_hash: options.feature_hash.to_string(),
             seed: options.seed,
-            fingerprint: options.method.to_string(),
+            fingerprint: options.sketch.to_string(),
             ties: options.ties.to_string(),
             tables: Versions::of_this_build(needs_jieba),
         }
     }
 
-    fn options(self, resources: &Resources) -> Result<PipelineOptions> {
+    fn options(self, assets: &Assets) -> Result<PipelineOptions> {
         let shingle = GramLen::new(self.shingle).ok_or_else(|| {
             let clause = format!("a shingle of {} tokens, known are 1 to 16", self.shingle);
             Error::Pipeline(clause)
         })?;
-        let dictionary = resources.user_dictionary.as_ref();
-        let stop_words = resources.stop_words.as_ref();
+        let dictionary = assets.user_dictionary.as_ref();
+        let stop_words = assets.stop_words.as_ref();
         Ok(PipelineOptions {
             html: self.html.parse()?,
             normalise: self.normalise.parse()?,
-            segment: self.segment.parse()?,
+            tokenizer: self.segment.parse()?,
             user_dictionary: named(
                 "user dictionary",
                 self.user_dictionary.as_ref(),
@@ -118,12 +118,12 @@ impl Description {
             )?,
             shingle,
             weights: self.weights.parse()?,
-            idf: idf(self.idf, resources.idf.as_ref())?,
+            idf: idf(self.idf, assets.idf.as_ref())?,
             parts: self.parts.map(|parts| parts.parse()).transpose()?,
             select: self.select.parse()?,
             feature_hash: self.feature_hash.parse()?,
             seed: self.seed,
-            method: self.fingerprint.parse()?,
+            sketch: self.fingerprint.parse()?,
             ties: self.ties.parse()?,
         })
     }
@@ -169,13 +169,13 @@ pub(super) fn write(options: &PipelineOptions) -> String {
 }
 
 /// The stages of the pipeline described.
-pub(super) fn read(description: &str, resources: &Resources) -> Result<PipelineOptions> {
+pub(super) fn read(description: &str, assets: &Assets) -> Result<PipelineOptions> {
     let Versioned { version } = from_json(description)?;
     if version != VERSION {
         let clause = format!("unknown version {version}, version {VERSION} is known");
         return Err(Error::Pipeline(clause));
     }
-    from_json::<Description>(description)?.options(resources)
+    from_json::<Description>(description)?.options(assets)
 }
 
 fn from_json<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
@@ -189,7 +189,7 @@ mod tests {
     const WORDS: &str = r#"{"version":2,"html":"no","normalise":"controls+nfkc+case+space","segment":"words","user_dictionary":null,"stop_words":null,"shingle":1,"weights":"count","idf":null,"parts":null,"select":"all","feature_hash":"xxh3-128","seed":0,"fingerprint":"simhash","ties":"clear","tables":{"nfkc":"15.1.0","case":"16.0.0","words":"17.0.0","jieba":null}}"#;
 
     fn read_plain(description: &str) -> Result<PipelineOptions> {
-        read(description, &Resources::default())
+        read(description, &Assets::default())
     }
 
     fn error(description: &str) -> String {
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_description_is_frozen() {
-        let written = write(&PipelineOptions::default());
+        let written = write(&PipelineOptions::PLAIN);
         let (fixed, _) = WORDS.split_once(r#""tables""#).unwrap();
         let (ours, tables) = written.split_once(r#""tables""#).unwrap();
         assert_eq!(ours, fixed);
@@ -214,7 +214,7 @@ mod tests {
     fn what_is_written_is_read_back() {
         let options = PipelineOptions {
             normalise: "nfkc+space".parse().unwrap(),
-            segment: "jieba".parse().unwrap(),
+            tokenizer: "jieba".parse().unwrap(),
             stop_words: Some(StopWords::from_bytes("s.txt", b"a").unwrap()),
             user_dictionary: Some(UserDictionary::from_bytes("d.txt", b"a 1 n").unwrap()),
             weights: "capped:4".parse().unwrap(),
@@ -222,30 +222,30 @@ mod tests {
             parts: Some("n:2/*:1".parse().unwrap()),
             select: "top:20".parse().unwrap(),
             seed: u64::MAX,
-            ..PipelineOptions::default()
+            ..PipelineOptions::PLAIN
         };
         let Idf::Table(idf) = options.idf.clone() else {
             unreachable!("it is one");
         };
-        let mut resources = Resources {
+        let mut assets = Assets {
             stop_words: options.stop_words.clone(),
             user_dictionary: options.user_dictionary.clone(),
             idf: Some(idf),
         };
         let description = write(&options);
-        assert_eq!(read(&description, &resources).unwrap(), options);
-        resources.stop_words = Some(StopWords::from_bytes("t.txt", b"b").unwrap());
-        let error = read(&description, &resources).unwrap_err().to_string();
+        assert_eq!(read(&description, &assets).unwrap(), options);
+        assets.stop_words = Some(StopWords::from_bytes("t.txt", b"b").unwrap());
+        let error = read(&description, &assets).unwrap_err().to_string();
         let start = "text pipeline: needs the stop words s.txt of XXH3-128 a96faf705af16834e6c632b61e964e1f, not t.txt of XXH3-128 ";
         assert!(error.starts_with(start), "{error}");
-        resources.stop_words = None;
-        let error = read(&description, &resources).unwrap_err().to_string();
+        assets.stop_words = None;
+        let error = read(&description, &assets).unwrap_err().to_string();
         assert!(error.ends_with("61e964e1f"), "{error}");
     }
 
     #[test]
     fn other_versions_of_tables_are_accepted() {
-        let options = PipelineOptions::default();
+        let options = PipelineOptions::PLAIN;
         assert_eq!(read_plain(WORDS).unwrap(), options);
         assert_eq!(read_plain(&WORDS.replace("15.1.0", "99")).unwrap(), options);
     }

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 /// Counts in how many documents each feature occurs.
 ///
-/// Of more features than twice those to keep the rarest are dropped, of equally rare ones those that sort last. A feature
-/// that comes back is counted from there on, so that its frequency may be too low: by no more than
-/// [`DocumentFrequencies::most_missed`], which is 0 where nothing was dropped.
+/// When it holds twice as many features as it is to keep, it drops the rarest; equally rare ones by their bytes, the
+/// last first. A dropped feature that comes back is counted from zero, so its frequency may be too low, by
+/// [`DocumentFrequencies::most_missed`] at most. That is 0 if nothing was dropped.
 ///
 /// ```
 /// use simidx_text::{FrequencyCounter, IdfTable};
@@ -36,8 +36,8 @@ pub struct FrequencyCounter {
 const MAX_FEATURE_LEN: usize = 256;
 
 impl FrequencyCounter {
-    /// A counter that keeps at least so many features. Memory: about 80 bytes and its own, at most 256, for each of twice as many, and
-    /// for those of the part added last.
+    /// A counter that keeps at least `max_features` features. Memory: about 80 bytes and the feature's own (at most 256)
+    /// for each of twice as many features and of those in the last call of [`add`](Self::add).
     pub fn new(max_features: usize) -> Self {
         FrequencyCounter {
             counts: HashMap::new(),
@@ -48,8 +48,8 @@ impl FrequencyCounter {
         }
     }
 
-    /// Adds so many documents, with each of their features and in how many of them it occurs. In which order documents
-    /// come in one call is all the same; which of them come in one call may matter once features are dropped.
+    /// Adds `documents` documents. `features` are their features with the number of these documents that each occurs in.
+    /// The order of features does not matter; how documents are divided into calls may matter once features are dropped.
     pub fn add(&mut self, documents: u64, features: impl IntoIterator<Item = (String, u64)>) {
         self.document_count += documents;
         for (feature, count) in features {
@@ -75,7 +75,7 @@ impl FrequencyCounter {
         self.counts.extend(all);
     }
 
-    /// The frequencies of the features that occur in at least so many documents.
+    /// The frequencies of the features that occur in at least `min_count` documents.
     pub fn finish(mut self, min_count: u64) -> DocumentFrequencies {
         if self.counts.len() > self.max_features {
             self.drop_rarest();
@@ -102,7 +102,7 @@ impl FrequencyCounter {
     }
 }
 
-/// The most frequent first, of equal ones by their bytes.
+/// The most frequent first, equally frequent ones by their bytes.
 fn by_frequency(a: &(String, u64), b: &(String, u64)) -> std::cmp::Ordering {
     b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0))
 }
@@ -112,7 +112,17 @@ fn is_writable(feature: &str) -> bool {
     !feature.is_empty() && !feature.starts_with('#') && !feature.contains(['\t', '\n', '\r'])
 }
 
-/// In how many documents features occur; made by [`FrequencyCounter::finish`].
+/// The number of documents that each feature occurs in; made by [`FrequencyCounter::finish`].
+///
+/// ```
+/// use simidx_text::FrequencyCounter;
+///
+/// let mut counter = FrequencyCounter::new(1000);
+/// counter.add(3, [("the".to_owned(), 3), ("cat".to_owned(), 1)]);
+/// let frequencies = counter.finish(2);
+/// assert_eq!(frequencies.features, [("the".to_owned(), 3)]);
+/// assert_eq!((frequencies.rare_count, frequencies.most_missed), (1, 0));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DocumentFrequencies {
@@ -120,15 +130,16 @@ pub struct DocumentFrequencies {
     pub document_count: u64,
     /// Documents that a feature must occur in to be listed.
     pub min_count: u64,
-    /// Features with the number of documents that they occur in, the most frequent first, of equal ones by their bytes.
+    /// Features with the number of documents that they occur in, the most frequent first, equally frequent ones by their
+    /// bytes.
     pub features: Vec<(String, u64)>,
-    /// Features left out because they occur in fewer documents than the least count.
+    /// Features left out because they occur in fewer than `min_count` documents.
     pub rare_count: u64,
-    /// Features left out because a line cannot hold them: with a tab or an end of line, a `#` at their start, or more than
-    /// 256 bytes; the latter as often as they came.
+    /// Features left out because a line cannot hold them: those with a tab, an end of line or a leading `#`. Features of
+    /// more than 256 bytes are counted here at every occurrence.
     pub unwritable_count: u64,
-    /// A frequency may be too low by no more than this, and a feature that occurs in no more documents be missing;
-    /// 0 where no feature had to be dropped.
+    /// The largest possible undercount of a frequency. A feature that occurs in no more documents may be missing. 0 if
+    /// no feature was dropped.
     pub most_missed: u64,
 }
 

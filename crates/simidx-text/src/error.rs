@@ -1,11 +1,11 @@
-//! Errors: a pipeline that cannot be carried out, a file that it needs and cannot use.
+//! Errors in pipelines and in the files that they need.
 
 use std::fmt;
 
 /// The result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can be wrong with a pipeline or with the files that it needs.
+/// An error in a pipeline or in a file that it needs.
 ///
 /// ```
 /// use simidx_text::{Error, Preset};
@@ -16,29 +16,49 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name, a value or a description that this version does not know, or stages that do not fit together.
+    /// A name, value or description that this build does not know, or stages that do not fit together.
     #[error("text pipeline: {0}")]
     Pipeline(String),
     /// A file of stop words, of a user dictionary or of weights cannot be used.
     #[error(transparent)]
-    Resource(#[from] ResourceError),
+    Asset(#[from] AssetError),
 }
 
-/// What is wrong with a file that a pipeline needs, and where.
+/// An error in a file that a pipeline needs.
+///
+/// ```
+/// use simidx_text::{AssetPlace, Error, IdfTable};
+///
+/// let Err(Error::Asset(error)) = IdfTable::from_bytes("idf.tsv", b"the\t0.5\ncat\n") else {
+///     panic!("the second line has no number")
+/// };
+/// assert_eq!(error.place, AssetPlace::Line(2));
+/// assert_eq!(error.to_string(), "idf.tsv:2: not a feature and a number");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ResourceError {
+pub struct AssetError {
     /// Name of the file.
     pub name: String,
     /// The place in it.
-    pub place: ResourcePlace,
+    pub place: AssetPlace,
     /// What is wrong, one clause.
     pub message: String,
 }
 
 /// A place in a file that a pipeline needs.
+///
+/// ```
+/// use simidx_text::{AssetPlace, Error, StopWords};
+///
+/// let Err(Error::Asset(error)) = StopWords::from_bytes("stop.txt", b"a\xff") else {
+///     panic!("the file is not UTF-8")
+/// };
+/// assert_eq!(error.place, AssetPlace::Offset(1));
+/// ```
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResourcePlace {
+pub enum AssetPlace {
     /// A line, counted from 1.
     Line(u64),
     /// A byte, counted from 0.
@@ -47,15 +67,15 @@ pub enum ResourcePlace {
     File,
 }
 
-impl fmt::Display for ResourceError {
+impl fmt::Display for AssetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ResourceError { name, message, .. } = self;
+        let AssetError { name, message, .. } = self;
         match self.place {
-            ResourcePlace::Line(line) => write!(f, "{name}:{line}: {message}"),
-            ResourcePlace::Offset(at) => write!(f, "{name}: offset {at}: {message}"),
-            ResourcePlace::File => write!(f, "{name}: {message}"),
+            AssetPlace::Line(line) => write!(f, "{name}:{line}: {message}"),
+            AssetPlace::Offset(at) => write!(f, "{name}: offset {at}: {message}"),
+            AssetPlace::File => write!(f, "{name}: {message}"),
         }
     }
 }
 
-impl std::error::Error for ResourceError {}
+impl std::error::Error for AssetError {}

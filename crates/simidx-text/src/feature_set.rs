@@ -2,10 +2,17 @@
 
 use super::normalise::Normaliser;
 
-/// The distinct features of a text, as hashes of 64 bits. Eight bytes a feature.
+/// The distinct features of a text, as hashes of 64 bits: eight bytes a feature.
 ///
-/// Two features with the same hash count as one: of sets of a thousand features that touches one pair of sets in ten
+/// Two features with the same hash count as one. Among sets of a thousand features this affects one pair of sets in ten
 /// trillion.
+///
+/// ```
+/// use simidx_text::FeatureSet;
+///
+/// let [a, b] = ["a b c d", "a b c e"].map(|text| FeatureSet::of_shingles(text, 3));
+/// assert_eq!(a.jaccard(&b), 1.0 / 3.0);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureSet {
     /// Ascending, each once.

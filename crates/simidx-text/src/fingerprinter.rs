@@ -1,4 +1,4 @@
-//! A pipeline at work: the stages with the memory that they use again for each document.
+//! A pipeline with the working memory of its stages.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use super::clean::Cleaner;
 use super::feature_set::FeatureSet;
 use super::minhash::{Minima, minhash};
 use super::normalise::Normaliser;
-use super::segment::{Segmenter, Token};
 use super::shingles::Shingles;
 use super::simhash::{Votes, WeightedVotes};
 use super::tally::{self, Tally};
-use super::{Idf, Method, Pipeline, Select, Weights};
+use super::tokenizer::{Token, Tokenize};
+use super::{FeatureSelection, Idf, Pipeline, Sketch, Weights};
 use simidx::Fingerprint;
 
 /// Entries of the memory for inverse document frequencies that are dear to look up.
@@ -22,7 +22,7 @@ const KEPT_FREQUENCIES: usize = 1 << 18;
 struct Stages {
     cleaner: Cleaner,
     normaliser: Normaliser,
-    segmenter: Box<dyn Segmenter>,
+    tokenizer: Box<dyn Tokenize>,
     stop_words: Arc<HashSet<String>>,
     shingles: Shingles,
 }
@@ -31,11 +31,11 @@ impl Stages {
     fn new(pipeline: &Pipeline) -> Self {
         let options = &pipeline.options;
         let mut steps = options.normalise;
-        steps.space &= !options.segment.needs_space();
+        steps.space &= !options.tokenizer.needs_space();
         Stages {
             cleaner: Cleaner::new(options.html),
             normaliser: Normaliser::new(steps),
-            segmenter: pipeline.segmenter(),
+            tokenizer: pipeline.tokenizer(),
             stop_words: Arc::clone(&pipeline.stop_words),
             shingles: Shingles::new(options.shingle),
         }
@@ -46,10 +46,10 @@ impl Stages {
         let text = self.cleaner.clean(document);
         let text = self.normaliser.normalise(text);
         if self.stop_words.is_empty() && self.shingles.are_tokens() {
-            return self.segmenter.segment(text, emit);
+            return self.tokenizer.tokenize(text, emit);
         }
         let (shingles, stop_words) = (&mut self.shingles, &*self.stop_words);
-        self.segmenter.segment(text, &mut |token| {
+        self.tokenizer.tokenize(text, &mut |token| {
             if !stop_words.contains(token.text) {
                 shingles.push(token, emit);
             }
@@ -60,7 +60,19 @@ impl Stages {
 
 /// A [`Pipeline`] that keeps its working memory from one document to the next.
 ///
-/// It holds on to a few times the bytes of the longest document seen.
+/// It keeps a few times the bytes of the longest document it has seen. For many threads see
+/// [`ParallelFingerprinter`](super::ParallelFingerprinter).
+///
+/// ```
+/// use simidx_text::{Fingerprinter, Pipeline, Preset};
+///
+/// let pipeline = Pipeline::new(Preset::Short.options())?;
+/// let mut fingerprinter: Fingerprinter<u64> = pipeline.fingerprinter()?;
+/// for document in ["to be", "or not to be"] {
+///     assert_eq!(fingerprinter.fingerprint(document), pipeline.fingerprint(document)?);
+/// }
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Fingerprinter<F> {
     pub(super) pipeline: Pipeline,
@@ -71,7 +83,16 @@ pub struct Fingerprinter<F> {
     width: std::marker::PhantomData<fn() -> F>,
 }
 
-/// A distinct feature of a document.
+/// A distinct feature of a document; made by [`Fingerprinter::features`].
+///
+/// ```
+/// use simidx_text::{Feature, Pipeline, Preset};
+///
+/// let pipeline = Pipeline::new(Preset::Short.options())?;
+/// let features: Vec<Feature> = pipeline.fingerprinter::<u64>()?.features("No, no!");
+/// assert_eq!((features[0].text.as_str(), features[0].count), ("no", 2));
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Feature {
@@ -100,10 +121,10 @@ impl<F: Fingerprint> Fingerprinter<F> {
     /// The fingerprint of one document, the same as [`Pipeline::fingerprint`] gives.
     pub fn fingerprint(&mut self, document: &str) -> F {
         let options = &self.pipeline.options;
-        match (options.method, options.weights) {
-            (Method::SimHash, Weights::Count) if self.pipeline.counts_all() => self.vote(document),
+        match (options.sketch, options.weights) {
+            (Sketch::SimHash, Weights::Count) if self.pipeline.counts_all() => self.vote(document),
             // Of a set it does not matter how often a member comes.
-            (Method::MinHash, _) if self.pipeline.counts_all() => self.minimise(document),
+            (Sketch::MinHash, _) if self.pipeline.counts_all() => self.minimise(document),
             _ => {
                 self.count(document, &mut |_| ());
                 self.combine()
@@ -133,7 +154,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
         minima.fingerprint()
     }
 
-    /// The pipeline that it goes through.
+    /// The pipeline.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
@@ -153,7 +174,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
         self.count(document, visit);
     }
 
-    /// The distinct features of a document in the order of their first occurrences: what the fingerprint is made of.
+    /// The distinct features of a document, from which its fingerprint is made, in the order of their first occurrences.
     pub fn features(&mut self, document: &str) -> Vec<Feature> {
         let mut texts = Vec::new();
         self.count(document, &mut |text| texts.push(text.to_owned()));
@@ -179,7 +200,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
         FeatureSet::from_hashes(counted.map(|(entry, _)| entry.hash as u64).collect())
     }
 
-    /// The text of a document as the segments are cut out of it: clean and normalised.
+    /// The cleaned and normalised text of a document, which the tokenizer cuts.
     pub fn text(&mut self, document: &str) -> &str {
         let text = self.stages.cleaner.clean(document);
         self.stages.normaliser.normalise(text)
@@ -197,7 +218,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
                 let part = options.parts.as_ref().map_or(1.0, |p| p.get(feature.part));
                 let idf = inverse_document_frequency(&options.idf, feature.text, hash, frequencies);
                 let length = match options.select {
-                    Select::Longest(_) => feature.text.chars().count() as u32,
+                    FeatureSelection::Longest(_) => feature.text.chars().count() as u32,
                     _ => 0,
                 };
                 (part * idf, length)
@@ -213,15 +234,15 @@ impl<F: Fingerprint> Fingerprinter<F> {
         let options = &self.pipeline.options;
         let votes = self.tally.votes(options.weights, options.select);
         let entries = self.tally.entries().iter().zip(votes);
-        match options.method {
-            Method::SimHash => {
+        match options.sketch {
+            Sketch::SimHash => {
                 let mut sums = WeightedVotes::<F>::new();
                 for (entry, vote) in entries {
                     sums.add(F::from_u128(entry.hash), vote);
                 }
                 sums.fingerprint(options.ties)
             }
-            Method::MinHash => {
+            Sketch::MinHash => {
                 let counted = entries.filter(|(_, vote)| *vote > 0);
                 minhash(counted.map(|(entry, _)| entry.hash))
             }
@@ -252,7 +273,7 @@ fn inverse_document_frequency(
 
 #[cfg(feature = "jieba")]
 fn jieba_frequency(feature: &str) -> f64 {
-    super::segment::inverse_document_frequency(feature)
+    super::tokenizer::inverse_document_frequency(feature)
 }
 
 #[cfg(not(feature = "jieba"))]

@@ -1,65 +1,76 @@
-//! Documents to fingerprints: clean, normalise, segment, weigh features, combine their hashes.
+//! Documents to fingerprints: clean, normalise, tokenize, weigh features, combine their hashes.
 //!
-//! Every stage is fixed by the [`Pipeline`], whose [description](Pipeline::describe) an index file
-//! carries, so that a query text goes through the very stages that the indexed documents went
-//! through.
+//! A [`Pipeline`] fixes every stage. An index file stores its [description](Pipeline::describe), so that the text of a
+//! query goes through the same stages as the indexed documents.
 //!
-//! 1. **Clean**: the text of HTML, see [`Html`].
+//! 1. **Clean**: extract the text of HTML, see [`Html`].
 //! 2. **Normalise**: see [`Normalise`].
-//! 3. **Segment**: the text is cut into tokens, see [`Segment`]; stop words go.
-//! 4. **Features**: tokens, or shingles of several. Each has a weight: of its occurrences ([`Weights`]), times its
-//!    inverse document frequency ([`Idf`]), times the factor of its part of speech ([`PartWeights`]); [`Select`] says
-//!    which count.
-//! 5. **Fingerprint**: the features are hashed ([`FeatureHash`]), and the hashes combined by [`Method`].
+//! 3. **Tokenize**: cut the text into tokens, see [`Tokenizer`], and drop stop words.
+//! 4. **Features**: tokens, or shingles of several tokens. The weight of a feature is that of its number of occurrences
+//!    ([`Weights`]), times its inverse document frequency ([`Idf`]), times the factor of its part of speech
+//!    ([`PartOfSpeechWeights`]). [`FeatureSelection`] decides which features count.
+//! 5. **Fingerprint**: hash the features ([`FeatureHash`]) and combine the hashes ([`Sketch`]).
 //!
-//! [`Preset`]s are pipelines made for a purpose.
+//! [`Preset`]s are pipelines for a purpose. The default one is [`Preset::Web`], here and in the program `simidx`.
+//! [`Pipeline::fingerprint`] takes one document, a [`Fingerprinter`] many in turn, and a [`ParallelFingerprinter`] many
+//! at a time.
+//!
+//! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
+//! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
+//! with an [`Error::Pipeline`] that names the feature.
 
+mod assets;
 mod clean;
 mod compare;
+#[cfg(feature = "compat")]
+mod compat;
 mod describe;
 mod document_frequency;
 mod error;
+mod feature_hash;
 mod feature_set;
 mod fingerprinter;
-mod hash;
 #[cfg(feature = "html")]
 mod html;
 mod minhash;
 mod normalise;
 mod options;
+mod parallel;
 mod presets;
-mod resources;
 mod scripts;
-mod segment;
 mod shingles;
 mod simhash;
 mod tally;
+mod tokenizer;
 mod weights;
 
+pub use assets::{Assets, IdfTable, StopWords, UserDictionary};
 pub use clean::Html;
 pub use compare::{ComparedDocument, ComparedFeature, Comparison};
 pub use document_frequency::{DocumentFrequencies, FrequencyCounter};
-pub use error::{Error, ResourceError, ResourcePlace, Result};
+pub use error::{AssetError, AssetPlace, Error, Result};
+pub use feature_hash::FeatureHash;
 pub use feature_set::FeatureSet;
 pub use fingerprinter::{Feature, Fingerprinter};
-pub use hash::FeatureHash;
 pub use minhash::jaccard_estimate;
 pub use normalise::Normalise;
-pub use options::{Idf, Method, PipelineOptions};
+pub use options::{Idf, PipelineOptions, Sketch};
+pub use parallel::ParallelFingerprinter;
 pub use presets::Preset;
-pub use resources::{IdfTable, Resources, StopWords, UserDictionary};
-pub use segment::{GramLen, Segment};
-pub use simhash::{Ties, simhash};
-pub use weights::{PartWeights, Select, Weights};
+pub use simhash::{TieRule, simhash};
+pub use tokenizer::{GramLen, Tokenizer};
+pub use weights::{FeatureSelection, PartOfSpeechWeights, Weights};
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use normalise::Normaliser;
-use segment::Segmenter;
 use simidx::Fingerprint;
+use tokenizer::Tokenize;
 
 /// How documents become fingerprints. Cheap to clone.
+///
+/// `Pipeline::default()` is the preset [`Preset::Web`].
 ///
 /// ```
 /// use simidx::Fingerprint;
@@ -77,18 +88,14 @@ pub struct Pipeline {
     /// The stop words, normalised.
     stop_words: Arc<HashSet<String>>,
     #[cfg(feature = "jieba")]
-    dictionary: segment::Dictionary,
+    dictionary: tokenizer::Dictionary,
 }
 
+/// The preset [`Preset::Web`], which is also the default of the program `simidx`. It needs the feature `html`.
+#[cfg(feature = "html")]
 impl Default for Pipeline {
-    /// The pipeline of [`PipelineOptions::default`]: words, each as often as it occurs, by simhash.
     fn default() -> Self {
-        Pipeline {
-            options: Arc::default(),
-            stop_words: Arc::default(),
-            #[cfg(feature = "jieba")]
-            dictionary: segment::Dictionary::default(),
-        }
+        Pipeline::new(PipelineOptions::default()).expect("the stages of a preset fit together")
     }
 }
 
@@ -113,8 +120,8 @@ impl Pipeline {
         Ok(Pipeline {
             #[cfg(feature = "jieba")]
             dictionary: match &options.user_dictionary {
-                Some(words) => segment::Dictionary::with(words, &mut normaliser),
-                None => segment::Dictionary::default(),
+                Some(words) => tokenizer::Dictionary::with(words, &mut normaliser),
+                None => tokenizer::Dictionary::default(),
             },
             stop_words,
             options: Arc::new(options),
@@ -128,25 +135,23 @@ impl Pipeline {
 
     /// The complete description of the pipeline: one line of JSON, its keys in fixed order.
     ///
-    /// Its `tables` member names the versions of the tables behind each stage of this
-    /// build. The other members depend on the pipeline alone.
+    /// Its member `tables` names the versions of the tables that the stages of this build use. All other members depend
+    /// only on the pipeline.
     pub fn describe(&self) -> String {
         describe::write(&self.options)
     }
 
-    /// Reads a description back; the files that it names must be among the resources.
+    /// Reads a description; the files that it names must be among the assets.
     ///
-    /// Any versions of tables are accepted, and are not kept: two pipelines that differ in them only
-    /// are equal. Texts that hold characters assigned, or given other properties,
-    /// between those versions and [ours](Self::describe) may then get other features; all other
-    /// texts get the same.
+    /// All versions of tables are accepted and then forgotten: pipelines that differ only in them are equal. A text gets
+    /// the same features from both versions unless it has characters that Unicode assigned or changed between them.
     ///
     /// # Errors
     ///
-    /// [`Error::Pipeline`] if a member is missing, twice there, unknown or
-    /// has a value that this version of the crate does not carry out, or if a file is missing.
-    pub fn parse(description: &str, resources: &Resources) -> Result<Pipeline> {
-        Pipeline::new(describe::read(description, resources)?)
+    /// [`Error::Pipeline`] if a member is missing, repeated or unknown, or has a value that this build does not support,
+    /// or if a file is missing.
+    pub fn parse(description: &str, assets: &Assets) -> Result<Pipeline> {
+        Pipeline::new(describe::read(description, assets)?)
     }
 
     /// The fingerprint of one document, in time linear in its length.
@@ -160,7 +165,7 @@ impl Pipeline {
         Ok(self.fingerprinter()?.fingerprint(document))
     }
 
-    /// The pipeline with memory of its own, to be used for many documents in turn.
+    /// The pipeline with working memory, for many documents in turn.
     ///
     /// # Errors
     ///
@@ -176,25 +181,27 @@ impl Pipeline {
     }
 
     #[cfg(feature = "jieba")]
-    fn segmenter(&self) -> Box<dyn Segmenter> {
+    fn tokenizer(&self) -> Box<dyn Tokenize> {
         let options = &self.options;
         let (parts, fold_space) = (options.parts.is_some(), options.normalise.space);
         options
-            .segment
-            .segmenter(&self.dictionary, parts, fold_space)
+            .tokenizer
+            .with_dictionary(&self.dictionary, parts, fold_space)
     }
 
     #[cfg(not(feature = "jieba"))]
-    fn segmenter(&self) -> Box<dyn Segmenter> {
+    fn tokenizer(&self) -> Box<dyn Tokenize> {
         self.options
-            .segment
-            .plain_segmenter(self.options.normalise.space)
+            .tokenizer
+            .without_dictionary(self.options.normalise.space)
     }
 
     /// Whether all features count, whatever they are.
     fn counts_all(&self) -> bool {
         let options = &*self.options;
-        options.select == Select::All && options.idf == Idf::None && options.parts.is_none()
+        options.select == FeatureSelection::All
+            && options.idf == Idf::None
+            && options.parts.is_none()
     }
 }
 

@@ -1,4 +1,4 @@
-//! One-bit MinHash: a fingerprint whose distance tells the Jaccard similarity of two sets of features.
+//! One-bit MinHash: fingerprints whose distance estimates the Jaccard similarity of sets of features.
 
 use simidx::Fingerprint;
 
@@ -114,9 +114,16 @@ fn mixed(low: u32, high: u32, i: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// The Jaccard similarity of two sets of features that fingerprints at this distance make the likeliest, 0 to 1.
+/// The most likely Jaccard similarity of two sets of features whose MinHash fingerprints have this distance, 0 to 1.
 ///
 /// Its standard deviation is at most 1 / sqrt(f): 0.125 for 64 bits.
+///
+/// ```
+/// use simidx_text::jaccard_estimate;
+///
+/// assert_eq!(jaccard_estimate::<u64>(0), 1.0);
+/// assert_eq!(jaccard_estimate::<u64>(8), 0.75);
+/// ```
 pub fn jaccard_estimate<F: Fingerprint>(distance: u32) -> f64 {
     (1.0 - 2.0 * f64::from(distance) / f64::from(F::WIDTH)).max(0.0)
 }

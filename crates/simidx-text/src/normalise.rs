@@ -1,4 +1,4 @@
-//! Normalisation: control characters dropped, NFKC, case folded, white space folded.
+//! Normalisation: drop control characters, apply NFKC, fold case and white space.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,37 +8,48 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::{Error, Result};
 
-/// Which steps of normalisation are taken, in this order. As text the names of those taken, joined by `+`, or `none`.
+/// Which steps of normalisation are taken, in this order. As text it is their names joined by `+`, or `none`.
 ///
-/// Normalising twice changes nothing.
+/// Normalising twice is the same as normalising once.
+///
+/// ```
+/// use simidx_text::Normalise;
+///
+/// let steps: Normalise = "nfkc+case".parse()?;
+/// assert!(steps.nfkc && steps.case && !steps.space);
+/// assert_eq!(Normalise::ALL.to_string(), "controls+nfkc+case+space");
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Normalise {
-    /// `controls`: control characters that are no white space go, and those that are not to be seen: soft hyphens,
-    /// zero-width spaces and joiners, marks of direction, byte order marks.
+    /// `controls`: drop control characters that are not white space, and invisible ones: soft hyphens, zero-width spaces
+    /// and joiners, marks of direction, byte order marks.
     pub controls: bool,
-    /// `nfkc`: Unicode normalisation form KC; full-width and half-width forms, ligatures and the like become the
-    /// ordinary characters.
+    /// `nfkc`: apply Unicode normalisation form KC, which replaces full-width and half-width forms, ligatures and the
+    /// like by ordinary characters.
     pub nfkc: bool,
-    /// `case`: each character is mapped to lower case, what comes of it to upper case and that to lower case again, by
-    /// the full mappings: ß becomes ss, both lower sigmas become one. With `nfkc` that form is restored afterwards.
+    /// `case`: map each character to lower case, then to upper case and to lower case again, by the full mappings: ß
+    /// becomes ss, and both lower-case sigmas become one. With `nfkc` that form is then restored.
     pub case: bool,
-    /// `space`: each run of white space becomes one space, and at both ends it goes.
+    /// `space`: replace each run of white space by one space, and drop it at both ends.
     pub space: bool,
 }
 
 impl Default for Normalise {
     /// All steps.
     fn default() -> Self {
-        Normalise {
-            controls: true,
-            nfkc: true,
-            case: true,
-            space: true,
-        }
+        Self::ALL
     }
 }
 
 impl Normalise {
+    /// Every step.
+    pub const ALL: Normalise = Normalise {
+        controls: true,
+        nfkc: true,
+        case: true,
+        space: true,
+    };
     /// No step at all: the text stays as it is.
     pub const NONE: Normalise = Normalise {
         controls: false,

@@ -1,47 +1,53 @@
-//! What a pipeline is made of, and which of it fit together.
+//! The stages of a pipeline, and which of them fit together.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::assets::{IdfTable, StopWords, UserDictionary};
 use super::clean::Html;
-use super::hash::FeatureHash;
+use super::feature_hash::FeatureHash;
 use super::normalise::Normalise;
 use super::presets::Preset;
-use super::resources::{IdfTable, StopWords, UserDictionary};
-use super::segment::{GramLen, Segment};
-use super::simhash::Ties;
-use super::weights::{PartWeights, Select, Weights};
+use super::simhash::TieRule;
+use super::tokenizer::{GramLen, Tokenizer};
+use super::weights::{FeatureSelection, PartOfSpeechWeights, Weights};
 use crate::{Error, Result};
 use simidx::Fingerprint;
 
 /// How the hashes of features become a fingerprint.
+///
+/// ```
+/// use simidx_text::Sketch;
+///
+/// assert_eq!("minhash".parse(), Ok(Sketch::MinHash));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// `simhash` (Charikar, STOC 2002): each bit is a vote of all features by their weights; the distance tells the
-    /// angle between two documents as vectors of weights.
+pub enum Sketch {
+    /// `simhash` (Charikar, STOC 2002): each bit is a vote of all features by their weights; the distance estimates
+    /// the angle between two documents as vectors of weights.
     #[default]
     SimHash,
     /// `minhash`: each bit is the lowest bit of the least value that a hash function takes on the features that
-    /// count; the distance tells the Jaccard similarity of the sets of features.
+    /// count; the distance estimates the Jaccard similarity of the sets of features.
     MinHash,
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for Sketch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Method::SimHash => "simhash",
-            Method::MinHash => "minhash",
+            Sketch::SimHash => "simhash",
+            Sketch::MinHash => "minhash",
         })
     }
 }
 
-impl FromStr for Method {
+impl FromStr for Sketch {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
         match name {
-            "simhash" => Ok(Method::SimHash),
-            "minhash" => Ok(Method::MinHash),
+            "simhash" => Ok(Sketch::SimHash),
+            "minhash" => Ok(Sketch::MinHash),
             _ => Err(Error::Pipeline(format!(
                 "unknown fingerprint {name:?}, known are simhash and minhash"
             ))),
@@ -49,64 +55,80 @@ impl FromStr for Method {
     }
 }
 
-/// Where the inverse document frequencies come from that weights are multiplied by.
+/// The inverse document frequencies by which weights are multiplied.
+///
+/// ```
+/// use simidx_text::{Idf, IdfTable, Preset};
+///
+/// let mut options = Preset::Web.options();
+/// options.idf = Idf::Table(IdfTable::from_bytes("idf.tsv", b"the dog\t0.5\n")?);
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Idf {
-    /// Nowhere: every feature has the factor 1.
+    /// None: every feature has the factor 1.
     #[default]
     None,
     /// The table that comes with jieba, for Chinese words.
     Jieba,
-    /// A table of one's own.
+    /// A table of the user.
     Table(IdfTable),
 }
 
-/// The stages of a pipeline. Start from [`PipelineOptions::default`] or a [`Preset`] and set what
-/// differs; [`Pipeline::new`](super::Pipeline::new) says what does not fit together.
+/// The stages of a pipeline. Start from a [`Preset`], by default [`Preset::Web`], and change stages;
+/// [`Pipeline::new`](super::Pipeline::new) refuses stages that do not fit together.
 ///
-/// As text the name of a preset, and what differs from it: `web,segment=chars:4,weights=uniform`. The stages are `html`,
+/// As text it is the name of a preset followed by changes: `web,segment=chars:4,weights=uniform`. The stages are `html`,
 /// `normalise`, `segment`, `shingle`, `weights`, `idf` (`none` or `jieba`), `parts`, `select`, `hash`, `seed`,
 /// `fingerprint` and `ties`.
 ///
 /// ```
-/// use simidx_text::{Pipeline, PipelineOptions, Segment};
+/// use simidx_text::{Pipeline, PipelineOptions, Tokenizer};
 ///
 /// let options: PipelineOptions = "short,segment=words,shingle=2".parse()?;
-/// assert_eq!(options.segment, Segment::Words);
+/// assert_eq!(options.tokenizer, Tokenizer::Words);
 /// let pipeline = Pipeline::new(options)?;
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PipelineOptions {
-    /// Whether documents are HTML, of which the text is taken.
+    /// Whether documents are HTML.
     pub html: Html,
     /// The steps of normalisation.
     pub normalise: Normalise,
-    /// The tokens of a text.
-    pub segment: Segment,
-    /// Words that jieba is to know besides its own.
+    /// How a text is cut into tokens.
+    pub tokenizer: Tokenizer,
+    /// Words that jieba knows in addition to its own.
     pub user_dictionary: Option<UserDictionary>,
-    /// Tokens that are dropped, normalised as the text is.
+    /// Tokens to drop; they are normalised like the text.
     pub stop_words: Option<StopWords>,
-    /// Tokens in a feature: with more than one, each run of so many tokens is a feature, or all where there are fewer.
+    /// Tokens in a feature: each run of this many tokens is a feature, or all tokens if there are fewer.
     pub shingle: GramLen,
-    /// What the occurrences of a feature count.
+    /// The weight of a number of occurrences.
     pub weights: Weights,
-    /// The inverse document frequencies that weights are multiplied by.
+    /// The inverse document frequencies by which weights are multiplied.
     pub idf: Idf,
-    /// Factors by part of speech that weights are multiplied by, for tokens of jieba.
-    pub parts: Option<PartWeights>,
+    /// Factors by part of speech by which the weights of tokens of jieba are multiplied.
+    pub parts: Option<PartOfSpeechWeights>,
     /// Which features count.
-    pub select: Select,
+    pub select: FeatureSelection,
     /// The hash of a feature.
     pub feature_hash: FeatureHash,
     /// The seed of the hash.
     pub seed: u64,
     /// How hashes become a fingerprint.
-    pub method: Method,
-    /// What becomes of a bit on which the votes balance.
-    pub ties: Ties,
+    pub sketch: Sketch,
+    /// The value of a bit on which the votes balance.
+    pub ties: TieRule,
+}
+
+impl Default for PipelineOptions {
+    /// The stages of the default preset, [`Preset::Web`].
+    fn default() -> Self {
+        Preset::default().options()
+    }
 }
 
 fn built_in_idf(name: &str) -> Result<Idf> {
@@ -121,7 +143,7 @@ fn built_in_idf(name: &str) -> Result<Idf> {
 
 fn seed(digits: &str) -> Result<u64> {
     u64::parse_dec(digits)
-        .ok_or_else(|| Error::Pipeline(format!("the seed {digits:?} is no number below 2^64")))
+        .ok_or_else(|| Error::Pipeline(format!("the seed {digits:?} is not a number below 2^64")))
 }
 
 impl FromStr for PipelineOptions {
@@ -142,12 +164,30 @@ impl FromStr for PipelineOptions {
 }
 
 impl PipelineOptions {
+    /// Every stage at its simplest: the simhash of single words. Presets are written as what they change in it.
+    pub(super) const PLAIN: PipelineOptions = PipelineOptions {
+        html: Html::No,
+        normalise: Normalise::ALL,
+        tokenizer: Tokenizer::Words,
+        user_dictionary: None,
+        stop_words: None,
+        shingle: GramLen::ONE,
+        weights: Weights::Count,
+        idf: Idf::None,
+        parts: None,
+        select: FeatureSelection::All,
+        feature_hash: FeatureHash::Xxh3,
+        seed: 0,
+        sketch: Sketch::SimHash,
+        ties: TieRule::Clear,
+    };
+
     /// Sets a stage by its name.
     fn set(&mut self, stage: &str, value: &str) -> Result<()> {
         match stage {
             "html" => self.html = value.parse()?,
             "normalise" => self.normalise = value.parse()?,
-            "segment" => self.segment = value.parse()?,
+            "segment" => self.tokenizer = value.parse()?,
             "shingle" => self.shingle = value.parse()?,
             "weights" => self.weights = value.parse()?,
             "idf" => self.idf = built_in_idf(value)?,
@@ -155,7 +195,7 @@ impl PipelineOptions {
             "select" => self.select = value.parse()?,
             "hash" => self.feature_hash = value.parse()?,
             "seed" => self.seed = seed(value)?,
-            "fingerprint" => self.method = value.parse()?,
+            "fingerprint" => self.sketch = value.parse()?,
             "ties" => self.ties = value.parse()?,
             _ => {
                 let known = "html, normalise, segment, shingle, weights, idf, parts, select, hash, \
@@ -169,10 +209,9 @@ impl PipelineOptions {
 
     /// What keeps these stages from making a pipeline.
     pub(super) fn check(&self) -> Result<()> {
-        let needs_jieba = self.segment.needs_jieba() || self.idf == Idf::Jieba;
-        let clause = if self.user_dictionary.is_some() && !self.segment.needs_jieba() {
+        let clause = if self.user_dictionary.is_some() && !self.tokenizer.needs_jieba() {
             "a user dictionary is for the segments auto and jieba"
-        } else if self.parts.is_some() && !self.segment.needs_jieba() {
+        } else if self.parts.is_some() && !self.tokenizer.needs_jieba() {
             "parts of speech are known of the segments auto and jieba only"
         } else if self.parts.is_some() && self.shingle != GramLen::ONE {
             "a shingle has no part of speech"
@@ -180,18 +219,35 @@ impl PipelineOptions {
             "the table of jieba holds words, not shingles"
         } else if self.seed != 0 && !self.feature_hash.is_seeded() {
             "this feature hash takes no seed"
-        } else if self.method == Method::MinHash && self.ties != Ties::Clear {
+        } else if self.sketch == Sketch::MinHash && self.ties != TieRule::Clear {
             "MinHash knows no ties"
-        } else if self.method == Method::MinHash && self.feature_hash.width() < 128 {
+        } else if self.sketch == Sketch::MinHash && self.feature_hash.width() < 128 {
             "MinHash needs a feature hash of 128 bits"
-        } else if needs_jieba && !cfg!(feature = "jieba") {
-            "jieba needs a simidx built with its feature `jieba`"
-        } else if self.html != Html::No && !cfg!(feature = "html") {
-            "HTML needs a simidx built with its feature `html`"
+        } else {
+            return self.check_features();
+        };
+        Err(Error::Pipeline(clause.into()))
+    }
+
+    /// Refuses stages that this build leaves out, and names the first one.
+    fn check_features(&self) -> Result<()> {
+        let (tokenizer, hash) = (self.tokenizer, self.feature_hash);
+        let missing = if self.html != Html::No && !cfg!(feature = "html") {
+            (format!("html={}", self.html), "html")
+        } else if tokenizer.needs_jieba() && !cfg!(feature = "jieba") {
+            (format!("segment={tokenizer}"), "jieba")
+        } else if self.idf == Idf::Jieba && !cfg!(feature = "jieba") {
+            ("idf=jieba".into(), "jieba")
+        } else if tokenizer.needs_compat() && !cfg!(feature = "compat") {
+            (format!("segment={tokenizer}"), "compat")
+        } else if hash.needs_compat() && !cfg!(feature = "compat") {
+            (format!("hash={hash}"), "compat")
         } else {
             return Ok(());
         };
-        Err(Error::Pipeline(clause.into()))
+        let (stage, feature) = missing;
+        let clause = format!("{stage} needs a simidx-text with its feature `{feature}`");
+        Err(Error::Pipeline(clause))
     }
 }
 
@@ -206,13 +262,13 @@ mod tests {
         let options: PipelineOptions = text.parse().unwrap();
         let expected = PipelineOptions {
             normalise: "nfkc".parse().unwrap(),
-            segment: Segment::chars(4).unwrap(),
+            tokenizer: Tokenizer::chars(4).unwrap(),
             shingle: GramLen::new(2).unwrap(),
             weights: Weights::Uniform,
             select: "top:9".parse().unwrap(),
             feature_hash: FeatureHash::Md5,
-            method: Method::MinHash,
-            ..PipelineOptions::default()
+            sketch: Sketch::MinHash,
+            ..PipelineOptions::PLAIN
         };
         assert_eq!(options, expected);
         let seeded: PipelineOptions = "web,seed=7,parts=n:2".parse().unwrap();
@@ -227,8 +283,8 @@ mod tests {
             ("web,words", r#""words" is not STAGE=VALUE"#),
             ("web,stem=yes", r#"unknown stage "stem""#),
             ("web,idf=mine", r#"unknown idf "mine""#),
-            ("web,seed=-1", r#"the seed "-1" is no number"#),
-            ("web,shingle=0", r#""0" is no length from 1 to 16"#),
+            ("web,seed=-1", r#"the seed "-1" is not a number"#),
+            ("web,shingle=0", r#""0" is not a length from 1 to 16"#),
         ] {
             let error = text.parse::<PipelineOptions>().unwrap_err().to_string();
             assert!(

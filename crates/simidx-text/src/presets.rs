@@ -1,28 +1,38 @@
-//! Presets: pipelines by the name of what they are for.
+//! Presets: named pipelines for a purpose.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::clean::Html;
-use super::hash::FeatureHash;
+use super::feature_hash::FeatureHash;
 use super::normalise::Normalise;
-use super::options::{Idf, Method, PipelineOptions};
-use super::segment::{GramLen, Segment};
-use super::simhash::Ties;
-use super::weights::Select;
+use super::options::{Idf, PipelineOptions, Sketch};
+use super::simhash::TieRule;
+use super::tokenizer::{GramLen, Tokenizer};
+use super::weights::FeatureSelection;
 use crate::{Error, Result};
 
-/// A pipeline by the name of what it is for; [`Preset::options`] gives its stages.
+/// A named pipeline for a purpose. The presets `compat-*` need the feature `compat`, and `compat-yanyiwu` also `jieba`.
+///
+/// ```
+/// use simidx_text::{Pipeline, Preset};
+///
+/// let preset: Preset = "short".parse()?;
+/// let pipeline = Pipeline::new(preset.options())?;
+/// assert_eq!(pipeline.options().html, simidx_text::Html::No);
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Preset {
     /// `web`: pages and documents of any language: pairs of words by MinHash.
     #[default]
     Web,
-    /// `news-zh`: Chinese documents: single words, which are pairs of characters, by MinHash.
+    /// `news-zh`: Chinese documents: single words, which are pairs of Chinese characters, by MinHash.
     NewsZh,
-    /// `code`: source text: as `web`, but case counts and nothing is taken for HTML.
+    /// `code`: source text: like `web`, but case-sensitive and never taken for HTML.
     Code,
-    /// `short`: titles, messages, search queries: single words by MinHash, nothing is taken for HTML.
+    /// `short`: titles, messages, search queries: single words by MinHash, never taken for HTML.
     Short,
     /// `compat-1e0ng`: the Python package simhash by Liang Sun, with its default features.
     Compat1e0ng,
@@ -30,14 +40,14 @@ pub enum Preset {
     CompatMfonda,
     /// `compat-simhashcjk`: simhashCJK of the Go package by go-dedup.
     CompatSimhashCjk,
-    /// `compat-yanyiwu`: the C++ library simhash by Yanyi Wu with its five best keywords. The segmentation is that of
-    /// jieba, whose dictionary cppjieba shares, but not its every decision: fingerprints of most texts are the same,
-    /// not of all.
+    /// `compat-yanyiwu`: the C++ library simhash by Yanyi Wu with its five best keywords. It cuts texts
+    /// by jieba-rs instead of cppjieba; they share a dictionary but differ in some decisions, so most fingerprints are
+    /// the same, but not all.
     CompatYanyiwu,
 }
 
 impl Preset {
-    /// All of them, in the order in which they are listed to users.
+    /// All presets, in the order in which they are listed to users.
     pub const ALL: [Preset; 8] = [
         Preset::Web,
         Preset::NewsZh,
@@ -49,7 +59,7 @@ impl Preset {
         Preset::CompatYanyiwu,
     ];
 
-    /// The name by which users choose it.
+    /// The name by which users choose the preset.
     pub fn name(self) -> &'static str {
         match self {
             Preset::Web => "web",
@@ -82,8 +92,8 @@ fn web() -> PipelineOptions {
     PipelineOptions {
         html: Html::Auto,
         shingle: length(2),
-        method: Method::MinHash,
-        ..PipelineOptions::default()
+        sketch: Sketch::MinHash,
+        ..PipelineOptions::PLAIN
     }
 }
 
@@ -117,40 +127,40 @@ fn short() -> PipelineOptions {
 fn compat_1e0ng() -> PipelineOptions {
     PipelineOptions {
         normalise: LOWER,
-        segment: Segment::JoinedChars(length(4)),
+        tokenizer: Tokenizer::JoinedChars(length(4)),
         feature_hash: FeatureHash::Md5,
-        ..PipelineOptions::default()
+        ..PipelineOptions::PLAIN
     }
 }
 
 fn compat_mfonda() -> PipelineOptions {
     PipelineOptions {
         normalise: LOWER,
-        segment: Segment::AsciiWords,
+        tokenizer: Tokenizer::AsciiWords,
         feature_hash: FeatureHash::Fnv1,
-        ties: Ties::Set,
-        ..PipelineOptions::default()
+        ties: TieRule::Set,
+        ..PipelineOptions::PLAIN
     }
 }
 
 fn compat_simhash_cjk() -> PipelineOptions {
     PipelineOptions {
         normalise: Normalise::NONE,
-        segment: Segment::Chars(GramLen::ONE),
+        tokenizer: Tokenizer::Chars(GramLen::ONE),
         feature_hash: FeatureHash::Fnv1,
-        ties: Ties::Set,
-        ..PipelineOptions::default()
+        ties: TieRule::Set,
+        ..PipelineOptions::PLAIN
     }
 }
 
 fn compat_yanyiwu() -> PipelineOptions {
     PipelineOptions {
         normalise: Normalise::NONE,
-        segment: Segment::Jieba,
+        tokenizer: Tokenizer::Jieba,
         idf: Idf::Jieba,
-        select: Select::Top(std::num::NonZeroU32::MIN.saturating_add(4)),
+        select: FeatureSelection::Top(std::num::NonZeroU32::MIN.saturating_add(4)),
         feature_hash: FeatureHash::Jenkins,
-        ..PipelineOptions::default()
+        ..PipelineOptions::PLAIN
     }
 }
 

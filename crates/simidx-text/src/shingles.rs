@@ -1,6 +1,6 @@
 //! Shingles: runs of tokens, joined by a space, as features.
 
-use super::segment::{GramLen, Token};
+use super::tokenizer::{GramLen, Token};
 
 /// The last tokens seen, of which the next shingle is made.
 #[derive(Clone, Debug)]

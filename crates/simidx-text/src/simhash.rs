@@ -1,4 +1,4 @@
-//! Simhash: one fingerprint out of many feature hashes, by a vote on each bit.
+//! Simhash: a fingerprint from the hashes of features, by a vote on each bit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,32 +6,40 @@ use std::str::FromStr;
 use crate::{Error, Result};
 use simidx::Fingerprint;
 
-/// What becomes of a bit on which the votes balance.
+/// The value of a bit on which the votes balance.
+///
+/// ```
+/// use simidx_text::{TieRule, simhash};
+///
+/// let hashes = [(0b0110_u32, 1), (0b0011, 1)];
+/// assert_eq!(simhash(hashes, TieRule::Clear), 0b0010);
+/// assert_eq!(simhash(hashes, TieRule::Set), 0b0111);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Ties {
-    /// It is clear, as in most implementations. A document without features has the fingerprint 0.
+pub enum TieRule {
+    /// `clear`: 0, as in most implementations. A document without features has the fingerprint 0.
     #[default]
     Clear,
-    /// It is set. A document without features has all bits set.
+    /// `set`: 1. A document without features has all bits set.
     Set,
 }
 
-impl fmt::Display for Ties {
+impl fmt::Display for TieRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Ties::Clear => "clear",
-            Ties::Set => "set",
+            TieRule::Clear => "clear",
+            TieRule::Set => "set",
         })
     }
 }
 
-impl FromStr for Ties {
+impl FromStr for TieRule {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
         match name {
-            "clear" => Ok(Ties::Clear),
-            "set" => Ok(Ties::Set),
+            "clear" => Ok(TieRule::Clear),
+            "set" => Ok(TieRule::Set),
             _ => Err(Error::Pipeline(format!(
                 "unknown ties {name:?}, known are clear and set"
             ))),
@@ -40,13 +48,13 @@ impl FromStr for Ties {
 }
 
 /// The simhash of feature hashes with weights (Charikar, STOC 2002): bit i is set if the hashes that have it set
-/// weigh more than those that have not. The weights together must stay below 2^63.
+/// weigh more than the others. The sum of the weights must be below 2^63.
 ///
 /// ```
-/// use simidx_text::{Ties, simhash};
-/// assert_eq!(simhash([(0xabcd_u64, 1), (0xbcde, 1), (0xcdef, 1)], Ties::Clear), 0xadcf);
+/// use simidx_text::{TieRule, simhash};
+/// assert_eq!(simhash([(0xabcd_u64, 1), (0xbcde, 1), (0xcdef, 1)], TieRule::Clear), 0xadcf);
 /// ```
-pub fn simhash<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, ties: Ties) -> F {
+pub fn simhash<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, ties: TieRule) -> F {
     let mut votes = WeightedVotes::new();
     for (hash, weight) in hashes {
         votes.add(hash, weight);
@@ -82,11 +90,11 @@ impl<F: Fingerprint> WeightedVotes<F> {
         self.total += weight;
     }
 
-    pub(super) fn fingerprint(&self, ties: Ties) -> F {
+    pub(super) fn fingerprint(&self, ties: TieRule) -> F {
         let weights = self.weights[..F::WIDTH as usize].iter().enumerate();
         F::from_u128(weights.fold(0, |bits, (i, &set)| {
             let clear = self.total - set;
-            let bit = set > clear || (set == clear && ties == Ties::Set);
+            let bit = set > clear || (set == clear && ties == TieRule::Set);
             bits | u128::from(bit) << i
         }))
     }
@@ -135,11 +143,11 @@ impl<F: Fingerprint> Votes<F> {
     }
 
     /// The bits that more than half of the hashes have set, or half of them if ties set a bit.
-    pub(super) fn fingerprint(&self, ties: Ties) -> F {
+    pub(super) fn fingerprint(&self, ties: TieRule) -> F {
         let half = match ties {
-            Ties::Clear => self.count / 2,
-            Ties::Set if self.count == 0 => return F::MAX,
-            Ties::Set => (self.count - 1) / 2,
+            TieRule::Clear => self.count / 2,
+            TieRule::Set if self.count == 0 => return F::MAX,
+            TieRule::Set => (self.count - 1) / 2,
         };
         let digits = self.digits();
         // Compares all counts with `half` at once, from the highest digit down.
@@ -210,12 +218,12 @@ mod tests {
     fn simhash<F: Fingerprint>(hashes: &[F]) -> F {
         let mut votes = Votes::new();
         hashes.iter().for_each(|&hash| votes.add(hash));
-        let fingerprint = votes.fingerprint(Ties::Clear);
+        let fingerprint = votes.fingerprint(TieRule::Clear);
         let ones = || hashes.iter().map(|&hash| (hash, 1));
-        assert_eq!(super::simhash(ones(), Ties::Clear), fingerprint);
+        assert_eq!(super::simhash(ones(), TieRule::Clear), fingerprint);
         assert_eq!(
-            super::simhash(ones(), Ties::Set),
-            votes.fingerprint(Ties::Set)
+            super::simhash(ones(), TieRule::Set),
+            votes.fingerprint(TieRule::Set)
         );
         fingerprint
     }
@@ -228,15 +236,15 @@ mod tests {
             .flat_map(|&(hash, weight)| vec![hash; weight]);
         let weighted = weighted.map(|(hash, weight)| (hash, weight as u64));
         let simple = simhash(&repeated.collect::<Vec<_>>());
-        assert_eq!(super::simhash(weighted, Ties::Clear), simple);
-        assert_eq!(super::simhash(weighted, Ties::Set), 0b0110);
+        assert_eq!(super::simhash(weighted, TieRule::Clear), simple);
+        assert_eq!(super::simhash(weighted, TieRule::Set), 0b0110);
     }
 
     #[test]
     fn a_tie_may_set_the_bit() {
         let tie = [(0b0110u32, 1), (0b0011, 1)];
-        assert_eq!(super::simhash(tie, Ties::Set), 0b0111);
-        assert_eq!(super::simhash::<u32>([], Ties::Set), u32::MAX);
+        assert_eq!(super::simhash(tie, TieRule::Set), 0b0111);
+        assert_eq!(super::simhash::<u32>([], TieRule::Set), u32::MAX);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::weights::{Select, Weights};
+use super::weights::{FeatureSelection, Weights};
 
 /// Votes are whole numbers: weights in units of 2^-16, so that sums come out the same everywhere.
 pub(super) const UNIT: f64 = 65536.0;
@@ -90,13 +90,13 @@ impl Tally {
     }
 
     /// The weight of each feature in units of 2^-16: 0 for those that are not selected.
-    pub(super) fn votes(&self, weights: Weights, select: Select) -> Vec<u64> {
+    pub(super) fn votes(&self, weights: Weights, select: FeatureSelection) -> Vec<u64> {
         let entries = self.entries.iter();
         let mut votes: Vec<u64> = entries.map(|entry| entry.vote(weights)).collect();
         match select {
-            Select::All => {}
-            Select::Top(count) => keep(&votes.clone(), &mut votes, count.get()),
-            Select::Longest(count) => {
+            FeatureSelection::All => {}
+            FeatureSelection::Top(count) => keep(&votes.clone(), &mut votes, count.get()),
+            FeatureSelection::Longest(count) => {
                 let entries = self.entries.iter();
                 let lengths: Vec<u64> = entries.map(|entry| entry.length.into()).collect();
                 keep(&lengths, &mut votes, count.get());
@@ -147,9 +147,9 @@ mod tests {
         let entries = tally.entries().iter();
         let counts: Vec<_> = entries.map(|entry| (entry.hash, entry.count)).collect();
         assert_eq!(counts, [(7, 2), (9, 1)]);
-        let votes = tally.votes(Weights::Count, Select::All);
+        let votes = tally.votes(Weights::Count, FeatureSelection::All);
         assert_eq!(votes, [2 << 16, 1 << 15]);
-        let votes = tally.votes(Weights::Uniform, Select::All);
+        let votes = tally.votes(Weights::Uniform, FeatureSelection::All);
         assert_eq!(votes, [1 << 16, 1 << 15]);
     }
 
@@ -196,6 +196,9 @@ mod tests {
         let mut tally = tally(&[(1, 1e13, 0), (2, 1e13, 0)]);
         tally.entries[1].count = u32::MAX;
         let most = u64::from(u32::MAX) << 16;
-        assert_eq!(tally.votes(Weights::Count, Select::All), [1 << 34, most]);
+        assert_eq!(
+            tally.votes(Weights::Count, FeatureSelection::All),
+            [1 << 34, most]
+        );
     }
 }

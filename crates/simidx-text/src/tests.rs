@@ -49,22 +49,28 @@ const FOX_EDITED: &str = "The quick brown fox leaps over the lazy dog, then runs
 const UNRELATED: &str = "Parliament passed the budget on Tuesday after a debate of nine hours; \
     ministers expect that revenue from customs duties will rise by four per cent next year.";
 
-fn pipeline(segment: &str) -> Pipeline {
-    let segment = segment.parse().unwrap();
+fn pipeline(tokenizer: &str) -> Pipeline {
+    let tokenizer = tokenizer.parse().unwrap();
     let options = PipelineOptions {
-        segment,
-        ..PipelineOptions::default()
+        tokenizer,
+        ..PipelineOptions::PLAIN
     };
     Pipeline::new(options).unwrap()
 }
 
+/// The simhash of single words.
+fn plain() -> Pipeline {
+    Pipeline::new(PipelineOptions::PLAIN).unwrap()
+}
+
+#[cfg(feature = "compat")]
 fn preset(name: &str) -> Pipeline {
     let preset: Preset = name.parse().unwrap();
     Pipeline::new(preset.options()).unwrap()
 }
 
 fn words(text: &str) -> u64 {
-    Pipeline::default().fingerprint(text).unwrap()
+    plain().fingerprint(text).unwrap()
 }
 
 fn chars(length: u8, text: &str) -> u64 {
@@ -75,6 +81,17 @@ fn chars(length: u8, text: &str) -> u64 {
 
 fn feature_hash(feature: &str) -> u128 {
     FeatureHash::Xxh3.hash(feature.as_bytes(), 0)
+}
+
+#[test]
+#[cfg(feature = "html")]
+fn there_is_one_default() {
+    let web = Pipeline::new(Preset::Web.options()).unwrap().describe();
+    assert_eq!(Pipeline::default().describe(), web);
+    let options = [PipelineOptions::default(), Preset::default().options()];
+    for options in options {
+        assert_eq!(Pipeline::new(options).unwrap().describe(), web);
+    }
 }
 
 #[test]
@@ -89,9 +106,9 @@ fn fingerprints_are_frozen() {
 
 #[test]
 fn a_narrow_fingerprint_is_the_low_part_of_a_wide_one() {
-    let wide: u128 = Pipeline::default().fingerprint(GOLDEN[0].0).unwrap();
+    let wide: u128 = plain().fingerprint(GOLDEN[0].0).unwrap();
     assert_eq!(wide, 0x0841000499b52ae1801887e10cb310bd);
-    let narrow: u32 = Pipeline::default().fingerprint(GOLDEN[0].0).unwrap();
+    let narrow: u32 = plain().fingerprint(GOLDEN[0].0).unwrap();
     assert_eq!(narrow, 0x0cb310bd);
 }
 
@@ -131,7 +148,7 @@ fn similar_chinese_texts_are_nearer_than_others() {
 
 #[test]
 fn a_fingerprinter_gives_the_same_for_every_document_in_turn() {
-    let mut fingerprinter = Pipeline::default().fingerprinter::<u64>().unwrap();
+    let mut fingerprinter = plain().fingerprinter::<u64>().unwrap();
     for (text, by_words, _) in GOLDEN.into_iter().chain(GOLDEN) {
         assert_eq!(fingerprinter.fingerprint(text), by_words);
     }
@@ -142,7 +159,7 @@ fn features_make_up_the_fingerprint() {
     let mut options = PipelineOptions {
         weights: "capped:2".parse().unwrap(),
         shingle: GramLen::new(2).unwrap(),
-        ..PipelineOptions::default()
+        ..PipelineOptions::PLAIN
     };
     options.stop_words = Some(StopWords::from_bytes("s", b"THE\n").unwrap());
     options.idf = Idf::Table(IdfTable::from_bytes("i", b"#default 1.5\na b\t0.25").unwrap());
@@ -158,7 +175,10 @@ fn features_make_up_the_fingerprint() {
     let votes = features
         .iter()
         .map(|f| (f.hash as u64, (f.weight * 4.0) as u64));
-    assert_eq!(fingerprinter.fingerprint(text), simhash(votes, Ties::Clear));
+    assert_eq!(
+        fingerprinter.fingerprint(text),
+        simhash(votes, TieRule::Clear)
+    );
 }
 
 #[test]
@@ -180,9 +200,9 @@ fn feature_sets_hold_what_counts() {
 #[test]
 fn the_longest_sentences_are_a_signature() {
     let options = PipelineOptions {
-        segment: Segment::Sentences,
+        tokenizer: Tokenizer::Sentences,
         select: "longest:2".parse().unwrap(),
-        ..PipelineOptions::default()
+        ..PipelineOptions::PLAIN
     };
     let pipeline = Pipeline::new(options).unwrap();
     let text = "Short. This sentence is the longest of all of them. This one is rather long. Tiny.";
@@ -215,8 +235,8 @@ fn fingerprints_by_minhash_are_frozen() {
 #[test]
 fn minhash_takes_features_as_a_set() {
     let options = PipelineOptions {
-        method: Method::MinHash,
-        ..PipelineOptions::default()
+        sketch: Sketch::MinHash,
+        ..PipelineOptions::PLAIN
     };
     let pipeline = Pipeline::new(options).unwrap();
     let minhash = |text: &str| pipeline.fingerprint::<u64>(text).unwrap();
@@ -228,19 +248,24 @@ fn minhash_takes_features_as_a_set() {
 #[test]
 fn what_does_not_fit_together_is_refused() {
     let refused = |change: &dyn Fn(&mut PipelineOptions)| {
-        let mut options = PipelineOptions::default();
+        let mut options = PipelineOptions::PLAIN;
         change(&mut options);
         Pipeline::new(options).unwrap_err().to_string()
     };
     let seed = refused(&|o| (o.feature_hash, o.seed) = (FeatureHash::Fnv1, 1));
     assert_eq!(seed, "text pipeline: this feature hash takes no seed");
-    let minhash = refused(&|o| (o.feature_hash, o.method) = (FeatureHash::Fnv1, Method::MinHash));
+    let minhash = refused(&|o| (o.feature_hash, o.sketch) = (FeatureHash::Fnv1, Sketch::MinHash));
     assert!(minhash.contains("128 bits"), "{minhash}");
     let parts = refused(&|o| o.parts = Some("n:1".parse().unwrap()));
     assert!(parts.contains("parts of speech"), "{parts}");
+}
+
+#[test]
+#[cfg(feature = "compat")]
+fn a_hash_narrower_than_the_fingerprint_is_refused() {
     let options = PipelineOptions {
         feature_hash: FeatureHash::Fnv1,
-        ..PipelineOptions::default()
+        ..PipelineOptions::PLAIN
     };
     let pipeline = Pipeline::new(options).unwrap();
     let error = pipeline.fingerprint::<u128>("a").unwrap_err().to_string();
@@ -250,20 +275,61 @@ fn what_does_not_fit_together_is_refused() {
     );
 }
 
+/// A build without a feature refuses the descriptions of all pipelines that need it, and says so; one with it takes them.
 #[test]
-#[cfg(all(feature = "jieba", feature = "html"))]
+fn a_description_names_the_feature_that_is_missing() {
+    let is_built = |feature: &str| match feature {
+        "html" => cfg!(feature = "html"),
+        "jieba" => cfg!(feature = "jieba"),
+        "compat" => cfg!(feature = "compat"),
+        other => panic!("{other}"),
+    };
+    for (stage, feature) in [
+        ("html=auto", "html"),
+        ("html=yes", "html"),
+        ("segment=auto", "jieba"),
+        ("segment=jieba", "jieba"),
+        ("idf=jieba", "jieba"),
+        ("segment=ascii-words", "compat"),
+        ("segment=joined-chars:3", "compat"),
+        ("hash=md5", "compat"),
+        ("hash=md5-high64", "compat"),
+        ("hash=fnv1-64", "compat"),
+        ("hash=jenkins-64", "compat"),
+    ] {
+        let spec = format!("short,fingerprint=simhash,{stage}");
+        let description = describe::write(&spec.parse().unwrap());
+        match Pipeline::parse(&description, &Assets::default()) {
+            Ok(pipeline) => {
+                assert!(is_built(feature), "{stage}");
+                assert_eq!(pipeline.describe(), description);
+            }
+            Err(error) => {
+                assert!(!is_built(feature), "{error}");
+                let expected = format!(
+                    "text pipeline: {stage} needs a simidx-text with its feature `{feature}`"
+                );
+                assert_eq!(error.to_string(), expected);
+            }
+        }
+    }
+}
+
+#[test]
+#[cfg(all(feature = "jieba", feature = "html", feature = "compat"))]
 fn every_preset_is_known_by_its_description() {
     for preset in Preset::ALL {
         assert_eq!(preset.to_string().parse::<Preset>().unwrap(), preset);
         let pipeline = Pipeline::new(preset.options()).unwrap();
         let description = pipeline.describe();
-        let parsed = Pipeline::parse(&description, &Resources::default()).unwrap();
+        let parsed = Pipeline::parse(&description, &Assets::default()).unwrap();
         assert_eq!(parsed, pipeline);
     }
 }
 
 /// Values that the tests of the packages themselves publish, or that the packages gave.
 #[test]
+#[cfg(feature = "compat")]
 fn compatible_presets_give_the_published_values() {
     let go: [(&str, u64); 4] = [
         ("this is a test phrase", 0x8c3a5f7e9ecb3f35),
@@ -313,23 +379,12 @@ fn compatible_presets_give_the_published_values() {
 
 #[test]
 fn published_votes_are_counted() {
-    let ones = |hashes: &[u64]| simhash(hashes.iter().map(|&hash| (hash, 1)), Ties::Clear);
+    let ones = |hashes: &[u64]| simhash(hashes.iter().map(|&hash| (hash, 1)), TieRule::Clear);
     // simhash-py.
     assert_eq!(ones(&[]), 0);
     assert_eq!(ones(&[0xdeadbeef; 100]), 0xdeadbeef);
     assert_eq!(ones(&[0xdeadbeefdeadbeef, 0x2152411021524110]), 0);
     assert_eq!(ones(&[0xabcd, 0xbcde, 0xcdef]), 0xadcf);
-    // The Python package simhash, with features of its user's.
-    let hash = |feature: &str| FeatureHash::Md5.hash(feature.as_bytes(), 0) as u64;
-    assert_eq!(ones(&["aaa", "bbb"].map(hash)), 57087923692560392);
-    let numbers = |weight: fn(u64) -> u64| {
-        simhash(
-            (0..500).map(|n| (hash(&n.to_string()), weight(n))),
-            Ties::Clear,
-        )
-    };
-    assert_eq!(numbers(|_| 1), 7984652473404407437);
-    assert_eq!(numbers(|n| 50 * n), 3372825719632739723);
     // The C++ library of Yanyi Wu, weights in thousandths.
     let weighted: [(u64, u64); 5] = [
         (15142046212652221781, 318452),
@@ -338,7 +393,24 @@ fn published_votes_are_counted() {
         (13004687738940023035, 106978),
         (18264030747823598625, 103739),
     ];
-    assert_eq!(simhash(weighted, Ties::Clear), 15286165794479097173);
+    assert_eq!(simhash(weighted, TieRule::Clear), 15286165794479097173);
+}
+
+/// The Python package simhash, with features of its user's.
+#[test]
+#[cfg(feature = "compat")]
+fn published_votes_of_md5_are_counted() {
+    let hash = |feature: &str| FeatureHash::Md5.hash(feature.as_bytes(), 0) as u64;
+    let two = ["aaa", "bbb"].map(|feature| (hash(feature), 1));
+    assert_eq!(simhash(two, TieRule::Clear), 57087923692560392);
+    let numbers = |weight: fn(u64) -> u64| {
+        simhash(
+            (0..500).map(|n| (hash(&n.to_string()), weight(n))),
+            TieRule::Clear,
+        )
+    };
+    assert_eq!(numbers(|_| 1), 7984652473404407437);
+    assert_eq!(numbers(|n| 50 * n), 3372825719632739723);
 }
 
 #[cfg(feature = "jieba")]
@@ -347,8 +419,8 @@ mod jieba {
 
     fn features(change: impl FnOnce(&mut PipelineOptions), text: &str) -> Vec<(String, f64)> {
         let mut options = PipelineOptions {
-            segment: Segment::Auto,
-            ..PipelineOptions::default()
+            tokenizer: Tokenizer::Auto,
+            ..PipelineOptions::PLAIN
         };
         change(&mut options);
         let pipeline = Pipeline::new(options).unwrap();
@@ -375,7 +447,7 @@ mod jieba {
             "索エ",
         ];
         assert_eq!(texts(|_| (), text)[..9], expected);
-        let whole = texts(|o| o.segment = Segment::Jieba, "用 C++ 写");
+        let whole = texts(|o| o.tokenizer = Tokenizer::Jieba, "用 C++ 写");
         assert_eq!(whole, ["用", "c++", "写"]);
     }
 
@@ -424,6 +496,7 @@ mod jieba {
 
     /// The value that the C++ library's readme publishes.
     #[test]
+    #[cfg(feature = "compat")]
     fn keywords_give_the_value_of_the_library_in_c() {
         let fingerprint: u64 = preset("compat-yanyiwu").fingerprint("你好世界").unwrap();
         assert_eq!(fingerprint, 17676873585679812141);
@@ -442,10 +515,12 @@ proptest! {
     fn no_text_makes_a_pipeline_panic(text in any::<String>(), length in 1..=GramLen::MAX) {
         words(&text);
         chars(length, &text);
-        for segment in ["sentences", "ascii-words", "joined-chars:3"] {
-            pipeline(segment).fingerprint::<u64>(&text).unwrap();
+        pipeline("sentences").fingerprint::<u64>(&text).unwrap();
+        #[cfg(feature = "compat")]
+        for tokenizer in ["ascii-words", "joined-chars:3"] {
+            pipeline(tokenizer).fingerprint::<u64>(&text).unwrap();
         }
-        #[cfg(all(feature = "jieba", feature = "html"))]
+        #[cfg(all(feature = "jieba", feature = "html", feature = "compat"))]
         for preset in Preset::ALL {
             let pipeline = Pipeline::new(preset.options()).unwrap();
             pipeline.fingerprint::<u64>(&text).unwrap();

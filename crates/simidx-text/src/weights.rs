@@ -1,4 +1,4 @@
-//! Weights: how much a feature that occurs so often counts, and which features count at all.
+//! Weights of features, and the selection of those that count.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -9,22 +9,29 @@ use crate::{Error, Result};
 /// The greatest factor that a table or a list may give.
 const MAX_WEIGHT: f64 = (1 << 20) as f64;
 
-/// What the occurrences of a feature in a document count together.
+/// The weight of a feature by its number of occurrences in a document.
+///
+/// ```
+/// use simidx_text::Weights;
+///
+/// assert_eq!("log2".parse(), Ok(Weights::Log2));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Weights {
-    /// `count`: each counts once, the term frequency.
+    /// `count`: the number of occurrences.
     #[default]
     Count,
-    /// `uniform`: 1 for each distinct feature.
+    /// `uniform`: 1.
     Uniform,
-    /// `capped:N`: the term frequency, but no more than N.
+    /// `capped:N`: the number of occurrences, but at most N.
     Capped(NonZeroU32),
-    /// `log2`: 1 and the integer part of the binary logarithm of the term frequency.
+    /// `log2`: 1 plus the integer part of the binary logarithm of the number of occurrences.
     Log2,
 }
 
 impl Weights {
-    /// The weight of so many occurrences.
+    /// The weight of a number of occurrences.
     pub(super) fn of(self, count: u32) -> u32 {
         match self {
             Weights::Count => count,
@@ -65,36 +72,45 @@ impl FromStr for Weights {
 }
 
 /// Which features of a document count.
+///
+/// ```
+/// use simidx_text::FeatureSelection;
+///
+/// let selection: FeatureSelection = "top:20".parse()?;
+/// assert_eq!(selection.to_string(), "top:20");
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Select {
-    /// `all` of them.
+pub enum FeatureSelection {
+    /// `all`: every feature.
     #[default]
     All,
-    /// `top:N`: those of greatest weight, of equal ones those that occur first.
+    /// `top:N`: the N of greatest weight; among equals those that occur first.
     Top(NonZeroU32),
-    /// `longest:N`: those of most characters, of equal ones those that occur first. With sentences as tokens, the
-    /// signature that search engines of Chinese are said to take.
+    /// `longest:N`: the N with most characters; among equals those that occur first. With sentences as tokens, it is a
+    /// known signature of Chinese web pages.
     Longest(NonZeroU32),
 }
 
-impl fmt::Display for Select {
+impl fmt::Display for FeatureSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Select::All => f.pad("all"),
-            Select::Top(count) => write!(f, "top:{count}"),
-            Select::Longest(count) => write!(f, "longest:{count}"),
+            FeatureSelection::All => f.pad("all"),
+            FeatureSelection::Top(count) => write!(f, "top:{count}"),
+            FeatureSelection::Longest(count) => write!(f, "longest:{count}"),
         }
     }
 }
 
-impl FromStr for Select {
+impl FromStr for FeatureSelection {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
         let found = match text.split_once(':') {
-            None if text == "all" => Some(Select::All),
-            Some(("top", count)) => number(count).map(Select::Top),
-            Some(("longest", count)) => number(count).map(Select::Longest),
+            None if text == "all" => Some(FeatureSelection::All),
+            Some(("top", count)) => number(count).map(FeatureSelection::Top),
+            Some(("longest", count)) => number(count).map(FeatureSelection::Longest),
             _ => None,
         };
         let known = "known are all, top:N and longest:N";
@@ -114,18 +130,26 @@ pub(super) fn parse_weight(text: &str) -> Option<f64> {
     (0.0..=MAX_WEIGHT).contains(&value).then_some(value)
 }
 
-/// Factors for the parts of speech that jieba tells: `n:3/v:2/*:1`.
+/// Factors for the parts of speech that jieba assigns: `n:3/v:2/*:1`.
 ///
-/// Each tag gets the factor of the longest entry that it starts with; `*` is for all others, which get 0 without it.
+/// A tag gets the factor of the longest entry that is a prefix of it, otherwise that of `*`, otherwise 0.
+///
+/// ```
+/// use simidx_text::{PipelineOptions, PartOfSpeechWeights};
+///
+/// let mut options: PipelineOptions = "news-zh,segment=auto".parse()?;
+/// options.parts = Some("n:3/v:2/*:1".parse::<PartOfSpeechWeights>()?);
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct PartWeights {
+pub struct PartOfSpeechWeights {
     text: String,
     /// Tags and factors, the longest tags first.
     factors: Vec<(String, f64)>,
     others: f64,
 }
 
-impl PartWeights {
+impl PartOfSpeechWeights {
     /// The factor of a part of speech.
     pub(super) fn get(&self, part: &str) -> f64 {
         let found = self.factors.iter().find(|(tag, _)| part.starts_with(tag));
@@ -133,13 +157,13 @@ impl PartWeights {
     }
 }
 
-impl fmt::Display for PartWeights {
+impl fmt::Display for PartOfSpeechWeights {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
     }
 }
 
-impl FromStr for PartWeights {
+impl FromStr for PartOfSpeechWeights {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -162,7 +186,7 @@ impl FromStr for PartWeights {
             }
         }
         factors.sort_by_key(|(tag, _)| std::cmp::Reverse(tag.len()));
-        Ok(PartWeights {
+        Ok(PartOfSpeechWeights {
             text: text.to_owned(),
             factors,
             others: others.unwrap_or(0.0),
@@ -194,25 +218,25 @@ mod tests {
     #[test]
     fn selections_are_read_back() {
         for name in ["all", "top:20", "longest:3"] {
-            assert_eq!(name.parse::<Select>().unwrap().to_string(), name);
+            assert_eq!(name.parse::<FeatureSelection>().unwrap().to_string(), name);
         }
         for bad in ["", "all:1", "top", "top:0", "first:2"] {
-            assert!(bad.parse::<Select>().is_err(), "{bad}");
+            assert!(bad.parse::<FeatureSelection>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn the_longest_tag_decides() {
-        let parts: PartWeights = "n:3/nr:5.5/v:0".parse().unwrap();
+        let parts: PartOfSpeechWeights = "n:3/nr:5.5/v:0".parse().unwrap();
         let factors = ["n", "ns", "nr", "nrt", "v", "a", ""].map(|part| parts.get(part));
         assert_eq!(factors, [3.0, 3.0, 5.5, 5.5, 0.0, 0.0, 0.0]);
-        let all: PartWeights = "v:2/*:1".parse().unwrap();
+        let all: PartOfSpeechWeights = "v:2/*:1".parse().unwrap();
         assert_eq!((all.get("vn"), all.get("")), (2.0, 1.0));
         assert_eq!(all.to_string(), "v:2/*:1");
         for bad in [
             "", "n", "n:", "n:x", "n:-1", ":1", "n:1/n:2", "*:1/*:2", "n:nan",
         ] {
-            assert!(bad.parse::<PartWeights>().is_err(), "{bad}");
+            assert!(bad.parse::<PartOfSpeechWeights>().is_err(), "{bad}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Deduplicates documents: keeps one document of each cluster of near-duplicates.
 
 mod decision;
+mod near_pairs;
 mod representatives;
 
 use std::path::PathBuf;
@@ -9,11 +10,12 @@ use super::disjoint_sets::DisjointSets;
 use super::join::{JoinOptions, join};
 use super::pairs::{Pair, PairFinder, PairOptions, link_values};
 use crate::error::{Error, Result};
-use crate::extsort::{MIN_MEMORY, for_each_slice};
+use crate::extsort::{MIN_MEMORY, TempSpace, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::segments::{AsSegments, SegmentsView};
 use decision::near;
 pub use decision::{Decision, DedupCounts, Deduplicated};
+use near_pairs::NearPairs;
 use representatives::{Lists, Representatives};
 
 /// Stands for no document.
@@ -129,6 +131,8 @@ pub struct Deduplicator<F> {
     representatives: Option<Representatives>,
     /// Fingerprints that an index has something near to, with what that is, ascending.
     excluded: Vec<(F, F)>,
+    /// The near pairs of representatives, if a search has found them already.
+    near_pairs: Option<NearPairs>,
 }
 
 impl<F: Fingerprint> Deduplicator<F> {
@@ -144,6 +148,7 @@ impl<F: Fingerprint> Deduplicator<F> {
             most: usize::try_from(most.min(u64::from(NONE))).unwrap_or(usize::MAX),
             representatives: None,
             excluded: Vec::new(),
+            near_pairs: None,
         }
     }
 
@@ -182,6 +187,7 @@ impl<F: Fingerprint> Deduplicator<F> {
             return Err(self.too_many(fingerprints.len()));
         }
         self.representatives = None;
+        self.near_pairs = None;
         self.fingerprints.extend_from_slice(fingerprints);
         Ok(())
     }
@@ -249,6 +255,7 @@ impl<F: Fingerprint> Deduplicator<F> {
             })?;
         }
         drop(distinct);
+        self.near_pairs = None;
         self.excluded.append(&mut found);
         let by_distance =
             |&(fingerprint, near): &(F, F)| (fingerprint, fingerprint.distance(near), near);
@@ -259,8 +266,13 @@ impl<F: Fingerprint> Deduplicator<F> {
         Ok(())
     }
 
-    /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it.
-    /// That takes as long as [`Deduplicator::finish`] without a verifier, and a byte a document.
+    /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it. A
+    /// verifier needs to know no other documents.
+    ///
+    /// This searches for the near pairs and keeps them for [`Deduplicator::finish`], which then does not search again:
+    /// 8 bytes a pair, in memory up to an eighth of what the documents leave over, beyond that in a temporary file. Of
+    /// a crowd with more than 16 pairs a document, and a million, none are kept, and `finish` searches again. Beside
+    /// that a byte a document.
     ///
     /// # Errors
     /// As for [`Deduplicator::finish`].
@@ -270,14 +282,43 @@ impl<F: Fingerprint> Deduplicator<F> {
         for (_, representative) in representatives.others(&self.fingerprints) {
             marks[representative] = true;
         }
-        // What is near anything is linked to something.
-        self.link(&representatives, |x, y| (marks[x], marks[y]) = (true, true))?;
+        let mut mark = |x: usize, y: usize| (marks[x], marks[y]) = (true, true);
+        self.near_pairs = match self.near_pairs.take() {
+            Some(pairs) => Some(pairs),
+            None => self.find_near_pairs(&representatives)?,
+        };
+        match &mut self.near_pairs {
+            Some(pairs) => pairs.for_each(|x, y| {
+                mark(x as usize, y as usize);
+                Ok(())
+            })?,
+            // What is near anything is linked to something.
+            None => self.link(&representatives, mark)?,
+        }
         for (document, representative) in representatives.all(&self.fingerprints) {
             let is_excluded = near(&self.excluded, self.fingerprints[representative]).is_some();
             marks[document] = marks[representative] && !is_excluded;
         }
         self.representatives = Some(representatives);
         Ok(marks)
+    }
+
+    /// All near pairs of representatives, excluded ones left out; none if there are too many to keep.
+    fn find_near_pairs(&self, representatives: &Representatives) -> Result<Option<NearPairs>> {
+        let rest = self.rest()?;
+        let share = near_pairs::memory_share(rest);
+        let in_memory = usize::try_from(share).unwrap_or(usize::MAX);
+        let temp = TempSpace::new(self.options.temp_dir.clone(), in_memory);
+        let mut pairs = NearPairs::new(&temp);
+        let mut options = self.pair_options(rest.map(|rest| rest - share));
+        options.max_pairs = Some(near_pairs::limit(representatives.len()));
+        let found = self.find(representatives, &options, |x, y| {
+            pairs.push(x as u32, y as u32)
+        });
+        match found {
+            Err(Error::LimitReached { what: "pairs", .. }) => Ok(None),
+            found => found.map(|()| Some(pairs)),
+        }
     }
 
     /// Forms the clusters. With a verifier, only candidates that it confirms are near-duplicates. It is asked about two
@@ -290,16 +331,25 @@ impl<F: Fingerprint> Deduplicator<F> {
     /// The errors of [`PairFinder::finish`] and of the verifier, and a memory limit that is too small.
     pub fn finish(mut self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated<F>> {
         let representatives = self.take_representatives();
+        let near_pairs = self.near_pairs.take();
         let mut sets = DisjointSets::new(self.fingerprints.len())?;
         match verifier {
-            Some(verifier) => self.join_verified(&representatives, &mut sets, verifier)?,
+            Some(verifier) => {
+                self.join_verified(&representatives, near_pairs, &mut sets, verifier)?;
+            }
             None => {
                 for (document, representative) in representatives.others(&self.fingerprints) {
                     sets.join(representative as u32, document as u32);
                 }
-                self.link(&representatives, |x, y| {
-                    sets.join(x as u32, y as u32);
-                })?;
+                match near_pairs {
+                    Some(mut pairs) => pairs.for_each(|x, y| {
+                        sets.join(x, y);
+                        Ok(())
+                    })?,
+                    None => self.link(&representatives, |x, y| {
+                        sets.join(x as u32, y as u32);
+                    })?,
+                }
             }
         }
         drop(representatives);
@@ -309,6 +359,7 @@ impl<F: Fingerprint> Deduplicator<F> {
     fn join_verified(
         &self,
         representatives: &Representatives,
+        near_pairs: Option<NearPairs>,
         sets: &mut DisjointSets,
         verifier: &mut dyn Verifier,
     ) -> Result<()> {
@@ -325,11 +376,18 @@ impl<F: Fingerprint> Deduplicator<F> {
             }
         }
         let [mut xs, mut ys] = [Vec::new(), Vec::new()];
-        self.find(representatives, |x, y| {
-            lists.get(x as u32, &mut xs);
-            lists.get(y as u32, &mut ys);
+        let mut join = |x: u32, y: u32| {
+            lists.get(x, &mut xs);
+            lists.get(y, &mut ys);
             join_if_verified(&xs, &ys, sets, verifier)
-        })
+        };
+        match near_pairs {
+            Some(mut pairs) => pairs.for_each(join),
+            None => {
+                let options = self.pair_options(self.rest()?);
+                self.find(representatives, &options, |x, y| join(x as u32, y as u32))
+            }
+        }
     }
 
     /// Calls `visit` with the first documents of pairs of near fingerprints, excluded ones left out: with enough pairs to
@@ -342,7 +400,8 @@ impl<F: Fingerprint> Deduplicator<F> {
         // The values, their copy in buckets, at worst one bucket with all of them, and what is known of their links.
         let needed = representatives.len() as u64 * (3 * F::BYTES as u64 + 12) + MIN_MEMORY / 2;
         if self.rest()?.is_some_and(|rest| rest < needed) {
-            return self.find(representatives, |x, y| {
+            let options = self.pair_options(self.rest()?);
+            return self.find(representatives, &options, |x, y| {
                 visit(x, y);
                 Ok(())
             });
@@ -369,13 +428,10 @@ impl<F: Fingerprint> Deduplicator<F> {
     fn find(
         &self,
         representatives: &Representatives,
+        options: &PairOptions,
         mut visit: impl FnMut(usize, usize) -> Result<()>,
     ) -> Result<()> {
-        let mut options = PairOptions::default();
-        options.distance = self.options.distance;
-        options.memory = self.rest()?;
-        options.temp_dir = self.options.temp_dir.clone();
-        let mut finder = PairFinder::new(&options)?;
+        let mut finder = PairFinder::new(options)?;
         finder.reserve(representatives.len() as u64);
         for (_, fingerprint) in representatives.iter(&self.fingerprints) {
             if near(&self.excluded, fingerprint).is_none() {
@@ -393,6 +449,14 @@ impl<F: Fingerprint> Deduplicator<F> {
                 }
             },
         )
+    }
+
+    fn pair_options(&self, memory: Option<u64>) -> PairOptions {
+        let mut options = PairOptions::default();
+        options.distance = self.options.distance;
+        options.memory = memory;
+        options.temp_dir = self.options.temp_dir.clone();
+        options
     }
 
     /// The part of the memory limit that the documents leave over.

@@ -1,7 +1,7 @@
 //! Documents through the text pipeline.
 
 use simidx::Fingerprint;
-use simidx_text::{Html, Pipeline, PipelineOptions, Preset, Resources};
+use simidx_text::{Html, Pipeline, PipelineOptions, Preset, Assets};
 
 /// Pipelines that no preset has.
 const OTHERS: [&str; 8] = [
@@ -39,7 +39,7 @@ pub fn check(how: u8, bytes: &[u8]) {
 }
 
 fn check_pipeline(pipeline: &Pipeline, document: &str) {
-    let described = Pipeline::parse(&pipeline.describe(), &Resources::default());
+    let described = Pipeline::parse(&pipeline.describe(), &Assets::default());
     assert_eq!(&described.expect("its description is read back"), pipeline);
     check_normalised(pipeline, document);
     if pipeline.fingerprinter::<u128>().is_ok() {

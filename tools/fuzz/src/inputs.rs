@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use simidx::Fingerprint;
 use simidx_input::{
-    Content, Format, Original, ReadOptions, Record, RecordReader, TextEncoding, copy_records,
+    Content, Format, InputFile, ReadOptions, Record, RecordReader, TextEncoding, filter_records,
     expected_records_with, open_with,
 };
 
@@ -158,7 +158,7 @@ fn check_copy<F: Fingerprint>(
     options: &ReadOptions,
     records: &Records<F>,
 ) {
-    let Ok(original) = Original::open_with::<F>(path, format, options, None) else {
+    let Ok(original) = InputFile::open_with::<F>(path, format, options, None) else {
         return;
     };
     let format = original.format();
@@ -167,7 +167,7 @@ fn check_copy<F: Fingerprint>(
         asked += 1;
         asked <= MOST_RECORDS
     };
-    let copied = copy_records::<F>(&[original], &mut out, &mut choose);
+    let copied = filter_records::<F>(&[original], &mut out, &mut choose);
     let whole = records.is_complete && records.errors == 0;
     if !whole || records.records.is_empty() || format == Format::Files {
         return;

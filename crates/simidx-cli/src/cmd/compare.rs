@@ -1,4 +1,4 @@
-//! `simidx compare`: two documents side by side, to understand a verdict.
+//! `simidx compare`: two documents side by side, to explain why they are near-duplicates or not.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use simidx::Fingerprint;
 use simidx_input::Place;
 use simidx_input::{Decoded, TextEncoding};
 use simidx_text::{
-    ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Method, Pipeline, Preset,
+    ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Pipeline, Preset, Sketch,
 };
 
 use crate::cmd::Answer;
@@ -16,7 +16,7 @@ use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{OpenArgs, together, with_segments};
-use crate::support::output::{one_line, stdout};
+use crate::support::output::{counted, one_line, stdout};
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::records::OnError;
 use crate::support::transient::DEFAULT_DISTANCE;
@@ -92,15 +92,17 @@ impl Args {
     /// The two documents, files first.
     fn documents(&self) -> Result<[Document; 2], Failure> {
         if self.files.iter().filter(|file| is_stdin(file)).count() > 1 {
-            return Err(Failure::new("standard input is one document, not both"));
+            return Err(Failure::new(
+                "standard input can be only one of the two documents",
+            ));
         }
         let count = self.files.len() + self.texts.len();
         if count != 2 {
-            let message = format!("{count} documents named, two are compared; see --help");
+            let message = format!("compare takes two documents, not {count}; see --help");
             return Err(Failure::new(message));
         }
         if self.files.is_empty() && self.encoding.is_some() {
-            return Err(Failure::new("--encoding is for files, not for --text"));
+            return Err(Failure::new("--encoding applies to files, not to --text"));
         }
         let encoding = self.encoding.unwrap_or(TextEncoding::AUTO);
         let files = self.files.iter().map(|path| read(path, encoding));
@@ -132,7 +134,7 @@ fn read(path: &Path, encoding: TextEncoding) -> Result<Document, Failure> {
     Ok(Document { name, text })
 }
 
-/// Compares the documents and prints what there is to say.
+/// Compares the documents and prints the report.
 fn compare<F: Fingerprint>(
     args: &Args,
     documents: &[Document; 2],
@@ -176,11 +178,11 @@ impl<F: Fingerprint> Report<'_, F> {
         [(a, &self.comparison.a), (b, &self.comparison.b)]
     }
 
-    /// What the similarity is exactly.
+    /// The name of the exact similarity.
     fn measure(&self) -> &'static str {
-        match self.pipeline.options().method {
-            Method::SimHash => "cosine",
-            Method::MinHash => "jaccard",
+        match self.pipeline.options().sketch {
+            Sketch::SimHash => "cosine",
+            Sketch::MinHash => "jaccard",
         }
     }
 
@@ -230,11 +232,12 @@ impl<F: Fingerprint> Report<'_, F> {
             } = document;
             let hex = document.fingerprint.to_hex();
             let name = one_line(name);
-            write!(out, "{letter:<24}{hex}  {name}: {distinct_count} features")?;
+            let features = counted(*distinct_count as u64, "feature");
+            write!(out, "{letter:<24}{hex}  {name}: {features}")?;
             if counted_count < distinct_count {
                 write!(out, ", of which {counted_count} count")?;
             }
-            writeln!(out, ", {occurrence_count} occurrences")?;
+            writeln!(out, ", {}", counted(*occurrence_count as u64, "occurrence"))?;
         }
         let bits: Vec<String> = found.differing_bits().iter().map(u32::to_string).collect();
         let bits = match bits.is_empty() {
@@ -243,7 +246,7 @@ impl<F: Fingerprint> Report<'_, F> {
         };
         let verdict = match self.is_near() {
             true => "near-duplicates",
-            false => "no near-duplicates",
+            false => "not near-duplicates",
         };
         let distance = found.distance();
         writeln!(out, "{:<24}{verdict} within {}", "verdict", self.limit)?;

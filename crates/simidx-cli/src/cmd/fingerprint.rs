@@ -63,7 +63,7 @@ struct Printer<W> {
 impl<F: Fingerprint, W: Write> Sink<F> for Printer<W> {
     fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
         if !record.is_document {
-            let message = "holds a fingerprint; this command reads documents";
+            let message = "is a fingerprint; this command reads documents";
             return Err(Refusal::record(message));
         }
         let id = record.id.unwrap_or(RecordId::Number(record.position));

@@ -14,7 +14,7 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
 use crate::support::json_ids::push_match;
-use crate::support::output::{push_hex, say, stdout};
+use crate::support::output::{cost, counted, say, stdout};
 use crate::support::progress::ProgressMode;
 use crate::support::query_file;
 use crate::support::resources::ResourceArgs;
@@ -105,10 +105,13 @@ fn join_width<F: Fingerprint>(
     args: &Args,
     mode: ProgressMode,
 ) -> Answer {
-    let refusal = "a document; simidx fingerprint makes fingerprints of documents";
+    let refusal = "is a document; simidx fingerprint turns documents into fingerprints";
     let queries = query_file::read::<F>(queries, args.input.0, refusal)?;
     let bar = mode.spinner();
-    bar.set_message(format!("joining {} queries", queries.len()));
+    bar.set_message(format!(
+        "joining {}",
+        counted(queries.len() as u64, "query")
+    ));
     let mut printer = Printer {
         segments,
         queries: &queries,
@@ -123,7 +126,7 @@ fn join_width<F: Fingerprint>(
     let mut failure = None;
     let joined = join(segments, &queries, &options, |number, found| {
         printer.take(number, found).map_err(|error| {
-            // The library's errors are poorer than those of the printer.
+            // Kept aside: the error of the library has no room for it.
             failure = Some(error);
             std::io::Error::other("the output failed").into()
         })
@@ -135,17 +138,14 @@ fn join_width<F: Fingerprint>(
     printer.finish()?;
     bar.finish_and_clear();
     if args.stats {
-        let stats = report.stats;
         let strategy = match report.strategy {
             JoinStrategy::Probe => "probe",
             _ => "stream",
         };
         say(format_args!(
-            "{} queries by {strategy}: {} probes, {} blocks, {} candidates",
-            queries.len(),
-            stats.probes,
-            stats.blocks,
-            stats.candidates
+            "{} by {strategy}: {}",
+            counted(queries.len() as u64, "query"),
+            cost(report.stats)
         ));
     }
     Ok(printer.found)
@@ -163,7 +163,7 @@ impl Args {
     }
 }
 
-/// Prints matches as `simidx query` does.
+/// Prints matches in the format of `simidx query`.
 struct Printer<'a, F, W> {
     segments: &'a Segments<F, Storage>,
     queries: &'a [F],
@@ -193,9 +193,9 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
 
     fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
         self.line.clear();
-        push_hex(&mut self.line, query);
+        query.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        push_hex(&mut self.line, found.fingerprint);
+        found.fingerprint.extend_hex(&mut self.line);
         write!(self.line, "\t{}", found.distance)?;
         let mut ids = 0u64;
         for id in self.segments.ids_of(found.fingerprint)? {
@@ -212,7 +212,7 @@ impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
         Ok(())
     }
 
-    /// A match without ids where all records have one is in no table 0.
+    /// In an index with ids, a match without one is missing from table 0: the index is damaged.
     fn check_ids(&self, member: F, ids: u64) -> Result<(), Failure> {
         if ids > 0 || self.segments.id_kind() == IdKind::None {
             return Ok(());

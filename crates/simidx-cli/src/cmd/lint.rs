@@ -1,4 +1,4 @@
-//! `simidx lint`: whether a set will search badly, and why.
+//! `simidx lint`: whether searches in a set will be slow or find too much, and why.
 
 use std::io::Write;
 
@@ -128,7 +128,7 @@ fn new_builder<F: Fingerprint>(args: &Args, ids: IdKind) -> simidx::Result<Trans
     TransientBuilder::searched(ids, distance, &args.resources)
 }
 
-/// Puts records into an index and looks at the lengths of documents.
+/// Puts records into an index and counts the lengths of documents.
 struct Collector<'a, F> {
     args: &'a Args,
     builder: Option<TransientBuilder<F>>,

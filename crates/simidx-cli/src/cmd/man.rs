@@ -37,9 +37,8 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Answer {
-    let blame = |error: io::Error| Failure::from(error).about(args.dir.display());
-    fs::create_dir_all(&args.dir).map_err(blame)?;
-    let pages = pages().map_err(blame)?;
+    fs::create_dir_all(&args.dir).map_err(Failure::at(&args.dir))?;
+    let pages = pages()?;
     let output = |name: &str| Output::for_text(&args.dir.join(name), args.force);
     let outputs = pages.iter().map(|(name, _)| output(name));
     // All are checked before the first is written.

@@ -1,4 +1,4 @@
-//! `simidx merge`: several indexes into one, less what is to be deleted.
+//! `simidx merge`: several indexes into one, without some records.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,7 +10,6 @@ use simidx::{Codec, Fingerprint, IdKind, Storage};
 use simidx_input::{Content, Format};
 
 use crate::cmd::Answer;
-use crate::cmd::build::check_folder;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
 use crate::support::failure::Failure;
 use crate::support::heading;
@@ -19,8 +18,9 @@ use crate::support::output::{Output, folder};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{refused, start_threads, threads_from};
 use crate::support::report::Report;
+use crate::support::resources::check_temp_dir;
 
-/// Records or values from one release of mapped pages to the next.
+/// Number of records or values between releases of mapped pages.
 const RELEASE_EVERY: u64 = 1 << 21;
 
 /// The head of `simidx merge --help` and of its man page.
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// By what records are left out.
+/// How --exclude names records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ExcludeBy {
     /// Hexadecimal fingerprints; all records of each are left out
@@ -99,7 +99,7 @@ fn merge<F: Fingerprint>(
         None => folder(&args.output).to_owned(),
     });
     let mut folders = options.temp_dir.iter();
-    folders.try_for_each(|folder| check_folder(folder))?;
+    folders.try_for_each(|folder| check_temp_dir(folder))?;
     let mut clock = Clock::start();
     let mut released = 0;
     let mut bar = StageBar::new(mode);
@@ -130,8 +130,8 @@ fn merge<F: Fingerprint>(
     Ok(true)
 }
 
-/// Gives back the memory of what has been read of mapped files, so that a merge of large files does not look as if it took
-/// as much. That they cannot be given back is no reason to stop.
+/// Releases the pages of mapped files that have been read, so that a merge does not appear to use as much memory as its
+/// files. A failure to do so is no reason to stop.
 fn evict<F: Fingerprint>(segments: &Segments<F, Storage>) {
     #[cfg(unix)]
     for segment in segments.segments() {
@@ -168,7 +168,7 @@ impl From<MergeCodecChoice> for MergeCodec {
     }
 }
 
-/// What the file of `--exclude` names.
+/// The contents of the file of `--exclude`.
 fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>, Failure> {
     let mut exclusions = Exclusions::default();
     let Some(path) = &args.exclude else {
@@ -183,8 +183,8 @@ fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>,
         let record = record?;
         let problem = match record.content {
             Content::Fingerprint(_) if record.id.is_some() => {
-                // Somebody may mean this record only.
-                Some("has an id beside the fingerprint, all records of which would go".into())
+                // The user may mean this record only.
+                Some("has an id too, but all records of the fingerprint would be left out; remove the id".into())
             }
             Content::Fingerprint(fingerprint) => {
                 exclusions.add_fingerprint(fingerprint);
@@ -212,7 +212,7 @@ fn exclude_id<F: Fingerprint>(
         (IdKind::Number, None) => {
             return Some(format!("the id {id:?} is not a number below 2^64"));
         }
-        _ => return Some("names an id, but the index has none".into()),
+        _ => return Some("is an id, but the index stores no ids".into()),
     }
     None
 }

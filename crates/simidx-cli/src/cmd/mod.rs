@@ -25,7 +25,7 @@ use clap::Subcommand;
 use crate::support::failure::Failure;
 use crate::support::progress::ProgressMode;
 
-/// What a command comes to: `true` for yes or done, `false` for no match or damaged.
+/// The result of a command: `true` for yes or done, `false` for no match or damaged.
 pub(crate) type Answer = Result<bool, Failure>;
 
 #[derive(Debug, Subcommand)]

@@ -13,15 +13,15 @@ use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
 use crate::support::index_file::with_segments;
 use crate::support::json_ids::id_to_json;
-use crate::support::output::{push_hex, stdout};
+use crate::support::output::stdout;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{self, Each, Fingerprinted};
 use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
 use crate::support::width::with_width;
 
-/// Pairs after which the progress bar is told.
-const TOLD_EVERY: u64 = 1 << 12;
+/// Number of pairs between updates of the progress bar.
+const SHOWN_EVERY: u64 = 1 << 12;
 
 /// The head of `simidx pairs --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -209,9 +209,9 @@ impl<W: Write> Printer<'_, W> {
             return self.json(smaller, larger, pair.distance);
         }
         self.line.clear();
-        push_hex(&mut self.line, pair.smaller);
+        pair.smaller.extend_hex(&mut self.line);
         self.line.push(b'\t');
-        push_hex(&mut self.line, pair.larger);
+        pair.larger.extend_hex(&mut self.line);
         writeln!(self.line, "\t{}", pair.distance)?;
         self.out.write_all(&self.line)
     }
@@ -238,7 +238,7 @@ impl<W: Write> Printer<'_, W> {
 
     fn found(&mut self) {
         self.count += 1;
-        if self.count.is_multiple_of(TOLD_EVERY) {
+        if self.count.is_multiple_of(SHOWN_EVERY) {
             self.bar.set_position(self.count);
         }
     }

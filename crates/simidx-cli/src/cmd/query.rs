@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use simidx::index::QueryStats;
 use simidx::segments::{AnySegments, SegmentSearcher, Segments};
-use simidx::{Fingerprint, Index, Storage};
+use simidx::{Fingerprint, Storage};
 use simidx_input::{Content, Format, RecordReader};
 use simidx_text::Fingerprinter;
 
@@ -15,11 +15,12 @@ use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{OpenArgs, together, with_index, with_segments};
+use crate::support::index_file::{OpenArgs, together, with_segments};
 use crate::support::json_ids::push_match;
-use crate::support::output::{say, stdout};
+use crate::support::output::{cost, counted, say, stdout};
 use crate::support::pipeline::{PipelineFiles, recorded};
 use crate::support::records::{FieldArgs, OnError, refused};
+use crate::support::width::{Width, with_width};
 
 /// The head of `simidx query --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -79,12 +80,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The format of fingerprints; `None` where they tell themselves.
+    /// The format of fingerprints; `None` to detect it.
     fn fingerprint_format(&self) -> Option<Format> {
         self.input.map_or(Some(Format::Hex), |input| input.0)
     }
 
-    /// The format of documents; `None` where they tell themselves.
+    /// The format of documents; `None` to detect it.
     fn document_format(&self) -> Option<Format> {
         self.input.and_then(|input| input.0)
     }
@@ -103,7 +104,8 @@ impl Args {
             None | Some(Format::Hex) => Ok(WordFormat::Hex),
             Some(Format::Dec) => Ok(WordFormat::Dec),
             Some(format) => {
-                let message = format!("--input {format}: arguments are hex or dec");
+                let message =
+                    format!("--input {format} is not for arguments, which are hex or dec");
                 Err(Failure::new(message))
             }
         }
@@ -133,7 +135,7 @@ impl WordFormat {
     }
 }
 
-/// What the arguments behind the first index file are.
+/// The arguments after the first index file.
 #[derive(Debug, Default)]
 struct Words {
     files: Vec<PathBuf>,
@@ -143,11 +145,11 @@ struct Words {
 }
 
 impl Words {
-    /// Tells fingerprints as wide as those of the first index from files.
+    /// Separates fingerprints as wide as those of the first index from files.
     ///
     /// # Errors
-    /// A word that is neither, or words that do not go with the options or with each other.
-    fn sort<F: Fingerprint>(_: &Index<F, Storage>, args: &Args) -> Result<Self, Failure> {
+    /// A word that is neither, or words that cannot be combined with the options or with each other.
+    fn sort<F: Fingerprint>(args: &Args) -> Result<Self, Failure> {
         let mut words = Words::default();
         for word in &args.words {
             if word == "-" {
@@ -171,11 +173,12 @@ impl Words {
             return Err(Failure::new(message));
         }
         if args.fields.are_given() && args.documents.is_none() {
-            let message = "--text-field, --id-field and --encoding are for --documents";
+            let message = "--text-field, --id-field and --encoding require --documents";
             return Err(Failure::new(message));
         }
         if self.stdin && !self.fingerprints.is_empty() {
-            let message = "fingerprints are arguments or, with -, on standard input, not both";
+            let message =
+                "fingerprints are arguments or, with -, read from standard input, not both";
             return Err(Failure::new(message));
         }
         Ok(())
@@ -187,7 +190,7 @@ fn fingerprint<F: Fingerprint>(word: &OsString, args: &Args) -> Option<F> {
     args.word_format().ok()?.parse(word.to_str()?)
 }
 
-/// Whether there is or can be nothing of that name; what cannot be looked at is there and is refused when it is opened.
+/// Whether no file of that name exists or can exist. One that cannot be examined exists, and is refused when it is opened.
 fn is_missing(path: &Path) -> bool {
     use ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
     let missing = [NotFound, NotADirectory, InvalidFilename, InvalidInput];
@@ -212,10 +215,10 @@ pub(crate) fn run(args: Args) -> Answer {
     with_segments!(&segments, segments => run_width(segments, &args, words))
 }
 
-/// Opens the index files; the first tells how many bits the fingerprints among the words have.
+/// Opens the index files; the width of the first decides which words are fingerprints.
 fn open(args: &Args) -> Result<(AnySegments, Words), Failure> {
     let first = args.open.open(&args.index)?;
-    let words = with_index!(&first, index => Words::sort(index, args))?;
+    let words = with_width!(Width::of_index(&first), F => Words::sort::<F>(args))?;
     let mut indexes = vec![first];
     for path in &words.files {
         indexes.push(args.open.open(path)?);
@@ -285,8 +288,8 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
                 (Content::Text(text), Some(fingerprinter)) => fingerprinter.fingerprint(&text),
                 (content, _) => {
                     let message = match content {
-                        Content::Text(_) => "a document; ask for documents with --documents",
-                        Content::Fingerprint(_) => "a fingerprint among the documents",
+                        Content::Text(_) => "is a document; use --documents to query documents",
+                        Content::Fingerprint(_) => "is a fingerprint; --documents reads documents",
                     };
                     let (source, place) = reader.place();
                     return Err(refused(source, place, message));
@@ -342,7 +345,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
             let ids = self.searcher.ids(&found)?;
             push_match(&mut matches, (found.fingerprint, found.distance), ids)?;
         }
-        let (before, behind) = match self.args.stats {
+        let (before, after) = match self.args.stats {
             true => {
                 let stats = self.searcher.stats();
                 let (blocks, candidates) = (stats.blocks, stats.candidates);
@@ -356,7 +359,7 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
         write!(self.out, r#"{{{before}"matches":["#)?;
         self.out.write_all(&matches)?;
         let query = fingerprint.to_hex();
-        writeln!(self.out, r#"]{behind},"query":"{query}"}}"#)?;
+        writeln!(self.out, r#"]{after},"query":"{query}"}}"#)?;
         Ok(())
     }
 
@@ -364,8 +367,9 @@ impl<F: Fingerprint, W: Write> Run<'_, F, W> {
         self.out.flush()?;
         if self.args.stats && !self.args.json {
             say(format_args!(
-                "{} queries: {} probes, {} blocks, {} candidates",
-                self.queries, self.total.probes, self.total.blocks, self.total.candidates
+                "{}: {}",
+                counted(self.queries, "query"),
+                cost(self.total)
             ));
         }
         Ok(self.found)

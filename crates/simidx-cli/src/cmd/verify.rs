@@ -11,7 +11,7 @@ use simidx::verify::{VerifyReport, VerifyStage};
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::index_file::{IndexArgs, with_index};
-use crate::support::output::{one_line, say, stdout};
+use crate::support::output::{counted, one_line, say, stdout};
 use crate::support::progress::ProgressMode;
 
 /// The head of `simidx verify --help` and of its man page.
@@ -202,8 +202,10 @@ impl SegmentVerdict {
         if verdict.sound {
             return writeln!(
                 out,
-                "{name}: sound ({} fingerprints, {} blocks, {} pages of ids)",
-                verdict.fingerprint_count, verdict.blocks_checked, verdict.pages_checked
+                "{name}: sound ({}, {}, {} of ids)",
+                counted(verdict.fingerprint_count, "fingerprint"),
+                counted(verdict.blocks_checked, "block"),
+                counted(verdict.pages_checked, "page")
             );
         }
         for problem in &verdict.problems {
@@ -211,7 +213,11 @@ impl SegmentVerdict {
         }
         let hidden = verdict.problem_count - verdict.problems.len() as u64;
         if hidden > 0 {
-            writeln!(out, "{name}: {hidden} more problems")?;
+            writeln!(
+                out,
+                "{name}: {} not shown",
+                counted(hidden, "further problem")
+            )?;
         }
         Ok(())
     }

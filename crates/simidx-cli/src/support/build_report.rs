@@ -1,4 +1,4 @@
-//! What the commands that write an index say while they work and at their end, and the clock behind it.
+//! Progress, timing and final report of the commands that write an index.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -60,11 +60,11 @@ fn stage_name(stage: BuildStage) -> String {
     }
 }
 
-/// Measures the stages of a build.
+/// Measures the time of each stage of a build.
 pub(crate) struct Clock {
     begun: Instant,
     last: Instant,
-    /// The stage under way; `None` while the input is read, and when everything is handed to the output.
+    /// The running stage; `None` while the input is read, and after everything was handed to the output.
     stage: Option<BuildStage>,
     is_reading: bool,
     stages: StageSeconds,
@@ -95,7 +95,7 @@ impl Clock {
         }
     }
 
-    /// Notes that a stage is under way, perhaps another than before.
+    /// Notes that a stage is running, the same as before or the next.
     pub(crate) fn enter(&mut self, stage: BuildStage) {
         if self.stage != Some(stage) {
             self.end_stage();
@@ -103,7 +103,7 @@ impl Clock {
         }
     }
 
-    /// Adds the time since the last stage ended to the one under way.
+    /// Adds the time since the last stage ended to the running stage.
     pub(crate) fn end_stage(&mut self) {
         let now = Instant::now();
         let stages = &mut self.stages;
@@ -134,7 +134,7 @@ pub(crate) struct BuildReport {
     seconds: f64,
     stage_seconds: StageSeconds,
     memory_limit_bytes: u64,
-    /// The most that was resident at a time; `None` where the system does not tell.
+    /// Largest resident set, in bytes; `None` where the system does not report it.
     peak_memory_bytes: Option<u64>,
 }
 
@@ -155,7 +155,7 @@ impl BuildReport {
         self.index.print(out)
     }
 
-    /// Prints what it took.
+    /// Prints memory and time.
     pub(crate) fn print_cost(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some(peak) = self.peak_memory_bytes {
             let (peak, limit) = (ByteSize::b(peak), ByteSize::b(self.memory_limit_bytes));

@@ -43,6 +43,8 @@ fn describe(format: Format) -> &'static str {
         Format::Npy => "A NumPy array of integers",
         Format::Parquet => "Columns id and text or fingerprint",
         Format::Warc => "The pages of a web archive",
+        // A format that is new to the reader is listed by its name.
+        _ => "",
     }
 }
 

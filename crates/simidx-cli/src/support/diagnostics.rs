@@ -1,4 +1,4 @@
-//! What there is to say against records and inputs: the first of each kind are named, all are counted.
+//! Diagnostics about records and inputs: the first of each kind are shown, all are counted.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use simidx_input::RecordReader;
 use simidx_input::{InputError, Place};
 
 use crate::support::failure::Failure;
-use crate::support::output::{one_line, say};
+use crate::support::output::{counted, one_line, say};
 use crate::support::records::{OnError, in_input};
 
-/// Records of a kind that are named; the rest are counted.
+/// Number of diagnostics of a kind that are shown; the rest are only counted.
 const SHOWN: u64 = 10;
 
-/// What there was to say against records so far.
+/// Counts of the diagnostics so far.
 #[derive(Debug)]
 pub(crate) struct Diagnostics {
     on_error: OnError,
@@ -31,7 +31,7 @@ impl Diagnostics {
         }
     }
 
-    /// Number of records left out.
+    /// Number of records skipped.
     pub(crate) fn skipped_count(&self) -> u64 {
         self.skipped
     }
@@ -41,10 +41,10 @@ impl Diagnostics {
         self.replaced
     }
 
-    /// Leaves a record out.
+    /// Skips a record.
     ///
     /// # Errors
-    /// What is wrong with it, if it is not to be left out.
+    /// What is wrong with it, if invalid records are not to be skipped.
     pub(crate) fn skip_or_fail(&mut self, error: InputError) -> Result<(), Failure> {
         if self.on_error == OnError::Stop {
             return Err(error.into());
@@ -55,7 +55,7 @@ impl Diagnostics {
 
     /// Notes that bytes of a record at this place became U+FFFD.
     pub(crate) fn note_faults(&mut self, (source, place): (&str, Place)) {
-        let message = "bytes that stand for nothing in its encoding became U+FFFD";
+        let message = "invalid bytes were replaced by U+FFFD";
         name(
             &mut self.replaced,
             "replaced",
@@ -63,35 +63,34 @@ impl Diagnostics {
         );
     }
 
-    /// Notes that the lines of an input, just opened, are read in an encoding that nothing but their looks tells.
+    /// Notes that the encoding of an input, just opened, was detected from its bytes alone.
     pub(crate) fn note_guess<F>(&mut self, reader: &dyn RecordReader<F>) {
         if let Some(encoding) = reader.guessed_encoding() {
             let (source, _) = reader.place();
-            let message = format!("looks like {encoding} and is read so; --encoding names another");
+            let message = format!("looks like {encoding}; --encoding overrides this");
             let guess = in_input(source, Place::File, message);
-            name(&mut self.guessed, "guessed", &guess);
+            name(&mut self.guessed, "detected", &guess);
         }
     }
 
-    /// Tells the numbers, if there is anything to tell.
+    /// Reports the counts that are not zero.
     pub(crate) fn tell(&self) {
-        let plural = |count| if count == 1 { "" } else { "s" };
         if self.guessed > SHOWN {
             let count = self.guessed;
-            say(format_args!("guessed the encodings of {count} inputs"));
+            say(format_args!("detected the encodings of {count} inputs"));
         }
         if self.replaced > 0 {
-            let (count, plural) = (self.replaced, plural(self.replaced));
-            say(format_args!("replaced bytes in {count} record{plural}"));
+            let records = counted(self.replaced, "record");
+            say(format_args!("replaced bytes in {records}"));
         }
         if self.skipped > 0 {
-            let (count, plural) = (self.skipped, plural(self.skipped));
-            say(format_args!("skipped {count} record{plural}"));
+            let records = counted(self.skipped, "record");
+            say(format_args!("skipped {records}"));
         }
     }
 }
 
-/// Counts one more, and names it if it is among the first.
+/// Counts one more, and shows it if it is among the first.
 fn name(count: &mut u64, what: &str, record: &dyn fmt::Display) {
     *count += 1;
     if *count <= SHOWN {

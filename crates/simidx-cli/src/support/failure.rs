@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
+use bytesize::ByteSize;
 use simidx::Error;
 use simidx::build::OptionsError;
 use simidx::format::FormatError;
@@ -31,7 +33,12 @@ impl Failure {
         self
     }
 
-    /// Whether the reader of the output went away, which is a quiet success.
+    /// Turns an error of the operating system about a file into a failure that names the file; for `map_err`.
+    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
+        move |error| Failure::from(error).about(path.display())
+    }
+
+    /// Whether the reader of the output closed it, which is a quiet success.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.broken_pipe
     }
@@ -56,6 +63,16 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Io(error) => error.into(),
+            Error::Budget {
+                purpose,
+                needed,
+                given,
+            } => {
+                let (needed, given) = (ByteSize::b(needed), ByteSize::b(given));
+                Failure::new(format!(
+                    "{purpose} takes at least {needed} of memory, and the limit leaves {given}; raise --memory"
+                ))
+            }
             other => Failure::new(other.to_string()),
         }
     }
@@ -70,7 +87,7 @@ impl From<simidx_input::Error> for Failure {
     }
 }
 
-/// Failures of which the user needs no more than the message.
+/// Errors of which the user needs only the message.
 macro_rules! from_message {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {

@@ -32,7 +32,7 @@ impl IndexArgs {
     /// Opens the files as one.
     ///
     /// # Errors
-    /// As for [`OpenArgs::open`], or files that do not go together, both named.
+    /// As for [`OpenArgs::open`], or two files, both named, that cannot be read as one.
     pub(crate) fn open(&self) -> Result<AnySegments, Failure> {
         let opened = self.paths.iter().map(|path| self.open.open(path));
         let indexes = opened.collect::<Result<Vec<AnyIndex>, Failure>>()?;
@@ -44,16 +44,16 @@ impl OpenArgs {
     /// Opens an index file.
     ///
     /// # Errors
-    /// Whatever keeps it from being opened, the file named.
+    /// Why it cannot be opened, with the name of the file.
     pub(crate) fn open(&self, path: &Path) -> Result<AnyIndex, Failure> {
         self.any_index(path)
             .map_err(|error| open_failure(path, error))
     }
 
-    /// Opens an index file; a damaged one is an answer here and not an error.
+    /// Opens an index file; here a damaged file is a result and not an error.
     ///
     /// # Errors
-    /// A file that cannot be read, is no index or needs a newer reader.
+    /// A file that cannot be read, is not an index or needs a newer reader.
     pub(crate) fn open_or_damaged(
         &self,
         path: &Path,
@@ -78,7 +78,7 @@ impl OpenArgs {
 /// Indexes as one, named by their paths in every error.
 ///
 /// # Errors
-/// Files that do not go together.
+/// Files that cannot be read as one.
 pub(crate) fn together(paths: &[PathBuf], indexes: Vec<AnyIndex>) -> Result<AnySegments, Failure> {
     let names = paths.iter().map(|path| path.display().to_string());
     Ok(AnySegments::with_names(names.zip(indexes).collect())?)

@@ -1,4 +1,4 @@
-//! Signals that end the program: unfinished outputs go with it, and one about a mapped file is told in words.
+//! Signals that end the program: unfinished outputs are removed, and a lost mapped page is explained.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn remove_and_die(signal: i32) {
     if lost_pages::is_it(signal) {
         // Nobody holds the lock of stderr and waits for a page: what is written there lies in memory.
         output::say(
-            "a mapped file cannot be read: it became shorter, or its disk failed; replace files by renaming, or use --no-mmap",
+            "a mapped file could not be read: it was truncated, or its disk failed; replace files by renaming, or use --no-mmap",
         );
         signal_hook::low_level::exit(EXIT_FAILURE.into());
     }

@@ -1,9 +1,9 @@
-//! How much memory the machine has, and how much this process has taken.
+//! How much memory the machine has, and how much this process has used.
 
-/// The limit where the machine does not tell how much it has, in bytes.
+/// The limit where the memory of the machine is unknown, in bytes.
 const UNKNOWN_MACHINE: u64 = 4 << 30;
 
-/// Half of the memory of the machine, or of what its control group leaves to this process.
+/// Half of the memory of the machine, or of the limit of the control group if that is smaller.
 pub(crate) fn default_limit() -> u64 {
     total().unwrap_or(2 * UNKNOWN_MACHINE) / 2
 }
@@ -56,7 +56,7 @@ pub(crate) fn return_large_buffers() {
     let _ = MAPPED_LEN;
 }
 
-/// The most memory that this process has had resident so far, in bytes, where the system tells.
+/// The largest resident set of this process so far, in bytes; `None` where the system does not report it.
 pub(crate) fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use simidx::Fingerprint;
 use simidx::build::AtomicFile;
+use simidx::index::QueryStats;
 
 use crate::support::failure::Failure;
 use crate::support::interrupt::RemoveOnSignal;
@@ -39,7 +39,7 @@ pub(crate) fn write_report<W: Write>(
     Ok(out.flush()?)
 }
 
-/// A text on one line, without anything that moves the cursor, whatever a file name holds.
+/// A text on one line and without control characters, whatever a file name contains.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -51,7 +51,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// Tells the user something on stderr. That stderr cannot be written is no reason to stop.
+/// Prints a message to stderr. A stderr that cannot be written to is no reason to stop.
 pub(crate) fn say(message: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "simidx: {message}");
 }
@@ -74,15 +74,21 @@ fn of_stdout(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
-/// Appends the digits of [`Fingerprint::to_hex`]; quicker where millions are printed.
-pub(crate) fn push_hex<F: Fingerprint>(line: &mut Vec<u8>, fingerprint: F) {
-    let value = fingerprint.to_u128();
-    let digit = |place: u32| (value >> (4 * place) & 15) as usize;
-    line.extend(
-        (0..F::WIDTH / 4)
-            .rev()
-            .map(|p| b"0123456789abcdef"[digit(p)]),
-    );
+/// A number of things with their name in the singular or plural, as in `1 query` and `2 queries`.
+pub(crate) fn counted(count: u64, name: &str) -> String {
+    match (count, name.strip_suffix('y')) {
+        (1, _) => format!("1 {name}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {name}s"),
+    }
+}
+
+/// What queries cost, in words.
+pub(crate) fn cost(stats: QueryStats) -> String {
+    let probes = counted(stats.probes, "probe");
+    let blocks = counted(stats.blocks, "block");
+    let candidates = counted(stats.candidates, "candidate");
+    format!("{probes}, {blocks}, {candidates}")
 }
 
 /// The target of `-o`.
@@ -93,21 +99,21 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Checks early that the target may be written, so that nobody waits for a refusal.
+    /// Checks early that the target may be written, so that no long run ends in a refusal.
     ///
     /// # Errors
-    /// A terminal, an existing file without `force`, something that is no regular file, or a folder
-    /// that is not there.
+    /// A terminal, an existing file without `force`, something that is not a regular file, or a
+    /// directory that does not exist.
     pub(crate) fn new(path: &Path, force: bool) -> Result<Self, Failure> {
         if path == Path::new("-") && io::stdout().is_terminal() {
             return Err(Failure::new(
-                "an index is binary and stdout is a terminal; name a file with -o",
+                "an index is binary and standard output is a terminal; name a file with -o",
             ));
         }
         Self::for_text(path, force)
     }
 
-    /// The same for what a terminal may show.
+    /// The same for text, which a terminal may show.
     ///
     /// # Errors
     /// As for [`Output::new`], but for a terminal.
@@ -118,18 +124,18 @@ impl Output {
         let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
         match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_symlink() => {
-                return refuse("is a symbolic link; name the file that it points to");
+                return refuse("is a symbolic link; name its target instead");
             }
             Ok(metadata) if metadata.is_dir() => return refuse("is a directory"),
             Ok(metadata) if !metadata.is_file() => return refuse("is not a regular file"),
-            Ok(_) if !force => return refuse("exists already; --force replaces it"),
+            Ok(_) if !force => return refuse("already exists; use --force to replace it"),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return refuse(&error.to_string());
             }
             _ => {}
         }
         if !folder(path).is_dir() {
-            return refuse("its folder does not exist");
+            return refuse("its directory does not exist");
         }
         Ok(Output::File {
             path: path.to_owned(),
@@ -282,10 +288,30 @@ impl Unfinished {
     }
 }
 
-/// The folder that a file is in; for standard output the current one.
+/// The directory of a file; the current one for standard output.
 pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        let shown = [(0, "record"), (1, "record"), (1, "query"), (2, "query")];
+        let shown = shown.map(|(count, name)| counted(count, name));
+        assert_eq!(shown, ["0 records", "1 record", "1 query", "2 queries"]);
+    }
+
+    #[test]
+    fn a_line_has_no_characters_that_move_the_cursor() {
+        assert_eq!(
+            one_line("a\nb\u{1b}[2J\u{2028}é"),
+            "a\\nb\\u{1b}[2J\\u{2028}é"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Which text pipeline: the arguments that name its stages and the files that it needs.
+//! The text pipeline: the arguments that name its stages, and the files that it needs.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Storage};
 use simidx_text::{
-    Fingerprinter, Html, Idf, IdfTable, Pipeline, PipelineOptions, Resources, StopWords,
+    Assets, Fingerprinter, Html, Idf, IdfTable, Pipeline, PipelineOptions, Preset, StopWords,
     UserDictionary,
 };
 
@@ -25,7 +25,7 @@ pub(crate) struct PipelineArgs {
     #[arg(
         long,
         value_name = "PRESET[,STAGE=VALUE]",
-        default_value = "web",
+        default_value = Preset::default().name(),
         value_parser = parse_options,
         help_heading = heading::DOCUMENTS
     )]
@@ -46,14 +46,14 @@ impl PipelineArgs {
     ///
     /// # Errors
     /// A file that cannot be read or used.
-    pub(crate) fn files(&self) -> Result<Resources, Failure> {
+    pub(crate) fn files(&self) -> Result<Assets, Failure> {
         self.files.read()
     }
 
     /// The pipeline.
     ///
     /// # Errors
-    /// Stages that do not fit together, a file that cannot be read.
+    /// Stages that cannot be combined, or a file that cannot be read.
     pub(crate) fn pipeline(&self) -> Result<Pipeline, Failure> {
         let files = self.files.read()?;
         let mut options = PipelineOptions::clone(&self.pipeline);
@@ -68,9 +68,9 @@ impl PipelineArgs {
 }
 
 /// The files of the user that a pipeline was made with.
-pub(crate) fn files_of(pipeline: &Pipeline) -> Resources {
+pub(crate) fn files_of(pipeline: &Pipeline) -> Assets {
     let options = pipeline.options();
-    let mut files = Resources::default();
+    let mut files = Assets::default();
     files.stop_words.clone_from(&options.stop_words);
     files.user_dictionary.clone_from(&options.user_dictionary);
     if let Idf::Table(table) = &options.idf {
@@ -85,7 +85,7 @@ pub(crate) fn files_of(pipeline: &Pipeline) -> Resources {
 /// No pipeline recorded, or one that needs other files; the failure names the index.
 pub(crate) fn recorded<F: Fingerprint>(
     segments: &Segments<F, Storage>,
-    files: &Resources,
+    files: &Assets,
 ) -> Result<Fingerprinter<F>, Failure> {
     let mut named = segments.segments().iter().zip(segments.names());
     let recorder = named.find(|(index, _)| index.pipeline() == segments.pipeline());
@@ -94,7 +94,7 @@ pub(crate) fn recorded<F: Fingerprint>(
         None => failure,
     };
     let description = segments.pipeline().ok_or_else(|| {
-        let message = "the index does not record how documents become fingerprints";
+        let message = "the index records no text pipeline, as it was built from fingerprints";
         blame(Failure::new(message))
     })?;
     let pipeline = Pipeline::parse(description, files);
@@ -121,8 +121,8 @@ impl PipelineFiles {
     ///
     /// # Errors
     /// A file that cannot be read or used; the failure names it, and its line.
-    pub(crate) fn read(&self) -> Result<Resources, Failure> {
-        let mut resources = Resources::default();
+    pub(crate) fn read(&self) -> Result<Assets, Failure> {
+        let mut resources = Assets::default();
         resources.user_dictionary =
             read(self.user_dictionary.as_deref(), UserDictionary::from_bytes)?;
         resources.stop_words = read(self.stop_words.as_deref(), StopWords::from_bytes)?;
@@ -138,15 +138,16 @@ fn read<T>(
     let Some(path) = path else {
         return Ok(None);
     };
-    let blame = |error: std::io::Error| Failure::from(error).about(path.display());
     let mut bytes = Vec::new();
-    let mut file = File::open(path).map_err(blame)?.take(MAX_FILE_LEN + 1);
-    file.read_to_end(&mut bytes).map_err(blame)?;
+    let mut file = File::open(path)
+        .map_err(Failure::at(path))?
+        .take(MAX_FILE_LEN + 1);
+    file.read_to_end(&mut bytes).map_err(Failure::at(path))?;
     if bytes.len() as u64 > MAX_FILE_LEN {
         let message = format!("is longer than {MAX_FILE_LEN} bytes");
         return Err(Failure::new(message).about(path.display()));
     }
-    // Descriptions go into index files, which say nothing of the machine's folders.
+    // Descriptions are stored in index files, which must not reveal directories of the machine.
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(Some(parse(&name, &bytes)?))
 }

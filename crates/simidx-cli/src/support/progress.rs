@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Records after which a bar is told of them that counts them one by one.
+/// Number of records between updates of a bar that counts them one by one.
 const SHOWN_EVERY: u64 = 1 << 10;
 
 /// When to draw progress bars.
@@ -32,14 +32,14 @@ impl ProgressMode {
         }
     }
 
-    /// A count of things whose number is not known beforehand.
+    /// A count of things whose total is not known.
     pub(crate) fn counter(self, what: &'static str) -> ProgressBar {
         let style = "{msg} {human_pos} {prefix} ({per_sec}, {elapsed})";
         self.bar(style).with_prefix(what)
     }
 
-    /// A stage with a known number of records, while so much has been written; it has its name and figures from the first
-    /// line on.
+    /// A stage with a known number of records, and how much has been written so far. Its first line already shows its name
+    /// and figures.
     pub(crate) fn stage(self, name: String, total: u64, written: String) -> ProgressBar {
         let style =
             "{msg} {human_pos} of {human_len} ({rate}/s, {prefix} written, {elapsed}, {eta} left)";
@@ -56,12 +56,12 @@ impl ProgressMode {
         bar
     }
 
-    /// The name of the stage that is under way.
+    /// The name of the running stage.
     pub(crate) fn spinner(self) -> ProgressBar {
         self.bar("{msg} ({elapsed})")
     }
 
-    /// Inputs that are read for things like these.
+    /// Records, of this kind, that are read from inputs.
     pub(crate) fn reading(self, what: &'static str) -> ReadingBar {
         ReadingBar {
             mode: self,
@@ -96,7 +96,7 @@ pub(crate) struct ReadingBar {
     what: &'static str,
     /// What is done to the inputs.
     doing: &'static str,
-    /// Counts bytes, so that these tell the time left.
+    /// Counts bytes, from which the time left is estimated.
     bar: ProgressBar,
     records: Arc<AtomicU64>,
 }

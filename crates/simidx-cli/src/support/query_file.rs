@@ -1,4 +1,4 @@
-//! Files of queries: fingerprints and nothing else.
+//! Query files, which hold fingerprints only.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use simidx_input::{Content, Format};
 use crate::support::failure::Failure;
 use crate::support::records::refused;
 
-/// All fingerprints of a file; their ids are left out.
+/// All fingerprints of a file; their ids are ignored.
 ///
 /// # Errors
-/// A file that cannot be read, or a document, of which `message` says what is wrong.
+/// A file that cannot be read, or a document in it, which is refused with `message`.
 pub(crate) fn read<F: Fingerprint>(
     path: &Path,
     format: Option<Format>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rayon::prelude::*;
 use simidx::{Error, Fingerprint};
 use simidx_input::{
-    self, Content, Original, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
+    self, Content, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
 use simidx_input::{InputError, Place};
 use simidx_text::Pipeline;
@@ -121,11 +121,7 @@ pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) ->
 
 /// What is wrong with a record of an input.
 pub(crate) fn in_input(source: &str, place: Place, message: impl Into<String>) -> InputError {
-    InputError {
-        source: source.to_owned(),
-        place,
-        message: message.into(),
-    }
+    InputError::new(source, place, message)
 }
 
 /// A record whose fingerprint is known.
@@ -194,7 +190,9 @@ pub(crate) fn string_id<F>(record: Fingerprinted<F>) -> Result<String, Refusal> 
         Some(RecordId::Text(id)) => Ok(id),
         Some(RecordId::Number(id)) => Ok(id.to_string()),
         None if record.is_document => Ok(record.position.to_string()),
-        None => Err(Refusal::record("has no id; say --ids")),
+        None => Err(Refusal::record(
+            "has no id; --ids number uses positions instead",
+        )),
     }
 }
 
@@ -268,12 +266,12 @@ pub(crate) fn read<F: Fingerprint>(
 pub(crate) fn read_originals<F: Fingerprint>(
     args: &InputArgs,
     pipeline: &Pipeline,
-    originals: &[Original],
+    originals: &[InputFile],
     bar: ReadingBar,
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
-    let bar = bar.start(originals.iter().map(Original::byte_count).sum());
-    let readers = originals.iter().map(Original::records);
+    let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
+    let readers = originals.iter().map(InputFile::records);
     read_all(args, pipeline, readers, bar, sink)
 }
 
@@ -452,17 +450,15 @@ impl<F: Fingerprint> Run<F> {
             let result = sink.record(record);
             let (number, behind) = (self.next_position, rest.len() as u64);
             self.judge(result, |message| match place {
-                Place::Offset(last) => InputError {
-                    source: source.to_owned(),
-                    place: Place::Offset(last - behind * F::BYTES as u64),
-                    message,
-                },
+                Place::Offset(last) => {
+                    let first = last - behind * F::BYTES as u64;
+                    in_input(source, Place::Offset(first), message)
+                }
                 // Lines without a record are not counted among those behind.
-                _ => InputError {
-                    source: source.to_owned(),
-                    place: Place::File,
-                    message: format!("record {number} of all, from 0: {message}"),
-                },
+                _ => {
+                    let message = format!("record {number} of all, from 0: {message}");
+                    in_input(source, Place::File, message)
+                }
             })?;
             self.next_position += 1;
             many = rest;

@@ -1,6 +1,6 @@
-//! What a command on whole sets may use: memory, room for temporary files, threads.
+//! The resources of a command on whole sets: memory, temporary files, threads.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytesize::ByteSize;
 
@@ -36,5 +36,16 @@ impl ResourceArgs {
     pub(crate) fn memory_limit(&self) -> u64 {
         self.memory
             .map_or_else(memory::default_limit, |size| size.as_u64())
+    }
+}
+
+/// Checks that temporary files can be made in a directory.
+///
+/// # Errors
+/// No such directory, or one that cannot be written to.
+pub(crate) fn check_temp_dir(directory: &Path) -> Result<(), Failure> {
+    match tempfile::tempfile_in(directory) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::at(directory)(error)),
     }
 }

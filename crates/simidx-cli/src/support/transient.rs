@@ -54,7 +54,7 @@ impl SourceArgs {
     /// What is said of records, of which there are none.
     pub(crate) fn indexes(&self) -> Result<IndexArgs, Failure> {
         if self.fields.are_given() {
-            let message = "--text-field, --id-field and --encoding are for --input";
+            let message = "--text-field, --id-field and --encoding require --input";
             return Err(Failure::new(message));
         }
         Ok(IndexArgs {

@@ -1,6 +1,6 @@
 //! `--width`: the number of bits of a fingerprint, and the type that belongs to it.
 
-use simidx::Fingerprint;
+use simidx::{AnyIndex, Fingerprint};
 
 /// The number of bits of a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -14,6 +14,15 @@ pub(crate) enum Width {
 }
 
 impl Width {
+    /// The width of the fingerprints in an index.
+    pub(crate) fn of_index(index: &AnyIndex) -> Self {
+        match index {
+            AnyIndex::W32(_) => Width::W32,
+            AnyIndex::W64(_) => Width::W64,
+            AnyIndex::W128(_) => Width::W128,
+        }
+    }
+
     /// Whether fingerprints of this type have this width.
     pub(crate) fn is_of<F: Fingerprint>(self) -> bool {
         crate::support::width::with_width!(self, G => G::WIDTH == F::WIDTH)

@@ -348,7 +348,7 @@ fn force_replaces_an_existing_output() {
     let args = ["build", "b.hex", "-o", "x.simidx"];
     sandbox
         .run(&args)
-        .refused("x.simidx: exists already; --force replaces it");
+        .refused("x.simidx: already exists; use --force to replace it");
     assert!(sandbox.read("x.simidx") == before);
     sandbox.run(&[&args[..], &["--force"]].concat()).done();
     let dumped = sandbox.run(&["dump", "x.simidx"]).done();

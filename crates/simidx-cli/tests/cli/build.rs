@@ -71,13 +71,13 @@ fn sizes_of_memory_are_checked() {
     for (size, message) in [
         (
             "63MiB",
-            "simidx: a build takes at least 67108864 bytes of memory, not 66060288\n",
+            "takes at least 64.0 MiB of memory, and the limit leaves 63.0 MiB; raise --memory\n",
         ),
-        ("x", "simidx: invalid value 'x' for '--memory <SIZE>': "),
+        ("x", "invalid value 'x' for '--memory <SIZE>': "),
     ] {
         let ran = sandbox.run(&["build", "a.hex", "-o", "x", "--memory", size]);
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.starts_with(message), "{}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{}", ran.stderr);
     }
     let report = sandbox
         .run(&["build", "a.hex", "-o", "x", "--memory", "64MiB", "--json"])
@@ -158,7 +158,7 @@ fn temporary_files_go_where_they_are_told() {
     ] {
         let ran = sandbox.run(&["build", "a.hex", "-o", "x", "--temp-dir", folder]);
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.starts_with(message), "{}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{}", ran.stderr);
     }
     assert_eq!(sandbox.names(), ["a.hex", "file"]);
 }

@@ -187,7 +187,7 @@ fn an_index_lends_its_pipeline_width_and_distance() {
     let args = ["compare", "--index", "y.simidx", "--text", A, "--text", A];
     sandbox
         .run(&args)
-        .refused("y.simidx: the index does not record how documents become fingerprints");
+        .refused("y.simidx: the index records no text pipeline, as it was built from fingerprints");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn encodings_are_told_of_files_and_of_standard_input() {
         &[&named[..], &["-", "other"]].concat(),
         &[&big5[..], b"\xff"].concat(),
     );
-    let told = "simidx: replaced: -: bytes that stand for nothing in its encoding became U+FFFD\n";
+    let told = "simidx: replaced: -: invalid bytes were replaced by U+FFFD\n";
     assert_eq!(ran.stderr, told);
 }
 
@@ -253,7 +253,7 @@ fn names_of_files_stay_on_their_line() {
         "gbk",
     ];
     let ran = sandbox.run(&args);
-    let told = "bytes that stand for nothing in its encoding became U+FFFD";
+    let told = "invalid bytes were replaced by U+FFFD";
     assert_eq!(ran.stderr, format!("simidx: replaced: {escaped}: {told}\n"));
     assert!(ran.text().contains(escaped), "{ran:?}");
 }
@@ -267,17 +267,17 @@ fn what_is_no_pair_of_documents_is_refused() {
         let args = [&["compare"], args].concat();
         sandbox.pipe(&args, b"ab\0").refused(message);
     };
+    refused(&["a.txt"], "compare takes two documents, not 1; see --help");
     refused(
-        &["a.txt"],
-        "1 documents named, two are compared; see --help",
+        &["-", "-"],
+        "standard input can be only one of the two documents",
     );
-    refused(&["-", "-"], "standard input is one document, not both");
     refused(&["a.txt", "-"], "-: holds binary data");
     refused(&["a.txt", "b.bin"], "b.bin: holds binary data");
     refused(&["a.txt", "."], ".: is a directory; name a file");
     refused(
         &["--text", "a", "--text", "b", "--encoding", "gbk"],
-        "--encoding is for files, not for --text",
+        "--encoding applies to files, not to --text",
     );
     let gone = sandbox.run(&["compare", "a.txt", "gone.txt"]);
     assert!(gone.refusal().starts_with("gone.txt: "));

@@ -536,10 +536,13 @@ fn errors_are_told_and_leave_nothing() {
         "a.hex a.jsonl -o out",
         "a.jsonl: is read as jsonl and cannot go into one output with inputs read as hex",
     );
-    refused("a.hex -o old", "old: exists already; --force replaces it");
+    refused(
+        "a.hex -o old",
+        "old: already exists; use --force to replace it",
+    );
     refused(
         "a.hex -o out --report old",
-        "old: exists already; --force replaces it",
+        "old: already exists; use --force to replace it",
     );
     refused(
         "a.hex -o out --report out",

@@ -70,8 +70,7 @@ fn lines_may_be_in_any_encoding() {
     }
 }
 
-const GUESSED: &str =
-    "simidx: guessed: x: looks like GBK and is read so; --encoding names another\n";
+const GUESSED: &str = "simidx: detected: x: looks like GBK; --encoding overrides this\n";
 
 #[test]
 fn guesses_are_told_of_each_input_on_a_line() {
@@ -100,7 +99,7 @@ fn guesses_are_told_of_each_input_on_a_line() {
         let told = ran
             .stderr
             .lines()
-            .filter(|line| line.contains(" guessed: "));
+            .filter(|line| line.contains(" detected: "));
         assert_eq!(told.collect::<Vec<_>>(), [GUESSED.trim_end()], "{ran:?}");
     }
     let names: Vec<String> = (0..12).map(|i| format!("y{i:02}")).collect();
@@ -109,7 +108,7 @@ fn guesses_are_told_of_each_input_on_a_line() {
     assert_eq!(ran.stderr.lines().count(), 11, "{ran:?}");
     assert!(
         ran.stderr
-            .ends_with("simidx: guessed the encodings of 12 inputs\n")
+            .ends_with("simidx: detected the encodings of 12 inputs\n")
     );
 }
 
@@ -192,7 +191,7 @@ fn replaced_bytes_are_told_by_their_places() {
     let args = ["--input", "lines", "--encoding", "gbk"];
     let ran = fingerprint(&sandbox, &args);
     assert_eq!((ran.code, ran.lines().len()), (Some(0), 4), "{ran:?}");
-    let told = "bytes that stand for nothing in its encoding became U+FFFD";
+    let told = "invalid bytes were replaced by U+FFFD";
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(
         lines,
@@ -292,12 +291,12 @@ fn every_command_that_reads_documents_knows_encodings() {
     assert!(ran.text().contains("自由"), "{ran:?}");
     sandbox
         .run(&["query", "i", "0", "--encoding", "gbk"])
-        .refused("--text-field, --id-field and --encoding are for --documents");
+        .refused("--text-field, --id-field and --encoding require --documents");
     for command in ["lint", "pairs", "clusters"] {
         for option in ["--text-field", "--id-field", "--encoding"] {
             sandbox
                 .run(&[command, "i", option, "gbk"])
-                .refused("--text-field, --id-field and --encoding are for --input");
+                .refused("--text-field, --id-field and --encoding require --input");
         }
     }
 }

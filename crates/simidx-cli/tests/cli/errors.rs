@@ -104,17 +104,22 @@ fn records_that_do_not_suit_the_ids_are_named() {
     let tsv = b"1\t5\n2\tx y\n";
     let message = "a.tsv:2: the id \"x y\" is not a number below 2^64";
     build_refuses("a.tsv", tsv, &["--ids", "number"], message);
-    build_refuses("a.hex", b"1\ta\n2\n", &[], "a.hex:2: has no id; say --ids");
+    build_refuses(
+        "a.hex",
+        b"1\ta\n2\n",
+        &[],
+        "a.hex:2: has no id; --ids number uses positions instead",
+    );
     build_refuses(
         "a.hex",
         b"1\n",
         &["--ids", "string"],
-        "a.hex:1: has no id; say --ids",
+        "a.hex:1: has no id; --ids number uses positions instead",
     );
-    let message = "a.hex:2: has an id, but the first record had none; say --ids";
+    let message = "a.hex:2: has an id, but the first record had none; choose with --ids";
     build_refuses("a.hex", b"1\n2\tb\n", &[], message);
     let mixed = b"{\"text\":\"a\"}\n{\"fingerprint\":\"1\"}\n";
-    let message = "a.jsonl:2: a document among fingerprints, or a fingerprint among documents";
+    let message = "a.jsonl:2: documents and fingerprints are mixed; build them separately";
     build_refuses("a.jsonl", mixed, &[], message);
 }
 
@@ -178,7 +183,7 @@ fn what_is_not_there_is_named_by_every_command() {
     let args = ["build", "a.hex", "-o", "no/out"];
     sandbox
         .run(&args)
-        .refused("no/out: its folder does not exist");
+        .refused("no/out: its directory does not exist");
     assert_eq!(sandbox.names(), ["a.hex", "x.simidx"]);
 }
 
@@ -260,7 +265,7 @@ fn a_bad_query_is_refused_before_any_is_answered() {
     let args = ["query", "x.simidx", "--input", "le", "1f"];
     sandbox
         .run(&args)
-        .refused("--input le: arguments are hex or dec");
+        .refused("--input le is not for arguments, which are hex or dec");
 }
 
 #[test]
@@ -282,7 +287,7 @@ fn a_bad_line_of_queries_is_named() {
     assert_eq!((ran.code, ran.text()), (Some(2), "0000001f\t0000001f\t0\n"));
 
     let documents = b"\n{\"text\":\"a\"}\n";
-    let message = "-:2: a document; ask for documents with --documents";
+    let message = "-:2: is a document; use --documents to query documents";
     query(documents, &["--input", "jsonl"]).refused(message);
     sandbox.write("d.jsonl", documents);
     let args = [
@@ -295,7 +300,7 @@ fn a_bad_line_of_queries_is_named() {
     ];
     sandbox
         .run(&args)
-        .refused("d.jsonl:2: a document; queries are fingerprints");
+        .refused("d.jsonl:2: is a document; queries are fingerprints");
     sandbox.write("q.hex", "1\nxyz\n");
     sandbox
         .run(&["bench", "x.simidx", "--queries", "q.hex"])
@@ -303,14 +308,14 @@ fn a_bad_line_of_queries_is_named() {
     sandbox.write("q.hex", "");
     sandbox
         .run(&["bench", "x.simidx", "--queries", "q.hex"])
-        .refused("there are no queries to ask");
+        .refused("there are no queries");
 }
 
 #[test]
 fn texts_need_an_index_of_documents() {
     let sandbox = Sandbox::with_index(("a.hex", b"1f\n"), &[]);
     sandbox.write("d.txt", "a text\n");
-    let message = "x.simidx: the index does not record how documents become fingerprints";
+    let message = "x.simidx: the index records no text pipeline, as it was built from fingerprints";
     sandbox
         .run(&["query", "x.simidx", "--text", "a"])
         .refused(message);
@@ -331,9 +336,9 @@ fn texts_need_an_index_of_documents() {
     );
     sandbox
         .run(&["query", "x.simidx", "-k", "0", "--documents", "d.jsonl"])
-        .refused("d.jsonl:2: a fingerprint among the documents");
+        .refused("d.jsonl:2: is a fingerprint; --documents reads documents");
     sandbox.write("d.jsonl", "\n{\"fingerprint\":\"1\"}\n");
-    let message = "d.jsonl:2: holds a fingerprint; this command reads documents";
+    let message = "d.jsonl:2: is a fingerprint; this command reads documents";
     sandbox.run(&["fingerprint", "d.jsonl"]).refused(message);
 }
 
@@ -346,7 +351,7 @@ fn parameters_out_of_range_are_refused_with_what_there_is() {
         ),
         (
             &["--tables", "many"],
-            "--tables many: not auto and not a number",
+            "invalid value 'many' for '--tables <N>': neither auto nor a number; see --help",
         ),
         (
             &["--block-size", "1000"],
@@ -362,9 +367,9 @@ fn parameters_out_of_range_are_refused_with_what_there_is() {
     }
     let sandbox = Sandbox::with_index(("a.hex", b"1f\n"), &[]);
     let bench = |args: &[&str]| sandbox.run(&[&["bench", "x.simidx"], args].concat());
-    bench(&["--count", "100000001"]).refused("--count 100000001: the limit is 100000000");
-    bench(&["--threads", "2", "--cold"]).refused("--cold measures with one thread");
-    bench(&["--count", "0"]).refused("there are no queries to ask");
+    bench(&["--count", "100000001"]).refused("--count 100000001 exceeds the limit of 100000000");
+    bench(&["--threads", "2", "--cold"]).refused("--cold requires a single thread");
+    bench(&["--count", "0"]).refused("there are no queries");
 }
 
 #[test]

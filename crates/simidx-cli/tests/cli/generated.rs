@@ -63,7 +63,7 @@ fn every_command_has_a_manual_page_with_all_of_its_flags() {
 fn manual_pages_replace_others_only_by_force() {
     let sandbox = Sandbox::new();
     sandbox.write("simidx-query.1", "mine");
-    let message = "./simidx-query.1: exists already; --force replaces it";
+    let message = "./simidx-query.1: already exists; use --force to replace it";
     sandbox.run(&["man", "--dir", "."]).refused(message);
     assert_eq!(sandbox.names(), ["simidx-query.1"]);
     sandbox.run(&["man", "--dir", ".", "--force"]).done();

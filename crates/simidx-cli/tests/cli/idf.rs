@@ -215,17 +215,17 @@ fn outputs_appear_whole_or_not_at_all() {
     );
     sandbox
         .run(&args)
-        .refused("i.tsv: exists already; --force replaces it");
+        .refused("i.tsv: already exists; use --force to replace it");
     sandbox.write("a.hex", "ff\n");
     let ran = sandbox.run(&["idf", "a.hex", "-o", "j.tsv"]);
     assert_eq!(
         ran.refusal(),
-        "a.hex:1: holds a fingerprint; this command reads documents"
+        "a.hex:1: is a fingerprint; this command reads documents"
     );
     let ran = sandbox.run(&["idf", "d.jsonl", "-o", "j.tsv", "--idf", "i.tsv"]);
     assert_eq!(
         ran.refusal(),
-        "--idf: features are counted here, not weighed"
+        "--idf does not apply here: features are counted, not weighted"
     );
     // Nothing at all is a table too.
     let ran = sandbox.pipe(&["idf", "--input", "jsonl", "-o", "-"], b"");

@@ -76,15 +76,15 @@ fn bad_arrays_are_refused() {
 fn records_without_ids_where_ids_are_wanted_are_named() {
     let sandbox = Sandbox::new();
     sandbox.write("a.npy", npy_of(&[1, 2]));
-    let message = "a.npy: offset 128: has no id; say --ids";
+    let message = "a.npy: offset 128: has no id; --ids number uses positions instead";
     let args = ["build", "a.npy", "-o", "out", "--ids", "string"];
     sandbox.run(&args).refused(message);
     sandbox.write("a.hex", "1\n2\n3\n4\tid\n5\n");
-    let message = "a.hex:4: has an id, but the first record had none; say --ids";
+    let message = "a.hex:4: has an id, but the first record had none; choose with --ids";
     sandbox
         .run(&["build", "a.hex", "-o", "out"])
         .refused(message);
-    let message = "a.npy: offset 128: holds a fingerprint; this command reads documents";
+    let message = "a.npy: offset 128: is a fingerprint; this command reads documents";
     sandbox.run(&["fingerprint", "a.npy"]).refused(message);
 }
 
@@ -279,7 +279,7 @@ fn fields_may_have_any_names() {
             .len(),
         3
     );
-    let refusal = "--text-field, --id-field and --encoding are for --documents";
+    let refusal = "--text-field, --id-field and --encoding require --documents";
     sandbox
         .run(&[&["query", "index", "ff"], &names[..]].concat())
         .refused(refusal);

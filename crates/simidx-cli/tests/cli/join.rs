@@ -144,7 +144,7 @@ fn what_cannot_be_joined_is_refused_in_one_line() {
     assert!(refusal(&["x.simidx", "a.hex", "--shard", "3/2"]).contains("there is no shard 3 of 2"));
     assert!(refusal(&["x.simidx", "a.hex", "--memory", "1KiB"]).contains("memory"));
     let refused = refusal(&["x.simidx", "q.jsonl", "--input", "jsonl"]);
-    assert!(refused.starts_with("q.jsonl:1: a document"), "{refused}");
+    assert!(refused.starts_with("q.jsonl:1: is a document"), "{refused}");
 }
 
 /// An index with numbers whose table 1 holds a fingerprint that its table 0 lacks.

@@ -90,7 +90,7 @@ fn an_index_that_is_shortened_while_it_is_mapped_is_an_error_in_words() {
 
 /// What the program says when a mapped page is not there.
 #[cfg(target_env = "gnu")]
-const LOST_PAGES: &str = "simidx: a mapped file cannot be read: it became shorter, or its disk failed; replace files by renaming, or use --no-mmap\n";
+const LOST_PAGES: &str = "simidx: a mapped file could not be read: it was truncated, or its disk failed; replace files by renaming, or use --no-mmap\n";
 
 /// Leaves the first page of a file.
 #[cfg(target_env = "gnu")]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::support::{Sandbox, gzip, hex, keys, sample};
 use serde_json::{Value, json};
+use simidx_text::Pipeline;
 
 /// What `query` prints for one fingerprint on an index without ids, found the slow way.
 fn expected(values: &[u64], query: u64, distance: u32) -> String {
@@ -250,6 +251,13 @@ fn texts_are_fingerprinted_as_the_documents_were() {
             .run(&["query", "x.simidx", "--text", "nothing of the kind at all"])
             .no();
     }
+}
+
+#[test]
+fn the_default_pipeline_is_that_of_the_library() {
+    let sandbox = Sandbox::with_index(("a.jsonl", DOCUMENTS.as_bytes()), &[]);
+    let info = sandbox.run(&["info", "x.simidx", "--json"]).done().json();
+    assert_eq!(info["pipeline"], Pipeline::default().describe());
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn what_can_be_a_fingerprint_is_none_of_the_files() {
         ),
         (
             &["1", "-"],
-            "fingerprints are arguments or, with -, on standard input, not both".into(),
+            "fingerprints are arguments or, with -, read from standard input, not both".into(),
         ),
         (&["."], ".: is a directory".into()),
     ] {
@@ -194,7 +194,7 @@ fn documents_and_raw_words_are_asked_of_several_files() {
         .no();
     sandbox
         .run(&["query", "x", "1f", "--input", "le"])
-        .refused("--input le: arguments are hex or dec");
+        .refused("--input le is not for arguments, which are hex or dec");
 }
 
 #[test]

@@ -16,18 +16,18 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::{ParquetReader, guarded, unreadable};
 use crate::source::{input_error, printable};
-use crate::{Choose, Fields};
 use crate::{Error, Place, Result};
+use crate::{Fields, RecordPredicate};
 use simidx::Fingerprint;
 
 /// Rows of a column that are decoded at a time.
 const ROWS: usize = 1024;
 
-/// Copies the rows that `choose` chooses. See [`copy_records`](crate::copy_records).
+/// Copies the rows that `keep` chooses. See [`filter_records`](crate::filter_records).
 pub(crate) fn copy_rows<F: Fingerprint>(
     inputs: &[(&Path, &Fields)],
     out: &mut (dyn Write + Send),
-    choose: Choose<'_>,
+    keep: RecordPredicate<'_>,
 ) -> Result<()> {
     let open = |&(path, fields): &(&Path, &Fields)| ParquetReader::open::<F>(path, fields);
     let readers = inputs.iter().map(open);
@@ -47,7 +47,7 @@ pub(crate) fn copy_rows<F: Fingerprint>(
         return Err(input_error(&other.name, Place::File, message));
     }
     let mut out = Watched { out, failure: None };
-    let copied = copy_all(inputs, &readers, &mut out, choose);
+    let copied = copy_all(inputs, &readers, &mut out, keep);
     match (copied, out.failure) {
         (Err(_), Some(failure)) => Err(failure.into()),
         (copied, _) => copied,
@@ -58,7 +58,7 @@ fn copy_all(
     inputs: &[(&Path, &Fields)],
     readers: &[ParquetReader],
     out: &mut Watched<'_>,
-    choose: Choose<'_>,
+    keep: RecordPredicate<'_>,
 ) -> Result<()> {
     let first = &readers[0];
     let blame = |message: String| unreadable(&first.name, &message);
@@ -71,7 +71,7 @@ fn copy_all(
     for (reader, (path, _)) in readers.iter().zip(inputs) {
         copy_file(reader, path, &mut writer, &mut |row| {
             let share = u128::from(reader.file_len) * u128::from(row);
-            choose(bytes_before + (share / u128::from(reader.rows.max(1))) as u64)
+            keep(bytes_before + (share / u128::from(reader.rows.max(1))) as u64)
         })?;
         bytes_before += reader.file_len;
     }
@@ -95,7 +95,7 @@ fn copy_file(
     reader: &ParquetReader,
     path: &Path,
     writer: &mut SerializedFileWriter<&mut Watched<'_>>,
-    choose: &mut dyn FnMut(u64) -> bool,
+    keep: &mut dyn FnMut(u64) -> bool,
 ) -> Result<()> {
     let name = printable(path);
     let mut row = 0;
@@ -105,7 +105,7 @@ fn copy_file(
         let mut chosen = Vec::new();
         for _ in 0..rows {
             row += 1;
-            chosen.push(choose(row));
+            chosen.push(keep(row));
         }
         if chosen.contains(&true) {
             let copied = guarded(|| copy_group(&reader.parquet, number, &chosen, writer));

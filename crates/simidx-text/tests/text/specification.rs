@@ -10,7 +10,7 @@ use simidx_testkit::document::{
     named_block, named_characters, named_table, named_words, pipeline_specification, quoted, row,
     table_heading, words,
 };
-use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Resources, UserDictionary};
+use simidx_text::{Assets, Fingerprinter, Pipeline, PipelineOptions, UserDictionary};
 
 fn fingerprinter(spec: &str) -> Fingerprinter<u64> {
     let options: PipelineOptions = spec.parse().unwrap();
@@ -387,7 +387,7 @@ fn descriptions_have_the_members_listed_in_their_order() {
         let places: Vec<usize> = members().iter().map(place).collect();
         assert!(places.is_sorted(), "{description}");
     }
-    let parsed = Pipeline::parse(&example, &Resources::default()).unwrap();
+    let parsed = Pipeline::parse(&example, &Assets::default()).unwrap();
     let head = |text: &str| text.split("\"tables\"").next().unwrap().to_owned();
     assert_eq!(head(&parsed.describe()), head(&example));
     for (from, to) in [
@@ -396,7 +396,7 @@ fn descriptions_have_the_members_listed_in_their_order() {
     ] {
         let other = example.replacen(from, to, 1);
         assert!(
-            Pipeline::parse(&other, &Resources::default()).is_err(),
+            Pipeline::parse(&other, &Assets::default()).is_err(),
             "{other}"
         );
     }

@@ -24,14 +24,14 @@ use crate::support::records::threads_from;
 use page_cache::PageCache;
 use report::{BenchReport, Latency};
 
-/// Longest time spent on queries that are not measured.
+/// Longest time of the warm-up.
 const WARM_UP: Duration = Duration::from_secs(3);
 
 /// Most queries that are sampled: they are held in memory.
 const MAX_QUERIES: usize = 100_000_000;
 
-/// What is wrong with a document among the queries.
-const NO_DOCUMENTS: &str = "a document; queries are fingerprints";
+/// The message about a document among the queries.
+const NO_DOCUMENTS: &str = "is a document; queries are fingerprints";
 
 /// The head of `simidx bench --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -89,10 +89,10 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     if args.cold && args.threads > 1 {
-        return Err(Failure::new("--cold measures with one thread"));
+        return Err(Failure::new("--cold requires a single thread"));
     }
     if args.count > MAX_QUERIES {
-        let message = format!("--count {}: the limit is {MAX_QUERIES}", args.count);
+        let message = format!("--count {} exceeds the limit of {MAX_QUERIES}", args.count);
         return Err(Failure::new(message));
     }
     let opened = Instant::now();
@@ -104,7 +104,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     Ok(true)
 }
 
-/// What one thread saw.
+/// The measurements of one thread.
 #[derive(Debug, Default)]
 struct Measured {
     latencies: Vec<Duration>,
@@ -124,7 +124,7 @@ fn measure<F: Fingerprint>(
         None => queries::sample(segments, args)?,
     };
     if queries.is_empty() {
-        return Err(Failure::new("there are no queries to ask"));
+        return Err(Failure::new("there are no queries"));
     }
     let distance = args.max_distance.unwrap_or(segments.max_distance());
     if !args.cold {

@@ -27,8 +27,7 @@ impl<'a, F: Fingerprint> PageCache<'a, F> {
         paths: &'a [PathBuf],
     ) -> Result<Vec<Self>, Failure> {
         let open = |(index, path): (&'a Arc<Index<F, Storage>>, &'a PathBuf)| {
-            let file = File::open(path);
-            let file = file.map_err(|error| Failure::from(error).about(path.display()))?;
+            let file = File::open(path).map_err(Failure::at(path))?;
             Ok(PageCache { index, path, file })
         };
         segments.segments().iter().zip(paths).map(open).collect()
@@ -39,8 +38,7 @@ impl<'a, F: Fingerprint> PageCache<'a, F> {
     /// # Errors
     /// What the system reports, or that it has no such call.
     pub(super) fn drop_pages(&self) -> Result<(), Failure> {
-        drop_pages(self.index.storage(), &self.file)
-            .map_err(|error| Failure::from(error).about(self.path.display()))
+        drop_pages(self.index.storage(), &self.file).map_err(Failure::at(self.path))
     }
 }
 
@@ -55,6 +53,6 @@ fn drop_pages(storage: &Storage, file: &File) -> io::Result<()> {
 /// Says so in words: queries on a file that stays in memory are not cold.
 #[cfg(not(any(target_os = "android", target_os = "freebsd", target_os = "linux")))]
 fn drop_pages(_: &Storage, _: &File) -> io::Result<()> {
-    let message = "--cold: this system has no call that drops a file from the page cache";
+    let message = "--cold: this system cannot drop a file from the page cache";
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::support::output::counted;
+
 /// The figures of a run. Latencies are in microseconds.
 #[derive(Debug, Serialize)]
 pub(super) struct BenchReport {
@@ -57,8 +59,10 @@ impl BenchReport {
         let cache = if self.cold { "cold" } else { "warm" };
         writeln!(
             out,
-            "{} queries within distance {}, {} threads, {cache}",
-            self.queries, self.distance, self.threads
+            "{} within distance {}, {}, {cache}",
+            counted(self.queries as u64, "query"),
+            self.distance,
+            counted(self.threads.into(), "thread")
         )?;
         writeln!(out, "{:<24}{:.2} ms", "open", self.open_ms)?;
         writeln!(

@@ -1,4 +1,4 @@
-//! From records to a builder: which ids, which pipeline, which records fit together.
+//! From records to a builder: the kind of ids, the pipeline, and which records are accepted.
 
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Error, Fingerprint, IdKind, IndexBuilder};
@@ -9,7 +9,7 @@ use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
 use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
 
-/// Takes records in, and makes the builder when the first one shows what they are like.
+/// Takes records, and creates the builder when the first one shows what they are like.
 pub(super) struct Collector<'a, F> {
     args: &'a Args,
     design: Option<TableDesign<F>>,
@@ -17,12 +17,12 @@ pub(super) struct Collector<'a, F> {
     open: Option<Open<F>>,
 }
 
-/// A builder, and what the records for it must be like.
+/// A builder, and what it requires of records.
 struct Open<F> {
     builder: IndexBuilder<F>,
     ids: IdKind,
     documents: bool,
-    /// The least fingerprint that may come, where records are said to be sorted.
+    /// The smallest fingerprint that may come next, where records must be sorted.
     least: Option<F>,
 }
 
@@ -71,12 +71,12 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         })
     }
 
-    /// The kind of ids that `--ids` stands for, by whether the first record is a document or has an id.
+    /// The kind of ids that `--ids` asks for, by whether the first record is a document or has an id.
     fn id_kind(&self, named: bool) -> IdKind {
         self.args.ids.kind(named, IdKind::None)
     }
 
-    /// The builder, made for a first record like this if there was none before.
+    /// The builder, created for a first record like this if there was none.
     fn opened(&mut self, named: bool, documents: bool) -> Result<&mut Open<F>, Error> {
         let open = match self.open.take() {
             Some(open) => open,
@@ -138,11 +138,11 @@ impl<F: Fingerprint> Open<F> {
 
     fn push(&mut self, record: Fingerprinted<F>, automatic: bool) -> Result<(), Refusal> {
         if record.is_document != self.documents {
-            let message = "a document among fingerprints, or a fingerprint among documents";
+            let message = "documents and fingerprints are mixed; build them separately";
             return Err(Refusal::record(message));
         }
         if self.ids == IdKind::None && automatic && record.id.is_some() {
-            let message = "has an id, but the first record had none; say --ids";
+            let message = "has an id, but the first record had none; choose with --ids";
             return Err(Refusal::record(message));
         }
         let fingerprint = record.fingerprint;
@@ -169,5 +169,5 @@ impl<F: Fingerprint> Open<F> {
 
 fn out_of_order<F: Fingerprint>(fingerprint: F, before: F) -> String {
     let (fingerprint, before) = (fingerprint.to_hex(), before.to_hex());
-    format!("{fingerprint} comes behind {before}; leave --sorted out")
+    format!("{fingerprint} follows {before}; omit --sorted if the input is not sorted")
 }

@@ -3,8 +3,6 @@
 mod collector;
 mod space;
 
-pub(super) use space::check_folder;
-
 use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -95,7 +93,7 @@ impl FromStr for TableCount {
             "auto" => Ok(TableCount::Auto),
             _ => match text.parse() {
                 Ok(count) => Ok(TableCount::Given(count)),
-                Err(_) => Err("not auto and not a number"),
+                Err(_) => Err("neither auto nor a number"),
             },
         }
     }
@@ -177,7 +175,7 @@ impl Args {
             .map_or_else(memory::default_limit, |size| size.as_u64())
     }
 
-    /// Where temporary files go: to the disk that has room for the index, not to a folder that may lie in memory.
+    /// Directory for temporary files: by default on the disk that holds the index, not one that may be in memory.
     fn scratch_folder(&self) -> PathBuf {
         match &self.temp_dir {
             Some(folder) => folder.clone(),

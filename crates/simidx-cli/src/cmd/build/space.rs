@@ -1,4 +1,4 @@
-//! Whether the folder for temporary files will do, asked before anything is read.
+//! Checks of the directory for temporary files, made before anything is read.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use simidx::Fingerprint;
 use super::Args;
 use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
+use crate::support::resources::check_temp_dir;
 
-/// Checks that temporary files can be made, and that there is room for them as far as inputs tell how many records they
-/// hold.
+/// Checks that temporary files can be made, and that there is room for them as far as the number of records is known.
 ///
 /// # Errors
-/// No such folder, none that may be written to, or too little room in it.
+/// No such directory, one that cannot be written to, or too little room in it.
 pub(super) fn check<F: Fingerprint>(args: &Args) -> Result<(), Failure> {
     let folder = args.scratch_folder();
-    check_folder(&folder)?;
+    check_temp_dir(&folder)?;
     let needed = temporary_len::<F>(args)?;
     match free_len(&folder) {
         Some(free) if free < needed => {
@@ -28,18 +28,7 @@ pub(super) fn check<F: Fingerprint>(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Checks that temporary files can be made in a folder.
-///
-/// # Errors
-/// No such folder, or none that may be written to.
-pub(crate) fn check_folder(folder: &Path) -> Result<(), Failure> {
-    match tempfile::tempfile_in(folder) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Failure::from(error).about(folder.display())),
-    }
-}
-
-/// Bytes that temporary files will take at most, as far as it is known: records are written as runs and then merged.
+/// Largest number of bytes of temporary files, as far as it is known: records are written as runs and then merged.
 fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
     let paths = args.input.paths()?;
     let options = args.input.fields.options();
@@ -56,7 +45,7 @@ fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
     )
 }
 
-/// Bytes that are free in a folder, where the system tells.
+/// Bytes that are free in a directory; `None` where the system does not report it.
 fn free_len(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {

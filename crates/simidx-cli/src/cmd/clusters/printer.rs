@@ -11,7 +11,7 @@ use super::Args;
 use super::keyed_ids::unkeyed;
 use crate::support::failure::Failure;
 use crate::support::json_ids::write_ids;
-use crate::support::output::{Stdout, push_hex, stdout};
+use crate::support::output::{Stdout, stdout};
 
 /// What the ids of an index are to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
     fn rows(&mut self, cluster: &Cluster<'_, F>, member: F) -> simidx::Result<()> {
         self.line.clear();
         write!(self.line, "{}\t", cluster.number)?;
-        push_hex(&mut self.line, member);
+        member.extend_hex(&mut self.line);
         let mut has_ids = false;
         for id in ids_of(self.ids, cluster, member)? {
             let id = id?;
@@ -95,7 +95,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
             self.line,
             "{number}\t{size}\t{fingerprint_count}\t{diameter}\t"
         )?;
-        push_hex(&mut self.line, cluster.representative);
+        cluster.representative.extend_hex(&mut self.line);
         if let Some(id) = self.first_id(cluster)? {
             write!(self.line, "\t{id}")?;
         }

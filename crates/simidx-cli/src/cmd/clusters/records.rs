@@ -93,7 +93,7 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
                 builder.push_named(fingerprint, &id)?;
             }
             Open::Fingerprints(_) if self.args.ids == IdChoice::Auto && record.is_named() => {
-                let message = "has an id, but the first record had none; say --ids";
+                let message = "has an id, but the first record had none; choose with --ids";
                 return Err(Refusal::record(message));
             }
             Open::Fingerprints(finder) => finder.push(record.fingerprint)?,

@@ -13,7 +13,7 @@ use bytesize::ByteSize;
 use simidx::batch::{DedupOptions, Deduplicated};
 use simidx::segments::{AnySegments, Segments};
 use simidx::{Fingerprint, Storage};
-use simidx_input::{Format, Original};
+use simidx_input::{Format, InputFile};
 use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
@@ -182,14 +182,14 @@ fn of_width<F: Fingerprint>(
 /// Copies the records of documents that are kept.
 fn copy<F: Fingerprint>(
     args: &Args,
-    originals: &[Original],
+    originals: &[InputFile],
     found: &Deduplicated<F>,
     positions: &Positions,
     mode: ProgressMode,
     out: &mut (dyn std::io::Write + Send),
 ) -> Result<(), Failure> {
     let bar = mode.reading("documents").doing("copying");
-    let bar = bar.start(originals.iter().map(Original::byte_count).sum());
+    let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
     let mut walk = positions.walk();
     compress::by_name(&args.output, out, |out| {
         let mut choose = |bytes| {
@@ -197,7 +197,7 @@ fn copy<F: Fingerprint>(
             bar.show_sometimes(walk.position(), bytes);
             document.is_some_and(|document| found.is_kept(document))
         };
-        Ok(simidx_input::copy_records::<F>(
+        Ok(simidx_input::filter_records::<F>(
             originals,
             out,
             &mut choose,
@@ -230,13 +230,13 @@ impl Args {
     }
 
     /// The inputs, all of one kind.
-    fn originals<F: Fingerprint>(&self) -> Result<Vec<Original>, Failure> {
-        let mut originals: Vec<Original> = Vec::new();
+    fn originals<F: Fingerprint>(&self) -> Result<Vec<InputFile>, Failure> {
+        let mut originals: Vec<InputFile> = Vec::new();
         let options = self.input.fields.options();
         for path in self.input.paths()? {
             let format = self.input.input.0;
             let temp_dir = self.temp_dir.as_deref();
-            let original = Original::open_with::<F>(&path, format, &options, temp_dir)?;
+            let original = InputFile::open_with::<F>(&path, format, &options, temp_dir)?;
             if let Some(first) = originals.first().filter(|first| !original.goes_with(first)) {
                 let (format, other) = (original.format().name(), first.format().name());
                 let message = match format == other {
@@ -316,8 +316,8 @@ impl Outputs {
     }
 
     /// Parquet files are no text, and compressed inside.
-    fn check(&self, path: &std::path::Path, originals: &[Original]) -> Result<(), Failure> {
-        let is_parquet = |original: &Original| original.format() == Format::Parquet;
+    fn check(&self, path: &std::path::Path, originals: &[InputFile]) -> Result<(), Failure> {
+        let is_parquet = |original: &InputFile| original.format() == Format::Parquet;
         if !originals.iter().any(is_parquet) {
             return Ok(());
         }

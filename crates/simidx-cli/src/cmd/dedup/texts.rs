@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 use simidx::batch::{Deduplicated, Deduplicator, Verifier};
 use simidx::{Error, Fingerprint};
-use simidx_input::{Content, Original};
+use simidx_input::{Content, InputFile};
 use simidx_text::{FeatureSet, Pipeline};
 
 use super::documents::{Positions, Walk};
@@ -67,13 +67,13 @@ impl Texts {
     /// Reads the texts of the candidates.
     pub(super) fn read<F: Fingerprint>(
         mut self,
-        originals: &[Original],
+        originals: &[InputFile],
         candidates: &[bool],
         positions: &Positions,
         mode: ProgressMode,
     ) -> Result<Self, Failure> {
         let bar = mode.reading("documents").doing("reading candidates");
-        let bar = bar.start(originals.iter().map(Original::byte_count).sum());
+        let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
         let mut walk = positions.walk();
         let mut bytes = 0;
         for original in originals {
@@ -88,7 +88,7 @@ impl Texts {
 
     fn read_one<F: Fingerprint>(
         &mut self,
-        original: &Original,
+        original: &InputFile,
         candidates: &[bool],
         walk: &mut Walk<'_>,
         (bar, bytes): (&ReadingBar, &mut u64),

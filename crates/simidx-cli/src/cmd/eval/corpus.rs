@@ -61,7 +61,7 @@ fn tally_groups<F: Fingerprint>(
     })
 }
 
-/// Number of pairs of so many.
+/// Number of pairs among `count` things.
 fn pairs_of(count: u64) -> u64 {
     count * count.saturating_sub(1) / 2
 }

@@ -14,7 +14,7 @@ use crate::support::fingerprinters::Fingerprinters;
 /// Documents instead of pairs.
 pub(super) fn curve(labelled: &Labelled, pipeline: &Pipeline) -> Result<Curve, Failure> {
     let Labelled::Pairs { a, b, labels } = labelled else {
-        let message = "jaccard: compares labelled pairs only, not all pairs of documents";
+        let message = "jaccard:PIPELINE requires labelled pairs, not documents";
         return Err(Failure::new(message));
     };
     let fingerprinters = Fingerprinters::<u64>::new(pipeline)?;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use simidx_input::{Content, Format};
 
 use crate::support::failure::Failure;
+use crate::support::output::counted;
 use crate::support::records::refused;
 
 /// Texts of which it is known what is a near-duplicate of what.
@@ -74,10 +75,10 @@ impl Labelled {
         for_each_line(path, |line| {
             let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
             let number = texts.len() as u32;
-            texts.push(line.text.ok_or("no \"text\"")?);
+            texts.push(line.text.ok_or("has no \"text\"")?);
             let id = line.id.as_ref().map(text_of);
             if id.is_some_and(|id| ids.insert(id, number).is_some()) {
-                return Err("the id of a document before".into());
+                return Err("repeats the id of an earlier document".into());
             }
             labels.push(line.label.as_ref());
             Ok(())
@@ -102,13 +103,13 @@ impl Labelled {
         let relevant = self.relevant_count();
         match self {
             Labelled::Pairs { labels, .. } => {
-                format!("{} pairs, {relevant} of them near-duplicates", labels.len())
+                let pairs = counted(labels.len() as u64, "pair");
+                format!("{pairs}, {relevant} of them near-duplicates")
             }
             Labelled::Corpus { texts, .. } => {
-                format!(
-                    "{} documents, {relevant} pairs of near-duplicates",
-                    texts.len()
-                )
+                let documents = counted(texts.len() as u64, "document");
+                let pairs = counted(relevant, "pair");
+                format!("{documents}, {pairs} of near-duplicates")
             }
         }
     }
@@ -141,7 +142,7 @@ fn read_pairs(path: &Path) -> Result<Labelled, Failure> {
     let (mut a, mut b, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     for_each_line(path, |line| {
         let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        let missing = "no \"a\" and \"b\"; say --truth or --by-label for documents";
+        let missing = "has no \"a\" and \"b\"; documents need --truth or --by-label";
         a.push(line.a.ok_or(missing)?);
         b.push(line.b.ok_or(missing)?);
         labels.push(match line.label {
@@ -163,14 +164,14 @@ fn read_truth(path: &Path, ids: &HashMap<String, u32>) -> Result<HashSet<(u32, u
         let is_heading = std::mem::take(&mut is_first);
         let mut columns = line.split('\t');
         let (Some(a), Some(b)) = (columns.next(), columns.next()) else {
-            return Err("not two ids with a tab between them".into());
+            return Err("is not two ids separated by a tab".into());
         };
         let number = |id: &str| {
             let number = ids.get(id).copied();
             number.ok_or_else(|| format!("no document has the id {id:?}"))
         };
         match (number(a), number(b)) {
-            (Ok(a), Ok(b)) if a == b => return Err("a document with itself".into()),
+            (Ok(a), Ok(b)) if a == b => return Err("pairs a document with itself".into()),
             (Ok(a), Ok(b)) => {
                 pairs.insert((a.min(b), a.max(b)));
             }

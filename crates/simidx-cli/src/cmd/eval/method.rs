@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use simidx_text::{Idf, Pipeline, PipelineOptions, Resources};
+use simidx_text::{Assets, Idf, Pipeline, PipelineOptions};
 
 /// The prefix of a method that compares sets of features.
 const JACCARD: &str = "jaccard:";
 
-/// A way to tell near-duplicates.
+/// A way to recognise near-duplicates.
 #[derive(Debug, Clone)]
 pub(super) struct Method {
     /// What the user calls it.
@@ -23,10 +23,10 @@ impl Method {
     }
 
     /// The pipeline, with those files of the user that it can do with.
-    pub(super) fn pipeline(&self, files: &Resources) -> simidx_text::Result<Pipeline> {
+    pub(super) fn pipeline(&self, files: &Assets) -> simidx_text::Result<Pipeline> {
         let mut options = self.options.clone();
         options.stop_words = files.stop_words.clone();
-        if options.segment.needs_jieba() {
+        if options.tokenizer.needs_jieba() {
             options.user_dictionary = files.user_dictionary.clone();
         }
         if let Some(table) = &files.idf {

@@ -14,7 +14,7 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Of so many pairs that pass, so many hits, and so many near-duplicates in all.
+    /// The point for a number of pairs found, hits among them, and near-duplicates in all.
     pub(super) fn new(limit: f64, found: u64, hits: u64, relevant: u64) -> Self {
         let share = |part: u64, whole: u64| match whole {
             0 => 1.0,
@@ -67,7 +67,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Nothing counted yet, of so many near-duplicates.
+    /// Nothing counted yet, with this number of near-duplicates in all.
     pub(super) fn new(relevant: u64, max_distance: u32) -> Self {
         Tally {
             relevant,
@@ -92,7 +92,7 @@ impl Tally {
         }
     }
 
-    /// Says that so many pairs, counted by themselves, are near-duplicates.
+    /// Adds a number of near-duplicates that were counted elsewhere.
     pub(super) fn add_hits(&mut self, distance: u32, count: u64) {
         if let Some((_, hits)) = self.counts.get_mut(distance as usize) {
             *hits += count;

@@ -82,7 +82,7 @@ impl Run {
                 }
                 Ok(Content::Fingerprint(_)) => {
                     let (source, place) = reader.place();
-                    let message = "holds a fingerprint; this command reads documents";
+                    let message = "is a fingerprint; this command reads documents";
                     let error = in_input(source, place, message);
                     self.diagnostics.skip_or_fail(error)?;
                 }

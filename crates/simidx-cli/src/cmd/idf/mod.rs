@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 fn unweighted(args: &Args) -> Result<Pipeline, Failure> {
     let pipeline = args.input.pipeline.pipeline()?;
     if matches!(pipeline.options().idf, Idf::Table(_)) {
-        let message = "--idf: features are counted here, not weighed";
+        let message = "--idf does not apply here: features are counted, not weighted";
         return Err(Failure::new(message));
     }
     let mut options = pipeline.options().clone();

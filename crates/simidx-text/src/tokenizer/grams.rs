@@ -1,13 +1,13 @@
 //! Character n-grams.
 
-use super::{Emit, GramLen, Segmenter, untagged};
+use super::{Emit, GramLen, Tokenize, untagged};
 
 /// All runs of so many characters, or the whole of a shorter text that is not empty.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grams(pub(super) GramLen);
+pub(crate) struct Grams(pub(crate) GramLen);
 
-impl Segmenter for Grams {
-    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+impl Tokenize for Grams {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
         each_gram(
             text,
             self.0.get().into(),

@@ -1,4 +1,7 @@
-//! The words of ASCII text: the rules of UAX 29 for the characters that ASCII has, from a table.
+//! The words of ASCII text by the rules of UAX 29.
+//!
+//! The iterator of unicode-segmentation for ASCII text gives the same words, as the tests check, but takes a third longer
+//! for them, which makes the preset `web` an eighth slower on English texts (88 instead of 101 MB a second).
 
 /// What the word boundary rules know of an ASCII character.
 #[derive(Clone, Copy, PartialEq, Eq)]

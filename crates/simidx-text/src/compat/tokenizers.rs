@@ -2,15 +2,14 @@
 
 use unicode_normalization::char::is_combining_mark;
 
-use super::grams::Grams;
-use super::{Emit, GramLen, Segmenter, untagged};
+use crate::tokenizer::{Emit, GramLen, Grams, Tokenize, untagged};
 
 /// Matches of `[\w']+(?:\://[\w\./]+){0,1}` with the `\w` of ASCII.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AsciiWords;
+pub(crate) struct AsciiWords;
 
-impl Segmenter for AsciiWords {
-    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+impl Tokenize for AsciiWords {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
         let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
         let run = |at: usize, more: &[u8]| {
             let bytes = text.as_bytes()[at..].iter();
@@ -37,13 +36,13 @@ impl Segmenter for AsciiWords {
 
 /// Character n-grams of what is left when all but letters, digits and `_` are dropped.
 #[derive(Clone, Debug)]
-pub(super) struct JoinedChars {
+pub(crate) struct JoinedChars {
     length: GramLen,
     joined: String,
 }
 
 impl JoinedChars {
-    pub(super) fn new(length: GramLen) -> Self {
+    pub(crate) fn new(length: GramLen) -> Self {
         JoinedChars {
             length,
             joined: String::new(),
@@ -51,15 +50,15 @@ impl JoinedChars {
     }
 }
 
-impl Segmenter for JoinedChars {
-    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+impl Tokenize for JoinedChars {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
         self.joined.clear();
         self.joined
             .extend(text.chars().filter(|&c| is_python_word(c)));
         if self.joined.is_empty() {
             return emit(untagged(""));
         }
-        Grams(self.length).segment(&self.joined, emit);
+        Grams(self.length).tokenize(&self.joined, emit);
     }
 }
 
@@ -74,7 +73,7 @@ fn is_python_word(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::tokens;
+    use crate::tokenizer::tests::tokens;
 
     #[test]
     fn ascii_words_keep_addresses_and_apostrophes() {

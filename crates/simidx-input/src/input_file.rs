@@ -1,4 +1,4 @@
-//! Inputs that are read more than once, and of which some records are copied as they stand.
+//! Inputs that are read more than once and whose records are filtered.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -17,39 +17,60 @@ use super::{
 use crate::{Error, Place, Result};
 use simidx::Fingerprint;
 
-/// A file, a directory or standard input, whose records are to be read several times and copied.
+/// A file, a directory or standard input that can be read several times and filtered.
 ///
-/// What can be read once only, such as standard input and pipes, is first written to a temporary
-/// file without a name, as it is: what is compressed stays so. A file that changes meanwhile is
-/// found by its length and the time of its last modification.
+/// Standard input and pipes can be read only once, so they are first copied to a temporary file without a name; what is
+/// compressed stays compressed. A file that changes meanwhile is detected by its length and modification time.
+///
+/// ```
+/// use simidx_input::{InputFile, filter_records};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("texts.jsonl");
+/// std::fs::write(&path, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n")?;
+/// let input = InputFile::open::<u64>(&path, None, None)?;
+///
+/// // First pass: which records are to stay?
+/// let mut keeps = Vec::new();
+/// let mut records = input.records::<u64>()?;
+/// while let Some(record) = records.next_record() {
+///     keeps.push(format!("{:?}", record?.content).contains("two"));
+/// }
+///
+/// // Second pass: copies them.
+/// let (mut out, mut keeps) = (Vec::new(), keeps.into_iter());
+/// filter_records::<u64>(&[input], &mut out, &mut |_| keeps.next() == Some(true))?;
+/// assert_eq!(out, b"{\"text\": \"two\"}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub struct Original {
+pub struct InputFile {
     path: PathBuf,
     name: String,
     format: Format,
     options: ReadOptions,
-    /// The names of the columns, as they stand in a line, if there is such a line.
+    /// The line with the names of the columns, if there is one.
     header: Vec<u8>,
-    /// A copy of what can be read once only.
+    /// A copy of an input that can be read only once.
     copy: Option<File>,
     stamp: Option<Stamp>,
 }
 
-/// What tells that a file has changed.
+/// How a change of a file is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     len: u64,
     modified: Option<SystemTime>,
 }
 
-impl Original {
-    /// Opens an input as [`open`](super::open) does. Temporary files go to `temp_dir`, or where
-    /// the system has them.
+impl InputFile {
+    /// Opens an input as [`open`](super::open) does. Temporary files go to `temp_dir`, by default to the folder of the
+    /// system.
     ///
     /// # Errors
     ///
-    /// As for [`open`](super::open); formats whose records cannot be copied: `le` and `npy`; a
-    /// temporary file that cannot be written.
+    /// As for [`open`](super::open). [`Error::Input`] for the formats `le` and `npy`, which cannot be filtered.
+    /// [`Error::Io`] if a temporary file cannot be written.
     pub fn open<F: Fingerprint>(
         path: &Path,
         format: Option<Format>,
@@ -73,7 +94,7 @@ impl Original {
             Some(format) => Some(format),
             None => detect::by_path::<F>(path)?,
         };
-        let mut original = Original {
+        let mut input = InputFile {
             path: path.to_owned(),
             name: printable(path),
             format: format.unwrap_or(Format::Lines),
@@ -83,32 +104,32 @@ impl Original {
             stamp: None,
         };
         if !matches!(format, Some(Format::Files | Format::Parquet)) {
-            original.make_readable(temp_dir)?;
+            input.make_readable(temp_dir)?;
         }
-        original.stamp = original.stamp_now()?;
+        input.stamp = input.stamp_now()?;
         if format.is_none() {
-            let source = &mut original.source()?;
-            original.format = detect::by_content::<F>(source, options.encoding)?;
+            let source = &mut input.source()?;
+            input.format = detect::by_content::<F>(source, options.encoding)?;
         }
-        options.check(&original.name, original.format)?;
-        match original.format {
+        options.check(&input.name, input.format)?;
+        match input.format {
             Format::Tsv if options.fields.text.is_some() => {
-                let table = Table::open(original.text()?, &options.fields)?.into_format();
-                original.header = table.into_header();
-                Ok(original)
+                let table = Table::open(input.text()?, &options.fields)?.into_format();
+                input.header = table.into_header();
+                Ok(input)
             }
             Format::Le | Format::Npy => {
                 let message = format!(
                     "records of the format {} cannot be copied one by one",
-                    original.format.name()
+                    input.format.name()
                 );
-                Err(input_error(&original.name, Place::File, message))
+                Err(input_error(&input.name, Place::File, message))
             }
-            _ => Ok(original),
+            _ => Ok(input),
         }
     }
 
-    /// Copies what is no regular file.
+    /// Copies an input that is not a regular file.
     fn make_readable(&mut self, temp_dir: Option<&Path>) -> Result<()> {
         if is_stdin(&self.path) {
             self.copy = Some(spool(&self.name, io::stdin(), temp_dir)?);
@@ -121,12 +142,12 @@ impl Original {
         Ok(())
     }
 
-    /// The format, as it was given or told by the input.
+    /// The format, as given or recognised.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Bytes of the input, compressed ones where it is compressed; none of a directory.
+    /// Bytes of the input, compressed bytes if it is compressed. None for a directory.
     pub fn byte_count(&self) -> Option<u64> {
         let len = |file: &File| file.metadata().ok().map(|data| data.len());
         match (&self.copy, self.stamp) {
@@ -135,8 +156,8 @@ impl Original {
         }
     }
 
-    /// Whether records can be appended to those of another input.
-    pub fn goes_with(&self, other: &Original) -> bool {
+    /// Whether records of this input can be appended to those of another.
+    pub fn goes_with(&self, other: &InputFile) -> bool {
         let kind = |format| match format {
             Format::Tsv => Format::Hex,
             other => other,
@@ -161,11 +182,11 @@ impl Original {
         }
     }
 
-    /// Says whether the input is what it was when it was opened, as far as that can be told.
+    /// Checks that the file has the length and modification time that it had when it was opened.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if it has changed or cannot be looked at.
+    /// [`Error::Io`] if it has changed or its metadata cannot be read.
     pub fn check_unchanged(&self) -> Result<()> {
         match self.stamp_now()? == self.stamp {
             true => Ok(()),
@@ -228,30 +249,31 @@ fn spool(name: &str, mut from: impl Read, temp_dir: Option<&Path>) -> Result<Fil
     }
 }
 
-/// Says of each record, in the order of all inputs, whether it is copied; it is told how many bytes
-/// of all inputs have been read so far.
-pub type Choose<'a> = &'a mut dyn FnMut(u64) -> bool;
+/// Decides for each record, in the order of all inputs, whether to keep it. The argument is the number of bytes of all
+/// inputs that have been read so far.
+pub type RecordPredicate<'a> = &'a mut dyn FnMut(u64) -> bool;
 
-/// Copies those records of inputs that `choose` chooses, in order and byte for byte, except that lines which are
-/// decoded are written in UTF-8.
+/// Copies the records that `keep` accepts to `out`, in order and byte for byte, except that decoded lines are written in
+/// UTF-8. For an example see [`InputFile`].
 ///
-/// A record of the formats that are made of lines is its line, the end included; a last line
-/// that has none is given one if another record follows. One that begins with a byte order mark and is copied first is
-/// given another, as readers pass over that at the start of a file. Of `tsv` with a header the first one is copied
-/// as well. Lines without a record are left out, and what
-/// is compressed is written as it is not. A record of `files` is written as its path on a line. A record of
-/// `warc` is written with its header, and nothing of the records that are no documents. Of
-/// Parquet files all columns of the rows are written with the schema, the metadata and the
-/// compression of the first file; the others must have its schema.
+/// - Line formats: a record is its line with its end. A last line without an end gets one if another record follows. A
+///   first record that begins with a byte order mark gets another, because readers ignore one at the start of a file.
+///   The header of a `tsv` is copied once. Lines without a record are left out.
+/// - `files`: a record is written as its path on a line.
+/// - `warc`: a record is written with its header; records that are not documents are left out.
+/// - `parquet`: rows are written with all columns, and with the schema, the metadata and the compression of the first
+///   file; the others must have the same schema.
+///
+/// The output of compressed inputs is not compressed.
 ///
 /// # Errors
 ///
 /// An input that cannot be read or has changed since it was opened, Parquet files that differ in
 /// their schemas, and what `out` reports.
-pub fn copy_records<F: Fingerprint>(
-    inputs: &[Original],
+pub fn filter_records<F: Fingerprint>(
+    inputs: &[InputFile],
     mut out: &mut (dyn Write + Send),
-    choose: Choose<'_>,
+    keep: RecordPredicate<'_>,
 ) -> Result<()> {
     if inputs
         .first()
@@ -261,9 +283,9 @@ pub fn copy_records<F: Fingerprint>(
             .iter()
             .map(|input| (input.path.as_path(), &input.options));
         let paths: Vec<_> = paths.collect();
-        inputs.iter().try_for_each(Original::check_unchanged)?;
-        copy_parquet::<F>(&paths, out, choose)?;
-        return inputs.iter().try_for_each(Original::check_unchanged);
+        inputs.iter().try_for_each(InputFile::check_unchanged)?;
+        copy_parquet::<F>(&paths, out, keep)?;
+        return inputs.iter().try_for_each(InputFile::check_unchanged);
     }
     let mut copier = Copier {
         out: &mut out,
@@ -277,17 +299,17 @@ pub fn copy_records<F: Fingerprint>(
         match input.format {
             Format::Files => {
                 let files = FilesReader::open(&input.path, input.options.encoding)?;
-                copier.copy_paths(files, choose)?;
+                copier.copy_paths(files, keep)?;
             }
             #[cfg(feature = "warc")]
             Format::Warc => {
                 let archive = WarcReader::new(input.source()?, input.options.encoding);
-                copier.copy_archived(archive, choose)?;
+                copier.copy_archived(archive, keep)?;
             }
             format => {
                 let mut lines = lines(input.text()?, format, &input.options.fields);
                 copier.copy_header(&mut lines, &input.header)?;
-                copier.copy_lines(lines, choose)?;
+                copier.copy_lines(lines, keep)?;
             }
         }
         input.check_unchanged()?;
@@ -299,20 +321,20 @@ pub fn copy_records<F: Fingerprint>(
 fn copy_parquet<F: Fingerprint>(
     inputs: &[(&Path, &ReadOptions)],
     out: &mut (dyn Write + Send),
-    choose: Choose<'_>,
+    keep: RecordPredicate<'_>,
 ) -> Result<()> {
     let inputs: Vec<(&Path, &Fields)> = inputs
         .iter()
         .map(|(path, options)| (*path, &options.fields))
         .collect();
-    super::parquet::copy_rows::<F>(&inputs, out, choose)
+    super::parquet::copy_rows::<F>(&inputs, out, keep)
 }
 
 #[cfg(not(feature = "parquet"))]
 fn copy_parquet<F: Fingerprint>(
     inputs: &[(&Path, &ReadOptions)],
     _: &mut (dyn Write + Send),
-    _: Choose<'_>,
+    _: RecordPredicate<'_>,
 ) -> Result<()> {
     inputs
         .iter()
@@ -329,7 +351,7 @@ fn lines(source: Source, format: Format, fields: &Fields) -> LineSource {
     LineSource::new(source, limit)
 }
 
-/// Copies lines of one input after the other.
+/// Copies the lines of several inputs.
 struct Copier<'a> {
     out: &'a mut dyn Write,
     /// Whether no line has been written.
@@ -342,7 +364,7 @@ struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    fn copy_lines(&mut self, mut lines: LineSource, choose: Choose<'_>) -> Result<()> {
+    fn copy_lines(&mut self, mut lines: LineSource, keep: RecordPredicate<'_>) -> Result<()> {
         loop {
             let advanced = lines.advance();
             match advanced {
@@ -350,7 +372,7 @@ impl Copier<'_> {
                 Ok(true) | Err(Error::Input(_)) => {}
                 Err(error) => return Err(error),
             }
-            let chosen = choose(self.bytes_before + lines.bytes_read());
+            let chosen = keep(self.bytes_before + lines.bytes_read());
             if chosen && advanced.is_ok() {
                 self.write_record(&lines)?;
             }
@@ -359,7 +381,7 @@ impl Copier<'_> {
         Ok(())
     }
 
-    /// Passes over the line with the names of the columns, if there is one, and copies the first one.
+    /// Skips the line with the names of the columns, if there is one, and copies that of the first input.
     fn copy_header(&mut self, lines: &mut LineSource, header: &[u8]) -> Result<()> {
         if header.is_empty() {
             return Ok(());
@@ -382,13 +404,13 @@ impl Copier<'_> {
     }
 
     #[cfg(feature = "warc")]
-    fn copy_archived(&mut self, mut records: WarcReader, choose: Choose<'_>) -> Result<()> {
+    fn copy_archived(&mut self, mut records: WarcReader, keep: RecordPredicate<'_>) -> Result<()> {
         while let Some(record) = records.next_document() {
             let is_record = match record {
                 Err(error @ Error::Io(_)) => return Err(error),
                 record => record.is_ok(),
             };
-            if choose(self.bytes_before + records.bytes_read()) && is_record {
+            if keep(self.bytes_before + records.bytes_read()) && is_record {
                 for part in records.raw() {
                     self.out.write_all(part)?;
                 }
@@ -398,9 +420,9 @@ impl Copier<'_> {
         Ok(())
     }
 
-    fn copy_paths(&mut self, mut files: FilesReader, choose: Choose<'_>) -> Result<()> {
+    fn copy_paths(&mut self, mut files: FilesReader, keep: RecordPredicate<'_>) -> Result<()> {
         while let Some(path) = files.next_path() {
-            if choose(self.bytes_before)
+            if keep(self.bytes_before)
                 && let Some(path) = path?
             {
                 self.write(path.as_bytes(), b"\n")?;

@@ -1,6 +1,6 @@
 //! Sentences, told by their punctuation.
 
-use super::{Emit, Segmenter, untagged};
+use super::{Emit, Tokenize, untagged};
 
 /// What stands between ends of sentences and of lines.
 #[derive(Clone, Debug)]
@@ -35,8 +35,8 @@ impl Sentences {
     }
 }
 
-impl Segmenter for Sentences {
-    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+impl Tokenize for Sentences {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
         let (mut start, mut before) = (0, None);
         let mut chars = text.char_indices().peekable();
         while let Some((at, c)) = chars.next() {

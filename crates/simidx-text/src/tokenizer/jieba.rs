@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use jieba_rs::{Jieba as Cutter, KeywordExtract, KeywordExtractConfig, TfIdf};
 
-use super::{Emit, Segmenter, Token, untagged};
+use super::{Emit, Token, Tokenize, untagged};
+use crate::assets::UserDictionary;
 use crate::normalise::Normaliser;
-use crate::resources::UserDictionary;
 use crate::scripts::is_plain_han;
 
 static BUILT_IN: LazyLock<Arc<Cutter>> = LazyLock::new(|| Arc::new(Cutter::new()));
@@ -68,7 +68,7 @@ pub(crate) struct Jieba {
 }
 
 impl Jieba {
-    /// A segmenter that tells parts of speech if asked, at a third more time.
+    /// A tokenizer that tells parts of speech if asked, at a third more time.
     pub(crate) fn new(dictionary: &Dictionary, parts: bool) -> Self {
         Jieba {
             cutter: dictionary.cutter(),
@@ -83,8 +83,8 @@ impl fmt::Debug for Jieba {
     }
 }
 
-impl Segmenter for Jieba {
-    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+impl Tokenize for Jieba {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
         if self.parts {
             for tag in self.cutter.tag(text, true) {
                 if is_word(tag.word) {

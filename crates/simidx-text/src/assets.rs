@@ -1,6 +1,6 @@
 //! Files that a pipeline depends on: user dictionaries, stop words, inverse document frequencies.
 //!
-//! A description of a pipeline names each with the hash of its bytes, so that another file is not taken for it.
+//! A description of a pipeline names each file with the hash of its bytes, so that no other file is used instead.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::weights::parse_weight;
-use crate::{Error, ResourceError, ResourcePlace, Result};
+use crate::{AssetError, AssetPlace, Error, Result};
 
 /// Characters of the longest word of a user dictionary: longer ones would make cutting slow.
 const MAX_WORD_LEN: usize = 64;
@@ -54,14 +54,14 @@ macro_rules! file_type {
         }
 
         impl $name {
-            /// Reads the bytes of such a file; `name` is what messages and descriptions call it, without folders.
+            /// Reads the bytes of such a file. `name` is its name in messages and descriptions, without folders.
             ///
             /// # Errors
-            /// [`Error::Resource`] that names the first line that cannot be used.
+            /// [`Error::Asset`], which names the first unusable line.
             pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self> {
                 let text = std::str::from_utf8(bytes).map_err(|error| {
                     let offset = error.valid_up_to() as u64;
-                    resource_error(name, ResourcePlace::Offset(offset), "not UTF-8".into())
+                    asset_error(name, AssetPlace::Offset(offset), "not UTF-8".into())
                 })?;
                 let text = text.strip_prefix('\u{feff}').unwrap_or(text);
                 let content = $parse(name, text)?;
@@ -80,7 +80,7 @@ macro_rules! file_type {
             }
         }
 
-        /// Of the same bytes and name.
+        /// Equal if they have the same bytes and name.
         impl PartialEq for $name {
             fn eq(&self, other: &Self) -> bool {
                 self.id == other.id
@@ -90,26 +90,53 @@ macro_rules! file_type {
 }
 
 file_type!(
-    /// Words that are no features: a file with one on each line. Blank lines, and those that start with `#`, are passed
-    /// over.
+    /// Words that are not features, one on each line. Blank lines and those that start with `#` are ignored.
+    ///
+    /// ```
+    /// use simidx_text::{Pipeline, Preset, StopWords};
+    ///
+    /// let mut options = Preset::Short.options();
+    /// options.stop_words = Some(StopWords::from_bytes("stop.txt", b"the\nof\n")?);
+    /// let pipeline = Pipeline::new(options)?;
+    /// assert_eq!(pipeline.fingerprint::<u64>("The Lord of the Rings")?, pipeline.fingerprint("lord rings")?);
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
     StopWords,
     HashSet<String>,
     parse_stop_words
 );
 
 file_type!(
-    /// Words that jieba is to know: lines of a word, its frequency and its part of speech with spaces between them, the
-    /// latter two not needed. A word without frequency gets one that makes it a token of its own.
+    /// Words that jieba knows in addition to its own: on each line a word and, optionally, its frequency and its part of
+    /// speech, separated by spaces. A word without a frequency gets one that makes it a token.
+    ///
+    /// ```
+    /// use simidx_text::{PipelineOptions, UserDictionary};
+    ///
+    /// let words = "云计算 5 n\n石墨烯\n";
+    /// let mut options: PipelineOptions = "news-zh,segment=auto".parse()?;
+    /// options.user_dictionary = Some(UserDictionary::from_bytes("words.txt", words.as_bytes())?);
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
     UserDictionary,
     Vec<UserWord>,
     parse_dictionary
 );
 
 file_type!(
-    /// Inverse document frequencies: lines of a feature, a tab or space, and a decimal number from 0 to 2^20.
+    /// Inverse document frequencies: on each line a feature, a tab or space, and a decimal number from 0 to 2^20.
     ///
-    /// A line `#default NUMBER` gives that of all other features; without it they get the median of the table. Other
-    /// lines that start with `#` are passed over. The `idf.txt` of jieba is such a file.
+    /// A line `#default NUMBER` sets that of all other features, which is the median of the table by default. Other lines
+    /// that start with `#` are ignored. The `idf.txt` of jieba is such a file.
+    ///
+    /// ```
+    /// use simidx_text::{Idf, IdfTable, Preset};
+    ///
+    /// let table = IdfTable::from_bytes("idf.tsv", b"#default 2.5\nthe dog\t0.5\n")?;
+    /// let mut options = Preset::Web.options();
+    /// options.idf = Idf::Table(table);
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
     IdfTable,
     Frequencies,
     parse_frequencies
@@ -121,7 +148,7 @@ impl StopWords {
     }
 }
 
-/// A word of a [`UserDictionary`], of use to the segmenter of the feature `jieba` only.
+/// A word of a [`UserDictionary`]; only the feature `jieba` uses it.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "jieba"), allow(dead_code))]
 pub(super) struct UserWord {
@@ -152,7 +179,7 @@ impl IdfTable {
     }
 }
 
-/// The lines that say something, with their numbers.
+/// The lines that are not blank, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
     let numbered = (1..).zip(text.lines());
     numbered.filter(|(_, line)| !line.trim().is_empty())
@@ -165,7 +192,7 @@ fn parse_stop_words(_: &str, text: &str) -> Result<HashSet<String>> {
 
 fn parse_dictionary(name: &str, text: &str) -> Result<Vec<UserWord>> {
     let word = |(number, line): (u64, &str)| {
-        let error = |message| Err(resource_error(name, ResourcePlace::Line(number), message));
+        let error = |message| Err(asset_error(name, AssetPlace::Line(number), message));
         let mut columns = line.split_whitespace();
         let text = columns.next().unwrap_or_default().to_owned();
         if text.chars().nth(MAX_WORD_LEN).is_some() {
@@ -206,7 +233,7 @@ fn parse_frequencies(name: &str, text: &str) -> Result<Frequencies> {
     let mut of_features = HashMap::new();
     let mut default = None;
     for (number, line) in lines(text) {
-        let error = |message| Err(resource_error(name, ResourcePlace::Line(number), message));
+        let error = |message| Err(asset_error(name, AssetPlace::Line(number), message));
         let stated = line.strip_prefix("#default ");
         if line.starts_with('#') && stated.is_none() {
             continue;
@@ -242,33 +269,33 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(middle).copied().unwrap_or(1.0)
 }
 
-fn resource_error(name: &str, place: ResourcePlace, message: String) -> Error {
-    Error::Resource(ResourceError {
+fn asset_error(name: &str, place: AssetPlace, message: String) -> Error {
+    Error::Asset(AssetError {
         name: name.to_owned(),
         place,
         message,
     })
 }
 
-/// The files that a description may name.
+/// The files that a pipeline needs: those that its description names.
 ///
 /// ```
-/// use simidx_text::{Pipeline, PipelineOptions, Resources, StopWords};
+/// use simidx_text::{Assets, Pipeline, Preset, StopWords};
 ///
-/// let mut options = PipelineOptions::default();
+/// let mut options = Preset::Short.options();
 /// options.stop_words = Some(StopWords::from_bytes("stop.txt", b"the\nof\n")?);
 /// let pipeline = Pipeline::new(options.clone())?;
 ///
 /// let description = pipeline.describe();
-/// assert!(Pipeline::parse(&description, &Resources::default()).is_err());
-/// let mut resources = Resources::default();
-/// resources.stop_words = options.stop_words;
-/// assert_eq!(Pipeline::parse(&description, &resources)?, pipeline);
+/// assert!(Pipeline::parse(&description, &Assets::default()).is_err());
+/// let mut assets = Assets::default();
+/// assets.stop_words = options.stop_words;
+/// assert_eq!(Pipeline::parse(&description, &assets)?, pipeline);
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Resources {
+pub struct Assets {
     /// Stop words.
     pub stop_words: Option<StopWords>,
     /// A user dictionary.

@@ -2,11 +2,11 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::ascii_words::each_ascii_word;
 use super::grams::each_gram;
 #[cfg(feature = "jieba")]
 use super::jieba::Jieba;
-use super::{Emit, Segmenter, untagged};
+use super::word_boundaries::each_ascii_word;
+use super::{Emit, Tokenize, untagged};
 use crate::scripts::{Script, each_stretch, is_variation_selector};
 
 /// Without the feature, no value there can be.
@@ -31,15 +31,15 @@ impl Words {
     }
 }
 
-impl Segmenter for Words {
-    fn segment(&mut self, text: &str, emit: Emit<'_>) {
+impl Tokenize for Words {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
         if text.is_ascii() {
             return each_ascii_word(text, |word| emit(untagged(word)));
         }
         each_stretch(text, |stretch, script| match (script, &mut self.han) {
             (Script::Spaced, _) => each_spaced_word(stretch, emit),
             #[cfg(feature = "jieba")]
-            (Script::Han, Some(jieba)) => jieba.segment(stretch, emit),
+            (Script::Han, Some(jieba)) => jieba.tokenize(stretch, emit),
             (Script::Han | Script::Kana, _) => each_overlap(stretch, 2, emit),
             (Script::SouthEastAsian, _) => each_overlap(stretch, 3, emit),
         });

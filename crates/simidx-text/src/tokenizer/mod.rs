@@ -1,0 +1,278 @@
+//! Tokenizers: a normalised text cut into tokens.
+
+mod grams;
+#[cfg(feature = "jieba")]
+mod jieba;
+mod sentences;
+mod word_boundaries;
+mod words;
+
+use std::fmt;
+use std::str::FromStr;
+
+#[cfg(feature = "compat")]
+pub(crate) use grams::Grams;
+#[cfg(feature = "jieba")]
+use jieba::Jieba;
+#[cfg(feature = "jieba")]
+pub(super) use jieba::{Dictionary, inverse_document_frequency};
+
+#[cfg(feature = "compat")]
+use crate::compat::tokenizers;
+
+use crate::{Error, Result};
+
+/// A piece of a text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token<'t> {
+    pub(crate) text: &'t str,
+    /// Its part of speech by the tags of jieba; empty if it was not asked for.
+    pub(crate) part: &'t str,
+}
+
+/// Takes tokens, in the order of the text.
+pub(crate) type Emit<'e> = &'e mut dyn FnMut(Token<'_>);
+
+/// Cuts normalised texts into tokens.
+pub(crate) trait Tokenize: fmt::Debug + Send {
+    /// Calls `emit` with each token of the text, in order.
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>);
+}
+
+/// How a text is cut into tokens.
+///
+/// As text it is the name at the start of each description below. `Auto` and `Jieba` need the feature `jieba`,
+/// `AsciiWords` and `JoinedChars` the feature `compat`.
+///
+/// ```
+/// use simidx_text::Tokenizer;
+///
+/// assert_eq!("chars:4".parse(), Tokenizer::chars(4));
+/// assert_eq!(Tokenizer::Words.to_string(), "words");
+/// ```
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tokenizer {
+    /// `words`: those segments of UAX 29 that hold a letter or a digit.
+    ///
+    /// UAX 29 splits Han characters and Japanese kana mostly into single characters. A maximal run of them gives its
+    /// overlapping pairs of characters instead, and one of Thai, Lao, Khmer or Burmese its overlapping triples; a shorter
+    /// run is one token. A variation selector belongs to the character before it. Punctuation, symbols and emoji are not
+    /// words.
+    #[default]
+    Words,
+    /// `auto`: like `words`, but runs of Han characters without kana are cut by the dictionary of jieba (precise mode,
+    /// with its model for unknown words).
+    Auto,
+    /// `jieba`: the tokens of jieba for the whole text that hold a letter or a digit.
+    Jieba,
+    /// `chars:N`: all runs of N characters, including spaces. A shorter text is one token.
+    Chars(GramLen),
+    /// `sentences`: the parts between full stops, question and exclamation marks, semicolons (also Chinese ones) and ends
+    /// of lines, without white space at their ends, if they hold a letter or a digit. A point ends a sentence only before
+    /// white space or another point.
+    Sentences,
+    /// `ascii-words`: words of ASCII letters, digits, `_` and `'`; a URL is one word. This is how the Go packages named
+    /// simhash cut texts.
+    AsciiWords,
+    /// `joined-chars:N`: all runs of N letters, digits and `_`, after everything else is dropped; a shorter text, even an
+    /// empty one, is one token. This is how the Python package simhash cuts texts.
+    JoinedChars(GramLen),
+}
+
+impl Tokenizer {
+    /// `Tokenizer::Chars` of `length` characters.
+    ///
+    /// # Errors
+    /// [`Error::Pipeline`] unless `length` is 1 to [`GramLen::MAX`].
+    pub fn chars(length: u8) -> Result<Self> {
+        format!("chars:{length}").parse()
+    }
+
+    /// Whether tokens depend on the dictionary of jieba.
+    pub fn needs_jieba(self) -> bool {
+        matches!(self, Tokenizer::Auto | Tokenizer::Jieba)
+    }
+
+    /// The tokenize for these tokens, with their parts of speech if asked.
+    #[cfg(feature = "jieba")]
+    pub(super) fn with_dictionary(
+        self,
+        dictionary: &Dictionary,
+        parts: bool,
+        fold_space: bool,
+    ) -> Box<dyn Tokenize> {
+        match self {
+            Tokenizer::Auto => Box::new(words::Words::new(Some(Jieba::new(dictionary, parts)))),
+            Tokenizer::Jieba => Box::new(Jieba::new(dictionary, parts)),
+            _ => self.without_dictionary(fold_space),
+        }
+    }
+
+    /// Whether only other libraries use it, so that it needs the feature `compat`.
+    pub(super) fn needs_compat(self) -> bool {
+        matches!(self, Tokenizer::AsciiWords | Tokenizer::JoinedChars(_))
+    }
+
+    /// Whether the tokenizer must see the white space of the text, and fold it itself.
+    pub(super) fn needs_space(self) -> bool {
+        self == Tokenizer::Sentences
+    }
+
+    /// The tokenize for tokens that need no dictionary. Of those that need to see white space it folds it if asked.
+    pub(super) fn without_dictionary(self, fold_space: bool) -> Box<dyn Tokenize> {
+        match self {
+            Tokenizer::Words | Tokenizer::Auto | Tokenizer::Jieba => {
+                Box::new(words::Words::plain())
+            }
+            Tokenizer::Chars(length) => Box::new(grams::Grams(length)),
+            Tokenizer::Sentences => Box::new(sentences::Sentences::new(fold_space)),
+            #[cfg(feature = "compat")]
+            Tokenizer::AsciiWords => Box::new(tokenizers::AsciiWords),
+            #[cfg(feature = "compat")]
+            Tokenizer::JoinedChars(length) => Box::new(tokenizers::JoinedChars::new(length)),
+            #[cfg(not(feature = "compat"))]
+            Tokenizer::AsciiWords | Tokenizer::JoinedChars(_) => {
+                unreachable!("no pipeline has it without the feature")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tokenizer::Words => f.pad("words"),
+            Tokenizer::Auto => f.pad("auto"),
+            Tokenizer::Jieba => f.pad("jieba"),
+            Tokenizer::Chars(length) => write!(f, "chars:{}", length.get()),
+            Tokenizer::Sentences => f.pad("sentences"),
+            Tokenizer::AsciiWords => f.pad("ascii-words"),
+            Tokenizer::JoinedChars(length) => write!(f, "joined-chars:{}", length.get()),
+        }
+    }
+}
+
+impl FromStr for Tokenizer {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, length) = match text.split_once(':') {
+            Some((name, length)) => (name, Some(length)),
+            None => (text, None),
+        };
+        let tokenizer = match (name, length) {
+            ("words", None) => Some(Tokenizer::Words),
+            ("auto", None) => Some(Tokenizer::Auto),
+            ("jieba", None) => Some(Tokenizer::Jieba),
+            ("sentences", None) => Some(Tokenizer::Sentences),
+            ("ascii-words", None) => Some(Tokenizer::AsciiWords),
+            ("chars", Some(length)) => GramLen::parse(length).map(Tokenizer::Chars),
+            ("joined-chars", Some(length)) => GramLen::parse(length).map(Tokenizer::JoinedChars),
+            _ => None,
+        };
+        tokenizer.ok_or_else(|| {
+            let known = "words, auto, jieba, chars:N, sentences, ascii-words and joined-chars:N";
+            let clause = format!("unknown segment {text:?}, known are {known} with N from 1 to 16");
+            Error::Pipeline(clause)
+        })
+    }
+}
+
+/// The length of an n-gram, 1 to 16 characters or tokens.
+///
+/// ```
+/// use simidx_text::GramLen;
+///
+/// assert_eq!("3".parse().ok(), GramLen::new(3));
+/// assert!(GramLen::new(0).is_none() && "17".parse::<GramLen>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GramLen(u8);
+
+impl GramLen {
+    /// The least length, 1.
+    pub const ONE: GramLen = GramLen(1);
+    /// The greatest length, 16.
+    pub const MAX: u8 = 16;
+
+    /// A length; `None` unless it is 1 to [`Self::MAX`].
+    pub fn new(length: u8) -> Option<Self> {
+        (1..=Self::MAX).contains(&length).then_some(GramLen(length))
+    }
+
+    /// The length.
+    pub fn get(self) -> u8 {
+        self.0
+    }
+
+    fn parse(digits: &str) -> Option<Self> {
+        let is_plain = !digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
+        digits.parse().ok().filter(|_| is_plain).and_then(Self::new)
+    }
+}
+
+impl Default for GramLen {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl FromStr for GramLen {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let clause = || format!("{text:?} is not a length from 1 to {}", Self::MAX);
+        Self::parse(text).ok_or_else(|| Error::Pipeline(clause()))
+    }
+}
+
+/// A token without a part of speech.
+pub(crate) fn untagged(text: &str) -> Token<'_> {
+    Token { text, part: "" }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The tokens that a tokenizer without dictionary makes.
+    pub(crate) fn tokens(tokenizer: &str, text: &str) -> Vec<String> {
+        let tokenizer: Tokenizer = tokenizer.parse().unwrap();
+        let mut tokens = Vec::new();
+        let mut emit = |token: Token<'_>| tokens.push(token.text.to_owned());
+        tokenizer.without_dictionary(true).tokenize(text, &mut emit);
+        tokens
+    }
+
+    #[test]
+    fn names_are_read_and_written() {
+        for name in [
+            "words",
+            "auto",
+            "jieba",
+            "chars:1",
+            "chars:16",
+            "sentences",
+            "ascii-words",
+            "joined-chars:4",
+        ] {
+            assert_eq!(name.parse::<Tokenizer>().unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        let bad = ["", "word", "Words", "words:2", "chars", "chars:", "chars:0"];
+        for name in bad
+            .into_iter()
+            .chain(["chars:17", "chars:+3", "chars:03", "chars:999"])
+        {
+            let error = name.parse::<Tokenizer>().unwrap_err().to_string();
+            let start = format!("text pipeline: unknown segment {name:?}, known are ");
+            assert!(error.starts_with(&start), "{error}");
+        }
+        assert!(Tokenizer::chars(0).is_err());
+        assert_eq!(Tokenizer::chars(3).unwrap(), Tokenizer::Chars(GramLen(3)));
+    }
+}
