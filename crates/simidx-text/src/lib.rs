@@ -15,6 +15,9 @@
 //! [`Pipeline::fingerprint`] takes one document, a [`Fingerprinter`] many in turn, and a [`ParallelFingerprinter`] many
 //! at a time.
 //!
+//! The function [`dedup`](dedup()) finds the near-duplicates of a collection of texts: fingerprints find the candidates,
+//! and a [`TextVerifier`](dedup::TextVerifier) compares their texts by a [`Similarity`](dedup::Similarity).
+//!
 //! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
 //! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
 //! with an [`Error::Pipeline`] that names the feature.
@@ -24,6 +27,7 @@ mod clean;
 pub mod compare;
 #[cfg(feature = "compat")]
 mod compat;
+pub mod dedup;
 mod describe;
 mod document_frequency;
 mod error;
@@ -45,6 +49,7 @@ mod tally;
 mod tokenizer;
 mod weights;
 
+pub use dedup::dedup;
 pub use error::{Error, Result};
 pub use fingerprinter::{Feature, Fingerprinter};
 pub use minhash::jaccard_estimate;
