@@ -579,7 +579,7 @@ fn errors_are_told_and_leave_nothing() {
         "{ran:?}"
     );
     let ran = sandbox.run(&["dedup", "a.hex", "-o", "out", "--memory", "1MiB"]);
-    assert!(ran.refusal().contains("bytes of memory"), "{ran:?}");
+    assert!(ran.refusal().contains("raise --memory"), "{ran:?}");
     let ran = sandbox.run(&["dedup", "a.hex"]);
     assert!(ran.refusal().contains("--output"), "{ran:?}");
     assert_eq!(sandbox.names(), before);

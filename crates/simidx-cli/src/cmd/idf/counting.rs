@@ -26,7 +26,7 @@ const TASK_DOCUMENTS: usize = 128;
 /// Counts the features of all inputs; returns the counter and what there was to say against records.
 ///
 /// # Errors
-/// An input that cannot be read, or a record that is no document and is not to be skipped.
+/// An input that cannot be read, or a record that is not a document where such records are not skipped.
 pub(super) fn count(
     args: &InputArgs,
     pipeline: &Pipeline,
