@@ -9,7 +9,8 @@ use rayon::prelude::*;
 use simidx::batch::{Deduplicated, Deduplicator, Verifier};
 use simidx::{Error, Fingerprint};
 use simidx_input::{Content, InputFile};
-use simidx_text::{FeatureSet, Pipeline};
+use simidx_text::Pipeline;
+use simidx_text::compare::FeatureSet;
 
 use super::documents::{Positions, Walk};
 use super::verify::Similarity;

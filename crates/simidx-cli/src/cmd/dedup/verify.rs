@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use simidx_text::FeatureSet;
+use simidx_text::compare::FeatureSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::support::fingerprinters::Fingerprinters;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 use simidx_input::{Content, RecordReader};
-use simidx_text::{Fingerprinter, FrequencyCounter, Pipeline};
+use simidx_text::assets::FrequencyCounter;
+use simidx_text::{Fingerprinter, Pipeline};
 
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
