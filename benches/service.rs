@@ -63,7 +63,9 @@ fn warm(data: Dataset, fingerprints: &[u64], rounds: usize) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
     let path = folder.path().join("index.simidx");
     let mut builder = IndexBuilder::new(BuildOptions::default()).expect("the options are valid");
-    builder.extend_from_slice(fingerprints).expect("there is room");
+    builder
+        .extend_from_slice(fingerprints)
+        .expect("there is room");
     builder.finish_to_path(&path).expect("the disk has room");
     let count = FIRST_QUERIES.min(fingerprints.len() / 2);
     let queries = data.queries(fingerprints, 2 * count);
@@ -117,7 +119,9 @@ fn nearest(data: Dataset, fingerprints: &[u64], rounds: usize) {
         let design = TableDesign::with_table_count(3, tables);
         options.design = Some(design.expect("there is such a design"));
         let mut builder = IndexBuilder::new(options).expect("the options are valid");
-        builder.extend_from_slice(fingerprints).expect("there is room");
+        builder
+            .extend_from_slice(fingerprints)
+            .expect("there is room");
         let mut file = Vec::new();
         builder.finish(&mut file).expect("memory takes every write");
         let index = Index::<u64, _>::from_bytes(file).expect("the file is sound");
