@@ -5,10 +5,10 @@ use std::path::Path;
 use simidx::batch::{DedupOptions, Deduplicator};
 use simidx::{Error, Fingerprint};
 
-use super::spooled_ids::SpooledIds;
 use super::texts::HeldTexts;
 use crate::support::failure::Failure;
 use crate::support::records::{Fingerprinted, ReadCounts, Refusal, Sink};
+use crate::support::spooled_ids::SpooledIds;
 
 /// What is to be known of documents.
 #[derive(Debug, Default)]

@@ -3,7 +3,6 @@
 mod compress;
 mod documents;
 mod report;
-mod spooled_ids;
 mod texts;
 
 use std::path::PathBuf;

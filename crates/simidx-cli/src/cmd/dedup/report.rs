@@ -48,7 +48,7 @@ impl Label {
 
 impl<F: Fingerprint> Labels<'_, F> {
     fn of(&self, document: usize) -> Result<Label, Error> {
-        Ok(match self.documents.ids.get(document)? {
+        Ok(match self.documents.ids.get(document as u64)? {
             Some(id) => Label::Id(id),
             None => Label::Position(self.documents.positions.of(document)),
         })
