@@ -1,8 +1,9 @@
 //! Queries, pairs, clusters and scans of small sets against brute force.
 
 use arbitrary::Arbitrary;
-use simidx::{Fingerprint, Index, Match};
-use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, Pair, PairOptions, clusters, join, pairs};
+use simidx::batch::{
+    ClusterOptions, JoinOptions, JoinStrategy, Pair, PairOptions, clusters, join, pairs,
+};
 use simidx::index::Strategy;
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Index, Match};
@@ -149,7 +150,9 @@ fn check_pairs<F: Fingerprint>(
     sorted: bool,
 ) {
     let near = |(i, &smaller): (usize, &F)| {
-        let pairs = set[i + 1..].iter().map(move |&larger| Pair::new(smaller, larger));
+        let pairs = set[i + 1..]
+            .iter()
+            .map(move |&larger| Pair::new(smaller, larger));
         pairs
             .filter(|pair| pair.distance <= distance)
             .collect::<Vec<_>>()
