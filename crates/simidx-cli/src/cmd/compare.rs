@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use simidx::Fingerprint;
 use simidx_input::Place;
 use simidx_input::{Decoded, TextEncoding};
-use simidx_text::{
-    ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Pipeline, Preset, Sketch,
-};
+use simidx_text::compare::{ComparedDocument, ComparedFeature, Comparison};
+use simidx_text::stages::Sketch;
+use simidx_text::{Fingerprinter, Pipeline, Preset};
 
 use crate::cmd::Answer;
 use crate::support::diagnostics::Diagnostics;

@@ -17,5 +17,6 @@ pub(crate) mod query_file;
 pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod resources;
+pub(crate) mod spooled_ids;
 pub(crate) mod transient;
 pub(crate) mod width;

@@ -132,6 +132,8 @@ pub(crate) struct Fingerprinted<F> {
     /// Number of the record among all of the inputs, from 0; those that are skipped count too.
     pub(crate) position: u64,
     pub(crate) is_document: bool,
+    /// The text of a document, for a sink that wants it.
+    pub(crate) text: Option<String>,
     /// Bytes of the text of a document.
     pub(crate) text_len: u64,
     /// Distinct features that count in a document, for a sink that wants them.
@@ -214,6 +216,11 @@ pub(crate) trait Sink<F> {
 
     /// Whether fingerprints without ids, of which none is a document, may come many at a time from now on.
     fn takes_fingerprints(&self) -> bool {
+        false
+    }
+
+    /// Whether documents shall come with their texts.
+    fn wants_texts(&self) -> bool {
         false
     }
 
@@ -444,6 +451,7 @@ impl<F: Fingerprint> Run<F> {
                 id: None,
                 position: self.next_position,
                 is_document: false,
+                text: None,
                 text_len: 0,
                 feature_count: None,
             };
@@ -517,15 +525,17 @@ impl<F: Fingerprint> Run<F> {
         let counts_features = sink.wants_feature_counts();
         let fingerprints = batch.fingerprints(&self.fingerprinters, counts_features);
         for ((fingerprint, feature_count), placed) in fingerprints.into_iter().zip(batch.records) {
-            let text_len = match &placed.record.content {
-                Content::Text(text) => Some(text.len() as u64),
-                Content::Fingerprint(_) => None,
+            let text = match placed.record.content {
+                Content::Text(text) => Some(text),
+                _ => None,
             };
+            let text_len = text.as_ref().map(|text| text.len() as u64);
             let has_faults = placed.record.has_faults;
             let source = &batch.sources[placed.source];
             let result = sink.record(Fingerprinted {
                 fingerprint,
                 is_document: text_len.is_some(),
+                text: text.filter(|_| sink.wants_texts()),
                 text_len: text_len.unwrap_or_default(),
                 feature_count,
                 id: placed.record.id,

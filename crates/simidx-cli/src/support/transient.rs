@@ -138,17 +138,20 @@ impl<F: Fingerprint> TransientBuilder<F> {
                 let id = number_id(&record)?;
                 self.builder.push_with_number(fingerprint, id)?;
             }
-            _ => self.push_named(fingerprint, &string_id(record)?)?,
+            _ => {
+                let id = string_id(record)?;
+                self.builder.push_with_string(fingerprint, &id)?;
+            }
         }
         Ok(())
     }
 
-    /// Adds a fingerprint with a string.
+    /// Adds a fingerprint with a number.
     ///
     /// # Errors
     /// What the builder reports.
-    pub(crate) fn push_named(&mut self, fingerprint: F, id: &str) -> simidx::Result<()> {
-        self.builder.push_with_string(fingerprint, id)
+    pub(crate) fn push_number(&mut self, fingerprint: F, number: u64) -> simidx::Result<()> {
+        self.builder.push_with_number(fingerprint, number)
     }
 
     /// The index, in a file that has lost its name, or will when it is closed.

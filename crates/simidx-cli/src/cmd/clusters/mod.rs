@@ -1,12 +1,11 @@
 //! `simidx clusters`: what pairs within a distance link, of indexes or straight from records.
 
-mod keyed_ids;
 mod printer;
 mod records;
 
-use simidx::batch::{Cluster, ClusterOptions, ClusterReport};
+use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_by_key};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Index, Storage};
+use simidx::{Fingerprint, IdKind, Storage};
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
@@ -18,7 +17,7 @@ use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
 use crate::support::width::with_width;
 use printer::{Ids, Printer};
-use records::{Collected, Collector};
+use records::{Collected, Collector, KnownRecords};
 
 /// The head of `simidx clusters --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -97,14 +96,18 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 /// The clusters of indexes.
 fn of_segments<F: Fingerprint>(
     segments: &Segments<F, Storage>,
-    ids: Ids,
+    ids: Ids<'_>,
     args: &Args,
     mode: ProgressMode,
 ) -> Answer {
     let options = args.options(segments.max_distance());
     let printer = Printer::new(args, Some((segments, ids)));
-    printed(args, mode, options.distance, printer, |visit| {
-        simidx::batch::clusters(segments, &options, visit)
+    printed(args, mode, options.distance, printer, |visit| match ids {
+        Ids::Numbers(records) if args.representative == Representative::Longest => {
+            let key = |_, id| KnownRecords::number(id).map(|number| records.key(number));
+            clusters_by_key(segments, &options, key, visit)
+        }
+        _ => clusters(segments, &options, visit),
     })
 }
 
@@ -124,17 +127,11 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
             let distance = args.options(DEFAULT_DISTANCE).distance;
             printed(args, mode, distance, printer, |visit| finder.finish(visit))
         }
-        Collected::Index(index, ids) => of_index(*index, ids, args, mode),
+        Collected::Index(index, records) => {
+            let segments = Segments::new(vec![*index])?;
+            of_segments(&segments, Ids::Numbers(&records), args, mode)
+        }
     }
-}
-
-fn of_index<F: Fingerprint>(
-    index: Index<F, Storage>,
-    ids: Ids,
-    args: &Args,
-    mode: ProgressMode,
-) -> Answer {
-    of_segments(&Segments::new(vec![index])?, ids, args, mode)
 }
 
 /// What is called with each cluster.
@@ -191,7 +188,7 @@ impl Args {
         options.distance = self.max_distance.unwrap_or(default_distance);
         options.representative = match self.representative {
             Representative::Central => simidx::batch::Representative::Central,
-            // The keys of the records see to it that the longest is the first.
+            // Keys say which record is the longest.
             _ => simidx::batch::Representative::First,
         };
         options.max_diameter = self.max_diameter;

@@ -5,27 +5,28 @@ use std::io::{BufWriter, Write};
 use serde_json::{Map, Value};
 use simidx::batch::Cluster;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, IdKind, Storage};
+use simidx::{Fingerprint, Id, Storage};
+use simidx_input::RecordId;
 
 use super::Args;
-use super::keyed_ids::unkeyed;
+use super::records::KnownRecords;
 use crate::support::failure::Failure;
 use crate::support::json_ids::write_ids;
 use crate::support::output::{Stdout, stdout};
 
 /// What the ids of an index are to the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ids {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ids<'a> {
     /// There are none.
     None,
     /// Ids of the user's.
     Own,
-    /// Strings with a key before ids of this kind.
-    Keyed(IdKind),
+    /// Numbers of records, of which these are known.
+    Numbers(&'a KnownRecords),
 }
 
 /// Where ids come from.
-type IdSource<'a, F> = (&'a Segments<F, Storage>, Ids);
+type IdSource<'a, F> = (&'a Segments<F, Storage>, Ids<'a>);
 
 /// Prints clusters one by one.
 pub(super) struct Printer<'a, F> {
@@ -39,7 +40,7 @@ pub(super) struct Printer<'a, F> {
 impl<'a, F: Fingerprint> Printer<'a, F> {
     pub(super) fn new(args: &Args, ids: Option<IdSource<'a, F>>) -> Self {
         Printer {
-            ids: ids.filter(|(_, ids)| *ids != Ids::None),
+            ids: ids.filter(|(_, ids)| !matches!(ids, Ids::None)),
             summary: args.summary,
             json: args.json,
             out: stdout(),
@@ -73,12 +74,16 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
         write!(self.line, "{}\t", cluster.number)?;
         member.extend_hex(&mut self.line);
         let mut has_ids = false;
-        for id in ids_of(self.ids, cluster, member)? {
-            let id = id?;
-            has_ids = true;
-            self.out.write_all(&self.line)?;
-            writeln!(self.out, "\t{id}")?;
-        }
+        let (line, out) = (&self.line, &mut self.out);
+        with_ids(self.ids, cluster, member, |ids| {
+            for id in ids {
+                let id = id?;
+                has_ids = true;
+                out.write_all(line)?;
+                writeln!(out, "\t{id}")?;
+            }
+            Ok(())
+        })?;
         if !has_ids {
             self.line.push(b'\n');
             self.out.write_all(&self.line)?;
@@ -125,7 +130,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
             let separator = if number == 0 { "" } else { "," };
             let (ids, hex) = (self.ids, member.to_hex());
             write!(self.out, r#"{separator}{{"fingerprint":"{hex}","ids":"#)?;
-            write_ids(&mut self.out, ids_of(ids, cluster, member)?)?;
+            with_ids(ids, cluster, member, |ids| write_ids(&mut self.out, ids))?;
             self.out.write_all(b"}")?;
         }
         Ok(writeln!(self.out, "]}}")?)
@@ -133,33 +138,53 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
 
     /// The id that the representative is told by.
     fn first_id(&self, cluster: &Cluster<'_, F>) -> simidx::Result<Option<String>> {
-        let mut ids = ids_of(self.ids, cluster, cluster.representative)?;
-        Ok(ids.next().transpose()?.map(|id| id.to_string()))
+        with_ids(self.ids, cluster, cluster.representative, |ids| {
+            Ok(ids.next().transpose()?.map(|id| id.to_string()))
+        })
     }
 }
 
 /// The ids of a member.
-type MemberIds<'a> = Box<dyn Iterator<Item = simidx::Result<Id<'a>>> + 'a>;
+type MemberIds<'i, 'a> = &'i mut dyn Iterator<Item = simidx::Result<Id<'a>>>;
 
-/// The ids of a member in order; of the representative that of its record comes first.
-fn ids_of<'a, F: Fingerprint>(
-    source: Option<IdSource<'a, F>>,
+/// Hands the ids of a member to `take`, in order; of the representative that of its record comes first.
+fn with_ids<F: Fingerprint, T>(
+    source: Option<IdSource<'_, F>>,
     cluster: &Cluster<'_, F>,
     member: F,
-) -> simidx::Result<MemberIds<'a>> {
-    match source {
-        None => Ok(Box::new(std::iter::empty())),
-        Some((segments, Ids::Keyed(kind))) => {
-            let ids = segments.ids_of(member)?;
-            let mut ids = ids
-                .map(|id| Ok(unkeyed(id?, kind)))
-                .collect::<simidx::Result<Vec<_>>>()?;
-            // The first by the key stays the first of the representative.
-            let kept = usize::from(member == cluster.representative).min(ids.len());
-            ids[kept..].sort_unstable();
-            Ok(Box::new(ids.into_iter().map(Ok)))
+    take: impl FnOnce(MemberIds<'_, '_>) -> simidx::Result<T>,
+) -> simidx::Result<T> {
+    let Some((segments, kind)) = source else {
+        return take(&mut std::iter::empty());
+    };
+    let Ids::Numbers(records) = kind else {
+        return take(&mut segments.ids_of(member)?);
+    };
+    let mut numbers = Vec::new();
+    for number in segments.ids_of(member)? {
+        numbers.extend(KnownRecords::number(number?));
+    }
+    let mut first = 0;
+    if member == cluster.representative {
+        let least = (0..numbers.len()).min_by_key(|&at| records.key(numbers[at]));
+        if let Some(least) = least {
+            numbers.swap(0, least);
         }
-        Some((segments, _)) => Ok(Box::new(segments.ids_of(member)?)),
+        first = numbers.len().min(1);
+    }
+    let mut ids = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        ids.extend(records.id(number)?);
+    }
+    let mut ids: Vec<Id<'_>> = ids.iter().map(as_id).collect();
+    ids[first..].sort_unstable();
+    take(&mut ids.into_iter().map(Ok))
+}
+
+fn as_id(id: &RecordId) -> Id<'_> {
+    match id {
+        RecordId::Number(number) => Id::Number(*number),
+        RecordId::Text(text) => Id::String(text),
     }
 }
 

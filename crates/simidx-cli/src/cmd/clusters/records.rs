@@ -1,14 +1,16 @@
 //! Records whose clusters are wanted: fingerprints alone, or an index with their ids.
 
-use simidx::batch::ClusterFinder;
-use simidx::{Error, Fingerprint, IdKind, Index, Storage};
+use std::cmp::Reverse;
 
-use super::keyed_ids::keyed;
-use super::printer::Ids;
+use simidx::batch::ClusterFinder;
+use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
+use simidx_input::RecordId;
+
 use super::{Args, Representative};
 use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
-use crate::support::records::{Fingerprinted, Refusal, Sink};
+use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
+use crate::support::spooled_ids::SpooledIds;
 use crate::support::transient::{DEFAULT_DISTANCE, TransientBuilder};
 
 /// Takes records in, and finds out by the first one whether their ids are wanted.
@@ -19,13 +21,72 @@ pub(super) struct Collector<'a, F> {
 
 enum Open<F> {
     Fingerprints(ClusterFinder<F>),
-    Records(TransientBuilder<F>, IdKind),
+    Records(TransientBuilder<F>, KnownRecords),
 }
 
 /// All records.
 pub(super) enum Collected<F> {
     Fingerprints(ClusterFinder<F>),
-    Index(Box<Index<F, Storage>>, Ids),
+    /// An index whose ids are the numbers of the records.
+    Index(Box<Index<F, Storage>>, KnownRecords),
+}
+
+/// What is known of records beside their fingerprints, by their numbers. Memory: 4 bytes a record where lengths count.
+#[derive(Debug)]
+pub(super) struct KnownRecords {
+    kind: IdKind,
+    ids: SpooledIds,
+    /// Bytes of each text, if the longest is to come first.
+    lengths: Option<Vec<u32>>,
+}
+
+impl KnownRecords {
+    fn new(args: &Args, kind: IdKind) -> Self {
+        let by_length = args.representative == Representative::Longest;
+        KnownRecords {
+            kind,
+            ids: SpooledIds::new(args.resources.temp_dir.as_deref()),
+            lengths: by_length.then(Vec::new),
+        }
+    }
+
+    /// Takes the next record in and returns its number.
+    fn push<F>(&mut self, record: Fingerprinted<F>) -> Result<u64, Refusal> {
+        let number = self.ids.count();
+        let text_len = record.text_len;
+        let id = match self.kind {
+            IdKind::Number => RecordId::Number(number_id(&record)?),
+            _ => RecordId::Text(string_id(record)?),
+        };
+        self.ids.push(number, &id)?;
+        if let Some(lengths) = &mut self.lengths {
+            lengths.push(u32::try_from(text_len).unwrap_or(u32::MAX));
+        }
+        Ok(number)
+    }
+
+    /// The number that an id of the index is.
+    pub(super) fn number(id: Id<'_>) -> Option<u64> {
+        match id {
+            Id::Number(number) => Some(number),
+            Id::String(_) => None,
+        }
+    }
+
+    /// Orders records: the one with the least key comes first.
+    pub(super) fn key(&self, number: u64) -> (Reverse<u32>, u64) {
+        let lengths = self.lengths.as_deref().unwrap_or_default();
+        let length = lengths.get(number as usize).copied().unwrap_or(0);
+        (Reverse(length), number)
+    }
+
+    /// The id of a record.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    pub(super) fn id(&self, number: u64) -> Result<Option<RecordId>, Error> {
+        self.ids.get(number)
+    }
 }
 
 impl<'a, F: Fingerprint> Collector<'a, F> {
@@ -47,11 +108,10 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         let options = self.args.options(DEFAULT_DISTANCE);
         Ok(match kind {
             IdKind::None => Open::Fingerprints(ClusterFinder::new(&options)?),
-            // Whatever the ids are, each is a string with a key before it.
             _ => {
                 let (distance, resources) = (options.distance, &self.args.resources);
-                let builder = TransientBuilder::new(IdKind::String, distance, resources)?;
-                Open::Records(builder, kind)
+                let builder = TransientBuilder::new(IdKind::Number, distance, resources)?;
+                Open::Records(builder, KnownRecords::new(self.args, kind))
             }
         })
     }
@@ -67,9 +127,10 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         };
         Ok(match open {
             Open::Fingerprints(finder) => Collected::Fingerprints(finder),
-            Open::Records(builder, kind) => {
+            Open::Records(builder, mut records) => {
+                records.ids.complete()?;
                 let index = builder.finish(&self.args.resources)?;
-                Collected::Index(Box::new(index), Ids::Keyed(kind))
+                Collected::Index(Box::new(index), records)
             }
         })
     }
@@ -87,10 +148,10 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
             None => self.open(self.args.ids.kind(record.is_named(), IdKind::None))?,
         };
         match self.open.insert(open) {
-            Open::Records(builder, kind) => {
+            Open::Records(builder, records) => {
                 let fingerprint = record.fingerprint;
-                let id = keyed(record, *kind, by_length)?;
-                builder.push_named(fingerprint, &id)?;
+                let number = records.push(record)?;
+                builder.push_number(fingerprint, number)?;
             }
             Open::Fingerprints(_) if self.args.ids == IdChoice::Auto && record.is_named() => {
                 let message = "has an id, but the first record had none; choose with --ids";

@@ -5,9 +5,10 @@ use std::path::Path;
 use simidx::batch::{DedupOptions, Deduplicator};
 use simidx::{Error, Fingerprint};
 
-use super::spooled_ids::SpooledIds;
+use super::texts::HeldTexts;
 use crate::support::failure::Failure;
 use crate::support::records::{Fingerprinted, ReadCounts, Refusal, Sink};
+use crate::support::spooled_ids::SpooledIds;
 
 /// What is to be known of documents.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub(super) struct Needs {
     pub(super) lengths: bool,
     /// Whether the ids are needed.
     pub(super) ids: bool,
+    /// Bytes of memory for the texts, if they are needed later.
+    pub(super) texts: Option<u64>,
     /// Why no document can be compared with the index.
     pub(super) pipeline: Option<String>,
 }
@@ -35,10 +38,13 @@ pub(super) struct Known {
     /// Bytes of each text, if they are needed.
     pub(super) lengths: Vec<u32>,
     pub(super) ids: SpooledIds,
+    /// The texts, if they are needed.
+    pub(super) texts: Option<HeldTexts>,
 }
 
 impl<F: Fingerprint> Documents<F> {
     pub(super) fn new(options: &DedupOptions, needs: Needs, temp_dir: Option<&Path>) -> Self {
+        let texts = needs.texts.map(HeldTexts::new);
         Documents {
             deduplicator: Deduplicator::new(options),
             needs,
@@ -46,6 +52,7 @@ impl<F: Fingerprint> Documents<F> {
                 positions: Positions::default(),
                 lengths: Vec::new(),
                 ids: SpooledIds::new(temp_dir),
+                texts,
             },
         }
     }
@@ -75,11 +82,19 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
             let length = u32::try_from(record.text_len).unwrap_or(u32::MAX);
             self.known.lengths.push(length);
         }
+        if let Some(texts) = &mut self.known.texts {
+            texts.push(record.text);
+        }
         if let (true, Some(id)) = (self.needs.ids, record.id) {
             let document = self.deduplicator.document_count() as u64 - 1;
             self.known.ids.push(document, &id)?;
         }
         Ok(())
+    }
+
+    fn wants_texts(&self) -> bool {
+        let texts = self.known.texts.as_ref();
+        texts.is_some_and(HeldTexts::are_complete)
     }
 
     fn takes_fingerprints(&self) -> bool {

@@ -3,18 +3,18 @@
 mod compress;
 mod documents;
 mod report;
-mod spooled_ids;
 mod texts;
-mod verify;
 
 use std::path::PathBuf;
 
 use bytesize::ByteSize;
 use simidx::batch::{DedupOptions, Deduplicated};
+use simidx::build::MIN_MEMORY;
 use simidx::segments::{AnySegments, Segments};
 use simidx::{Fingerprint, Storage};
 use simidx_input::{Format, InputFile};
 use simidx_text::Pipeline;
+use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
@@ -28,8 +28,6 @@ use crate::support::records::{InputArgs, read_originals, start_threads};
 use crate::support::width::{Width, with_width};
 use documents::{Documents, Needs, Positions};
 use report::{Labels, Summary, write_duplicates};
-use texts::Texts;
-use verify::Similarity;
 
 /// The head of `simidx dedup --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -93,6 +91,30 @@ enum Keep {
     Longest,
 }
 
+/// How the memory is divided, in bytes.
+#[derive(Debug, PartialEq, Eq)]
+struct MemoryShares {
+    /// For the fingerprints, and the search for near ones.
+    search: u64,
+    /// For all texts, held from the first pass on.
+    texts: u64,
+    /// For the feature sets of candidates.
+    sets: u64,
+}
+
+impl MemoryShares {
+    /// With `verifies`, texts and sets have an eighth each of what the search need not have.
+    fn new(memory: u64, verifies: bool) -> Self {
+        let spare = memory.saturating_sub(MIN_MEMORY);
+        let share = if verifies { spare / 8 } else { 0 };
+        MemoryShares {
+            search: memory - 2 * share,
+            texts: share,
+            sets: share,
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     start_threads(args.input.threads)?;
@@ -123,6 +145,7 @@ fn of_width<F: Fingerprint>(
         text: args.needs_text(),
         lengths: args.keep == Keep::Longest,
         ids: args.report.is_some(),
+        texts: args.verify.map(|_| args.memory_shares().texts),
         pipeline: match against {
             Some(segments) => foreign_pipeline(segments, &pipeline),
             None => None,
@@ -131,7 +154,7 @@ fn of_width<F: Fingerprint>(
     let mut documents = Documents::<F>::new(&args.options(), needs, args.temp_dir.as_deref());
     let bar = mode.reading("documents");
     let read = read_originals(&args.input, &pipeline, &originals, bar, &mut documents)?;
-    let (mut deduplicator, documents) = documents.finish(read)?;
+    let (mut deduplicator, mut documents) = documents.finish(read)?;
 
     if let Some(segments) = against {
         let bar = mode.spinner();
@@ -139,18 +162,16 @@ fn of_width<F: Fingerprint>(
         deduplicator.exclude(segments)?;
         bar.finish_and_clear();
     }
-    let mut texts = match args.verify {
-        None => None,
-        Some(similarity) => {
-            let bar = mode.spinner();
-            bar.set_message("finding candidates");
-            let candidates = deduplicator.candidates()?;
-            bar.finish_and_clear();
-            let texts = Texts::new(similarity, &pipeline, args.temp_dir.as_deref());
-            Some(texts?.read::<F>(&originals, &candidates, &documents.positions, mode)?)
-        }
-    };
-    let mut found = match &mut texts {
+    let mut verifier = args.verifier(&pipeline)?;
+    if let (Some(verifier), Some(held)) = (&mut verifier, documents.texts.take()) {
+        let bar = mode.spinner();
+        bar.set_message("finding candidates");
+        let candidates = deduplicator.candidates()?;
+        bar.finish_and_clear();
+        let source = (originals.as_slice(), &documents.positions);
+        texts::give::<F>(verifier, held, &candidates, source, mode)?;
+    }
+    let mut found = match &mut verifier {
         None => {
             let bar = mode.spinner();
             bar.set_message("finding near-duplicates");
@@ -158,7 +179,7 @@ fn of_width<F: Fingerprint>(
             bar.finish_and_clear();
             found
         }
-        Some(texts) => texts.confirmed(deduplicator, mode)?,
+        Some(verifier) => texts::verified(deduplicator, verifier, mode)?,
     };
     if args.keep == Keep::Longest {
         found.keep_by(|document| documents.lengths[document].into());
@@ -172,7 +193,7 @@ fn of_width<F: Fingerprint>(
     outputs.write(
         args,
         |out| copy(args, &originals, &found, &documents.positions, mode, out),
-        |out| write_duplicates(&found, &labels, texts.as_mut(), args.reports_json(), out),
+        |out| write_duplicates(&found, &labels, verifier.as_mut(), args.reports_json(), out),
     )?;
     let chained = found.chained_count(args.max_distance);
     Summary::new(&found.counts(), chained, skipped, read.replaced).tell(args.json)?;
@@ -220,11 +241,27 @@ fn check_width<F: Fingerprint>(
 }
 
 impl Args {
-    fn options(&self) -> DedupOptions {
+    fn memory_shares(&self) -> MemoryShares {
         let memory = self.memory.map(|size| size.as_u64());
+        let memory = memory.unwrap_or_else(memory::default_limit);
+        MemoryShares::new(memory, self.verify.is_some())
+    }
+
+    fn verifier(&self, pipeline: &Pipeline) -> Result<Option<TextVerifier>, Failure> {
+        let Some(similarity) = self.verify else {
+            return Ok(None);
+        };
+        let mut options = TextVerifierOptions::default();
+        options.similarity = similarity;
+        options.memory = Some(self.memory_shares().sets);
+        options.temp_dir = self.temp_dir.clone();
+        Ok(Some(TextVerifier::new(pipeline, &options)?))
+    }
+
+    fn options(&self) -> DedupOptions {
         let mut options = DedupOptions::default();
         options.distance = self.max_distance;
-        options.memory = Some(memory.unwrap_or_else(memory::default_limit));
+        options.memory = Some(self.memory_shares().search);
         options.temp_dir = self.temp_dir.clone();
         options
     }
@@ -339,6 +376,23 @@ impl Outputs {
                 compress::by_name(path, out, write_report)
             }),
             _ => self.kept.write(write_kept),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_are_all_of_the_memory() {
+        for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
+            for verifies in [false, true] {
+                let shares = MemoryShares::new(memory, verifies);
+                assert_eq!(shares.search + shares.texts + shares.sets, memory);
+                assert!(shares.search >= memory.min(MIN_MEMORY));
+                assert_eq!(shares.texts > 0, verifies && memory > MIN_MEMORY + 7);
+            }
         }
     }
 }

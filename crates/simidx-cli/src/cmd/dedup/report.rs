@@ -9,9 +9,9 @@ use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::segments::Segments;
 use simidx::{Error, Fingerprint, IdKind, Storage};
 use simidx_input::RecordId;
+use simidx_text::dedup::TextVerifier;
 
 use super::documents::Known;
-use super::texts::Texts;
 use crate::support::failure::Failure;
 use crate::support::json_ids::id_to_json;
 use crate::support::output::{stdout, write_report};
@@ -48,7 +48,7 @@ impl Label {
 
 impl<F: Fingerprint> Labels<'_, F> {
     fn of(&self, document: usize) -> Result<Label, Error> {
-        Ok(match self.documents.ids.get(document)? {
+        Ok(match self.documents.ids.get(document as u64)? {
             Some(id) => Label::Id(id),
             None => Label::Position(self.documents.positions.of(document)),
         })
@@ -72,7 +72,7 @@ impl<F: Fingerprint> Labels<'_, F> {
 pub(super) fn write_duplicates<F: Fingerprint>(
     found: &Deduplicated<F>,
     labels: &Labels<'_, F>,
-    mut texts: Option<&mut Texts>,
+    mut verifier: Option<&mut TextVerifier>,
     json: bool,
     out: &mut (dyn Write + Send),
 ) -> Result<(), Failure> {
@@ -84,8 +84,8 @@ pub(super) fn write_duplicates<F: Fingerprint>(
                 distance,
                 kept: Kept::Document {
                     label: labels.of(of)?,
-                    jaccard: match &mut texts {
-                        Some(texts) => Some(texts.jaccard(of, document)?),
+                    jaccard: match &mut verifier {
+                        Some(verifier) => Some(verifier.jaccard(of, document)?),
                         None => None,
                     },
                 },

@@ -1,0 +1,179 @@
+//! The ids of records, in a temporary file: few of them are needed, at the end.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use simidx::Error;
+use simidx_input::RecordId;
+
+/// Ids that are read together.
+const BLOCK_LEN: u64 = 64;
+
+/// What an id in the file starts with.
+const NUMBER: u8 = b'n';
+const TEXT: u8 = b't';
+
+/// Ids by the numbers of their records, which need not all have one. Memory: a byte for every eight records, and buffers.
+#[derive(Debug)]
+pub(crate) struct SpooledIds {
+    folder: PathBuf,
+    /// For each id its length in four bytes, and then the id.
+    file: Option<BufWriter<File>>,
+    /// Where each block starts.
+    starts: Vec<u64>,
+    /// Bytes in the file.
+    len: u64,
+    /// Records so far.
+    count: u64,
+    /// The block that was read last.
+    block: RefCell<Block>,
+}
+
+/// A block of the file.
+#[derive(Debug, Default)]
+struct Block {
+    number: Option<usize>,
+    bytes: Vec<u8>,
+}
+
+impl SpooledIds {
+    pub(crate) fn new(temp_dir: Option<&Path>) -> Self {
+        SpooledIds {
+            folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
+            file: None,
+            starts: Vec::new(),
+            len: 0,
+            count: 0,
+            block: RefCell::default(),
+        }
+    }
+
+    /// Number of the record after the last one with an id.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Stores the id of a record; the records come in order.
+    ///
+    /// # Errors
+    /// What keeps it from being written.
+    pub(crate) fn push(&mut self, record: u64, id: &RecordId) -> Result<(), Error> {
+        let result = self.try_push(record, id);
+        result.map_err(|error| self.blame(error).into())
+    }
+
+    fn try_push(&mut self, record: u64, id: &RecordId) -> io::Result<()> {
+        while self.count < record {
+            self.write(&[], &[])?;
+        }
+        match id {
+            RecordId::Number(number) => self.write(&[NUMBER], number.to_string().as_bytes()),
+            RecordId::Text(text) => self.write(&[TEXT], text.as_bytes()),
+        }
+    }
+
+    fn write(&mut self, kind: &[u8], id: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            file => file.insert(BufWriter::new(tempfile::tempfile_in(&self.folder)?)),
+        };
+        if self.count.is_multiple_of(BLOCK_LEN) {
+            self.starts.push(self.len);
+        }
+        // Readers bound the length of an id.
+        let len = (kind.len() + id.len()) as u32;
+        file.write_all(&len.to_ne_bytes())?;
+        file.write_all(kind)?;
+        file.write_all(id)?;
+        self.len += 4 + u64::from(len);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Makes the ids ready to be read.
+    ///
+    /// # Errors
+    /// What keeps them from being written.
+    pub(crate) fn complete(&mut self) -> Result<(), Error> {
+        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
+        flushed.map_err(|error| self.blame(error).into())
+    }
+
+    /// The id of a record, if it has one.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    pub(crate) fn get(&self, record: u64) -> Result<Option<RecordId>, Error> {
+        match &self.file {
+            Some(file) if record < self.count => {
+                let id = self.read(file.get_ref(), record);
+                id.map_err(|error| self.blame(error).into())
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn read(&self, mut file: &File, record: u64) -> io::Result<Option<RecordId>> {
+        let number = (record / BLOCK_LEN) as usize;
+        let mut block = self.block.borrow_mut();
+        if block.number != Some(number) {
+            block.number = None;
+            let start = self.starts[number];
+            let end = self.starts.get(number + 1).copied().unwrap_or(self.len);
+            block.bytes.resize((end - start) as usize, 0);
+            file.seek(SeekFrom::Start(start))?;
+            file.read_exact(&mut block.bytes)?;
+            block.number = Some(number);
+        }
+        let mut rest = &block.bytes[..];
+        let mut id = &rest[..0];
+        for _ in 0..=record % BLOCK_LEN {
+            let (len, after) = rest.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
+            (id, rest) = after.split_at(u32::from_ne_bytes(*len) as usize);
+        }
+        // They were written as text.
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok(match id.split_first() {
+            Some((&NUMBER, digits)) => text(digits).parse().ok().map(RecordId::Number),
+            Some((&TEXT, rest)) => Some(RecordId::Text(text(rest))),
+            _ => None,
+        })
+    }
+
+    fn blame(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.folder.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_back() {
+        let mut ids = SpooledIds::new(None);
+        let given = [
+            (0, "a"),
+            (3, "t"),
+            (4, "汉字"),
+            (63, "n7"),
+            (64, ""),
+            (300, "z"),
+        ];
+        for (record, id) in given {
+            ids.push(record, &RecordId::Text(id.into())).unwrap();
+        }
+        ids.push(301, &RecordId::Number(u64::MAX)).unwrap();
+        ids.complete().unwrap();
+        assert_eq!(ids.count(), 302);
+        for record in (0..310).chain([3, 300, 4]) {
+            let expected = given.iter().find(|given| given.0 == record);
+            let expected = expected.map(|given| RecordId::Text(given.1.into()));
+            let number = (record == 301).then_some(RecordId::Number(u64::MAX));
+            assert_eq!(ids.get(record).unwrap(), expected.or(number));
+        }
+        assert_eq!(SpooledIds::new(None).get(0).unwrap(), None);
+    }
+}

@@ -1,0 +1,119 @@
+//! Near-duplicate texts: fingerprints find the candidates, and the texts themselves decide.
+
+mod similarity;
+mod stored_sets;
+mod verifier;
+
+pub use similarity::{Similarity, SimilarityError};
+pub use verifier::{TextVerifier, TextVerifierOptions};
+
+use simidx::Fingerprint;
+use simidx::batch::{DedupOptions, Deduplicated, Deduplicator};
+
+use crate::{Error, Pipeline};
+
+/// The part of a memory limit that goes to the feature sets of candidates.
+const SET_SHARE: u64 = 4;
+
+/// How [`dedup`] finds near-duplicates. Start from [`TextDedupOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx_text::dedup::{Similarity, TextDedupOptions};
+///
+/// let mut options = TextDedupOptions::default();
+/// options.search.distance = 6;
+/// options.search.memory = Some(1 << 30);
+/// options.similarity = Some(Similarity::of_words(0.8, 3)?);
+/// # Ok::<(), simidx_text::dedup::SimilarityError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct TextDedupOptions {
+    /// The distance of fingerprints, the memory and the folder of temporary files. Of a memory limit a quarter goes to the
+    /// feature sets of candidates; the texts themselves do not count.
+    pub search: DedupOptions,
+    /// How similar two texts must be to be near-duplicates. By default the distance of their fingerprints decides.
+    pub similarity: Option<Similarity>,
+}
+
+/// Why texts could not be deduplicated.
+///
+/// ```
+/// use simidx_text::dedup::{DedupError, TextDedupOptions, dedup};
+/// use simidx_text::Pipeline;
+///
+/// let mut options = TextDedupOptions::default();
+/// options.search.memory = Some(1); // far too little
+/// let error = dedup::<u64>(&["a text"], &Pipeline::default(), &options).unwrap_err();
+/// assert!(matches!(error, DedupError::Search(simidx::Error::Budget { .. })));
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DedupError {
+    /// The pipeline cannot make such fingerprints.
+    #[error(transparent)]
+    Text(#[from] Error),
+    /// The search failed.
+    #[error(transparent)]
+    Search(#[from] simidx::Error),
+}
+
+/// Decides which of a collection of texts to keep: one of each cluster of near-duplicates, the first unless
+/// [`Deduplicated::keep_by`] says otherwise.
+///
+/// Texts are numbered in order, from 0. It works on all threads of the current rayon pool. A collection that memory does
+/// not hold goes through a [`Deduplicator`] and a [`TextVerifier`] in the same steps.
+///
+/// ```
+/// use simidx_text::dedup::{Similarity, TextDedupOptions, dedup};
+/// use simidx_text::{Pipeline, Preset};
+///
+/// let texts = [
+///     "The cat sat on the mat and looked at the dog.",
+///     "A treatise on the growth of mushrooms in damp cellars.",
+///     "The cat sat on the mat, and looked at the dog. Then it left.",
+/// ];
+/// let mut options = TextDedupOptions::default();
+/// options.search.distance = 20;
+/// options.similarity = Some(Similarity::of_words(0.5, 2)?);
+/// let pipeline = Pipeline::new(Preset::Short.options())?;
+/// let mut found = dedup::<u64>(&texts, &pipeline, &options)?;
+/// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
+///
+/// // The longest text of each cluster.
+/// found.keep_by(|text| texts[text].len() as u64);
+/// assert!(!found.is_kept(0) && found.is_kept(1) && found.is_kept(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// A pipeline whose feature hash is too narrow, and what [`Deduplicator::finish`] reports.
+pub fn dedup<F: Fingerprint>(
+    texts: &[impl AsRef<str> + Sync],
+    pipeline: &Pipeline,
+    options: &TextDedupOptions,
+) -> Result<Deduplicated<F>, DedupError> {
+    let mut search = options.search.clone();
+    let sets = match options.similarity {
+        Some(_) => search.memory.map(|memory| memory / SET_SHARE),
+        None => None,
+    };
+    search.memory = search.memory.map(|memory| memory - sets.unwrap_or(0));
+    let mut documents = Deduplicator::new(&search);
+    documents.extend_from_slice(&pipeline.fingerprints::<F>(texts)?)?;
+    let Some(similarity) = options.similarity else {
+        return Ok(documents.finish(None)?);
+    };
+    let mut verifier = TextVerifierOptions::default();
+    verifier.similarity = similarity;
+    verifier.memory = sets;
+    verifier.temp_dir = search.temp_dir;
+    let mut verifier = TextVerifier::new(pipeline, &verifier)?;
+    for (number, is_candidate) in documents.candidates()?.into_iter().enumerate() {
+        if is_candidate {
+            verifier.push(number, texts[number].as_ref())?;
+        }
+    }
+    Ok(documents.finish(Some(&mut verifier))?)
+}

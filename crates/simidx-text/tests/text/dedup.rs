@@ -1,0 +1,144 @@
+//! Near-duplicate texts against comparing every text with every other one.
+
+use std::collections::BTreeSet;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use simidx::Fingerprint;
+use simidx::batch::{DedupOptions, Deduplicated, Deduplicator};
+use simidx_text::{
+    Pipeline, Similarity, TextDedupOptions, TextVerifier, TextVerifierOptions, dedup,
+};
+
+const DISTANCE: u32 = 16;
+
+/// Texts of plain words, many of which are edits of an earlier one, and some without words.
+fn texts() -> Vec<String> {
+    let mut rng = StdRng::seed_from_u64(16);
+    let mut texts: Vec<Vec<String>> = Vec::new();
+    for _ in 0..240 {
+        let mut word = || format!("w{}", rng.random_range(0..900));
+        let fresh: Vec<String> = (0..40).map(|_| word()).collect();
+        let mut words = match rng.random_range(0..=texts.len()) {
+            n if n < texts.len() && rng.random_bool(0.7) => texts[n].clone(),
+            _ => fresh.clone(),
+        };
+        for edit in fresh.into_iter().take(rng.random_range(0..5)) {
+            let at = rng.random_range(0..words.len());
+            words[at] = edit;
+        }
+        texts.push(words);
+    }
+    let mut texts: Vec<String> = texts.iter().map(|words| words.join(" ")).collect();
+    texts.extend(["…", "!", "…", "", ""].map(str::to_owned));
+    texts
+}
+
+/// All runs of so many words.
+fn runs(text: &str, length: usize) -> BTreeSet<Vec<&str>> {
+    let words: Vec<&str> = text.split(' ').collect();
+    words.windows(length).map(<[&str]>::to_vec).collect()
+}
+
+fn has_words(text: &str) -> bool {
+    text.contains('w')
+}
+
+/// For each text the first one of its cluster.
+fn expected(texts: &[String], pipeline: &Pipeline, least: f64, length: usize) -> Vec<usize> {
+    let fingerprint = |text: &String| pipeline.fingerprint::<u64>(text).unwrap();
+    let fingerprints: Vec<u64> = texts.iter().map(fingerprint).collect();
+    let runs: Vec<BTreeSet<Vec<&str>>> = texts.iter().map(|text| runs(text, length)).collect();
+    let is_near = |a: usize, b: usize| {
+        if fingerprints[a].distance(fingerprints[b]) > DISTANCE {
+            return false;
+        }
+        let both = runs[a].intersection(&runs[b]).count();
+        let either = runs[a].union(&runs[b]).count();
+        match has_words(&texts[a]) && has_words(&texts[b]) {
+            true => both as f64 / either as f64 >= least,
+            false => texts[a] == texts[b],
+        }
+    };
+    let mut first: Vec<usize> = (0..texts.len()).collect();
+    for a in 0..texts.len() {
+        for b in a + 1..texts.len() {
+            let (x, y) = (first[a].min(first[b]), first[a].max(first[b]));
+            if x != y && is_near(a, b) {
+                first.iter_mut().filter(|f| **f == y).for_each(|f| *f = x);
+            }
+        }
+    }
+    first
+}
+
+#[track_caller]
+fn check(found: &Deduplicated<u64>, first: &[usize]) {
+    let kept: Vec<bool> = (0..first.len()).map(|text| found.is_kept(text)).collect();
+    let expected: Vec<bool> = first.iter().enumerate().map(|(n, &of)| n == of).collect();
+    assert_eq!(kept, expected);
+    let clusters: BTreeSet<usize> = first.iter().copied().collect();
+    assert_eq!(found.counts().kept, clusters.len() as u64);
+    let size = |of: &usize| first.iter().filter(|&first| first == of).count() as u64;
+    assert_eq!(
+        Some(found.counts().largest),
+        clusters.iter().map(size).max()
+    );
+}
+
+#[test]
+fn verified_clusters_are_those_of_all_comparisons() {
+    let texts = texts();
+    let pipeline = Pipeline::new("short".parse().unwrap()).unwrap();
+    let mut counts = BTreeSet::new();
+    for (least, length) in [(0.8, 3), (0.5, 2), (0.9, 1)] {
+        let first = expected(&texts, &pipeline, least, length);
+        let similarity = Similarity::of_words(least, length).unwrap();
+        let mut options = TextDedupOptions::default();
+        options.search.distance = DISTANCE;
+        options.similarity = Some(similarity);
+        let mut found = dedup::<u64>(&texts, &pipeline, &options).unwrap();
+        check(&found, &first);
+        counts.insert(found.counts().kept);
+
+        // The longest of each, of several the first.
+        found.keep_by(|text| texts[text].len() as u64);
+        for text in 0..texts.len() {
+            let members = (0..texts.len()).filter(|&other| first[other] == first[text]);
+            let longest = members.max_by_key(|&n| (texts[n].len(), std::cmp::Reverse(n)));
+            assert_eq!(found.is_kept(text), longest == Some(text));
+        }
+
+        // Step by step, with all sets in a file.
+        let mut options = DedupOptions::default();
+        options.distance = DISTANCE;
+        let mut documents = Deduplicator::<u64>::new(&options);
+        let fingerprints = pipeline.fingerprints(&texts).unwrap();
+        documents.extend_from_slice(&fingerprints).unwrap();
+        let mut options = TextVerifierOptions::default();
+        options.similarity = similarity;
+        options.memory = Some(0);
+        let mut verifier = TextVerifier::new(&pipeline, &options).unwrap();
+        for (number, text) in texts.iter().enumerate().rev() {
+            verifier.push(number, text.as_str()).unwrap();
+        }
+        check(&documents.finish(Some(&mut verifier)).unwrap(), &first);
+    }
+    // Neither all nor none are duplicates, and the similarities differ.
+    assert!(counts.len() > 1 && counts.iter().all(|&kept| 10 < kept && kept < 240));
+}
+
+#[test]
+fn without_a_similarity_the_fingerprints_decide() {
+    let texts = texts();
+    let pipeline = Pipeline::default();
+    let mut options = TextDedupOptions::default();
+    options.search.distance = DISTANCE;
+    let found = dedup::<u64>(&texts, &pipeline, &options).unwrap();
+    let mut documents = Deduplicator::<u64>::new(&options.search);
+    let fingerprints = pipeline.fingerprints(&texts).unwrap();
+    documents.extend_from_slice(&fingerprints).unwrap();
+    let expected = documents.finish(None).unwrap();
+    assert!((0..texts.len()).all(|text| found.decision(text) == expected.decision(text)));
+    assert!(found.counts().kept < texts.len() as u64);
+}
