@@ -179,7 +179,7 @@ impl DocumentFrequencies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::IdfTable;
+    use crate::assets::IdfTable;
 
     fn named(counts: &[(&str, u64)]) -> Vec<(String, u64)> {
         counts.iter().map(|&(f, c)| (f.to_owned(), c)).collect()
