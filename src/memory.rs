@@ -7,7 +7,9 @@ use std::io;
 #[cfg(all(feature = "mmap", unix))]
 use rustix::mm::Advice;
 
-use crate::error::{Error, Result};
+#[cfg(all(feature = "mmap", unix))]
+use crate::error::Error;
+use crate::error::Result;
 
 /// Says that these bytes will be read soon: pages of a mapped file that are not in memory are read meanwhile.
 pub(crate) fn will_need(bytes: &[u8]) {

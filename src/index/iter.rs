@@ -12,6 +12,21 @@ use crate::fingerprint::Fingerprint;
 /// The fingerprints of a table in its order; made by [`Index::fingerprints`].
 ///
 /// Memory: a few decoded blocks.
+///
+/// ```
+/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # for fingerprint in [42, 7] { builder.push(fingerprint)?; }
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// let index = Index::<u64, _>::from_bytes(file)?;
+/// for table in 0..index.table_count() {
+///     let mut fingerprints = index.fingerprints(table)?.collect::<simidx::Result<Vec<u64>>>()?;
+///     fingerprints.sort();
+///     assert_eq!(fingerprints, [7, 42]); // each table holds all, in an order of its own
+/// }
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Fingerprints<'a, F, D> {
     index: &'a Index<F, D>,
@@ -119,7 +134,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
         self.index.tables[self.table].permutation.invert(value)
     }
 
-    /// Calls `visit` with each id of the fingerprint given last. For table 0 this needs no look-up.
+    /// The ids of the fingerprint given last, in order. For table 0 this needs no look-up.
     ///
     /// # Errors
     /// A damaged block or page, or a fingerprint that table 0 lacks.

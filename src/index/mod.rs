@@ -54,6 +54,22 @@ use table::Table;
 /// [`Index::from_bytes`]. The index is `Send + Sync` when `D` is; threads share it and each keeps a
 /// [`Scratch`] of its own.
 ///
+/// ```
+/// # use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::Index;
+///
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # for fingerprint in [42, 7, 42] { builder.push(fingerprint)?; }
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// let index = Index::<u64, _>::from_bytes(file)?; // of 42, 7 and 42 again
+/// assert_eq!((index.len(), index.record_count()), (2, 3));
+/// assert_eq!(index.query(43, 1)?[0].fingerprint, 42);
+/// let all = index.iter().collect::<simidx::Result<Vec<u64>>>()?;
+/// assert_eq!(all, [7, 42]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
 /// No byte is trusted: whatever the file holds, every call gives an error or the answer that the
 /// file's contents call for, without a panic.
 #[derive(Debug)]

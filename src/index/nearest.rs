@@ -80,6 +80,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             query: fingerprint,
             count,
             bound: max_distance.min(F::WIDTH),
+            expected: self.expected_distance(count),
             lists: &mut lists,
             findings,
         };
@@ -201,6 +202,22 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         }
     }
 
+    /// The distance within which this many uniform fingerprints would probably hold `count`.
+    fn expected_distance(&self, count: usize) -> u32 {
+        let wanted = 1.5 * count as f64 + 1.0;
+        let mut at_distance = self.len() as f64 / 2f64.powi(F::WIDTH as i32);
+        let mut within = at_distance;
+        for distance in 0..F::WIDTH {
+            if within >= wanted {
+                return distance;
+            }
+            // The next binomial coefficient.
+            at_distance *= f64::from(F::WIDTH - distance) / f64::from(distance + 1);
+            within += at_distance;
+        }
+        F::WIDTH
+    }
+
     /// Compares all fingerprints of some blocks of table 0.
     fn scan_piece<'a>(
         &'a self,
@@ -249,6 +266,8 @@ struct Nearest<'a, 'b, F, D> {
     /// Nothing beyond this distance is among the nearest: the largest distance asked for, or that of the farthest of the
     /// nearest so far when there are enough.
     bound: u32,
+    /// The distance within which uniform data would probably hold as many as are wanted.
+    expected: u32,
     lists: &'b mut Lists<'a, F>,
     findings: &'b mut Findings<F>,
 }
@@ -267,7 +286,9 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
             let Some(plan) = self.index.probes(distance, self.strategy) else {
                 return self.scan();
             };
-            let (target, query) = (self.index.target(self.bound, self.cold), self.query);
+            // What is found farther away than is expected to be needed would be put in order in vain.
+            let kept = self.bound.min(self.expected.max(distance));
+            let (target, query) = (self.index.target(kept, self.cold), self.query);
             dispatch(Stage {
                 target,
                 plan,
@@ -289,7 +310,8 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
     fn next_distance(&self, done: u32) -> u32 {
         let ns = |distance: u32| self.index.plan(distance).ns();
         let least = done + 1;
-        let goal = self.expected_distance().clamp(least, self.bound);
+        // Data that are closer together than uniform ones are enough sooner, and distances grow towards this one.
+        let goal = self.expected.clamp(least, self.bound);
         let first = self.index.max_distance().clamp(least, goal);
         let cheap = (first + 1..=goal).take_while(|&d| ns(d) <= GROWTH * ns(done));
         let next = cheap.last().unwrap_or(first);
@@ -297,23 +319,6 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
             true => goal,
             false => next,
         }
-    }
-
-    /// The distance within which uniform data would probably hold as many as are wanted. Data that lie closer together
-    /// hold them within less, and distances grow towards this one.
-    fn expected_distance(&self) -> u32 {
-        let wanted = 1.5 * self.count as f64 + 1.0;
-        let mut at_distance = self.index.len() as f64 / 2f64.powi(F::WIDTH as i32);
-        let mut within = at_distance;
-        for distance in 0..F::WIDTH {
-            if within >= wanted {
-                return distance;
-            }
-            // The next binomial coefficient.
-            at_distance *= f64::from(F::WIDTH - distance) / f64::from(distance + 1);
-            within += at_distance;
-        }
-        F::WIDTH
     }
 
     /// Compares all fingerprints, those of table 0, piece by piece.

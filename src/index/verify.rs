@@ -18,6 +18,18 @@ const PAGES_READ_AHEAD: usize = 512;
 const KEPT_PROBLEMS: usize = 20;
 
 /// What a full check looked at and what it found.
+///
+/// ```
+/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # builder.push(7)?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// let report = Index::<u64, _>::from_bytes(file)?.verify();
+/// assert!(report.is_sound());
+/// assert_eq!(report.fingerprint_count, 1);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {
@@ -59,6 +71,21 @@ impl VerifyReport {
 }
 
 /// A part of a full check, reported as it begins.
+///
+/// ```
+/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::verify::VerifyStage;
+///
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # builder.push(7)?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// let mut stages = Vec::new();
+/// index.verify_with(|stage| stages.push(stage));
+/// assert_eq!(stages[0], VerifyStage::Blocks(0));
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VerifyStage {

@@ -70,7 +70,12 @@ impl<'a> SegmentIds<'a> {
         };
         let others = std::iter::once(second).chain(segments);
         for (segment, of_segment) in std::iter::once((first, Ok(first_ids))).chain(others) {
-            let read = || of_segment?.try_for_each(|id| Ok(count_in(&mut ids, id?)));
+            let read = || {
+                of_segment?.try_for_each(|id| {
+                    count_in(&mut ids, id?);
+                    Ok(())
+                })
+            };
             read().map_err(|error| names.blame(segment, error))?;
         }
         // A stable sort merges runs, and the ids of each segment are one.

@@ -13,7 +13,7 @@ pub use crate::merge::{Exclusions, MergeCodec, MergeOptions, Merged, merge, merg
 pub use any::AnySegments;
 pub use fingerprints::SegmentFingerprints;
 pub use ids::SegmentIds;
-pub use query::{SegmentMatch, SegmentMatches, SegmentScratch, SegmentSearcher};
+pub use query::{SegmentMatch, SegmentMatchIter, SegmentMatches, SegmentScratch, SegmentSearcher};
 pub use view::{AsSegments, SegmentsView};
 
 use crate::error::{Error, Result};

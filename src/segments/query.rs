@@ -217,6 +217,22 @@ impl<'s, F: Fingerprint> IntoIterator for SegmentMatches<'s, F> {
 }
 
 /// Goes through [`SegmentMatches`] in order.
+///
+/// ```
+/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::segments::Segments;
+///
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # for fingerprint in [0xff, 0xfe] { builder.push(fingerprint)?; }
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let mut searcher = segments.searcher();
+/// let mut matches = searcher.query(0xff, 3)?.iter();
+/// assert_eq!(matches.len(), 2);
+/// assert_eq!(matches.next().unwrap().fingerprint, 0xff);
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct SegmentMatchIter<'s, F> {
     matches: SegmentMatches<'s, F>,
@@ -242,7 +258,27 @@ impl<F: Fingerprint> ExactSizeIterator for SegmentMatchIter<'_, F> {}
 
 impl<F: Fingerprint> FusedIterator for SegmentMatchIter<'_, F> {}
 
-/// A fingerprint within the distance of a query, and where it was found; see [`SegmentMatches`].
+/// A fingerprint within the distance of a query, and where it was found.
+///
+/// ```
+/// # use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx::segments::Segments;
+///
+/// # let segment = || {
+/// #     let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// #     builder.push(0xff)?;
+/// #     let mut file = Vec::new();
+/// #     builder.finish(&mut file)?;
+/// #     Index::<u64, _>::from_bytes(file)
+/// # };
+/// let segments = Segments::new(vec![segment()?, segment()?])?; // both hold 0xff
+/// let mut searcher = segments.searcher();
+/// for found in searcher.query(0xfe, 3)? {
+///     assert_eq!((found.fingerprint, found.distance), (0xff, 1));
+///     assert_eq!(found.places().len(), 2);
+/// }
+/// # Ok::<(), simidx::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct SegmentMatch<'s, F> {

@@ -72,7 +72,7 @@ fn check_matches<F: Fingerprint>(index: &Index<F, Vec<u8>>, expected: &Expected<
 
 #[test]
 fn a_rank_beyond_the_end_is_an_error() {
-    let index = open::<u64>(build_numbers(small_blocks(), &[(1, 10), (2, 20)]));
+    let index = open::<u64>(build_numbers(small_blocks(), &[(1u64, 10), (2, 20)]));
     let mut found = index.query(2, 0).unwrap()[0];
     assert_eq!(found.rank, Some(1));
     found.rank = Some(2);

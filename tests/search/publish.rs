@@ -30,7 +30,9 @@ fn builder(fingerprints: &[u64]) -> IndexBuilder<u64> {
 fn the_file_of_a_path_is_that_of_a_writer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.simidx");
-    let fingerprints: Vec<u64> = (0..10_000).map(|i| i * 0x9e37_79b9_7f4a_7c15).collect();
+    let fingerprints: Vec<u64> = (0..10_000u64)
+        .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .collect();
     let expected = build(BuildOptions::default(), &fingerprints);
     let mut stages = 0;
     let summary = builder(&fingerprints)

@@ -623,8 +623,8 @@ fn an_error_of_an_index_alone_is_its_own() {
 
 #[test]
 fn slices_of_indexes_that_differ_are_refused() {
-    let numbers = open::<u64>(build(varied(0), IdKind::Number, &[(7, 2)]));
-    let strings = open::<u64>(build(varied(0), IdKind::String, &[(7, 2)]));
+    let numbers = open::<u64>(build(varied(0), IdKind::Number, &[(7u64, 2)]));
+    let strings = open::<u64>(build(varied(0), IdKind::String, &[(7u64, 2)]));
     let indexes = [numbers, strings];
     assert!(matches!(
         indexes[..].as_segments(),

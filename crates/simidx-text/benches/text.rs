@@ -7,7 +7,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use simidx_input::Content;
-use simidx_text::{FrequencyCounter, Pipeline, PipelineOptions};
+use simidx_text::assets::FrequencyCounter;
+use simidx_text::{Pipeline, PipelineOptions};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The documents of one of the project's own sets.
@@ -202,7 +203,7 @@ fn parallel(criterion: &mut Criterion) {
     group.bench_function("stream", |bencher| {
         bencher.iter(|| {
             let stream = parallel.stream(documents.iter().map(Ok::<_, ()>));
-            stream.for_each(|result| drop(black_box(result)));
+            stream.for_each(|result| _ = black_box(result));
         });
     });
     group.finish();

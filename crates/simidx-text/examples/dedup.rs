@@ -4,7 +4,8 @@
 
 use simidx::batch::{Decision, DedupOptions, Deduplicator};
 use simidx_input::Content;
-use simidx_text::{Pipeline, TextVerifier, TextVerifierOptions};
+use simidx_text::Pipeline;
+use simidx_text::dedup::{TextVerifier, TextVerifierOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("name a file of documents")?;

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::weights::parse_weight;
-use crate::{AssetError, AssetPlace, Error, Result};
+pub use crate::document_frequency::{DocumentFrequencies, FrequencyCounter};
+pub use crate::error::{AssetError, AssetPlace};
+use crate::{Error, Result};
 
 /// Characters of the longest word of a user dictionary: longer ones would make cutting slow.
 const MAX_WORD_LEN: usize = 64;
@@ -93,12 +95,13 @@ file_type!(
     /// Words that are not features, one on each line. Blank lines and those that start with `#` are ignored.
     ///
     /// ```
-    /// use simidx_text::{Pipeline, Preset, StopWords};
+    /// use simidx_text::{Pipeline, Preset};
+    /// use simidx_text::assets::StopWords;
     ///
     /// let mut options = Preset::Short.options();
     /// options.stop_words = Some(StopWords::from_bytes("stop.txt", b"the\nof\n")?);
     /// let pipeline = Pipeline::new(options)?;
-    /// assert_eq!(pipeline.fingerprint::<u64>("The Lord of the Rings")?, pipeline.fingerprint("lord rings")?);
+    /// assert_eq!(pipeline.fingerprint::<u64>("The Lord of the Rings")?, pipeline.fingerprint::<u64>("lord rings")?);
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
     StopWords,
@@ -111,7 +114,8 @@ file_type!(
     /// speech, separated by spaces. A word without a frequency gets one that makes it a token.
     ///
     /// ```
-    /// use simidx_text::{PipelineOptions, UserDictionary};
+    /// use simidx_text::PipelineOptions;
+    /// use simidx_text::assets::UserDictionary;
     ///
     /// let words = "云计算 5 n\n石墨烯\n";
     /// let mut options: PipelineOptions = "news-zh,segment=auto".parse()?;
@@ -130,7 +134,9 @@ file_type!(
     /// that start with `#` are ignored. The `idf.txt` of jieba is such a file.
     ///
     /// ```
-    /// use simidx_text::{Idf, IdfTable, Preset};
+    /// use simidx_text::Preset;
+    /// use simidx_text::assets::IdfTable;
+    /// use simidx_text::stages::Idf;
     ///
     /// let table = IdfTable::from_bytes("idf.tsv", b"#default 2.5\nthe dog\t0.5\n")?;
     /// let mut options = Preset::Web.options();
@@ -280,7 +286,8 @@ fn asset_error(name: &str, place: AssetPlace, message: String) -> Error {
 /// The files that a pipeline needs: those that its description names.
 ///
 /// ```
-/// use simidx_text::{Assets, Pipeline, Preset, StopWords};
+/// use simidx_text::{Pipeline, Preset};
+/// use simidx_text::assets::{Assets, StopWords};
 ///
 /// let mut options = Preset::Short.options();
 /// options.stop_words = Some(StopWords::from_bytes("stop.txt", b"the\nof\n")?);

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 /// Whether documents are HTML.
 ///
 /// ```
-/// use simidx_text::Html;
+/// use simidx_text::stages::Html;
 ///
 /// assert_eq!("auto".parse(), Ok(Html::Auto));
 /// ```

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::minhash::{jaccard_estimate, minhash};
-use super::{Feature, Fingerprinter, Sketch};
+use super::options::Sketch;
+use super::{Feature, Fingerprinter};
+pub use crate::feature_set::FeatureSet;
 use simidx::Fingerprint;
 
 /// Two documents compared by one pipeline; made by [`Fingerprinter::compare`].
@@ -35,7 +37,8 @@ pub struct Comparison<F> {
 /// One of two documents that are compared.
 ///
 /// ```
-/// use simidx_text::{ComparedDocument, Pipeline, Preset};
+/// use simidx_text::{Pipeline, Preset};
+/// use simidx_text::compare::ComparedDocument;
 ///
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
 /// let comparison = pipeline.fingerprinter::<u64>()?.compare("no no yes", "no");
@@ -61,7 +64,8 @@ pub struct ComparedDocument<F> {
 /// A feature of two documents, with its weight in each.
 ///
 /// ```
-/// use simidx_text::{ComparedFeature, Pipeline, Preset};
+/// use simidx_text::{Pipeline, Preset};
+/// use simidx_text::compare::ComparedFeature;
 ///
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
 /// let comparison = pipeline.fingerprinter::<u64>()?.compare("no no yes", "no");

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// [`DocumentFrequencies::most_missed`] at most. That is 0 if nothing was dropped.
 ///
 /// ```
-/// use simidx_text::{FrequencyCounter, IdfTable};
+/// use simidx_text::assets::{FrequencyCounter, IdfTable};
 ///
 /// let mut counter = FrequencyCounter::new(1000);
 /// for document in [["the", "cat"], ["the", "dog"]] {
@@ -20,7 +20,7 @@ use std::io::{self, Write};
 /// counter.finish(1).write("by hand", &mut file)?;
 /// assert!(file.ends_with(b"#default 1.791759\nthe\t0.182322\ncat\t0.693147\ndog\t0.693147\n"));
 /// IdfTable::from_bytes("idf.tsv", &file)?;
-/// # Ok::<(), simidx_text::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct FrequencyCounter {
@@ -107,7 +107,7 @@ fn by_frequency(a: &(String, u64), b: &(String, u64)) -> std::cmp::Ordering {
     b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0))
 }
 
-/// Whether a line of an [`IdfTable`](super::IdfTable) can hold the feature; one that starts with `#` is a comment there.
+/// Whether a line of an [`IdfTable`](super::assets::IdfTable) can hold the feature; one that starts with `#` is a comment there.
 fn is_writable(feature: &str) -> bool {
     !feature.is_empty() && !feature.starts_with('#') && !feature.contains(['\t', '\n', '\r'])
 }
@@ -115,7 +115,7 @@ fn is_writable(feature: &str) -> bool {
 /// The number of documents that each feature occurs in; made by [`FrequencyCounter::finish`].
 ///
 /// ```
-/// use simidx_text::FrequencyCounter;
+/// use simidx_text::assets::FrequencyCounter;
 ///
 /// let mut counter = FrequencyCounter::new(1000);
 /// counter.add(3, [("the".to_owned(), 3), ("cat".to_owned(), 1)]);
@@ -150,7 +150,7 @@ impl DocumentFrequencies {
         (documents / (count as f64 + 0.5)).ln().max(0.0)
     }
 
-    /// Writes the table that [`IdfTable`](super::IdfTable) reads, with the description of the pipeline (one line) in a
+    /// Writes the table that [`IdfTable`](super::assets::IdfTable) reads, with the description of the pipeline (one line) in a
     /// comment. Features that it does not list have the inverse frequency of those that occur nowhere.
     ///
     /// # Errors
@@ -179,7 +179,7 @@ impl DocumentFrequencies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::IdfTable;
+    use crate::assets::IdfTable;
 
     fn named(counts: &[(&str, u64)]) -> Vec<(String, u64)> {
         counts.iter().map(|&(f, c)| (f.to_owned(), c)).collect()

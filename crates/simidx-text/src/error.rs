@@ -27,7 +27,8 @@ pub enum Error {
 /// An error in a file that a pipeline needs.
 ///
 /// ```
-/// use simidx_text::{AssetPlace, Error, IdfTable};
+/// use simidx_text::Error;
+/// use simidx_text::assets::{AssetPlace, IdfTable};
 ///
 /// let Err(Error::Asset(error)) = IdfTable::from_bytes("idf.tsv", b"the\t0.5\ncat\n") else {
 ///     panic!("the second line has no number")
@@ -49,7 +50,8 @@ pub struct AssetError {
 /// A place in a file that a pipeline needs.
 ///
 /// ```
-/// use simidx_text::{AssetPlace, Error, StopWords};
+/// use simidx_text::Error;
+/// use simidx_text::assets::{AssetPlace, StopWords};
 ///
 /// let Err(Error::Asset(error)) = StopWords::from_bytes("stop.txt", b"a\xff") else {
 ///     panic!("the file is not UTF-8")

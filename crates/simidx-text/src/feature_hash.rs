@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// A fingerprint of f bits takes the f low bits of a hash, so the hash must have at least that many.
 ///
 /// ```
-/// use simidx_text::FeatureHash;
+/// use simidx_text::stages::FeatureHash;
 ///
 /// let hash: FeatureHash = "fnv1-64".parse()?;
 /// assert_eq!((hash, hash.width()), (FeatureHash::Fnv1, 64));

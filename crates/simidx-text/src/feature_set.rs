@@ -8,7 +8,7 @@ use super::normalise::Normaliser;
 /// trillion.
 ///
 /// ```
-/// use simidx_text::FeatureSet;
+/// use simidx_text::compare::FeatureSet;
 ///
 /// let [a, b] = ["a b c d", "a b c e"].map(|text| FeatureSet::of_shingles(text, 3));
 /// assert_eq!(a.jaccard(&b), 1.0 / 3.0);

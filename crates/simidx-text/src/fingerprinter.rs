@@ -3,15 +3,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::Pipeline;
 use super::clean::Cleaner;
 use super::feature_set::FeatureSet;
 use super::minhash::{Minima, minhash};
 use super::normalise::Normaliser;
+use super::options::{Idf, Sketch};
 use super::shingles::Shingles;
 use super::simhash::{Votes, WeightedVotes};
 use super::tally::{self, Tally};
 use super::tokenizer::{Token, Tokenize};
-use super::{FeatureSelection, Idf, Pipeline, Sketch, Weights};
+use super::weights::{FeatureSelection, Weights};
 use simidx::Fingerprint;
 
 /// Entries of the memory for inverse document frequencies that are dear to look up.
@@ -69,7 +71,7 @@ impl Stages {
 /// let pipeline = Pipeline::new(Preset::Short.options())?;
 /// let mut fingerprinter: Fingerprinter<u64> = pipeline.fingerprinter()?;
 /// for document in ["to be", "or not to be"] {
-///     assert_eq!(fingerprinter.fingerprint(document), pipeline.fingerprint(document)?);
+///     assert_eq!(fingerprinter.fingerprint(document), pipeline.fingerprint::<u64>(document)?);
 /// }
 /// # Ok::<(), simidx_text::Error>(())
 /// ```

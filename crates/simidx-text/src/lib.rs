@@ -3,31 +3,31 @@
 //! A [`Pipeline`] fixes every stage. An index file stores its [description](Pipeline::describe), so that the text of a
 //! query goes through the same stages as the indexed documents.
 //!
-//! 1. **Clean**: extract the text of HTML, see [`Html`].
-//! 2. **Normalise**: see [`Normalise`].
-//! 3. **Tokenize**: cut the text into tokens, see [`Tokenizer`], and drop stop words.
+//! 1. **Clean**: extract the text of HTML, see [`Html`](stages::Html).
+//! 2. **Normalise**: see [`Normalise`](stages::Normalise).
+//! 3. **Tokenize**: cut the text into tokens, see [`Tokenizer`](stages::Tokenizer), and drop stop words.
 //! 4. **Features**: tokens, or shingles of several tokens. The weight of a feature is that of its number of occurrences
-//!    ([`Weights`]), times its inverse document frequency ([`Idf`]), times the factor of its part of speech
-//!    ([`PartOfSpeechWeights`]). [`FeatureSelection`] decides which features count.
-//! 5. **Fingerprint**: hash the features ([`FeatureHash`]) and combine the hashes ([`Sketch`]).
+//!    ([`Weights`](stages::Weights)), times its inverse document frequency ([`Idf`](stages::Idf)), times the factor of its part of speech
+//!    ([`PartOfSpeechWeights`](stages::PartOfSpeechWeights)). [`FeatureSelection`](stages::FeatureSelection) decides which features count.
+//! 5. **Fingerprint**: hash the features ([`FeatureHash`](stages::FeatureHash)) and combine the hashes ([`Sketch`](stages::Sketch)).
 //!
 //! [`Preset`]s are pipelines for a purpose. The default one is [`Preset::Web`], here and in the program `simidx`.
 //! [`Pipeline::fingerprint`] takes one document, a [`Fingerprinter`] many in turn, and a [`ParallelFingerprinter`] many
 //! at a time.
 //!
-//! [`dedup`] finds the near-duplicates of a collection of texts: fingerprints find the candidates, and a [`TextVerifier`]
-//! compares their texts by a [`Similarity`].
+//! The function [`dedup`](dedup()) finds the near-duplicates of a collection of texts: fingerprints find the candidates,
+//! and a [`TextVerifier`](dedup::TextVerifier) compares their texts by a [`Similarity`](dedup::Similarity).
 //!
 //! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
 //! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
 //! with an [`Error::Pipeline`] that names the feature.
 
-mod assets;
+pub mod assets;
 mod clean;
-mod compare;
+pub mod compare;
 #[cfg(feature = "compat")]
 mod compat;
-mod dedup;
+pub mod dedup;
 mod describe;
 mod document_frequency;
 mod error;
@@ -44,36 +44,29 @@ mod presets;
 mod scripts;
 mod shingles;
 mod simhash;
-mod similarity;
+pub mod stages;
 mod tally;
 mod tokenizer;
 mod weights;
 
-pub use assets::{Assets, IdfTable, StopWords, UserDictionary};
-pub use clean::Html;
-pub use compare::{ComparedDocument, ComparedFeature, Comparison};
-pub use dedup::{DedupError, TextDedupOptions, TextVerifier, TextVerifierOptions, dedup};
-pub use document_frequency::{DocumentFrequencies, FrequencyCounter};
-pub use error::{AssetError, AssetPlace, Error, Result};
-pub use feature_hash::FeatureHash;
-pub use feature_set::FeatureSet;
+pub use dedup::dedup;
+pub use error::{Error, Result};
 pub use fingerprinter::{Feature, Fingerprinter};
 pub use minhash::jaccard_estimate;
-pub use normalise::Normalise;
-pub use options::{Idf, PipelineOptions, Sketch};
+pub use options::PipelineOptions;
 pub use parallel::ParallelFingerprinter;
 pub use presets::Preset;
-pub use simhash::{TieRule, simhash};
-pub use similarity::{Similarity, SimilarityError};
-pub use tokenizer::{GramLen, Tokenizer};
-pub use weights::{FeatureSelection, PartOfSpeechWeights, Weights};
+pub use simhash::simhash;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use assets::{Assets, StopWords};
 use normalise::Normaliser;
+use options::Idf;
 use simidx::Fingerprint;
 use tokenizer::Tokenize;
+use weights::FeatureSelection;
 
 /// How documents become fingerprints. Cheap to clone.
 ///

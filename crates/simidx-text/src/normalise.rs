@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// Normalising twice is the same as normalising once.
 ///
 /// ```
-/// use simidx_text::Normalise;
+/// use simidx_text::stages::Normalise;
 ///
 /// let steps: Normalise = "nfkc+case".parse()?;
 /// assert!(steps.nfkc && steps.case && !steps.space);

@@ -17,7 +17,7 @@ use simidx::Fingerprint;
 /// How the hashes of features become a fingerprint.
 ///
 /// ```
-/// use simidx_text::Sketch;
+/// use simidx_text::stages::Sketch;
 ///
 /// assert_eq!("minhash".parse(), Ok(Sketch::MinHash));
 /// ```
@@ -58,7 +58,9 @@ impl FromStr for Sketch {
 /// The inverse document frequencies by which weights are multiplied.
 ///
 /// ```
-/// use simidx_text::{Idf, IdfTable, Preset};
+/// use simidx_text::Preset;
+/// use simidx_text::assets::IdfTable;
+/// use simidx_text::stages::Idf;
 ///
 /// let mut options = Preset::Web.options();
 /// options.idf = Idf::Table(IdfTable::from_bytes("idf.tsv", b"the dog\t0.5\n")?);
@@ -84,7 +86,8 @@ pub enum Idf {
 /// `fingerprint` and `ties`.
 ///
 /// ```
-/// use simidx_text::{Pipeline, PipelineOptions, Tokenizer};
+/// use simidx_text::{Pipeline, PipelineOptions};
+/// use simidx_text::stages::Tokenizer;
 ///
 /// let options: PipelineOptions = "short,segment=words,shingle=2".parse()?;
 /// assert_eq!(options.tokenizer, Tokenizer::Words);

@@ -55,7 +55,8 @@ impl Pipeline {
     /// use simidx_text::{Pipeline, Preset};
     ///
     /// let pipeline = Pipeline::new(Preset::Short.options())?;
-    /// assert_eq!(pipeline.parallel::<u64>()?.fingerprints::<&str>(&[]), []);
+    /// let fingerprints = pipeline.parallel::<u64>()?.fingerprints(&["to be"]);
+    /// assert_eq!(fingerprints, [pipeline.fingerprint::<u64>("to be")?]);
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
     pub fn parallel<F: Fingerprint>(&self) -> Result<ParallelFingerprinter<F>> {
@@ -79,7 +80,7 @@ impl Pipeline {
     ///
     /// let pipeline = Pipeline::new(Preset::Short.options())?;
     /// let fingerprints: Vec<u64> = pipeline.fingerprints(&["to be", "or not to be"])?;
-    /// assert_eq!(fingerprints[0], pipeline.fingerprint("to be")?);
+    /// assert_eq!(fingerprints[0], pipeline.fingerprint::<u64>("to be")?);
     /// # Ok::<(), simidx_text::Error>(())
     /// ```
     pub fn fingerprints<F: Fingerprint>(

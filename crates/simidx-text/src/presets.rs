@@ -19,7 +19,7 @@ use crate::{Error, Result};
 ///
 /// let preset: Preset = "short".parse()?;
 /// let pipeline = Pipeline::new(preset.options())?;
-/// assert_eq!(pipeline.options().html, simidx_text::Html::No);
+/// assert_eq!(pipeline.options().html, simidx_text::stages::Html::No);
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
 #[non_exhaustive]

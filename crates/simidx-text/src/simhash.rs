@@ -9,7 +9,8 @@ use simidx::Fingerprint;
 /// The value of a bit on which the votes balance.
 ///
 /// ```
-/// use simidx_text::{TieRule, simhash};
+/// use simidx_text::simhash;
+/// use simidx_text::stages::TieRule;
 ///
 /// let hashes = [(0b0110_u32, 1), (0b0011, 1)];
 /// assert_eq!(simhash(hashes, TieRule::Clear), 0b0010);
@@ -51,7 +52,8 @@ impl FromStr for TieRule {
 /// weigh more than the others. The sum of the weights must be below 2^63.
 ///
 /// ```
-/// use simidx_text::{TieRule, simhash};
+/// use simidx_text::simhash;
+/// use simidx_text::stages::TieRule;
 /// assert_eq!(simhash([(0xabcd_u64, 1), (0xbcde, 1), (0xcdef, 1)], TieRule::Clear), 0xadcf);
 /// ```
 pub fn simhash<F: Fingerprint>(hashes: impl IntoIterator<Item = (F, u64)>, ties: TieRule) -> F {

@@ -1,6 +1,8 @@
 //! The frozen values of the pipeline, and what they are good for.
 
 use super::*;
+use crate::assets::*;
+use crate::stages::*;
 use proptest::prelude::*;
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -12,7 +12,7 @@ const MAX_WEIGHT: f64 = (1 << 20) as f64;
 /// The weight of a feature by its number of occurrences in a document.
 ///
 /// ```
-/// use simidx_text::Weights;
+/// use simidx_text::stages::Weights;
 ///
 /// assert_eq!("log2".parse(), Ok(Weights::Log2));
 /// ```
@@ -74,7 +74,7 @@ impl FromStr for Weights {
 /// Which features of a document count.
 ///
 /// ```
-/// use simidx_text::FeatureSelection;
+/// use simidx_text::stages::FeatureSelection;
 ///
 /// let selection: FeatureSelection = "top:20".parse()?;
 /// assert_eq!(selection.to_string(), "top:20");
@@ -135,7 +135,8 @@ pub(super) fn parse_weight(text: &str) -> Option<f64> {
 /// A tag gets the factor of the longest entry that is a prefix of it, otherwise that of `*`, otherwise 0.
 ///
 /// ```
-/// use simidx_text::{PipelineOptions, PartOfSpeechWeights};
+/// use simidx_text::PipelineOptions;
+/// use simidx_text::stages::PartOfSpeechWeights;
 ///
 /// let mut options: PipelineOptions = "news-zh,segment=auto".parse()?;
 /// options.parts = Some("n:3/v:2/*:1".parse::<PartOfSpeechWeights>()?);

@@ -1,7 +1,9 @@
 //! Documents through the text pipeline.
 
 use simidx::Fingerprint;
-use simidx_text::{Html, Pipeline, PipelineOptions, Preset, Assets};
+use simidx_text::assets::Assets;
+use simidx_text::stages::Html;
+use simidx_text::{Pipeline, PipelineOptions, Preset};
 
 /// Pipelines that no preset has.
 const OTHERS: [&str; 8] = [

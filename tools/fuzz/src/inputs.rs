@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use simidx::Fingerprint;
 use simidx_input::{
-    Content, Format, InputFile, ReadOptions, Record, RecordReader, TextEncoding, filter_records,
-    expected_records_with, open_with,
+    Content, Format, InputFile, ReadOptions, Record, RecordReader, TextEncoding,
+    expected_records_with, filter_records, open_with,
 };
 
 use crate::documents;

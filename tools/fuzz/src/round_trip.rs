@@ -7,9 +7,9 @@ use simidx::{AnyIndex, Fingerprint, Id, IdKind, Index, IndexBuilder};
 
 use crate::ask::ask;
 use crate::sets::{Set, Tables, Width, in_width};
+use simidx_testkit::each_id;
 use simidx_testkit::reference::{Layout, apply};
 use simidx_testkit::sorted_set;
-use simidx_testkit::each_id;
 
 /// Records and options.
 #[derive(Debug, Arbitrary)]

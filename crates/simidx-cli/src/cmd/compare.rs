@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use simidx::Fingerprint;
 use simidx_input::Place;
 use simidx_input::{Decoded, TextEncoding};
-use simidx_text::{
-    ComparedDocument, ComparedFeature, Comparison, Fingerprinter, Pipeline, Preset, Sketch,
-};
+use simidx_text::compare::{ComparedDocument, ComparedFeature, Comparison};
+use simidx_text::stages::Sketch;
+use simidx_text::{Fingerprinter, Pipeline, Preset};
 
 use crate::cmd::Answer;
 use crate::support::diagnostics::Diagnostics;
@@ -232,12 +232,12 @@ impl<F: Fingerprint> Report<'_, F> {
             } = document;
             let hex = document.fingerprint.to_hex();
             let name = one_line(name);
-            let features = counted(*distinct_count as u64, "feature");
+            let features = counted(*distinct_count, "feature");
             write!(out, "{letter:<24}{hex}  {name}: {features}")?;
             if counted_count < distinct_count {
                 write!(out, ", of which {counted_count} count")?;
             }
-            writeln!(out, ", {}", counted(*occurrence_count as u64, "occurrence"))?;
+            writeln!(out, ", {}", counted(*occurrence_count, "occurrence"))?;
         }
         let bits: Vec<String> = found.differing_bits().iter().map(u32::to_string).collect();
         let bits = match bits.is_empty() {

@@ -67,7 +67,9 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     let head = command.get_long_about().map(ToString::to_string);
     let head = head.unwrap_or_default();
     let (description, examples) = head.split_once(EXAMPLES).unwrap_or((&head, ""));
-    let man = Man::new(command.clone().long_about(description.to_owned()));
+    let man = Man::new(command.clone().long_about(description.to_owned()))
+        .source(concat!("simidx ", env!("CARGO_PKG_VERSION")))
+        .manual("simidx");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
@@ -78,8 +80,11 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
-    if command.get_after_help().is_some() {
-        man.render_extra_section(&mut page)?;
+    if let Some(exit_codes) = command.get_after_help() {
+        let mut section = Roff::new();
+        section.control("SH", ["EXIT STATUS"]);
+        section.text([roman(exit_codes.to_string())]);
+        section.to_writer(&mut page)?;
     }
     Ok(page)
 }

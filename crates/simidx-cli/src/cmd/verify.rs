@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
             }
         };
         if let (Check::Done(segment), false) = (&check, args.json) {
-            // At once: whatever comes of the next file, this one has been checked.
+            // At once: this file has been checked even if the next one cannot be.
             bar.suspend(|| segment.print(&mut out).and_then(|()| out.flush()))?;
         }
         checks.push(check);

@@ -70,7 +70,7 @@ pub(crate) struct Clock {
     stages: StageSeconds,
 }
 
-/// Seconds of each stage, those of all tables together. Writing goes on beside the other stages: `write` is what is left
+/// Seconds of each stage, those of all tables together. Writing overlaps with the other stages: `write` is what is left
 /// of it at the end.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct StageSeconds {

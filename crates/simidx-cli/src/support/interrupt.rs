@@ -122,7 +122,7 @@ fn remove_and_die(signal: i32) {
     }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if lost_pages::is_it(signal) {
-        // Nobody holds the lock of stderr and waits for a page: what is written there lies in memory.
+        // No thread holds the lock of stderr while it waits for a page: messages are written from memory.
         output::say(
             "a mapped file could not be read: it was truncated, or its disk failed; replace files by renaming, or use --no-mmap",
         );

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Storage};
-use simidx_text::{
-    Assets, Fingerprinter, Html, Idf, IdfTable, Pipeline, PipelineOptions, Preset, StopWords,
-    UserDictionary,
-};
+use simidx_text::assets::{Assets, IdfTable, StopWords, UserDictionary};
+use simidx_text::stages::{Html, Idf};
+use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Preset};
 
 use crate::support::failure::Failure;
 use crate::support::heading;

@@ -162,7 +162,7 @@ fn template(style: &str) -> ProgressStyle {
     ProgressStyle::with_template(style).expect("the templates in this file are well-formed")
 }
 
-/// Draws on a stderr that is no terminal: a line for each state, nothing taken back.
+/// Draws on a stderr that is not a terminal: a line for each state, and nothing is erased.
 #[derive(Debug)]
 struct PlainStderr;
 

@@ -34,12 +34,12 @@ fn records_that_are_not_sorted_are_refused() {
         // Fingerprints alone are read many at a time, where lines are not counted.
         (
             "a.hex",
-            "a.hex: record 3 of all, from 0: 000000000000001e comes behind 000000000000001f; leave",
+            "a.hex: record 3 of all, from 0: 000000000000001e follows 000000000000001f; omit",
         ),
         ("a.le", "a.le: offset 8: "),
         (
             "named.tsv",
-            "named.tsv:2: 0000000000000001 comes behind 0000000000000002; leave",
+            "named.tsv:2: 0000000000000001 follows 0000000000000002; omit",
         ),
     ] {
         let ran = sandbox.run(&["build", name, "-o", "x", "--sorted"]);

@@ -133,7 +133,7 @@ fn the_exit_code_says_whether_they_are_near() {
     let ran = sandbox
         .run(&["compare", "--text", A, "--text", "something else"])
         .no();
-    assert!(ran.text().contains("no near-duplicates within 3"));
+    assert!(ran.text().contains("not near-duplicates within 3"));
     assert!(ran.text().contains("feature that differs"));
     // Control characters of a name or a feature do not reach the terminal.
     let args = [

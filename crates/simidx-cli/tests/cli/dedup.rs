@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::{Ran, Sandbox, gzip, hex, keys, sample};
 use serde_json::json;
 use simidx::Fingerprint;
-use simidx_text::{FeatureSet, Pipeline, Preset};
+use simidx_text::compare::FeatureSet;
+use simidx_text::{Pipeline, Preset};
 
 /// Which items are kept, and for which one each is, where these are near each other: by brute force.
 fn clusters(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
@@ -578,7 +579,7 @@ fn errors_are_told_and_leave_nothing() {
         "{ran:?}"
     );
     let ran = sandbox.run(&["dedup", "a.hex", "-o", "out", "--memory", "1MiB"]);
-    assert!(ran.refusal().contains("bytes of memory"), "{ran:?}");
+    assert!(ran.refusal().contains("raise --memory"), "{ran:?}");
     let ran = sandbox.run(&["dedup", "a.hex"]);
     assert!(ran.refusal().contains("--output"), "{ran:?}");
     assert_eq!(sandbox.names(), before);

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::support::Sandbox;
-use simidx_text::FeatureSet;
+use simidx_text::compare::FeatureSet;
 
 /// The settings that are measured.
 const SETTINGS: [&[&str]; 4] = [

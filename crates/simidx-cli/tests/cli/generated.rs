@@ -46,6 +46,7 @@ fn every_command_has_a_manual_page_with_all_of_its_flags() {
         String::from_utf8(page).unwrap().replace("\\-", "-")
     };
     let program = page("simidx");
+    assert!(program.contains("EXIT STATUS\"\nExit codes: 0 "));
     for command in &commands {
         let help = sandbox.run(&[command, "--help"]).done();
         let flags = flags(help.text());

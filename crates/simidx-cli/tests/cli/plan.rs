@@ -162,9 +162,10 @@ fn what_cannot_be_planned_is_refused() {
     plan(&["--count", "1", "-k", "13"]).refused("max_distance is at most 12, not 13");
     plan(&["--count", "1e10", "--width", "32"])
         .refused("there are no 10000000000 distinct fingerprints of 32 bits");
+    plan(&["--count", "1", "--block-size", "1000"])
+        .refused("a block size is a power of two from 128 to 65536, not 1000");
     for args in [
-        &["--count", "1", "--block-size", "1000"][..],
-        &["--count", "1", "--codec", "zip"],
+        &["--count", "1", "--codec", "zip"][..],
         &["--count", "1", "--medium", "tape"],
         &["--count", "1", "--width", "16"],
         &[],

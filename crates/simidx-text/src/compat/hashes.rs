@@ -66,7 +66,7 @@ fn finish([a, b, c]: &mut [u32; 3]) {
 
 #[cfg(test)]
 mod tests {
-    use crate::FeatureHash;
+    use crate::feature_hash::FeatureHash;
 
     #[test]
     fn the_hashes_are_frozen() {

@@ -1,14 +1,16 @@
 //! Near-duplicate texts: fingerprints find the candidates, and the texts themselves decide.
 
+mod similarity;
 mod stored_sets;
 mod verifier;
 
+pub use similarity::{Similarity, SimilarityError};
 pub use verifier::{TextVerifier, TextVerifierOptions};
 
 use simidx::Fingerprint;
 use simidx::batch::{DedupOptions, Deduplicated, Deduplicator};
 
-use super::{Error, Pipeline, Similarity};
+use crate::{Error, Pipeline};
 
 /// The part of a memory limit that goes to the feature sets of candidates.
 const SET_SHARE: u64 = 4;
@@ -16,13 +18,13 @@ const SET_SHARE: u64 = 4;
 /// How [`dedup`] finds near-duplicates. Start from [`TextDedupOptions::default`] and set what differs.
 ///
 /// ```
-/// use simidx_text::{Similarity, TextDedupOptions};
+/// use simidx_text::dedup::{Similarity, TextDedupOptions};
 ///
 /// let mut options = TextDedupOptions::default();
 /// options.search.distance = 6;
 /// options.search.memory = Some(1 << 30);
 /// options.similarity = Some(Similarity::of_words(0.8, 3)?);
-/// # Ok::<(), simidx_text::SimilarityError>(())
+/// # Ok::<(), simidx_text::dedup::SimilarityError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -37,7 +39,8 @@ pub struct TextDedupOptions {
 /// Why texts could not be deduplicated.
 ///
 /// ```
-/// use simidx_text::{DedupError, Pipeline, TextDedupOptions, dedup};
+/// use simidx_text::dedup::{DedupError, TextDedupOptions, dedup};
+/// use simidx_text::Pipeline;
 ///
 /// let mut options = TextDedupOptions::default();
 /// options.search.memory = Some(1); // far too little
@@ -62,7 +65,8 @@ pub enum DedupError {
 /// not hold goes through a [`Deduplicator`] and a [`TextVerifier`] in the same steps.
 ///
 /// ```
-/// use simidx_text::{Pipeline, Preset, Similarity, TextDedupOptions, dedup};
+/// use simidx_text::dedup::{Similarity, TextDedupOptions, dedup};
+/// use simidx_text::{Pipeline, Preset};
 ///
 /// let texts = [
 ///     "The cat sat on the mat and looked at the dog.",

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::FeatureSet;
+use crate::compare::FeatureSet;
 
 /// Bytes of a feature.
 const FEATURE_LEN: usize = 8;

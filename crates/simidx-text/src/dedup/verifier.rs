@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use simidx::batch::Verifier;
 
+use super::Similarity;
 use super::stored_sets::StoredSets;
-use crate::{ParallelFingerprinter, Pipeline, Result, Similarity};
+use crate::{ParallelFingerprinter, Pipeline, Result};
 
 /// Texts that wait until they are taken apart together, and bytes of them.
 const BATCH_TEXTS: usize = 4096;
@@ -15,12 +16,12 @@ const BATCH_LEN: usize = 16 << 20;
 /// How a [`TextVerifier`] compares texts. Start from [`TextVerifierOptions::default`] and set what differs.
 ///
 /// ```
-/// use simidx_text::TextVerifierOptions;
+/// use simidx_text::dedup::TextVerifierOptions;
 ///
 /// let mut options = TextVerifierOptions::default();
 /// options.similarity = "jaccard:0.9:5".parse()?;
 /// options.memory = Some(256 << 20);
-/// # Ok::<(), simidx_text::SimilarityError>(())
+/// # Ok::<(), simidx_text::dedup::SimilarityError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -41,7 +42,8 @@ pub struct TextVerifierOptions {
 ///
 /// ```
 /// use simidx::batch::{DedupOptions, Deduplicator};
-/// use simidx_text::{Pipeline, Preset, TextVerifier, TextVerifierOptions};
+/// use simidx_text::dedup::{TextVerifier, TextVerifierOptions};
+/// use simidx_text::{Pipeline, Preset};
 ///
 /// let texts = ["a rose is a rose is a rose", "a rose is a rose", "to be or not to be"];
 /// let pipeline = Pipeline::new(Preset::Short.options())?;

@@ -45,7 +45,7 @@ pub(crate) trait Tokenize: fmt::Debug + Send {
 /// `AsciiWords` and `JoinedChars` the feature `compat`.
 ///
 /// ```
-/// use simidx_text::Tokenizer;
+/// use simidx_text::stages::Tokenizer;
 ///
 /// assert_eq!("chars:4".parse(), Tokenizer::chars(4));
 /// assert_eq!(Tokenizer::Words.to_string(), "words");
@@ -182,7 +182,7 @@ impl FromStr for Tokenizer {
 /// The length of an n-gram, 1 to 16 characters or tokens.
 ///
 /// ```
-/// use simidx_text::GramLen;
+/// use simidx_text::stages::GramLen;
 ///
 /// assert_eq!("3".parse().ok(), GramLen::new(3));
 /// assert!(GramLen::new(0).is_none() && "17".parse::<GramLen>().is_err());

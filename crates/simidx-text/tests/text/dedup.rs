@@ -6,9 +6,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::Fingerprint;
 use simidx::batch::{DedupOptions, Deduplicated, Deduplicator};
-use simidx_text::{
-    Pipeline, Similarity, TextDedupOptions, TextVerifier, TextVerifierOptions, dedup,
-};
+use simidx_text::Pipeline;
+use simidx_text::dedup::{Similarity, TextDedupOptions, TextVerifier, TextVerifierOptions, dedup};
 
 const DISTANCE: u32 = 16;
 

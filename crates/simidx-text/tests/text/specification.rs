@@ -10,7 +10,8 @@ use simidx_testkit::document::{
     named_block, named_characters, named_table, named_words, pipeline_specification, quoted, row,
     table_heading, words,
 };
-use simidx_text::{Assets, Fingerprinter, Pipeline, PipelineOptions, UserDictionary};
+use simidx_text::assets::{Assets, UserDictionary};
+use simidx_text::{Fingerprinter, Pipeline, PipelineOptions};
 
 fn fingerprinter(spec: &str) -> Fingerprinter<u64> {
     let options: PipelineOptions = spec.parse().unwrap();

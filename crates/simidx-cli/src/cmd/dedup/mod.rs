@@ -13,7 +13,8 @@ use simidx::build::MIN_MEMORY;
 use simidx::segments::{AnySegments, Segments};
 use simidx::{Fingerprint, Storage};
 use simidx_input::{Format, InputFile};
-use simidx_text::{Pipeline, Similarity, TextVerifier, TextVerifierOptions};
+use simidx_text::Pipeline;
+use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;

@@ -9,7 +9,7 @@ use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::segments::Segments;
 use simidx::{Error, Fingerprint, IdKind, Storage};
 use simidx_input::RecordId;
-use simidx_text::TextVerifier;
+use simidx_text::dedup::TextVerifier;
 
 use super::documents::Known;
 use crate::support::failure::Failure;

@@ -4,7 +4,7 @@ use indicatif::ProgressBar;
 use simidx::Fingerprint;
 use simidx::batch::{Deduplicated, Deduplicator, Verifier};
 use simidx_input::{Content, InputFile};
-use simidx_text::TextVerifier;
+use simidx_text::dedup::TextVerifier;
 
 use super::documents::{Positions, Walk};
 use crate::support::failure::Failure;

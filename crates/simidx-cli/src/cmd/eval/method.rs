@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use simidx_text::{Assets, Idf, Pipeline, PipelineOptions};
+use simidx_text::assets::Assets;
+use simidx_text::stages::Idf;
+use simidx_text::{Pipeline, PipelineOptions};
 
 /// The prefix of a method that compares sets of features.
 const JACCARD: &str = "jaccard:";

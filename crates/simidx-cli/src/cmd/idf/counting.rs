@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 use simidx_input::{Content, RecordReader};
-use simidx_text::{Fingerprinter, FrequencyCounter, ParallelFingerprinter, Pipeline};
+use simidx_text::assets::FrequencyCounter;
+use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
@@ -24,7 +25,7 @@ const TASK_DOCUMENTS: usize = 128;
 /// Counts the features of all inputs; returns the counter and what there was to say against records.
 ///
 /// # Errors
-/// An input that cannot be read, or a record that is no document and is not to be skipped.
+/// An input that cannot be read, or a record that is not a document where such records are not skipped.
 pub(super) fn count(
     args: &InputArgs,
     pipeline: &Pipeline,

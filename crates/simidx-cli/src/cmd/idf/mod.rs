@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use simidx_text::{Idf, Pipeline};
+use simidx_text::Pipeline;
+use simidx_text::stages::Idf;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;

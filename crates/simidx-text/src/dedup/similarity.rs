@@ -6,7 +6,8 @@ use std::str::FromStr;
 use simidx::Fingerprint;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{FeatureSet, Fingerprinter};
+use crate::Fingerprinter;
+use crate::compare::FeatureSet;
 
 /// The largest number of words in a run.
 const MAX_WORDS: usize = 64;
@@ -16,7 +17,8 @@ const MAX_WORDS: usize = 64;
 /// It is written `jaccard:T`, or `jaccard:T:N` for runs of N words.
 ///
 /// ```
-/// use simidx_text::{Pipeline, Similarity};
+/// use simidx_text::Pipeline;
+/// use simidx_text::dedup::Similarity;
 ///
 /// let similarity: Similarity = "jaccard:0.5:2".parse()?;
 /// assert_eq!((similarity.least(), similarity.words()), (0.5, Some(2)));
@@ -36,7 +38,7 @@ pub struct Similarity {
 /// A similarity that is out of range or cannot be read.
 ///
 /// ```
-/// use simidx_text::Similarity;
+/// use simidx_text::dedup::Similarity;
 ///
 /// let error = "jaccard:2".parse::<Similarity>().unwrap_err();
 /// assert!(error.to_string().starts_with("\"jaccard:2\" is not"));
