@@ -111,6 +111,20 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
             .collect()
     }
 
+    /// Lends a fingerprinter to `work`, for tasks that divide the documents among threads in their own way.
+    ///
+    /// ```
+    /// use simidx_text::{ParallelFingerprinter, Pipeline};
+    ///
+    /// let parallel: ParallelFingerprinter<u64> = Pipeline::default().parallel()?;
+    /// let set = parallel.with(|fingerprinter| fingerprinter.feature_set("to be or not to be"));
+    /// assert_eq!(set, Pipeline::default().fingerprinter::<u64>()?.feature_set("to be or not to be"));
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
+    pub fn with<R>(&self, work: impl FnOnce(&mut Fingerprinter<F>) -> R) -> R {
+        work(self.borrow().get())
+    }
+
     /// Fingerprints a stream of documents: gives each with its fingerprint, in order, and errors in their places.
     ///
     /// It reads ahead by batches of at most 4,096 items with 16 MiB of text, and the next one while the threads work

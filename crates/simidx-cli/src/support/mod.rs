@@ -4,7 +4,6 @@ pub(crate) mod build_report;
 pub(crate) mod choices;
 pub(crate) mod diagnostics;
 pub(crate) mod failure;
-pub(crate) mod fingerprinters;
 pub(crate) mod heading;
 pub(crate) mod index_file;
 pub(crate) mod interrupt;

@@ -8,12 +8,11 @@ use simidx_input::{
     self, Content, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
 use simidx_input::{InputError, Place};
-use simidx_text::Pipeline;
+use simidx_text::{ParallelFingerprinter, Pipeline};
 
 use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
-use crate::support::fingerprinters::Fingerprinters;
 use crate::support::heading;
 use crate::support::pipeline::PipelineArgs;
 use crate::support::progress::ReadingBar;
@@ -291,7 +290,7 @@ fn read_all<F: Fingerprint>(
     sink: &mut impl Sink<F>,
 ) -> Result<ReadCounts, Failure> {
     let mut run = Run {
-        fingerprinters: Fingerprinters::new(pipeline)?,
+        fingerprinter: pipeline.parallel()?,
         diagnostics: Diagnostics::new(args.on_error),
         records: 0,
         next_position: 0,
@@ -364,16 +363,16 @@ impl<F: Fingerprint> Batch<F> {
     /// worked on in parallel.
     fn fingerprints(
         &self,
-        fingerprinters: &Fingerprinters<F>,
+        fingerprinter: &ParallelFingerprinter<F>,
         counts_features: bool,
     ) -> Vec<(F, Option<u32>)> {
         let of = |placed: &Placed<F>| match &placed.record.content {
             Content::Fingerprint(fingerprint) => (*fingerprint, None),
             Content::Text(text) if counts_features => {
-                let (fingerprint, count) = fingerprinters.with(|f| f.fingerprint_with_count(text));
+                let (fingerprint, count) = fingerprinter.with(|f| f.fingerprint_with_count(text));
                 (fingerprint, Some(count))
             }
-            Content::Text(text) => (fingerprinters.fingerprint(text), None),
+            Content::Text(text) => (fingerprinter.with(|f| f.fingerprint(text)), None),
         };
         match self.text_len {
             0 => self.records.iter().map(of).collect(),
@@ -382,8 +381,8 @@ impl<F: Fingerprint> Batch<F> {
     }
 }
 
-struct Run<F> {
-    fingerprinters: Fingerprinters<F>,
+struct Run<F: Fingerprint> {
+    fingerprinter: ParallelFingerprinter<F>,
     diagnostics: Diagnostics,
     /// Number of records used.
     records: u64,
@@ -523,7 +522,7 @@ impl<F: Fingerprint> Run<F> {
 
     fn hand_on(&mut self, batch: Batch<F>, sink: &mut impl Sink<F>) -> Result<(), Failure> {
         let counts_features = sink.wants_feature_counts();
-        let fingerprints = batch.fingerprints(&self.fingerprinters, counts_features);
+        let fingerprints = batch.fingerprints(&self.fingerprinter, counts_features);
         for ((fingerprint, feature_count), placed) in fingerprints.into_iter().zip(batch.records) {
             let text = match placed.record.content {
                 Content::Text(text) => Some(text),

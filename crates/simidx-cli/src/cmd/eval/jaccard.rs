@@ -6,7 +6,6 @@ use simidx_text::Pipeline;
 use super::labelled::Labelled;
 use super::score::{Curve, Point};
 use crate::support::failure::Failure;
-use crate::support::fingerprinters::Fingerprinters;
 
 /// Precision and recall at the least similarities of 1, 0.95 and so on down to 0.05.
 ///
@@ -17,8 +16,8 @@ pub(super) fn curve(labelled: &Labelled, pipeline: &Pipeline) -> Result<Curve, F
         let message = "jaccard:PIPELINE requires labelled pairs, not documents";
         return Err(Failure::new(message));
     };
-    let fingerprinters = Fingerprinters::<u64>::new(pipeline)?;
-    let set = |text: &str| fingerprinters.with(|fingerprinter| fingerprinter.feature_set(text));
+    let parallel = pipeline.parallel::<u64>()?;
+    let set = |text: &str| parallel.with(|fingerprinter| fingerprinter.feature_set(text));
     let similarities = a.par_iter().zip(b).map(|(a, b)| set(a).jaccard(&set(b)));
     let similarities: Vec<f64> = similarities.collect();
     let relevant = labelled.relevant_count();

@@ -16,7 +16,6 @@ use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::fingerprinters::Fingerprinters;
 use crate::support::heading;
 use crate::support::output::{Output, say, stdout};
 use crate::support::pipeline::PipelineFiles;
@@ -161,14 +160,8 @@ fn curve<F: Fingerprint>(
     if method.is_jaccard() {
         return jaccard::curve(labelled, pipeline);
     }
-    let fingerprinters = Fingerprinters::<F>::new(pipeline)?;
-    let fingerprints = |texts: &[String]| {
-        use rayon::prelude::*;
-        let texts = texts.par_iter();
-        texts
-            .map(|text| fingerprinters.fingerprint(text))
-            .collect::<Vec<F>>()
-    };
+    let parallel = pipeline.parallel::<F>()?;
+    let fingerprints = |texts: &[String]| parallel.fingerprints(texts);
     let mut tally = Tally::new(labelled.relevant_count(), max_distance);
     match labelled {
         Labelled::Pairs { a, b, labels } => {

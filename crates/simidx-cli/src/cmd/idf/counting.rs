@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use simidx_input::{Content, RecordReader};
 use simidx_text::assets::FrequencyCounter;
-use simidx_text::{Fingerprinter, Pipeline};
+use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
 
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
-use crate::support::fingerprinters::Fingerprinters;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{InputArgs, in_input, total_len};
 
@@ -36,7 +35,7 @@ pub(super) fn count(
     let paths = args.paths()?;
     let mut run = Run {
         diagnostics: Diagnostics::new(args.on_error),
-        fingerprinters: Fingerprinters::new(pipeline)?,
+        fingerprinter: pipeline.parallel()?,
         counter: FrequencyCounter::new(max_features as usize),
         batch: Vec::new(),
         batch_len: 0,
@@ -60,7 +59,7 @@ pub(super) fn count(
 /// The state of a count. The width of fingerprints does not matter; the narrowest suits every hash.
 struct Run {
     diagnostics: Diagnostics,
-    fingerprinters: Fingerprinters<u32>,
+    fingerprinter: ParallelFingerprinter<u32>,
     counter: FrequencyCounter,
     batch: Vec<String>,
     batch_len: usize,
@@ -112,7 +111,7 @@ impl Run {
         self.batch_len = 0;
         let tasks = batch.par_chunks(TASK_DOCUMENTS).map(|documents| {
             let mut counts: HashMap<String, u64> = HashMap::new();
-            self.fingerprinters.with(|fingerprinter| {
+            self.fingerprinter.with(|fingerprinter| {
                 documents
                     .iter()
                     .for_each(|document| count_document(fingerprinter, document, &mut counts));
