@@ -1,0 +1,61 @@
+//! The documents for readers of the code name files that exist.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// The files that git tracks.
+fn tracked() -> Vec<String> {
+    let mut command = Command::new("git");
+    command
+        .args(["ls-files"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    let output = command.output().expect("git is here");
+    let names = String::from_utf8(output.stdout).expect("names are UTF-8");
+    names.lines().map(str::to_owned).collect()
+}
+
+/// What a document sets in code marks, outside of code blocks.
+fn code_spans(text: &str) -> BTreeSet<&str> {
+    let mut spans = BTreeSet::new();
+    for block in text.split("```").step_by(2) {
+        spans.extend(block.split('`').skip(1).step_by(2));
+    }
+    spans
+}
+
+#[test]
+fn files_named_in_documents_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let tracked = tracked();
+    let mut checked = 0;
+    for document in [
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "book/src/hardening.md",
+    ] {
+        let text = std::fs::read_to_string(root.join(document)).expect(document);
+        for span in code_spans(&text) {
+            let is_path = [
+                "src/",
+                "crates/",
+                "tests/",
+                "tools/",
+                "benches/",
+                "examples/",
+            ]
+            .iter()
+            .any(|folder| span.starts_with(folder));
+            if is_path && !span.contains([' ', '*', '{']) {
+                assert!(root.join(span).exists(), "{document}: {span}");
+                checked += 1;
+            } else if span.ends_with(".rs") && !span.contains([' ', '*', '{']) {
+                let name = format!("/{span}");
+                let is_there = tracked.iter().any(|file| file.ends_with(&name));
+                assert!(is_there, "{document}: {span}");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 50, "{checked} names");
+}
