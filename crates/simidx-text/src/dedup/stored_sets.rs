@@ -43,6 +43,8 @@ pub(super) struct StoredSets {
     file: Option<BufWriter<File>>,
     /// Bytes in the file.
     file_len: u64,
+    /// Whether the file is at its end, where sets are written.
+    is_at_end: bool,
     /// The set that was read last, with its number among the entries: mostly one is compared with many.
     last: Option<(usize, FeatureSet)>,
 }
@@ -57,6 +59,7 @@ impl StoredSets {
             is_sorted: true,
             file: None,
             file_len: 0,
+            is_at_end: true,
             last: None,
         }
     }
@@ -99,6 +102,9 @@ impl StoredSets {
                 file.insert(BufWriter::with_capacity(1 << 20, new))
             }
         };
+        if !std::mem::replace(&mut self.is_at_end, true) {
+            file.seek(SeekFrom::Start(self.file_len))?;
+        }
         file.write_all(bytes)?;
         let start = self.file_len;
         self.file_len += bytes.len() as u64;
@@ -163,6 +169,7 @@ impl StoredSets {
             return Ok(None);
         };
         let mut bytes = vec![0; count * FEATURE_LEN];
+        self.is_at_end = false;
         let read = match &mut self.file {
             Some(file) => file
                 .seek(SeekFrom::Start(start))
