@@ -129,8 +129,9 @@ fn every_package_comes_from_the_registry() {
 }
 
 /// The folders of the packages whose dependencies are explained.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
     ".",
+    "benches",
     "crates/simidx-text",
     "crates/simidx-input",
     "crates/simidx-cli",

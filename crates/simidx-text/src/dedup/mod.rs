@@ -105,10 +105,11 @@ pub fn dedup<F: Fingerprint>(
     let Some(similarity) = options.similarity else {
         return Ok(documents.finish(None)?);
     };
-    let mut verifier = TextVerifierOptions::default();
-    verifier.similarity = similarity;
-    verifier.memory = sets;
-    verifier.temp_dir = search.temp_dir;
+    let verifier = TextVerifierOptions {
+        similarity,
+        memory: sets,
+        temp_dir: search.temp_dir,
+    };
     let mut verifier = TextVerifier::new(pipeline, &verifier)?;
     for (number, is_candidate) in documents.candidates()?.into_iter().enumerate() {
         if is_candidate {

@@ -213,7 +213,7 @@ mod tests {
             assert_ne!(sets.identity(1).unwrap(), sets.identity(8).unwrap());
             // More sets may follow.
             sets.push(500, set(5)).unwrap();
-            assert_eq!(sets.compare(500, 5, |a, b| a == b).unwrap(), true);
+            assert!(sets.compare(500, 5, |a, b| a == b).unwrap());
             assert!(sets.compare(5, 400, |_, _| ()).is_err());
         }
     }

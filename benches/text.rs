@@ -13,7 +13,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// The documents of one of the project's own sets.
 fn documents(name: &str) -> Vec<String> {
-    let path = format!("{}/../../data/{name}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../data/{name}.jsonl.gz", env!("CARGO_MANIFEST_DIR"));
     let mut reader = simidx_input::open::<u64>(path.as_ref(), None).expect("the set is there");
     let records = std::iter::from_fn(|| reader.next_record());
     let texts = records.map(|record| match record.expect("the set is sound").content {
