@@ -327,8 +327,8 @@ fn tables_in_different_orders_are_not_merged() {
     );
     assert_eq!(
         message(segments.fingerprints(1)),
-        "segment 0 has table 1 in the order of 0xffff00000000, \
-         segment 2 has table 1 in the order of 0xfff8003ffe000000"
+        "segment 0 and segment 2 differ in the prefix mask of table 1: \
+         0xffff00000000 and 0xfff8003ffe000000"
     );
     match segments.fingerprints(4).unwrap_err() {
         Error::Segment { segment, error, .. } => {
@@ -351,25 +351,25 @@ fn segments_of_different_records_are_refused() {
     let refused = |segments| message(Segments::<u64, _>::new(segments));
     assert_eq!(refused(vec![]), "there is no segment to search");
     let number = || segment(IdKind::Number, None, &some);
-    let numbers = "ids that are numbers";
+    let kinds = "differ in the kind of their ids";
     assert_eq!(
         refused(vec![
             number(),
             number(),
             segment(IdKind::String, None, &some)
         ]),
-        format!("segment 0 has {numbers}, segment 2 has ids that are strings")
+        format!("segment 0 and segment 2 {kinds}: number and string")
     );
     // A segment without records goes with any.
     let empty = || segment(IdKind::None, Some("{}"), &[]);
     assert_eq!(
         refused(vec![empty(), number(), segment(IdKind::None, None, &some)]),
-        format!("segment 1 has {numbers}, segment 2 has no ids")
+        format!("segment 1 and segment 2 {kinds}: number and none")
     );
     let piped = || segment(IdKind::Number, Some("{}"), &some);
     assert_eq!(
         refused(vec![piped(), number()]),
-        "segment 0 has the text pipeline {}, segment 1 has no text pipeline"
+        "segment 0 and segment 1 differ in their text pipelines: {} and none"
     );
     let segments = Segments::new(vec![empty(), number(), empty()]).unwrap();
     assert_eq!(
@@ -521,7 +521,7 @@ fn segments_of_any_width_are_told_by_their_files() {
     assert_eq!(message(names(&[])), "there is no segment to search");
     assert_eq!(
         message(names(&[64, 64, 128])),
-        "64.simidx has 64-bit fingerprints, 128.simidx has 128-bit fingerprints"
+        "64.simidx and 128.simidx differ in their width: 64 and 128"
     );
 }
 
