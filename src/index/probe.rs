@@ -509,12 +509,12 @@ mod tests {
             found: Match::unranked(distance, fingerprint),
         };
         let mut findings = Findings::default();
-        findings.found = vec![
+        findings.found.extend([
             found(1, 2, 9),
             found(0, 2, 9),
             found(0, 1, 8),
             found(0, 2, 9),
-        ];
+        ]);
         findings.merge();
         assert_eq!(
             findings.found,
