@@ -173,7 +173,7 @@ impl Storage {
 
     /// Brings all bytes to memory, in about the time of reading the file, and keeps them there until the storage is dropped:
     /// no query waits for a disk then. Locking a second time does nothing. What a page is checked for on its first use remains
-    /// to be done, see [`Index::warm`].
+    /// to be done, see [`Index::warm`](crate::Index::warm).
     ///
     /// # Errors
     /// [`Error::Budget`] if the limit of the process, RLIMIT_MEMLOCK (`ulimit -l`), is smaller than the file; otherwise

@@ -169,7 +169,7 @@ pub struct ClusterReport {
 /// count, not records.
 ///
 /// Reads table 0 of each segment once, and with ids once again with these; takes no more time than
-/// [`pairs`](crate::pairs), whatever the number of pairs. Memory: see [`ClusterFinder`]; beside that the members of one
+/// [`pairs`](crate::batch::pairs()), whatever the number of pairs. Memory: see [`ClusterFinder`]; beside that the members of one
 /// cluster. [`Segments::ids_of`](crate::segments::Segments::ids_of) gives the ids of a member.
 ///
 /// ```
