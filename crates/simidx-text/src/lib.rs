@@ -7,8 +7,8 @@
 //! 2. **Normalise**: see [`Normalise`](stages::Normalise).
 //! 3. **Tokenize**: cut the text into tokens, see [`Tokenizer`](stages::Tokenizer), and drop stop words.
 //! 4. **Features**: tokens, or shingles of several tokens. The weight of a feature is that of its number of occurrences
-//!    ([`Weights`](stages::Weights)), times its inverse document frequency ([`Idf`](stages::Idf)), times the factor of its part of speech
-//!    ([`PartOfSpeechWeights`](stages::PartOfSpeechWeights)). [`FeatureSelection`](stages::FeatureSelection) decides which features count.
+//!    ([`Weights`](stages::Weights)), times its inverse document frequency ([`Idf`]), times the factor of its part of speech
+//!    ([`PartOfSpeechWeights`](stages::PartOfSpeechWeights)). [`FeatureSelection`] decides which features count.
 //! 5. **Fingerprint**: hash the features ([`FeatureHash`](stages::FeatureHash)) and combine the hashes ([`Sketch`](stages::Sketch)).
 //!
 //! [`Preset`]s are pipelines for a purpose. The default one is [`Preset::Web`], here and in the program `simidx`.
