@@ -72,8 +72,9 @@ impl<F> Scratch<F> {
         self.cold = cold;
     }
 
-    /// Whether matches get their ranks, for callers that do not read ids.
-    pub(crate) fn set_ranked(&mut self, ranked: bool) {
+    /// Whether matches of an index with ids get their ranks. Default `true`. A caller that does not read ids says `false`
+    /// and saves a look-up in table 0 for each match of another table: up to a tenth of a query's time.
+    pub fn set_ranked(&mut self, ranked: bool) {
         self.ranked = ranked;
     }
 
