@@ -4,12 +4,13 @@
 use crate::codec::block::Block;
 use crate::codec::delta::LANES;
 use crate::codec::huffman::{Code, code_lengths};
-use crate::codec::keys::{self, KeyWriter};
+use crate::codec::keys;
 use crate::codec::span::Span;
 use crate::codec::{Codec, TableCode};
 use crate::cpu::{Cpu, Portable, Work, dispatch};
 use crate::design::Permuted;
 use crate::fingerprint::Fingerprint;
+use crate::format::{Kind, place_checksum};
 use crate::index::Decode;
 
 /// Blocks that are decoded in step.
@@ -44,9 +45,11 @@ impl Decoder {
         Block::new(block.bytes, &self.0, Span { previous, key })
     }
 
-    /// Whether the block satisfies every rule.
+    /// Whether the block satisfies every rule as the first one of table 0.
     pub fn is_good<F: Fingerprint>(&self, block: RawBlock<'_, F>) -> bool {
-        self.block(block).validate().is_ok()
+        self.block(block)
+            .validate(place_checksum(Kind::Blocks, 0, 0))
+            .is_ok()
     }
 
     /// The values of any block one by one, up to the first fault, and whether there was none.
@@ -121,16 +124,22 @@ impl<F: Fingerprint> Work for Between<'_, F> {
     }
 }
 
-/// The keys that a keys section holds.
-pub fn decode_keys<F: Fingerprint>(section: &[u8], count: u64) -> Result<Vec<F>, &'static str> {
-    keys::decode(section, count, Vec::with_capacity)
+/// The `count` keys, at least one, of a key group between these two.
+pub fn decode_keys<F: Fingerprint>(
+    bytes: &[u8],
+    previous: Option<F>,
+    key: F,
+    count: usize,
+) -> Result<Vec<F>, &'static str> {
+    let mut keys = Vec::new();
+    keys::decode_group(bytes, Span { previous, key }, count, &mut keys)?;
+    Ok(keys)
 }
 
-/// The keys section of ascending keys, at least one.
-pub fn encode_keys<F: Fingerprint>(keys: &[F]) -> Vec<u8> {
-    let mut writer = KeyWriter::new(keys.len(), keys[0], keys[keys.len() - 1]);
-    writer.write_high(keys);
-    writer.end_high();
-    writer.write_low(keys);
-    writer.finish()
+/// The key group of ascending keys, at least one.
+pub fn encode_keys<F: Fingerprint>(previous: Option<F>, keys: &[F]) -> Vec<u8> {
+    let key = keys[keys.len() - 1];
+    let mut bytes = Vec::new();
+    keys::encode_group(Span { previous, key }, keys, &mut bytes);
+    bytes
 }

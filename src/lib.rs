@@ -103,7 +103,7 @@ pub use codec::Codec;
 pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use format::IdKind;
-pub use index::{AnyIndex, Id, Index, Match, Scratch, Storage};
+pub use index::{AnyIndex, Id, IdBuf, Index, Match, Scratch, Storage};
 
 /// The examples of the front page are examples of this crate.
 #[cfg(all(doctest, feature = "mmap"))]

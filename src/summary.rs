@@ -4,7 +4,7 @@ use crate::bound::bound_bits;
 use crate::codec::Codec;
 use crate::design::{costs_in_memory, plan_probes};
 use crate::fingerprint::Fingerprint;
-use crate::format::{Directory, IdKind};
+use crate::format::{ContentId, Directory, IdKind, Kind};
 
 /// Parameters and sizes of an index.
 ///
@@ -31,6 +31,12 @@ pub struct Summary<F> {
     pub block_size: u32,
     /// What the ids are.
     pub id_kind: IdKind,
+    /// What identifies the contents.
+    pub content_id: ContentId,
+    /// Bytes of the ids: all sections that only they need.
+    pub ids_len: u64,
+    /// Whether the file has the order of its ids, by which an id is found.
+    pub has_id_lookup: bool,
     /// Bytes of the file.
     pub file_len: u64,
     /// Figures of each table.
@@ -90,6 +96,9 @@ impl<F: Fingerprint> Summary<F> {
             max_distance: directory.max_distance,
             block_size: directory.block_size,
             id_kind: directory.id_kind,
+            content_id: ContentId(directory.content_id),
+            ids_len: directory.ids_len(),
+            has_id_lookup: directory.section(Kind::IdOrder, 0).is_some(),
             file_len,
             tables: tables
                 .map(|(t, table)| TableSummary {

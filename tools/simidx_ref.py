@@ -2,17 +2,17 @@
 """Reference reader of simidx files, format version 1.
 
 A simidx file holds a set of fingerprints (simhash values of 32, 64 or 128 bits) in compressed,
-permuted tables, and optionally the ids of the records that the fingerprints stand for.  This
-program is laid out to match the specification of the format: its parts stand in the order of the
-sections of the specification, and each function names the section (as in "§7.2") or the rule of
-section 12 (as in "V15") that it follows.  It favours clearness over speed and needs nothing but
-the standard library of Python 3.9 or later.
+permuted tables, and optionally the ids of the records that have these fingerprints.  Each function
+names the section of the specification of the format (as in "§7.2") or the rule of section 12 (as
+in "V15") that it follows.  The program prefers clarity to speed and needs only the standard library
+of Python 3.9 or later.
 
     simidx_ref.py dump FILE [--table T] [--permuted]   the fingerprints, with their ids if any
     simidx_ref.py verify FILE                          check all rules
     simidx_ref.py query FILE HEX... [-k K]             the members near to each query
-    simidx_ref.py info FILE                            header, directory and pipeline as JSON
-    simidx_ref.py check MANIFEST                       judge every file of a list of test files
+    simidx_ref.py find FILE ID...                      the fingerprints of the records with an id
+    simidx_ref.py info FILE                            header, directory and metadata as JSON
+    simidx_ref.py check MANIFEST                       check every file of a list of test files
 
 The exit status is 0 for success, 1 for a damaged file, and 2 for a file that is no simidx file or
 needs a newer reader, for an I/O error and for wrong usage.
@@ -24,37 +24,51 @@ import pathlib
 import struct
 import sys
 import zlib
-from bisect import bisect_left
-from itertools import accumulate, combinations
+from bisect import bisect_left, bisect_right
+from itertools import accumulate, combinations, islice
 from math import comb
 from typing import NamedTuple
 
 MAGIC = bytes.fromhex("89 53 49 4d 49 44 58 0a")
 END_MAGIC = b"XDIS"
 HEADER_LEN = 16
-FOOTER_LEN = 32
-DIRECTORY_FIXED_LEN = 40
+FOOTER_LEN = 40
+DIRECTORY_FIXED_LEN = 80
 SECTION_RECORD_LEN = 24
 CODECS = {1: "xor", 2: "gap", 3: "ef"}
 CODEC_XOR, CODEC_GAP, CODEC_EF = CODECS
 ID_KINDS = ["none", "number", "string"]
 ID_NONE, ID_NUMBER, ID_STRING = range(3)
-(KIND_BLOCKS, KIND_KEYS, KIND_BLOCK_COUNTS, KIND_GROUPS, KIND_NUMBERS, KIND_STRING_OFFSETS,
- KIND_STRING_BYTES, KIND_PIPELINE) = range(1, 9)
-CHECKED_BY_RECORD = (KIND_KEYS, KIND_BLOCK_COUNTS, KIND_PIPELINE)
+(KIND_BLOCKS, KIND_GROUPS, KIND_GROUP_SAMPLES, KIND_NUMBERS, KIND_PLACES, KIND_BUCKET_OFFSETS,
+ KIND_BUCKETS, KIND_ID_ORDER, KIND_BLOCK_COUNTS, KIND_KEY_GROUPS, KIND_KEY_ENTRIES,
+ KIND_STRING_CODE, KIND_PIPELINE, KIND_METADATA) = range(1, 15)
+PAGED_KINDS = range(KIND_GROUPS, KIND_ID_ORDER + 1)
+CHECKED_BY_RECORD = (KIND_BLOCK_COUNTS, KIND_KEY_ENTRIES, KIND_STRING_CODE, KIND_PIPELINE,
+                     KIND_METADATA)
+FIRST_ANCILLARY_KIND = 0x8000
+KNOWN_INCOMPATIBLE_FEATURES = 0
 
 MAX_COUNT = 2**48
+MAX_TABLE_COUNT = 255
 MAX_CODEWORD_LEN = 12
 MAX_VALUES_IN_BLOCK = 65536
 MAX_STRING_LEN = 65535
 MAX_PIPELINE_LEN = 65536
+MAX_METADATA_LEN = 1048576
 MAX_PLAN_NODES = 2**14  # of this reader: where a plan is harder to prove, it scans
 MAX_PROBES = 2**12  # of this reader: where a plan has more probes, it scans
 BLOCK_CHECKSUM_LEN = 4
 PAGE_LEN = 4096
 CHUNK_LEN = 64
 CHUNK_IDS = 448
-STRINGS_PER_OFFSET = 16
+SAMPLE_BITS = 512
+KEYS_PER_GROUP = 256
+BUCKET_LEN = 16
+BUCKETS_PER_RUN = 16
+PREFIX_SYMBOLS = 128
+SAME_PREFIX = 63
+PREFIX_ESCAPE = 127
+MAX_SYMBOL_HEADER = 31
 
 
 # ---- Rejection (§1, §12) ------------------------------------------------------------------------
@@ -110,6 +124,16 @@ def read_bits(data, position, count):
     return (number >> (8 * end_byte - end)) & ((1 << count) - 1)
 
 
+def place(kind, table, number):
+    """§3.4: what binds a checksum to the place of what it covers."""
+    return zlib.crc32(struct.pack("<HHQ", kind, table, number))
+
+
+def bound_checksum(data, kind, table, number):
+    """§3.4: the checksum of some bytes, bound to their place."""
+    return zlib.crc32(data) ^ place(kind, table, number)
+
+
 def packed_len(count, bits):
     """§3.3: the length in bytes of a packed array."""
     return ceil_div(count * bits, 8)
@@ -131,6 +155,7 @@ class Paged:
 
     def __init__(self, data, section):
         self.data = data
+        self.kind = section.kind
         self.offset = section.offset
         self.payload_len = paged_payload_len(section.length)
         self.checked = set()
@@ -143,8 +168,9 @@ class Paged:
         end = min(start + PAGE_LEN, self.payload_len)
         checksum_at = self.offset + self.payload_len + 4 * page
         stored = little_endian(self.data[checksum_at:checksum_at + 4])
-        actual = zlib.crc32(self.data[self.offset + start:self.offset + end])
-        require(stored == actual, 28, f"wrong checksum of page {page} at {self.offset + start}")
+        content = self.data[self.offset + start:self.offset + end]
+        require(stored == bound_checksum(content, self.kind, 0, page), 28,
+                f"wrong checksum of page {page} at {self.offset + start}")
         self.checked.add(page)
 
     def check_all_pages(self):
@@ -169,7 +195,7 @@ class Paged:
 class EliasFano:
     """§3.6: the stream EF(count, limit) that starts at a stream bit of some data.
 
-    Bits behind the end of the data are zero.
+    Bits after the end of the data are zero.
     """
 
     def __init__(self, data, start, count, limit):
@@ -194,8 +220,8 @@ class EliasFano:
                 for i, place in enumerate(self.high_bits())]
 
 
-def ascending(numbers):
-    """Whether the numbers ascend strictly."""
+def increasing(numbers):
+    """Whether the numbers are strictly increasing."""
     return all(x > y for y, x in zip(numbers, numbers[1:]))
 
 
@@ -240,16 +266,15 @@ class Permutation:
 # ---- Canonical Huffman codes (§6) ---------------------------------------------------------------
 
 
-def check_code_lengths(lengths, t):
-    """§6, V13: the code lengths of table t are a valid code."""
+def is_valid_code(lengths):
+    """§6: whether code lengths are a valid code."""
     used = [length for length in lengths if length != 0]
-    require(all(length <= MAX_CODEWORD_LEN for length in used), 13,
-            f"table {t} has a codeword that is too long")
-    if len(used) == 1:
-        require(used == [1], 13, f"the lone codeword of table {t} has not the length 1")
-    elif used:
-        total = sum(1 << (MAX_CODEWORD_LEN - length) for length in used)
-        require(total == 1 << MAX_CODEWORD_LEN, 13, f"the code of table {t} is not complete")
+    if any(length > MAX_CODEWORD_LEN for length in used):
+        return False
+    if len(used) <= 1:
+        return used in ([], [1])
+    total = sum(1 << (MAX_CODEWORD_LEN - length) for length in used)
+    return total == 1 << MAX_CODEWORD_LEN
 
 
 def decoding_table(lengths):
@@ -272,22 +297,22 @@ def decoding_table(lengths):
 
 
 class Table:
-    """A table record of the directory (§10.3), with what follows from it."""
+    """A table record of the directory (§4.4), with what follows from it."""
 
-    def __init__(self, number, record):
+    def __init__(self, number, record, width):
         self.number = number
-        self.prefix_mask = little_endian(record[0:16])
-        self.block_count, self.codec = struct.unpack_from("<QB", record, 16)
-        self.reserved = record[25:32]
-        self.code_lengths = list(record[32:])
+        self.block_count, self.codec, self.reserved = struct.unpack_from("<QB7s", record)
+        mask_end = 16 + width // 8
+        self.prefix_mask = little_endian(record[16:mask_end])
+        self.code_lengths = list(record[mask_end:mask_end + width])  # what follows is unknown
 
-    def prepare(self, width, blocks_offset, keys_data):
-        """Set up what decoding needs, when the record is known to be valid; checks V17."""
+    def prepare(self, width, blocks_offset, keys):
+        """Set up what decoding needs, when the record is known to be valid."""
         self.prefix_bits = bin(self.prefix_mask).count("1")
         self.permutation = Permutation(self.prefix_mask, width)
         self.decoding = decoding_table(self.code_lengths)
         self.blocks_offset = blocks_offset
-        self.keys = read_keys(keys_data, width, self.block_count, f"keys of table {self.number}")
+        self.keys = keys
         self.decoded = {}
 
 
@@ -298,7 +323,7 @@ def count_bits(block_size):
 
 def coded_values(index, table, block, start, before, stored_count, where):
     """§7.2.1, §7.2.2, V22, V23: the stored values of a block of codec 1 or 2, and the end of the
-    stream, which starts at bit `start`.  `before` is the key of the block before, or None."""
+    stream, which starts at bit `start`.  `before` is the key of the preceding block, or None."""
     padded = block + bytes(2)  # so that 12 bits can be taken at every position up to the end
     position = start
     values, value = [], before
@@ -338,14 +363,14 @@ def elias_fano_values(block, start, before, key, stored_count, where):
 
 
 def block_values(index, table, b):
-    """§7.2.4: the permuted values of block b of a table, known to be good (V21 to V27)."""
+    """§7.3: the permuted values of block b of a table, known to be valid (V21 to V27)."""
     if b in table.decoded:
         return table.decoded[b]
     where = f"block {b} of table {table.number}"
     start = table.blocks_offset + b * index.block_size
     block = index.data[start:start + index.block_size]
-    require(little_endian(block[:BLOCK_CHECKSUM_LEN]) == zlib.crc32(block[BLOCK_CHECKSUM_LEN:]), 21,
-            f"{where}: wrong checksum")
+    checksum = bound_checksum(block[BLOCK_CHECKSUM_LEN:], KIND_BLOCKS, table.number, b)
+    require(little_endian(block[:BLOCK_CHECKSUM_LEN]) == checksum, 21, f"{where}: wrong checksum")
     count_at, count_len = 8 * BLOCK_CHECKSUM_LEN, count_bits(index.block_size)
     stored_count = read_bits(block, count_at, count_len)  # without the key
     values_at = count_at + count_len
@@ -356,15 +381,15 @@ def block_values(index, table, b):
     else:
         values, position = coded_values(index, table, block, values_at, before, stored_count,
                                         where)
-    require(ascending(values), 24, f"{where}: not ascending")
+    require(increasing(values), 24, f"{where}: not strictly increasing")
     if values:
         require(before is None or values[0] > before, 24,
-                f"{where}: not above the key of the block before")
+                f"{where}: not above the key of the preceding block")
         require(values[-1] < key, 25, f"{where}: the last stored value is not below the key")
     require(read_bits(block, position, 8 * len(block) - position) == 0, 26,
-            f"{where}: bits behind the last value are not zero")
+            f"{where}: bits after the last value are not zero")
     values.append(key)
-    if table.number == 0 and index.id_kind != ID_NONE:
+    if table.number == 0:
         require(len(values) == index.block_counts[b], 27, f"{where}: not as the block count says")
     table.decoded[b] = values
     return values
@@ -375,28 +400,490 @@ def table_values(index, table):
     return [value for b in range(table.block_count) for value in block_values(index, table, b)]
 
 
-def read_keys(data, width, block_count, what):
-    """§7.3, V17: the keys of a table from its keys section."""
-    if block_count == 0:
-        require(not data, 17, f"{what}: bytes of no key")
-        return []
+# ---- Keys (§8) ----------------------------------------------------------------------------------
+
+
+class KeyGroup(NamedTuple):
+    """§8: a key entry, with what follows from it and its predecessor."""
+
+    base: int  # the least value that the first key can have
+    last: int
+    others: int  # the number of keys but the last
+    start: int
+    end: int
+    checksum: int
+
+    @property
+    def limit(self):
+        return self.last - self.base - 1
+
+
+def read_key_entries(data, width, block_count, groups_len, what):
+    """§8, V17: the key groups of a table, by their entries."""
     key_len = width // 8
-    require(len(data) >= 2 * key_len, 17, f"{what}: the section is too short")
-    first, last = little_endian(data[:key_len]), little_endian(data[key_len:2 * key_len])
-    limit = last - first
-    require(block_count <= limit + 1, 17, f"{what}: more than fit between the first and the last")
-    stream = EliasFano(data, 16 * key_len, block_count, limit)
-    require(len(data) == ceil_div(stream.end, 8), 17, f"{what}: the section has a wrong length")
-    require(len(stream.high_bits()) == block_count, 17, f"{what}: wrong number of high bits")
+    entry_len = key_len + 12
+    groups, base, start = [], 0, 0
+    for g, at in enumerate(range(0, len(data), entry_len)):
+        last = little_endian(data[at:at + key_len])
+        end, checksum = struct.unpack_from("<QI", data, at + key_len)
+        others = min(KEYS_PER_GROUP, block_count - KEYS_PER_GROUP * g) - 1
+        group = KeyGroup(base, last, others, start, end, checksum)
+        require(last >= base, 17, f"{what}: the last keys of groups are not strictly increasing")
+        length = 0
+        if others > 0:
+            require(others <= group.limit + 1, 17, f"{what}: more keys in group {g} than fit")
+            length = ceil_div(EliasFano(b"", 0, others, group.limit).end, 8)
+        require(end == start + length, 17, f"{what}: group {g} has a wrong length")
+        groups.append(group)
+        base, start = last + 1, end
+    require(start == groups_len, 17, f"{what}: the groups have a wrong length")
+    return groups
+
+
+def read_key_group(data, table, g, group, what):
+    """§8, V16 and V17: the keys of a group."""
+    require(group.checksum == bound_checksum(data, KIND_KEY_GROUPS, table, g), 16,
+            f"{what}: wrong checksum of group {g}")
+    if group.others == 0:
+        return [group.last]
+    stream = EliasFano(data, 0, group.others, group.limit)
+    require(len(stream.high_bits()) == group.others, 17,
+            f"{what}: wrong number of high bits in group {g}")
     numbers = stream.numbers()
-    require(ascending(numbers), 17, f"{what}: not ascending")
-    require((numbers[0], numbers[-1]) == (0, limit), 17, f"{what}: not from the first to the last")
+    require(increasing(numbers) and numbers[-1] <= group.limit, 17,
+            f"{what}: the keys of group {g} are not strictly increasing")
     require(read_bits(data, stream.end, 8 * len(data) - stream.end) == 0, 17,
-            f"{what}: bits behind the numbers are not zero")
-    return [first + number for number in numbers]
+            f"{what}: bits after the keys of group {g} are not zero")
+    return [group.base + number for number in numbers] + [group.last]
 
 
-# ---- Query (§8) ---------------------------------------------------------------------------------
+# ---- Ids (§9) -----------------------------------------------------------------------------------
+
+
+def rank_of(index, fingerprint):
+    """§8: the rank of a fingerprint that some table holds (V36 if table 0 does not)."""
+    table = index.tables[0]
+    b = bisect_left(table.keys, fingerprint)
+    values = block_values(index, table, b) if b < table.block_count else []
+    j = bisect_left(values, fingerprint)
+    require(j < len(values) and values[j] == fingerprint, 36,
+            "a fingerprint of another table is not in table 0")
+    return index.ranks_before[b] + j
+
+
+def fingerprint_of_rank(index, rank):
+    """§8: the fingerprint with a rank, which must be below the number of fingerprints."""
+    b = bisect_right(index.ranks_before, rank) - 1
+    return block_values(index, index.tables[0], b)[rank - index.ranks_before[b]]
+
+
+def chunk_count(index):
+    """§9.2: the number of chunks of the groups."""
+    return index.paged[KIND_GROUPS].payload_len // CHUNK_LEN
+
+
+def sample_count(index):
+    """§9.2: the number of group samples."""
+    return ceil_div(index.fingerprint_count, SAMPLE_BITS)
+
+
+def read_sample(index, s):
+    """§9.2: the number of the chunk that holds set bit 512 · s."""
+    bits = (chunk_count(index) - 1).bit_length()
+    return index.paged[KIND_GROUP_SAMPLES].packed_number(bits, s)
+
+
+def chunk_number(index, j):
+    """§9.2: the number of set bits before chunk j."""
+    return little_endian(index.paged[KIND_GROUPS].read(CHUNK_LEN * j, CHUNK_LEN * j + 8))
+
+
+def read_chunk(index, j):
+    """§9.2: the number of set bits before chunk j, and the id indices of its set bits."""
+    chunk = index.paged[KIND_GROUPS].read(CHUNK_LEN * j, CHUNK_LEN * (j + 1))
+    starts = [CHUNK_IDS * j + i for i in range(CHUNK_IDS) if read_bits(chunk, 64 + i, 1)]
+    before = little_endian(chunk[0:8])
+    if j == 0:
+        require(before == 0 and starts[:1] == [0], 29, "the groups start wrongly")
+    return before, starts
+
+
+def require_below_record_count(index, starts):
+    """V29: no bit is set after that of the last id."""
+    require(all(start < index.record_count for start in starts), 29,
+            "the groups have a bit after that of the last id")
+
+
+def all_group_starts(index):
+    """§9.2, V29: for each rank, the index of its first id."""
+    if KIND_GROUPS not in index.paged:
+        return list(range(index.fingerprint_count))
+    all_starts, samples = [], []
+    for j in range(chunk_count(index)):
+        before, starts = read_chunk(index, j)
+        require(before == len(all_starts), 29, f"chunk {j} of the groups has a wrong number")
+        require_below_record_count(index, starts)
+        all_starts += starts
+        samples += [j] * (ceil_div(len(all_starts), SAMPLE_BITS) - len(samples))
+    require(len(all_starts) == index.fingerprint_count, 29,
+            "the groups have a wrong number of set bits")
+    for s, sample in enumerate(samples):
+        require(read_sample(index, s) == sample, 29, f"group sample {s} is wrong")
+    return all_starts
+
+
+def group_of_rank(index, rank):
+    """§9.2: the range of the indices of the ids of one rank; V29 at stage `id`."""
+    if KIND_GROUPS not in index.paged:
+        return rank, rank + 1
+    chunks = chunk_count(index)
+    s = rank // SAMPLE_BITS
+    j = read_sample(index, s)
+    last = read_sample(index, s + 1) if s + 1 < sample_count(index) else chunks - 1
+    end = min(last + 1, chunks)
+    require(j < chunks, 29, f"group sample {s} is not of a chunk")
+    while end - j > 1:
+        middle = (j + end) // 2
+        if chunk_number(index, middle) <= rank:
+            j = middle
+        else:
+            end = middle
+    before, starts = read_chunk(index, j)
+    require(before <= rank < before + len(starts), 29, f"rank {rank} is not in chunk {j}")
+    first, later = starts[rank - before], starts[rank - before + 1:]
+    while not later and j + 1 < chunks:
+        j += 1
+        before, later = read_chunk(index, j)
+        require(before == rank + 1, 29, f"chunk {j} of the groups has a wrong number")
+    require(bool(later) == (rank + 1 < index.fingerprint_count), 29,
+            "the groups have a wrong number of set bits")
+    require_below_record_count(index, [first] + later[:1])
+    return first, later[0] if later else index.record_count
+
+
+def rank_of_id(index, i):
+    """§9.2: the rank of id i; V29 at stage `id`."""
+    if KIND_GROUPS not in index.paged:
+        return i
+    before, starts = read_chunk(index, i // CHUNK_IDS)
+    set_bits = before + bisect_right(starts, i)
+    require(1 <= set_bits <= index.fingerprint_count, 29, "the groups have a wrong number")
+    return set_bits - 1
+
+
+def index_bits(index):
+    """§9.4, §9.6: the bits of a place or an index of an id."""
+    return max(index.record_count - 1, 0).bit_length()
+
+
+def read_number(index, i):
+    """§9.3, V30: id i of a file with numbers."""
+    number = index.id_base + index.paged[KIND_NUMBERS].packed_number(index.id_bits, i)
+    require(number < 2**64, 30, f"id {i} is above 64 bits")
+    return number
+
+
+def read_place(index, i):
+    """§9.4, V37: the place of id i."""
+    place_of_id = index.paged[KIND_PLACES].packed_number(index_bits(index), i)
+    require(place_of_id < index.record_count, 37, f"id {i} has a place after the last one")
+    return place_of_id
+
+
+def read_order(index, p):
+    """§9.6, V37: the index of the id at position p of the id order."""
+    i = index.paged[KIND_ID_ORDER].packed_number(index_bits(index), p)
+    require(i < index.record_count, 37, f"position {p} of the id order is not of an id")
+    return i
+
+
+def bucket_count(index):
+    """§9.4: the number of buckets."""
+    return ceil_div(index.record_count, BUCKET_LEN)
+
+
+def bucket_range(index, g):
+    """§9.4, V32: where bucket g starts and ends in the payload."""
+    offsets, payload_len = index.paged[KIND_BUCKET_OFFSETS], index.paged[KIND_BUCKETS].payload_len
+    start, end = offsets.packed_number(index.id_bits, g), payload_len
+    if g + 1 < bucket_count(index):
+        end = offsets.packed_number(index.id_bits, g + 1)
+    require(start < end <= payload_len and (g == 0) == (start == 0), 32,
+            f"the offset of bucket {g} or the next one is wrong")
+    return start, end
+
+
+class StringCode:
+    """§9.5: the string code: symbols as (bytes, whether they end the string), None for an escape."""
+
+    def __init__(self, prefix_lengths, symbol_lengths, symbols):
+        self.prefixes = decoding_table(prefix_lengths)
+        self.symbols = [symbols[entry[0]] + (entry[1],)
+                        for entry in decoding_table(symbol_lengths)]
+
+
+def read_string_code(data):
+    """§9.5, V42: the string code."""
+    counts_end = PREFIX_SYMBOLS + 2 * MAX_CODEWORD_LEN
+    require(len(data) >= counts_end, 42, "the string code is too short")
+    prefix_lengths = list(data[:PREFIX_SYMBOLS])
+    require(is_valid_code(prefix_lengths), 42, "the prefix lengths are not a valid code")
+    counts = struct.unpack_from(f"<{MAX_CODEWORD_LEN}H", data, PREFIX_SYMBOLS)
+    require(2 <= sum(counts) <= 1 << MAX_CODEWORD_LEN, 42, "wrong number of symbols")
+    symbol_lengths = [length for length, count in enumerate(counts, 1) for _ in range(count)]
+    require(is_valid_code(symbol_lengths), 42, "the symbol lengths are not a valid code")
+    symbols, position = [], counts_end
+    for _ in symbol_lengths:
+        require(position < len(data), 42, "a symbol is missing")
+        header = data[position]
+        end = position + 1 + header % 16
+        require(header <= MAX_SYMBOL_HEADER and end <= len(data), 42, "a symbol is not valid")
+        symbols.append((None if header == 0 else data[position + 1:end], header >= 16))
+        position = end
+    require(position == len(data), 42, "bytes after the last symbol")
+    return StringCode(prefix_lengths, symbol_lengths, symbols)
+
+
+def decode_bucket(code, data, count, predecessor):
+    """§9.5, V31: each string of a bucket, and the bit of the bucket at which it ends."""
+    padded = data + bytes(2)  # so that 12 bits can be taken at every position up to the end
+    position, prefix, string = 0, 0, predecessor
+
+    def read(bits):
+        """The next bits, which must be in the bucket."""
+        nonlocal position
+        start, position = position, position + bits
+        require(position <= 8 * len(data), 31, "the strings do not end within the bucket")
+        return read_bits(data, start, bits)
+
+    for _ in range(count):
+        entry = code.prefixes[read_bits(padded, position, MAX_CODEWORD_LEN)]
+        require(entry is not None, 31, "no such codeword of a prefix length")
+        read(entry[1])
+        prefix = read(16) if entry[0] == PREFIX_ESCAPE else prefix + entry[0] - SAME_PREFIX
+        require(0 <= prefix <= len(string), 31, "a prefix is longer than the predecessor")
+        parts, length, ends = [string[:prefix]], prefix, False
+        while not ends:
+            content, ends, codeword_len = code.symbols[read_bits(padded, position,
+                                                                 MAX_CODEWORD_LEN)]
+            read(codeword_len)
+            parts.append(bytes([read(8)]) if content is None else content)
+            length += len(parts[-1])
+            require(length <= MAX_STRING_LEN, 31, "a string is too long")
+        string = b"".join(parts)
+        yield string, position
+
+
+def require_utf8(string):
+    """V31: a string is UTF-8."""
+    try:
+        string.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Rejected(31, "a string is not UTF-8") from None
+
+
+def bucket_bytes(index, g):
+    """§9.4: the bytes of bucket g."""
+    return index.paged[KIND_BUCKETS].read(*bucket_range(index, g))
+
+
+def bucket_strings(index, g):
+    """§9.5: each string of bucket g, and the bit of the bucket at which it ends, one by one."""
+    predecessor = b""
+    if g % BUCKETS_PER_RUN != 0:
+        predecessor = first_string(index, g - g % BUCKETS_PER_RUN)
+    count = min(BUCKET_LEN, index.record_count - BUCKET_LEN * g)
+    return decode_bucket(index.string_code, bucket_bytes(index, g), count, predecessor)
+
+
+def first_string(index, g):
+    """§9.5: the first string of bucket g."""
+    return next(bucket_strings(index, g))[0]
+
+
+def all_strings(index):
+    """§9.4, §9.5, V31, V32, V38: all strings of the dictionary."""
+    strings = []
+    for g in range(bucket_count(index)):
+        for string, end in bucket_strings(index, g):
+            require_utf8(string)
+            require(not strings or strings[-1] <= string, 38, f"the strings of bucket {g} decrease")
+            strings.append(string)
+        data = bucket_bytes(index, g)
+        require(ceil_div(end, 8) == len(data), 31, f"bytes after the last string of bucket {g}")
+        require(read_bits(data, end, 8 * len(data) - end) == 0, 31,
+                f"bits after the last string of bucket {g} are not zero")
+    require(strings or index.paged[KIND_BUCKETS].payload_len == 0, 32, "bytes without buckets")
+    return strings
+
+
+def read_string(index, i):
+    """§9.1: id i of a file with strings."""
+    g, n = divmod(read_place(index, i), BUCKET_LEN)
+    string, _ = next(islice(bucket_strings(index, g), n, None))
+    require_utf8(string)
+    return string
+
+
+def read_id(index, i):
+    """§9.1: id i."""
+    return read_number(index, i) if index.id_kind == ID_NUMBER else read_string(index, i)
+
+
+def ids_of_rank(index, rank):
+    """§9.1: the ids of one fingerprint, in stored order."""
+    return [read_id(index, i) for i in range(*group_of_rank(index, rank))]
+
+
+def all_ids(index):
+    """§9: for each rank the list of its ids; checks V28 to V32, V37 and V38 completely."""
+    for paged in index.paged.values():
+        paged.check_all_pages()
+    starts = all_group_starts(index)
+    if index.id_kind == ID_NUMBER:
+        ids = [read_number(index, i) for i in range(index.record_count)]
+        check_order_of_numbers(index, ids)
+    else:
+        dictionary = all_strings(index)
+        places = [read_place(index, i) for i in range(index.record_count)]
+        check_places(index, places, dictionary)
+        ids = [dictionary[p] for p in places]
+    return [ids[start:end] for start, end in zip(starts, starts[1:] + [index.record_count])]
+
+
+def check_order_of_numbers(index, ids):
+    """V37: the id order is that of the numbers."""
+    if KIND_ID_ORDER in index.paged:
+        order = [read_order(index, p) for p in range(index.record_count)]
+        require(order == sorted(order, key=lambda i: (ids[i], i)) and increasing(sorted(order)), 37,
+                "the id order is not that of the numbers")
+
+
+def check_places(index, places, dictionary):
+    """V37, and V38 for equal ids: the places, and the id order if there is one."""
+    require(len(set(places)) == len(places), 37, "two ids have the same place")
+    order = [0] * len(places)
+    for i, p in enumerate(places):
+        order[p] = i
+    if KIND_ID_ORDER in index.paged:
+        stored = [read_order(index, p) for p in range(index.record_count)]
+        require(stored == order, 37, "the id order is not the inverse of the places")
+    require(increasing(list(zip(dictionary, order))), 38,
+            "equal ids are not in the order of their indices")
+
+
+def find_number(index, number):
+    """§9.7: the indices of the ids that equal a number."""
+    if KIND_ID_ORDER not in index.paged:
+        return [i for i in range(index.record_count) if read_number(index, i) == number]
+    first, end = 0, index.record_count
+    while first < end:
+        middle = (first + end) // 2
+        if read_number(index, read_order(index, middle)) < number:
+            first = middle + 1
+        else:
+            end = middle
+    found = []
+    while first < index.record_count:
+        i = read_order(index, first)
+        if read_number(index, i) != number:
+            break
+        found.append(i)
+        first += 1
+    return found
+
+
+def places_of_string(index, wanted):
+    """§9.7: the places of the ids that equal a string."""
+    first, end = 0, bucket_count(index)
+    while first < end:
+        middle = (first + end) // 2
+        if first_string(index, middle) < wanted:
+            first = middle + 1
+        else:
+            end = middle
+    found = []
+    for g in range(max(first - 1, 0), bucket_count(index)):
+        for n, (string, _) in enumerate(bucket_strings(index, g)):
+            if string > wanted:
+                return found
+            if string == wanted:
+                found.append(BUCKET_LEN * g + n)
+    return found
+
+
+def find_string(index, string):
+    """§9.7: the indices of the ids that equal a string."""
+    places = places_of_string(index, string)
+    if KIND_ID_ORDER not in index.paged:
+        wanted = set(places)
+        return [i for i in range(index.record_count) if wanted and read_place(index, i) in wanted]
+    found = [read_order(index, p) for p in places]
+    for p, i in zip(places, found):
+        require(read_place(index, i) == p, 37, f"position {p} of the id order is not of its id")
+    return found
+
+
+def find_id(index, wanted):
+    """§9.7: the indices of the ids that equal a number or a string."""
+    return (find_number if index.id_kind == ID_NUMBER else find_string)(index, wanted)
+
+
+# ---- Metadata and content identifier (§10) ------------------------------------------------------
+
+
+def read_metadata(data):
+    """§10.2, V41: the metadata as a dictionary in stored order."""
+    metadata, position, last_key = {}, 0, None
+    while position < len(data):
+        require(position + 5 <= len(data), 41, "a metadata entry is cut")
+        key_len, value_len = struct.unpack_from("<BI", data, position)
+        key_end = position + 5 + key_len
+        end = key_end + value_len
+        require(key_len > 0 and end <= len(data), 41, "a metadata entry has a wrong length")
+        key, value = data[position + 5:key_end], data[key_end:end]
+        require(last_key is None or key > last_key, 41,
+                "the keys of the metadata are not strictly increasing")
+        try:
+            metadata[key.decode("utf-8")] = value.decode("utf-8")
+        except UnicodeDecodeError:
+            raise Rejected(41, "a metadata entry is not UTF-8") from None
+        position, last_key = end, key
+    return metadata
+
+
+LOW_64 = 2**64 - 1
+
+
+def fold(x, y):
+    """§10.3: the two halves of a product, combined."""
+    product = x * y
+    return product >> 64 ^ product & LOW_64
+
+
+def words_of(width, fingerprint, record_id):
+    """§10.3: the words of a fingerprint and an id, which is None without ids."""
+    words = [fingerprint] if width <= 64 else [fingerprint & LOW_64, fingerprint >> 64]
+    if isinstance(record_id, int):
+        words.append(record_id)
+    elif record_id is not None:
+        words += [little_endian(record_id[i:i + 8]) for i in range(0, len(record_id), 8)]
+        words.append(len(record_id))
+    return words
+
+
+def digest(words):
+    """§10.3: the digest of an item."""
+    a, b = 0x243f6a8885a308d3, 0x13198a2e03707344
+    for word in words:
+        a = fold(a ^ word, 0x9e3779b97f4a7c15)
+        b = fold(b ^ word, 0xd1b54a32d192ed03)
+    a = fold(a ^ b, 0xd1b54a32d192ed03)
+    b = fold(b ^ a, 0x9e3779b97f4a7c15)
+    return a + (b << 64)
+
+
+# ---- Query (§11) --------------------------------------------------------------------------------
 
 
 def distance(x, y):
@@ -405,7 +892,7 @@ def distance(x, y):
 
 
 def is_complete(masks, width, flips, max_distance):
-    """§8: whether each set of at most max_distance bits has at most `flips` bits in some mask.
+    """§11: whether each set of at most max_distance bits has at most `flips` bits in some mask.
 
     False also where that takes too long to prove.
     """
@@ -445,7 +932,7 @@ def is_complete(masks, width, flips, max_distance):
 
 
 def plan(index, max_distance):
-    """§8: a complete plan as a list of (table, address bits, flips).
+    """§11: a complete plan as a list of (table, address bits, flips).
 
     This reader looks at plans of all tables with their prefix bits and equal flips only, and scans
     table 0 where none of them is complete or cheap.
@@ -462,7 +949,7 @@ def plan(index, max_distance):
 
 
 def query(index, fingerprint, max_distance):
-    """§8: the set of fingerprints within the distance of the query."""
+    """§11: the set of fingerprints within the distance of the query."""
     matches = set()
     for table, address_bits, flips in plan(index, max_distance):
         permuted = table.permutation.apply(fingerprint)
@@ -480,156 +967,11 @@ def query(index, fingerprint, max_distance):
     return matches
 
 
-# ---- Ids (§9) -----------------------------------------------------------------------------------
-
-
-def rank_of(index, fingerprint):
-    """§9.1: the rank of a fingerprint that some table holds (V36 if table 0 does not)."""
-    table = index.tables[0]
-    b = bisect_left(table.keys, fingerprint)
-    values = block_values(index, table, b) if b < table.block_count else []
-    j = bisect_left(values, fingerprint)
-    require(j < len(values) and values[j] == fingerprint, 36,
-            "a fingerprint of another table is not in table 0")
-    return index.ranks_before[b] + j
-
-
-def read_chunk(index, c):
-    """§9.2: the set bits before chunk c, and the places of its set bits as numbers of ids."""
-    chunk = index.paged[KIND_GROUPS].read(CHUNK_LEN * c, CHUNK_LEN * (c + 1))
-    starts = [CHUNK_IDS * c + i for i in range(CHUNK_IDS) if read_bits(chunk, 64 + i, 1)]
-    require(not starts or starts[-1] < index.record_count, 29,
-            f"chunk {c} of the groups has a bit behind the last id")
-    return little_endian(chunk[0:8]), starts
-
-
-def all_group_starts(index):
-    """§9.2, V29: for each rank, the number of its first id."""
-    if KIND_GROUPS not in index.paged:
-        return list(range(index.fingerprint_count))
-    all_starts = []
-    for c in range(index.paged[KIND_GROUPS].payload_len // CHUNK_LEN):
-        before, starts = read_chunk(index, c)
-        require(before == len(all_starts), 29, f"chunk {c} of the groups has a wrong count")
-        all_starts += starts
-    require(all_starts[:1] == [0], 29, "the first bit of the groups is not set")
-    require(len(all_starts) == index.fingerprint_count, 29,
-            "the groups have a wrong number of bits")
-    return all_starts
-
-
-def group_of_rank(index, rank):
-    """§9.2: the range of the numbers of the ids of one rank; V29 as far as the chunks show."""
-    if KIND_GROUPS not in index.paged:
-        return rank, rank + 1
-    chunk_count = index.paged[KIND_GROUPS].payload_len // CHUNK_LEN
-    c, end = 0, chunk_count  # the last chunk with at most `rank` set bits before it
-    while end - c > 1:
-        middle = (c + end) // 2
-        if read_chunk(index, middle)[0] <= rank:
-            c = middle
-        else:
-            end = middle
-    before, starts = read_chunk(index, c)
-    require(before <= rank < before + len(starts), 29, f"rank {rank} is not in chunk {c}")
-    require(c > 0 or (before == 0 and starts[0] == 0), 29, "the groups start wrongly")
-    first, later = starts[rank - before], starts[rank - before + 1:]
-    while not later and c + 1 < chunk_count:
-        c += 1
-        before, later = read_chunk(index, c)
-        require(before == rank + 1, 29, f"chunk {c} of the groups has a wrong count")
-    require(bool(later) == (rank + 1 < index.fingerprint_count), 29,
-            "the groups have a wrong number of bits")
-    return first, later[0] if later else index.record_count
-
-
-def read_number(index, i):
-    """§9.3, V30: id i of a file with numbers."""
-    number = index.id_base + index.paged[KIND_NUMBERS].packed_number(index.id_bits, i)
-    require(number < 2**64, 30, f"id {i} is above 64 bits")
-    return number
-
-
-def read_string(index, position):
-    """§9.4, V31: the string id at a position of the payload, as bytes, and its end."""
-    payload = index.paged[KIND_STRING_BYTES]
-    length = 0
-    for i in range(3):
-        require(position < payload.payload_len, 31, "a string id ends behind the payload")
-        byte = payload.read(position, position + 1)[0]
-        position += 1
-        length |= (byte & 0x7f) << (7 * i)
-        if byte < 0x80:
-            break
-    require(byte < 0x80 and length <= MAX_STRING_LEN, 31, "the length of a string id is too large")
-    require(byte != 0 or i == 0, 31, "the length of a string id is not in its shortest form")
-    end = position + length
-    require(end <= payload.payload_len, 31, "a string id ends behind the payload")
-    string = payload.read(position, end)
-    try:
-        string.decode("utf-8")
-    except UnicodeDecodeError:
-        raise Rejected(31, "a string id is not UTF-8") from None
-    return string, end
-
-
-def all_strings(index):
-    """§9.4, V31, V32: all ids of a file with strings."""
-    strings, position = [], 0
-    for i in range(index.record_count):
-        start = position
-        string, position = read_string(index, start)
-        strings.append(string)
-        g, first = divmod(i, STRINGS_PER_OFFSET)
-        if first == 0:
-            stored = index.paged[KIND_STRING_OFFSETS].packed_number(index.id_bits, g)
-            require(stored == start, 32, f"string offset {g} is wrong")
-    require(position == index.paged[KIND_STRING_BYTES].payload_len, 32,
-            "the last string does not end the payload")
-    return strings
-
-
-def some_strings(index, first, end):
-    """§9.4: the string ids [first, end); V32 as far as the offset that is used shows."""
-    payload_len = index.paged[KIND_STRING_BYTES].payload_len
-    g = first // STRINGS_PER_OFFSET
-    position = index.paged[KIND_STRING_OFFSETS].packed_number(index.id_bits, g)
-    require(position < payload_len and (g > 0 or position == 0), 32, f"string offset {g} is wrong")
-    strings = []
-    for i in range(STRINGS_PER_OFFSET * g, end):
-        string, position = read_string(index, position)
-        if i >= first:
-            strings.append(string)
-    require(end < index.record_count or position == payload_len, 32,
-            "the last string does not end the payload")
-    return strings
-
-
-def ids_of_rank(index, rank):
-    """§9: the ids of one fingerprint, in stored order."""
-    first, end = group_of_rank(index, rank)
-    if index.id_kind == ID_NUMBER:
-        return [read_number(index, i) for i in range(first, end)]
-    return some_strings(index, first, end)
-
-
-def all_ids(index):
-    """§9: for each rank the list of its ids; checks V28 to V32 in full."""
-    for paged in index.paged.values():
-        paged.check_all_pages()
-    starts = all_group_starts(index)
-    if index.id_kind == ID_NUMBER:
-        ids = [read_number(index, i) for i in range(index.record_count)]
-    else:
-        ids = all_strings(index)
-    return [ids[start:end] for start, end in zip(starts, starts[1:] + [index.record_count])]
-
-
-# ---- Container (§10) and the rules of the stage `open` (§12) ------------------------------------
+# ---- Container (§4) and the rules of the stage `open` (§12) -------------------------------------
 
 
 class Section(NamedTuple):
-    """§10.3: a section record."""
+    """§4.4: a section record."""
 
     kind: int
     table: int
@@ -643,7 +985,7 @@ class Section(NamedTuple):
 
 
 class Index:
-    """An open file, for which the rules V1 to V20 are known to hold."""
+    """An open file, for which the rules of the stage `open` are known to hold."""
 
     def __init__(self, data):
         self.data = data
@@ -653,153 +995,181 @@ class Index:
         self.check_directory()
         self.check_sections()
         self.load_sections()
-        self.check_id_fields()
 
     def read_header(self):
-        """§10.1: V1 to V4."""
+        """§4.2: V1 to V4."""
         data = self.data
         require(data[:len(MAGIC)] == MAGIC, 1, "the file does not start with the magic bytes")
-        require(len(data) >= HEADER_LEN + FOOTER_LEN, 2, "the file is too short")
-        self.format_version, self.width, reserved, checksum = struct.unpack_from("<HBBI", data, 8)
+        require(len(data) >= HEADER_LEN, 2, "the file is too short")
+        self.format_version, self.width, checksum = struct.unpack_from("<HHI", data, 8)
         require(checksum == zlib.crc32(data[:12]), 2, "wrong checksum of the header")
         require(self.format_version == 1, 3, f"unknown format version {self.format_version}")
         require(self.width in (32, 64, 128), 4, f"unknown width {self.width}")
-        require(reserved == 0, 4, "the reserved byte of the header is not zero")
 
     def read_footer(self):
-        """§10.2: V5."""
+        """§4.3: V5."""
+        require(len(self.data) >= HEADER_LEN + FOOTER_LEN, 5, "the file is too short")
         footer = self.data[-FOOTER_LEN:]
-        (self.directory_offset, self.directory_len, self.directory_checksum, file_len, checksum,
-         end_magic) = struct.unpack("<QIIQI4s", footer)
+        (self.directory_offset, self.directory_len, self.directory_checksum, file_len,
+         format_version, width, reserved, checksum,
+         end_magic) = struct.unpack("<QIIQHHII4s", footer)
         require(end_magic == END_MAGIC, 5, "the file does not end with the end magic")
-        require(checksum == zlib.crc32(footer[:24]), 5, "wrong checksum of the footer")
-        require(file_len == len(self.data), 5, "the file has not the length that it says")
+        require(checksum == zlib.crc32(footer[:32]), 5, "wrong checksum of the footer")
+        require(file_len == len(self.data), 5, "the file has another length than it says")
+        require((format_version, width) == (self.format_version, self.width), 5,
+                "the footer has another version or width than the header")
+        require(reserved == 0, 5, "the reserved field of the footer is not zero")
 
     def read_directory(self):
-        """§10.3: V6 and V7."""
+        """§4.4: V6 and V7."""
         require(self.directory_offset % 64 == 0, 6, "the directory is not aligned")
         require(self.directory_offset + self.directory_len + FOOTER_LEN == len(self.data), 6,
                 "the directory does not end at the footer")
         require(self.directory_len >= DIRECTORY_FIXED_LEN, 6, "the directory is too short")
         directory = self.data[self.directory_offset:self.directory_offset + self.directory_len]
-        (self.fingerprint_count, self.record_count, self.id_base, self.block_size, section_count,
-         table_count, self.max_distance, self.id_kind, self.id_bits,
-         self.reserved) = struct.unpack_from("<QQQIHBBBB6s", directory)
-        table_len = 32 + self.width
+        (self.fingerprint_count, self.record_count, content_id, self.id_base, self.block_size,
+         table_count, section_count, self.max_distance, table_len, self.id_kind, self.id_bits,
+         reserved_1, self.incompatible_features, self.compatible_features,
+         reserved_2) = struct.unpack_from("<QQ16sQIHHHHBBHQQQ", directory)
+        self.content_id = little_endian(content_id)
+        self.reserved = reserved_1 | reserved_2
+        require(table_len >= 16 + self.width // 8 + self.width, 6, "the table records are too short")
         sections_at = DIRECTORY_FIXED_LEN + table_count * table_len
         require(self.directory_len == sections_at + section_count * SECTION_RECORD_LEN, 6,
-                "the directory has not the length that its counts imply")
+                "the directory has another length than its counts imply")
         require(self.directory_checksum == zlib.crc32(directory), 7,
                 "wrong checksum of the directory")
         self.tables = [
-            Table(t, directory[start:start + table_len])
+            Table(t, directory[start:start + table_len], self.width)
             for t, start in enumerate(range(DIRECTORY_FIXED_LEN, sections_at, table_len))]
         self.sections = [
             Section._make(struct.unpack_from("<HHIQQ", directory, start))
             for start in range(sections_at, self.directory_len, SECTION_RECORD_LEN)]
 
     def check_directory(self):
-        """§10.3: V8 to V14."""
+        """§4.4: V8 to V14."""
         n = self.fingerprint_count
         require(self.block_size in [2**i for i in range(7, 17)], 8, "wrong block size")
-        require(len(self.tables) >= 1, 8, "there is no table")
+        require(1 <= len(self.tables) <= MAX_TABLE_COUNT, 8, "wrong number of tables")
         require(self.max_distance <= self.width, 8, "the distance is above the width")
         require(n <= min(2**self.width, MAX_COUNT), 8, "too many fingerprints")
         require(n <= self.record_count <= MAX_COUNT, 8, "wrong number of records")
         require(n > 0 or self.record_count == 0, 8, "records without fingerprints")
 
+        require(self.incompatible_features & ~KNOWN_INCOMPATIBLE_FEATURES == 0, 9,
+                "the file needs features that are unknown")
         require(self.id_kind < len(ID_KINDS), 9, f"unknown kind of ids {self.id_kind}")
         for table in self.tables:
             require(table.codec in CODECS, 9, f"unknown codec {table.codec}")
             require(not any(table.reserved), 9, "reserved bytes of a table record are not zero")
         for section in self.sections:
-            require(KIND_BLOCKS <= section.kind <= KIND_PIPELINE, 9,
+            require(KIND_BLOCKS <= section.kind <= KIND_METADATA
+                    or section.kind >= FIRST_ANCILLARY_KIND, 9,
                     f"unknown kind of section {section.kind}")
-        require(not any(self.reserved), 9, "reserved bytes of the directory are not zero")
+        require(self.reserved == 0, 9, "reserved fields of the directory are not zero")
 
-        masks = [table.prefix_mask for table in self.tables]
         ones = (1 << self.width) - 1
-        require(all(mask <= ones for mask in masks), 10, "a mask has bits above the width")
-        require(masks[0] in [ones >> i << i for i in range(self.width + 1)], 11,
+        require(self.tables[0].prefix_mask in [ones >> i << i for i in range(self.width + 1)], 11,
                 "the mask of table 0 is not of the highest bits")
         for table in self.tables:
             require(table.codec != CODEC_EF or not any(table.code_lengths), 12,
                     f"table {table.number} has a code that its codec does not use")
         for table in self.tables:
-            check_code_lengths(table.code_lengths, table.number)  # V13
+            require(is_valid_code(table.code_lengths), 13,
+                    f"the code lengths of table {table.number} are not a valid code")
         for table in self.tables:
             require(table.block_count <= n <= table.block_count * MAX_VALUES_IN_BLOCK, 14,
                     f"table {table.number} has a wrong number of blocks")
 
     def expected_sections(self):
-        """§10.4: (kind, table, alignment, length) of each section; length None if it is free."""
-        expected = []
-        for table in self.tables:
-            expected.append((KIND_BLOCKS, table.number, min(self.block_size, 4096),
-                             table.block_count * self.block_size))
-            expected.append((KIND_KEYS, table.number, 64, None))  # §7.3: the length is V17's
-        if self.id_kind != ID_NONE:
-            expected.append((KIND_BLOCK_COUNTS, 0, 64, 2 * self.tables[0].block_count))
-            if self.record_count > self.fingerprint_count:
-                payload_len = ceil_div(self.record_count, CHUNK_IDS) * CHUNK_LEN
-                expected.append((KIND_GROUPS, 0, 64, paged_len(payload_len)))
+        """§4.5: (kind, table, length) of each section; the length is None if it is free.
+
+        For a paged section it is the length of the payload.
+        """
+        n, records = self.fingerprint_count, self.record_count
+        expected = [(KIND_BLOCKS, table.number, table.block_count * self.block_size)
+                    for table in self.tables]
+        if self.id_kind != ID_NONE and records > n:
+            chunks = ceil_div(records, CHUNK_IDS)
+            samples = packed_len(ceil_div(n, SAMPLE_BITS), (chunks - 1).bit_length())
+            expected += [(KIND_GROUPS, 0, chunks * CHUNK_LEN), (KIND_GROUP_SAMPLES, 0, samples)]
+        indices_len = packed_len(records, index_bits(self))
         if self.id_kind == ID_NUMBER:
-            payload_len = packed_len(self.record_count, self.id_bits)
-            expected.append((KIND_NUMBERS, 0, 64, paged_len(payload_len)))
+            expected.append((KIND_NUMBERS, 0, packed_len(records, self.id_bits)))
         if self.id_kind == ID_STRING:
-            offset_count = ceil_div(self.record_count, STRINGS_PER_OFFSET)
-            payload_len = packed_len(offset_count, self.id_bits)
-            expected.append((KIND_STRING_OFFSETS, 0, 64, paged_len(payload_len)))
-            expected.append((KIND_STRING_BYTES, 0, 64, None))
-        if self.sections and self.sections[-1].kind == KIND_PIPELINE:
-            expected.append((KIND_PIPELINE, 0, 64, None))
+            offsets_len = packed_len(bucket_count(self), self.id_bits)
+            expected += [(KIND_PLACES, 0, indices_len), (KIND_BUCKET_OFFSETS, 0, offsets_len),
+                         (KIND_BUCKETS, 0, None)]
+        kinds = [section.kind for section in self.sections]
+        if self.id_kind != ID_NONE and KIND_ID_ORDER in kinds:
+            expected.append((KIND_ID_ORDER, 0, indices_len))
+        expected.append((KIND_BLOCK_COUNTS, 0, 2 * self.tables[0].block_count))
+        expected += [(KIND_KEY_GROUPS, table.number, None) for table in self.tables]
+        for table in self.tables:
+            groups = ceil_div(table.block_count, KEYS_PER_GROUP)
+            expected.append((KIND_KEY_ENTRIES, table.number, groups * (self.width // 8 + 12)))
+        if self.id_kind == ID_STRING:
+            expected.append((KIND_STRING_CODE, 0, None))
+        expected += [(kind, 0, None) for kind in (KIND_PIPELINE, KIND_METADATA) if kind in kinds]
+        expected += [(kind, 0, None) for kind in kinds if kind >= FIRST_ANCILLARY_KIND]
         return expected
 
     def check_sections(self):
-        """§10.3, §10.4: V15."""
+        """§4.4, §4.5: V15."""
         expected = self.expected_sections()
         require(len(self.sections) == len(expected), 15, "wrong number of sections")
         end = HEADER_LEN
-        for section, (kind, table, alignment, length) in zip(self.sections, expected):
+        for section, (kind, table, length) in zip(self.sections, expected):
             where = f"section of kind {section.kind} at {section.offset}"
             require((section.kind, section.table) == (kind, table), 15, f"{where}: out of order")
+            content_len, alignment = section.length, 64
+            if kind == KIND_BLOCKS:
+                alignment = min(self.block_size, PAGE_LEN)
+            if kind in PAGED_KINDS:
+                content_len = paged_payload_len(section.length)
+                require(content_len is not None, 15, f"{where}: not the length of a paged section")
+                alignment = PAGE_LEN if content_len > PAGE_LEN else 64
             require(section.offset == align(end, alignment), 15, f"{where}: wrong offset")
-            require(length is None or section.length == length, 15, f"{where}: wrong length")
-            if kind == KIND_STRING_BYTES:
-                require(paged_payload_len(section.length) is not None, 15,
-                        f"{where}: not the length of a paged section")
+            require(length is None or content_len == length, 15, f"{where}: wrong length")
             if kind == KIND_PIPELINE:
                 require(1 <= section.length <= MAX_PIPELINE_LEN, 15, f"{where}: wrong length")
-            if kind not in CHECKED_BY_RECORD:
+            if kind == KIND_METADATA:
+                require(1 <= section.length <= MAX_METADATA_LEN, 15, f"{where}: wrong length")
+            if kind not in CHECKED_BY_RECORD and kind < FIRST_ANCILLARY_KIND:
                 require(section.checksum == 0, 15, f"{where}: has a checksum")
             end = section.end
         require(self.directory_offset == align(end, 64), 15, "wrong place of the directory")
 
+    def content(self, kind, table=0):
+        """The bytes of a section that is not paged, or None if there is no such section."""
+        for section in self.sections:
+            if (section.kind, section.table) == (kind, table):
+                return self.data[section.offset:section.end]
+        return None
+
     def load_sections(self):
-        """§7.3, §9.1, §10.5: V16 to V19."""
-        contents = {}
+        """§8, §9, §10: V16 to V20, V41 and V42."""
         for section in self.sections:
             if section.kind in CHECKED_BY_RECORD:
                 content = self.data[section.offset:section.end]
                 require(section.checksum == zlib.crc32(content), 16,
                         f"section of kind {section.kind} at {section.offset}: wrong checksum")
-                contents[section.kind, section.table] = content
-        blocks_offsets = [s.offset for s in self.sections if s.kind == KIND_BLOCKS]
-        for table, blocks_offset in zip(self.tables, blocks_offsets):
-            table.prepare(self.width, blocks_offset, contents[KIND_KEYS, table.number])
-        if self.id_kind != ID_NONE:
-            stored = struct.iter_unpack("<H", contents[KIND_BLOCK_COUNTS, 0])
-            self.block_counts = [number + 1 for number, in stored]
-            require(sum(self.block_counts) == self.fingerprint_count, 18,
-                    "the block counts do not sum to the number of fingerprints")
-            self.ranks_before = [0] + list(accumulate(self.block_counts))
+        self.load_keys()
+        stored = struct.iter_unpack("<H", self.content(KIND_BLOCK_COUNTS))
+        self.block_counts = [number + 1 for number, in stored]
+        require(sum(self.block_counts) == self.fingerprint_count, 18,
+                "the block counts do not sum to the number of fingerprints")
+        self.ranks_before = [0] + list(accumulate(self.block_counts))
         try:
-            pipeline = contents.get((KIND_PIPELINE, 0))
+            pipeline = self.content(KIND_PIPELINE)
             self.pipeline = None if pipeline is None else pipeline.decode("utf-8")
         except UnicodeDecodeError:
             raise Rejected(19, "the pipeline is not UTF-8") from None
-        self.paged = {s.kind: Paged(self.data, s) for s in self.sections
-                      if KIND_GROUPS <= s.kind <= KIND_STRING_BYTES}
+        self.paged = {s.kind: Paged(self.data, s) for s in self.sections if s.kind in PAGED_KINDS}
+        self.check_id_fields()
+        self.metadata = read_metadata(self.content(KIND_METADATA) or b"")
+        if self.id_kind == ID_STRING:
+            self.string_code = read_string_code(self.content(KIND_STRING_CODE))
 
     def check_id_fields(self):
         """§9.3, §9.4: V20."""
@@ -808,36 +1178,56 @@ class Index:
         elif self.id_kind == ID_NUMBER:
             require(self.id_bits <= 64, 20, "too many bits in an id")
         else:
-            bits = self.paged[KIND_STRING_BYTES].payload_len.bit_length()
-            require(self.id_bits == bits, 20, "wrong number of bits in a string offset")
+            bits = self.paged[KIND_BUCKETS].payload_len.bit_length()
+            require(self.id_bits == bits, 20, "wrong number of bits in a bucket offset")
             require(self.id_base == 0, 20, "a base without numbers")
+
+    def load_keys(self):
+        """§8, V16 and V17: the keys of all tables."""
+        for table in self.tables:
+            what = f"keys of table {table.number}"
+            entries = self.content(KIND_KEY_ENTRIES, table.number)
+            data = self.content(KIND_KEY_GROUPS, table.number)
+            groups = read_key_entries(entries, self.width, table.block_count, len(data), what)
+            keys = [key for g, group in enumerate(groups)
+                    for key in read_key_group(data[group.start:group.end], table.number, g, group,
+                                              what)]
+            # The sections of the blocks are the first ones.
+            table.prepare(self.width, self.sections[table.number].offset, keys)
 
 
 # ---- Full check (§12) ---------------------------------------------------------------------------
 
 
+def check_order_of_ids(ids_of_ranks):
+    """V33: the ids of each fingerprint are in non-decreasing order."""
+    for ids in ids_of_ranks:
+        require(ids == sorted(ids), 33, "the ids of a fingerprint decrease")
+
+
 def check_unused_bits(index):
-    """V34: the bytes between sections and the bits behind packed arrays are zero."""
+    """V34: the bytes between sections and the bits after packed arrays are zero."""
     starts = [section.offset for section in index.sections] + [index.directory_offset]
     ends = [HEADER_LEN] + [section.end for section in index.sections]
     for end, start in zip(ends, starts):
         require(not any(index.data[end:start]), 34, f"bytes from {end} to {start} are not zero")
-    for kind, count in ((KIND_NUMBERS, index.record_count),
-                        (KIND_STRING_OFFSETS, ceil_div(index.record_count, STRINGS_PER_OFFSET))):
-        used_bits = count * index.id_bits
+    records = index.record_count
+    arrays = {KIND_NUMBERS: (records, index.id_bits), KIND_PLACES: (records, index_bits(index)),
+              KIND_BUCKET_OFFSETS: (bucket_count(index), index.id_bits),
+              KIND_ID_ORDER: (records, index_bits(index))}
+    if KIND_GROUPS in index.paged:
+        bits = (chunk_count(index) - 1).bit_length()
+        arrays[KIND_GROUP_SAMPLES] = sample_count(index), bits
+    for kind, (count, bits) in arrays.items():
+        used_bits = count * bits
         if kind in index.paged and used_bits % 8 != 0:
             last_byte = index.paged[kind].read(used_bits // 8, used_bits // 8 + 1)
             require(read_bits(last_byte, used_bits % 8, 8 - used_bits % 8) == 0, 34,
-                    "bits behind a packed array are not zero")
+                    "bits after a packed array are not zero")
 
 
-def verify(index):
-    """§12: the rules of the stages behind `open`, V21 to V36."""
-    values = [table_values(index, table) for table in index.tables]  # V21 to V27
-    if index.id_kind != ID_NONE:
-        for ids in all_ids(index):  # V28 to V32
-            require(ids == sorted(ids), 33, "the ids of a fingerprint do not ascend")
-    check_unused_bits(index)
+def check_tables(index, values):
+    """V35, V36: all tables hold the same fingerprints; `values` has those of each table."""
     for table in index.tables:
         require(len(values[table.number]) == index.fingerprint_count, 35,
                 f"table {table.number} has a wrong number of values")
@@ -848,11 +1238,29 @@ def verify(index):
                 f"table {table.number} holds other fingerprints than table 0")
 
 
+def verify(index):
+    """§12: the rules of the stages after `open`."""
+    values = [table_values(index, table) for table in index.tables]  # V21 to V27
+    ids_of_ranks = [[None]] * index.fingerprint_count
+    if index.id_kind != ID_NONE:
+        ids_of_ranks = all_ids(index)  # V28 to V32, V37, V38
+        check_order_of_ids(ids_of_ranks)
+    check_unused_bits(index)
+    check_tables(index, values)
+    total = sum(digest(words_of(index.width, fingerprint, record_id))
+                for fingerprint, ids in zip(values[0], ids_of_ranks) for record_id in ids)
+    require(index.content_id == total % 2**128, 39, "the content identifier is wrong")
+    for section in index.sections:
+        if section.kind >= FIRST_ANCILLARY_KIND:
+            require(section.checksum == zlib.crc32(index.data[section.offset:section.end]), 40,
+                    f"section of kind {section.kind} at {section.offset}: wrong checksum")
+
+
 # ---- Test files (§16) ---------------------------------------------------------------------------
 
 
 def read_all(index):
-    """What one reads who reads every table, and at each fingerprint its ids."""
+    """Read every table, and the ids of each fingerprint."""
     for table in index.tables:
         for value in table_values(index, table):
             if index.id_kind != ID_NONE:
@@ -867,12 +1275,12 @@ def rejected_by(step, argument):
         return (rejected.error_class, f"V{rejected.rule}"), None
 
 
-def judge(data):
+def examine(data):
     """The class, the rule and the stage at which a file is rejected; dashes for a sound file.
 
     The stage is `open` if the file cannot be opened, `query` if reading it meets the rule, and
-    `verify` if only a full check does.  What reading met a full check must find first as well:
-    otherwise the stage tells what it found.
+    `verify` if only a full check does.  A full check must find first what reading met; otherwise
+    the stage says what it found.
     """
     opened, index = rejected_by(Index, data)
     if index is None:
@@ -885,9 +1293,9 @@ def judge(data):
 
 
 def faults_of(folder, row):
-    """In what this reader and a row of the manifest differ."""
+    """How this reader and a row of the manifest differ."""
     data = (folder / row["file"]).read_bytes()
-    error_class, rule, stage = judge(data)
+    error_class, rule, stage = examine(data)
     wanted = (row["class"], row["rule"], row["stage"])
     if (error_class, rule, stage) != wanted:
         return [f"{error_class} {rule}, {stage}; not {' '.join(wanted)}"]
@@ -914,7 +1322,7 @@ def faults_of(folder, row):
 
 
 def check_lines(manifest):
-    """A line for each file of a manifest about which this reader says something else."""
+    """A line for each difference between this reader and a manifest, and a summary."""
     folder = pathlib.Path(manifest).parent
     lines = pathlib.Path(manifest).read_text(encoding="utf-8").splitlines()
     names = lines[0].split("\t")
@@ -979,8 +1387,25 @@ def query_lines(index, arguments):
     return lines
 
 
+def find_lines(index, arguments):
+    """The fingerprints of the records with each id, in order of id index."""
+    if index.id_kind == ID_NONE:
+        raise UsageError("the file has no ids")
+    lines = []
+    for text in arguments.id:
+        if index.id_kind == ID_STRING:
+            wanted = text.encode("utf-8")
+        elif text.isascii() and text.isdigit():
+            wanted = int(text)
+        else:
+            raise UsageError(f"an id is a number, not {text!r}")
+        ranks = dict.fromkeys(rank_of_id(index, i) for i in find_id(index, wanted))
+        lines += [f"{text}\t{hex_digits(index, fingerprint_of_rank(index, r))}" for r in ranks]
+    return lines
+
+
 def info_lines(index, _arguments):
-    """The header, the directory and the pipeline as JSON."""
+    """The header, the directory, the pipeline and the metadata as JSON."""
     info = {
         "format_version": index.format_version,
         "width": index.width,
@@ -991,6 +1416,8 @@ def info_lines(index, _arguments):
         "id_kind": ID_KINDS[index.id_kind],
         "id_base": index.id_base,
         "id_bits": index.id_bits,
+        "content_id": f"{index.content_id:032x}",
+        "compatible_features": index.compatible_features,
         "tables": [{
             "prefix_mask": hex_digits(index, table.prefix_mask),
             "block_count": table.block_count,
@@ -999,6 +1426,7 @@ def info_lines(index, _arguments):
         } for table in index.tables],
         "sections": [section._asdict() for section in index.sections],
         "pipeline": index.pipeline,
+        "metadata": index.metadata,
     }
     return [json.dumps(info)]
 
@@ -1021,8 +1449,10 @@ def parse_arguments():
     query_command.add_argument("hex", nargs="+", metavar="HEX", help="a fingerprint")
     query_command.add_argument("-k", type=int, metavar="K",
                                help="the distance (default: that of the file)")
-    add_command("info", info_lines, "print header, directory and pipeline as JSON")
-    check = commands.add_parser("check", help="judge every file of a list of test files")
+    find = add_command("find", find_lines, "print the fingerprints of the records with an id")
+    find.add_argument("id", nargs="+", metavar="ID", help="a number or a string")
+    add_command("info", info_lines, "print header, directory and metadata as JSON")
+    check = commands.add_parser("check", help="check every file of a list of test files")
     check.set_defaults(function=None)
     check.add_argument("file", metavar="MANIFEST")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-//! Masks over some bits of which any two values within a distance agree on at least one, and the choice among sets of them.
+//! Covers: sets of masks such that any two values within a distance agree on one of them, and the choice of a cover.
 
 use crate::design::{COVERINGS, all_positions, binomial, choices_of_bands};
 use crate::fingerprint::Fingerprint;
@@ -9,7 +9,7 @@ const COMPARE_NS: f64 = 0.5;
 /// Most masks of a cover.
 const MOST_MASKS: u64 = 60;
 
-/// Values that the bits are judged by.
+/// Size of the sample of values that shows how the bits vary.
 const SAMPLE_LEN: usize = 256;
 
 /// What is known of the bits of some values.
@@ -17,19 +17,19 @@ const SAMPLE_LEN: usize = 256;
 pub(super) struct Bits<F> {
     /// Bits in which not all values agree.
     pub(super) varying: F,
-    /// How likely two values agree in each bit, bit 0 first.
+    /// The probability that two values agree in each bit, bit 0 first.
     agreement: Vec<f64>,
 }
 
 impl<F: Fingerprint> Bits<F> {
-    /// Looks at values: at all of them for what varies, at a sample for how much.
+    /// Finds the bits that vary in all values, and how much in a sample of them.
     pub(super) fn of(values: &[F]) -> Self {
         let step = values.len().div_ceil(SAMPLE_LEN).max(1);
         let sample: Vec<F> = values.iter().step_by(step).copied().collect();
         Self::of_sample(varying(values), &sample)
     }
 
-    /// What a sample says of values of which these bits vary.
+    /// What a sample shows about values of which these bits vary.
     pub(super) fn of_sample(varying: F, sample: &[F]) -> Self {
         let agreement = |position: u32| {
             let bit = F::from_u128(1) << position;
@@ -43,14 +43,14 @@ impl<F: Fingerprint> Bits<F> {
         }
     }
 
-    /// How likely two values agree on a mask, were the bits independent.
+    /// The probability that two values agree on a mask, as if the bits were independent.
     fn likelihood(&self, mask: F) -> f64 {
         let positions = (0..F::WIDTH).zip(&self.agreement);
         let named = positions.filter(|(p, _)| mask >> *p & F::from_u128(1) != F::ZERO);
         named.map(|(_, agreement)| agreement).product()
     }
 
-    /// The `count` bits of a mask that tell values apart best, or all of it if it has fewer.
+    /// The `count` bits of a mask that distinguish values best, or the whole mask if it has fewer.
     pub(super) fn sharpest(&self, mask: F, count: u32) -> F {
         let mut positions: Vec<u32> = (0..F::WIDTH)
             .filter(|p| mask >> *p & F::from_u128(1) != F::ZERO)
@@ -61,23 +61,22 @@ impl<F: Fingerprint> Bits<F> {
         positions.fold(F::ZERO, |bits, p| bits | F::from_u128(1) << p)
     }
 
-    /// The cheapest cover found for comparing all pairs of `count` values where it takes `group_ns` for each to bring those
-    /// together that agree on a mask; `None` where it is cheaper to compare all pairs.
+    /// The cheapest cover found for the near pairs of `count` values. Each mask costs `group_ns` a value for the groups
+    /// that agree on it. `None` if it is cheaper to compare all pairs.
     pub(super) fn cover(&self, distance: u32, count: u64, group_ns: f64) -> Option<Vec<F>> {
         let all_ns = pair_count(count) * COMPARE_NS;
         let (ns, masks) = self.cheapest(distance, count as f64 * group_ns, all_ns)?;
         (ns < all_ns).then_some(masks)
     }
 
-    /// [`Bits::cover`] even where it is cheaper to compare all pairs; `None` if no more bits vary than the distance.
+    /// [`Bits::cover`] even if it is cheaper to compare all pairs. `None` if no more bits vary than the distance.
     pub(super) fn any_cover(&self, distance: u32, count: u64, group_ns: f64) -> Option<Vec<F>> {
         let all_ns = pair_count(count) * COMPARE_NS;
         let cheapest = self.cheapest(distance, count as f64 * group_ns, all_ns);
         cheapest.map(|(_, masks)| masks)
     }
 
-    /// The cover that costs least where each mask costs `mask_ns` and comparing everything would cost `all_ns`, with its
-    /// cost.
+    /// The cover that costs least, with its cost. Each mask costs `mask_ns`, and a comparison of everything `all_ns`.
     pub(super) fn cheapest(
         &self,
         distance: u32,
@@ -107,7 +106,7 @@ pub(super) fn varying<F: Fingerprint>(values: &[F]) -> F {
     differences.fold(F::ZERO, |all, bits| all | bits)
 }
 
-/// Sets of masks over these bits, each such that a difference of at most `distance` of them leaves a mask untouched.
+/// Sets of masks over these bits. A difference of at most `distance` of the bits leaves a mask of each set untouched.
 fn covers<F: Fingerprint>(bits: F, distance: u32) -> Vec<Vec<F>> {
     let positions: Vec<F> = all_positions::<F>()
         .into_iter()

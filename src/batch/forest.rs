@@ -1,21 +1,21 @@
-//! The pairs that link a group: of a crowd in which all are near each other a few, not all.
+//! The pairs that link a group: few of the pairs of a crowd in which all values are near each other.
 //!
-//! Clusters need to know what is linked, not by how many pairs: a group of a hundred thousand copies has five billion
-//! pairs, and a hundred thousand of them say as much.
+//! Clusters depend on what is linked, not on the number of pairs. A group of a hundred thousand copies has five billion
+//! pairs, and a hundred thousand of them give the same cluster.
 
 use super::emit::Emitter;
 use super::group::{Rule, STEP, least_distance};
 use crate::fingerprint::Fingerprint;
 
-/// Pushes a pair for each value of a group that is reached from another one by steps between near values. Changes the
-/// order of the values.
+/// Pushes a pair for each value of a group that steps between near values reach from another one. Changes the order of
+/// the values.
 ///
-/// A step between values that have met in a group of a mask before is taken and not pushed: they were linked there. One
-/// between values that do not agree on the mask, and only happen to be in the same group, is not taken: it may count
-/// later, where steps of this mask would be taken for known in turn.
+/// Values that met in a group of an earlier mask were linked there: a step between them is taken and not pushed. Values
+/// that do not agree on the mask are in the same group by chance: no step between them is taken. Their pair may count
+/// at a later mask, which then relies on the steps of this one.
 #[inline(always)]
 pub(super) fn span<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
-    // Values before this one have been reached.
+    // The values before this one have been reached.
     let mut reached = 0;
     for done in 0..group.len() {
         reached = reached.max(done + 1);
@@ -61,7 +61,7 @@ fn reach_each<F: Fingerprint>(
             if rule.counts(difference) {
                 out.push(value, group[at]);
             }
-            // What lies at the border has been compared with the value already.
+            // The value at the border has been compared with this one already.
             group.swap(at, *reached);
             *reached += 1;
         }
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The parts of values that pairs link, each number with the least of its part.
+    /// The parts of values that pairs link: for each number, the least of its part.
     fn parts(values: &[u32], pairs: &[(u32, u32)]) -> Vec<usize> {
         let mut sets = DisjointSets::new(values.len()).unwrap();
         let number = |value| values.iter().position(|&v| v == value).unwrap() as u32;

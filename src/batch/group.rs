@@ -1,8 +1,8 @@
-//! The pairs of a group of values in memory: compared all with all, or, where they are many, in smaller groups.
+//! The pairs of a group of values in memory. Few values are compared all with all, many in smaller groups.
 //!
-//! A pair may meet in several groups; it counts in the first one only, which its difference alone tells. So no pair has
-//! to be remembered (the rule is that of the joins in Arasu, Ganti and Kaushik, "Efficient exact set-similarity joins",
-//! VLDB 2006, where the first common signature counts).
+//! A pair may meet in several groups and counts in the first one only. Its difference alone decides which one that is,
+//! and no pair has to be remembered. Joins count the first common signature in the same way (Arasu, Ganti and Kaushik,
+//! "Efficient exact set-similarity joins", VLDB 2006).
 
 use super::cover::{Bits, varying};
 use super::emit::Emitter;
@@ -11,31 +11,31 @@ use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::{Permutation, Permuted};
 use crate::fingerprint::Fingerprint;
 
-/// Values that are always compared all with all.
+/// Groups of at most this many values are always compared all with all.
 const FEW: usize = 1024;
 
-/// Values that one vector step compares with another.
+/// Number of values that one vector step compares with another value.
 pub(super) const STEP: usize = 16;
 
 /// Nanoseconds to sort one value of a group.
 const SORT_NS: f64 = 45.0;
 
-/// Values above which a group is sorted by all threads.
+/// Groups of more values are sorted by all threads.
 const MANY: usize = 1 << 16;
 
 /// Which pairs count in a group.
 #[derive(Debug, Clone)]
 pub(super) struct Rule<F> {
     pub(super) distance: u32,
-    /// Bits in which the values of a pair have to agree, as those of the group do or shall.
+    /// Bits in which the values of a pair must agree. The values of the group agree in them, or will.
     pub(super) agreed: F,
-    /// Masks that came before: a pair that agrees on one of them has been met.
+    /// The masks before this one. A pair that agrees on one of them has been met.
     pub(super) before: Vec<F>,
-    /// Whether pairs are left out that link nothing which others of their group do not link.
+    /// Whether a pair is left out if others of its group link the same values.
     spans: bool,
     /// Groups up to this size are compared all with all.
     few: usize,
-    /// Nanoseconds that sorting a value is held to take.
+    /// Estimated nanoseconds to sort a value.
     sort_ns: f64,
 }
 
@@ -52,7 +52,7 @@ impl<F: Fingerprint> Rule<F> {
         }
     }
 
-    /// Of the pairs within a distance as many count as link all values that the pairs link.
+    /// As many pairs within a distance count as are needed to link all values that such pairs link.
     pub(super) fn spanning(distance: u32) -> Self {
         Rule {
             spans: true,
@@ -60,7 +60,7 @@ impl<F: Fingerprint> Rule<F> {
         }
     }
 
-    /// Refines groups that are larger than this wherever that leaves less to compare.
+    /// Refines groups that are larger than this, where less is then left to compare.
     #[cfg(test)]
     pub(super) fn with_few(mut self, few: usize) -> Self {
         self.few = few;
@@ -68,7 +68,7 @@ impl<F: Fingerprint> Rule<F> {
         self
     }
 
-    /// The rule of the groups that agree on mask number `number` of a cover.
+    /// The rule of the groups that agree on mask `number` of a cover.
     pub(super) fn of_mask(&self, masks: &[F], number: usize) -> Self {
         Rule {
             distance: self.distance,
@@ -80,13 +80,13 @@ impl<F: Fingerprint> Rule<F> {
         }
     }
 
-    /// Whether the values of a pair of this difference agree where they have to.
+    /// Whether the values of a pair of this difference agree where they must.
     #[inline(always)]
     pub(super) fn agrees(&self, difference: F) -> bool {
         difference & self.agreed == F::ZERO
     }
 
-    /// Whether a pair of this difference, which is within the distance, counts here.
+    /// Whether a pair of this difference counts here. The difference is within the distance.
     #[inline(always)]
     pub(super) fn counts(&self, difference: F) -> bool {
         let mut counts = self.agrees(difference);
@@ -96,14 +96,14 @@ impl<F: Fingerprint> Rule<F> {
         counts
     }
 
-    /// Whether no pair of values that differ in some of these bits only can count.
+    /// Whether no pair can count whose values differ in these bits only.
     pub(super) fn is_met(&self, varying: F) -> bool {
         self.before.iter().any(|&mask| mask & varying == F::ZERO)
     }
 }
 
-/// Finds the pairs of a group. Changes the order of the values, takes no memory in proportion to them and much less time
-/// than comparing all pairs where they are many, unless most of these are near each other.
+/// Finds the pairs of a group, and changes the order of its values. The memory does not grow with their number. Many
+/// values take much less time than a comparison of all pairs, unless most values are near each other.
 pub(super) fn search<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
     if group.len() <= rule.few {
         return compare_all(group, rule, out);
@@ -126,7 +126,7 @@ pub(super) fn search<F: Fingerprint>(group: &mut [F], rule: &Rule<F>, out: &mut 
     }
 }
 
-/// Finds the pairs of each part of a group that agrees on a mask.
+/// Finds the pairs of each part of a group whose values agree on a mask.
 fn search_parts<F: Fingerprint>(
     group: &mut [F],
     mask: F,
@@ -142,7 +142,7 @@ fn search_parts<F: Fingerprint>(
     }
 }
 
-/// Brings values together that agree on a mask.
+/// Moves values together that agree on a mask.
 fn sort_by_mask<F: Fingerprint>(values: &mut [F], mask: F) {
     let permutation = Permutation::new(mask);
     let permute = |values: &mut [F], forward| {
@@ -200,7 +200,7 @@ impl<F: Fingerprint> Work for CompareAll<'_, '_, F> {
     }
 }
 
-/// Compares all values of a group with each other, or as many as it takes to span it.
+/// Compares all values of a group with each other, or as many as are needed to span it.
 #[inline(always)]
 pub(super) fn compare_pairs<F: Fingerprint>(
     group: &mut [F],
@@ -220,7 +220,7 @@ pub(super) fn compare_pairs<F: Fingerprint>(
     }
 }
 
-/// Compares a value with others, many in a step as long as none of them is near.
+/// Compares a value with others, many in one step while none of them is near.
 #[inline(always)]
 fn compare<F: Fingerprint>(value: F, others: &[F], rule: &Rule<F>, out: &mut Emitter<'_, F>) {
     let (steps, rest) = others.as_chunks::<STEP>();
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The pairs found by refining groups above a size, each smaller value first.
+    /// The pairs that are found if groups above a size are refined. The smaller value comes first in each.
     fn found(values: &[u32], distance: u32, few: usize) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
         let mut take = |found: &mut Vec<(u32, u32)>| {
@@ -293,7 +293,7 @@ mod tests {
             mut values in prop::collection::hash_set(any::<u32>(), 0..200),
             mask: u32, narrow: u32, distance in 0u32..6, few in 0usize..40,
         ) {
-            // Some bits are equal in all values, so that groups are large.
+            // Groups are large, because some bits are equal in all values.
             let values: Vec<u32> = values.drain().map(|v| v & (mask & narrow)).collect();
             let values: std::collections::BTreeSet<u32> = values.into_iter().collect();
             let values: Vec<u32> = values.into_iter().collect();

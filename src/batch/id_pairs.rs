@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::Id;
+use crate::index::{Id, IdBuf};
 use crate::segments::{AsSegments, SegmentsView};
 
 /// Ids that are remembered from look-ups.
@@ -124,7 +124,7 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
         let mut rest = &ids[..];
         while let [id, others @ ..] = rest {
             let mut others_of_id = others.iter();
-            others_of_id.try_for_each(|other| visit(IdPair::new(*id, *other, 0)))?;
+            others_of_id.try_for_each(|other| visit(IdPair::new(id.as_id(), other.as_id(), 0)))?;
             rest = others;
         }
     }
@@ -137,9 +137,9 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
     (options.sorted, options.max_pairs) = (false, None);
     pairs(&segments, &options, |pair| {
         look_up.ensure([pair.smaller, pair.larger])?;
-        for &x in look_up.ids(pair.smaller) {
-            for &y in look_up.ids(pair.larger) {
-                visit(IdPair::new(x, y, pair.distance))?;
+        for x in look_up.ids(pair.smaller) {
+            for y in look_up.ids(pair.larger) {
+                visit(IdPair::new(x.as_id(), y.as_id(), pair.distance))?;
             }
         }
         Ok(())
@@ -149,12 +149,12 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
 /// The ids of fingerprints, some of them remembered.
 struct LookUp<'a, F, D> {
     segments: SegmentsView<'a, F, D>,
-    known: HashMap<F, Vec<Id<'a>>>,
+    known: HashMap<F, Vec<IdBuf>>,
     /// Number of ids that are remembered.
     len: usize,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> LookUp<'a, F, D> {
+impl<F: Fingerprint, D: AsRef<[u8]>> LookUp<'_, F, D> {
     /// Sees to it that the ids of two members are known.
     fn ensure(&mut self, members: [F; 2]) -> Result<()> {
         if self.len > REMEMBERED {
@@ -173,7 +173,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> LookUp<'a, F, D> {
         Ok(())
     }
 
-    fn ids(&self, member: F) -> &[Id<'a>] {
+    fn ids(&self, member: F) -> &[IdBuf] {
         self.known.get(&member).map_or(&[], Vec::as_slice)
     }
 }

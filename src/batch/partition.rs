@@ -1,8 +1,8 @@
-//! Bringing values together that agree on a mask, where all are in memory: two passes of counting, no sorting.
+//! Groups of values in memory that agree on a mask, by two passes of counting instead of sorting.
 //!
-//! The first pass scatters each chunk of the values to buckets within a chunk of a second list, so that it stays in the
-//! cache and each chunk is the work of one thread. The second pass takes the parts of one bucket from all chunks and
-//! scatters them to groups in a small list.
+//! The first pass scatters each chunk of the values to buckets within a chunk of a second list. A chunk fits into the
+//! cache and is the work of one thread. The second pass takes the parts of one bucket from all chunks and scatters them
+//! to groups in a small list.
 
 use rayon::prelude::*;
 
@@ -14,16 +14,16 @@ use crate::design::Permutation;
 use crate::fingerprint::Fingerprint;
 use crate::memory::huge_vec;
 
-/// Values of a chunk.
+/// Number of values of a chunk.
 const CHUNK_LEN: usize = 1 << 20;
 
-/// Values that a bucket shall have: their second pass stays in the nearest cache.
+/// Number of values that a bucket should have: the second pass over them stays in the nearest cache.
 const BUCKET_LEN: usize = 1 << 12;
 
-/// Most bits of the key that a pass goes by.
+/// Most bits of the key that a pass uses.
 const MOST_PASS_BITS: u32 = 12;
 
-/// Groups up to this size are compared where they lie.
+/// Groups up to this size are compared in place.
 const SMALL: usize = 64;
 
 /// The values of one table in buckets.
@@ -31,12 +31,12 @@ const SMALL: usize = 64;
 pub(super) struct Buckets<F> {
     key: Key<F>,
     scattered: Vec<F>,
-    /// For each chunk where in it each bucket starts, and its end.
+    /// For each chunk, where each of its buckets starts, and where the last one ends.
     starts: Vec<Vec<u32>>,
     chunk_len: usize,
 }
 
-/// What decides on bucket and group of a value: some bits of the mask.
+/// The bits of the mask that decide on the bucket and the group of a value.
 #[derive(Debug)]
 struct Key<F> {
     permutation: Permutation<F>,
@@ -45,7 +45,7 @@ struct Key<F> {
 }
 
 impl<F: Fingerprint> Key<F> {
-    /// A key for so many values: as many groups as values, if the mask has so many bits.
+    /// A key for this many values: as many groups as values, if the mask has enough bits.
     fn new(bits: &Bits<F>, mask: F, count: usize) -> Self {
         let wanted = count.next_power_of_two().trailing_zeros();
         let bucket_bits = (count / BUCKET_LEN).next_power_of_two().trailing_zeros();
@@ -71,7 +71,7 @@ impl<F: Fingerprint> Key<F> {
 }
 
 impl<F: Fingerprint> Buckets<F> {
-    /// Memory for as many values.
+    /// Memory for this many values.
     pub(super) fn new(count: usize) -> Self {
         Self::with_chunks(count, CHUNK_LEN)
     }
@@ -91,7 +91,7 @@ impl<F: Fingerprint> Buckets<F> {
         }
     }
 
-    /// Fills the buckets with values, as many as there is memory for: those that agree on the mask are in the same one.
+    /// Fills the buckets with values, as many as there is memory for. Values that agree on the mask share a bucket.
     pub(super) fn fill(&mut self, values: &[F], bits: &Bits<F>, mask: F) {
         self.key = Key::new(bits, mask, values.len());
         let key = &self.key;
@@ -108,7 +108,7 @@ impl<F: Fingerprint> Buckets<F> {
         1 << self.key.bucket_bits
     }
 
-    /// Finds the pairs of a bucket that count by this rule.
+    /// Finds those pairs of a bucket that count by this rule.
     pub(super) fn search(
         &self,
         bucket: usize,
@@ -152,7 +152,7 @@ impl<F> Default for Groups<F> {
     }
 }
 
-/// Turns numbers of items into where each starts; the sum comes last.
+/// Turns numbers of items into their starts, followed by the sum.
 fn accumulate(counts: &mut [u32]) {
     let mut sum = 0;
     for count in counts {

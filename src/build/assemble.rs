@@ -1,16 +1,17 @@
-//! Assembles a file: header, tables, ids, pipeline, directory, footer.
+//! Assembles a file: header, blocks, ids, keys, pipeline and metadata, directory, footer.
 
-use super::ids::{IdParameters, IdSpool};
+use super::ids::{IdParameters, IdSpool, SortSpace};
 use super::progress::{BuildStage, Reporter};
 use super::sections::SectionWriter;
 use super::sink::Sink;
-use super::table_writer::{self, PART_LEN, TableRequest};
+use super::table_writer::{self, KeySections, PART_LEN, TableRequest};
 use crate::codec::Codec;
 use crate::error::Result;
 use crate::extsort::{MemoryLimit, Spool, TempSpace, ValueSource};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
-    Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, SECTION_ALIGNMENT, TableRecord,
+    ContentId, Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, Metadata, SECTION_ALIGNMENT,
+    TableRecord,
 };
 use crate::summary::Summary;
 
@@ -20,9 +21,17 @@ pub(crate) struct Assembler<'a> {
     temp: TempSpace,
     limit: MemoryLimit,
     tables: Vec<TableRecord>,
+    keys: Vec<KeySections>,
     fingerprint_count: u64,
-    /// Those of table 0.
-    block_counts: Option<Spool>,
+    /// What only table 0 has.
+    first: Option<FirstTable>,
+}
+
+/// What the file holds of table 0 beside its blocks and keys.
+struct FirstTable {
+    block_counts: Spool,
+    /// That of the fingerprints without ids.
+    content_id: ContentId,
 }
 
 /// The parameters in the directory beside those of tables and ids.
@@ -32,6 +41,7 @@ pub(crate) struct FileParameters<'p> {
     pub(crate) id_kind: IdKind,
     pub(crate) record_count: u64,
     pub(crate) pipeline: Option<&'p str>,
+    pub(crate) metadata: &'p Metadata,
 }
 
 impl<'a> Assembler<'a> {
@@ -52,8 +62,9 @@ impl<'a> Assembler<'a> {
             temp,
             limit,
             tables: Vec::new(),
+            keys: Vec::new(),
             fingerprint_count: 0,
-            block_counts: None,
+            first: None,
         })
     }
 
@@ -76,8 +87,12 @@ impl<'a> Assembler<'a> {
         };
         let written = table_writer::write(&mut self.file, &request, values, &self.temp, reporter)?;
         self.tables.push(written.record);
+        self.keys.push(written.keys);
         self.fingerprint_count = written.value_count;
-        self.block_counts.get_or_insert(written.block_counts);
+        self.first.get_or_insert(FirstTable {
+            block_counts: written.block_counts,
+            content_id: written.content_id,
+        });
         Ok(written.value_count)
     }
 
@@ -89,36 +104,75 @@ impl<'a> Assembler<'a> {
         reporter: &mut Reporter<'_>,
     ) -> Result<Summary<F>> {
         reporter.begin(BuildStage::WriteIds, parameters.record_count);
-        let ids = match (ids, self.block_counts.take()) {
-            (Some(ids), Some(counts)) => ids.write(&mut self.file, &self.temp, counts, reporter)?,
-            _ => IdParameters::default(),
-        };
+        let mut first = self.first.take();
+        let mut content_id = first
+            .as_ref()
+            .map_or(ContentId::default(), |f| f.content_id);
+        let (mut id_parameters, mut string_code) = (IdParameters::default(), None);
+        if let Some(ids) = ids {
+            content_id = ids.content_id();
+            let space = SortSpace {
+                temp: self.temp.clone(),
+                budget: self.limit.budget(),
+            };
+            (id_parameters, string_code) = ids.write(&mut self.file, &space, reporter)?;
+        }
+        self.file.begin(Kind::BlockCounts, 0)?;
+        if let Some(first) = &mut first {
+            first
+                .block_counts
+                .read(2, |counts| self.file.write(counts))?;
+        }
+        self.file.end();
+        for (t, keys) in self.keys.iter_mut().enumerate() {
+            keys.write_groups(t, &mut self.file)?;
+        }
+        for (t, keys) in self.keys.iter_mut().enumerate() {
+            keys.write_entries(t, &mut self.file)?;
+        }
+        if let Some(code) = string_code {
+            write_section(&mut self.file, Kind::StringCode, &code.to_bytes())?;
+        }
         if let Some(pipeline) = parameters.pipeline {
-            self.file.begin(Kind::Pipeline, 0)?;
-            self.file.write(pipeline.as_bytes())?;
-            self.file.end();
+            write_section(&mut self.file, Kind::Pipeline, pipeline.as_bytes())?;
+        }
+        if !parameters.metadata.is_empty() {
+            write_section(
+                &mut self.file,
+                Kind::Metadata,
+                &parameters.metadata.encode(),
+            )?;
         }
         let directory = Directory {
             fingerprint_count: self.fingerprint_count,
             record_count: parameters.record_count,
-            id_base: ids.base,
+            content_id: content_id.to_u128(),
+            id_base: id_parameters.base,
             block_size: parameters.block_size,
             max_distance: parameters.max_distance,
             id_kind: parameters.id_kind,
-            id_bits: ids.bits,
+            id_bits: id_parameters.bits,
             tables: self.tables,
             sections: self.file.take_records(),
         };
-        let file_len = write_end(&mut self.file, &directory)?;
+        let file_len = write_end(&mut self.file, &directory, F::WIDTH)?;
         Ok(Summary::of(&directory, file_len))
     }
 }
 
+/// Writes a section that does not belong to a table.
+fn write_section(file: &mut SectionWriter<'_>, kind: Kind, bytes: &[u8]) -> Result<()> {
+    file.begin(kind, 0)?;
+    file.write(bytes)?;
+    file.end();
+    Ok(())
+}
+
 /// Writes directory and footer, and returns the length of the whole file.
-fn write_end(file: &mut SectionWriter<'_>, directory: &Directory) -> Result<u64> {
+fn write_end(file: &mut SectionWriter<'_>, directory: &Directory, width: u32) -> Result<u64> {
     file.align(SECTION_ALIGNMENT)?;
     let directory_offset = file.offset();
-    let bytes = directory.encode();
+    let bytes = directory.encode(width);
     file.write(&bytes)?;
     let file_len = file.offset() + FOOTER_LEN as u64;
     let footer = Footer {
@@ -126,6 +180,7 @@ fn write_end(file: &mut SectionWriter<'_>, directory: &Directory) -> Result<u64>
         directory_len: bytes.len() as u32,
         directory_checksum: crc32fast::hash(&bytes),
         file_len,
+        width,
     };
     file.write(&footer.encode())?;
     Ok(file_len)

@@ -96,7 +96,8 @@ impl<F: Fingerprint> Collecting<F> {
             space,
             records,
         } = self;
-        let (mut values, ids) = records.separate(record_count, &space, reporter)?;
+        let (mut values, ids) =
+            records.separate(record_count, options.id_lookup, &space, reporter)?;
         let count = values.len();
         let design = resolve_design(&options, count)?;
         let mut file = Assembler::new::<F>(sink, options.block_size, space.temp.clone(), limit)?;
@@ -116,6 +117,7 @@ impl<F: Fingerprint> Collecting<F> {
             id_kind: options.ids,
             record_count,
             pipeline: options.pipeline.as_deref(),
+            metadata: &options.metadata,
         };
         file.finish(&parameters, ids, reporter)
     }

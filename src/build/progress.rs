@@ -27,6 +27,8 @@ pub enum BuildStage {
     ChooseCode(usize),
     /// A table is encoded and written.
     EncodeTable(usize),
+    /// String ids are sorted.
+    SortIds,
     /// The ids are written.
     WriteIds,
 }

@@ -39,6 +39,7 @@ impl<F: Fingerprint> RecordSorter<F> {
     pub(super) fn separate(
         self,
         record_count: u64,
+        id_lookup: bool,
         space: &ValueSpace,
         reporter: &mut Reporter<'_>,
     ) -> Result<(Values<F>, Option<IdSpool>)> {
@@ -53,12 +54,14 @@ impl<F: Fingerprint> RecordSorter<F> {
             RecordSorter::Numbers(sorter) => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
-                let mut separator = Separator::new(IdKind::Number, space);
+                let mut separator = Separator::new(IdKind::Number, id_lookup, space);
                 for_each_round(sorted, |round| {
                     reporter.advance(round.count() as u64);
                     round.iter().try_for_each(|record| {
                         let is_first = separator.is_first(record.fingerprint)?;
-                        Ok(separator.ids.push_number(is_first, record.id)?)
+                        Ok(separator
+                            .ids
+                            .push_number(record.fingerprint, is_first, record.id)?)
                     })
                 })?;
                 separator.finish()
@@ -66,12 +69,12 @@ impl<F: Fingerprint> RecordSorter<F> {
             RecordSorter::Strings(sorter) => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
-                let mut separator = Separator::new(IdKind::String, space);
+                let mut separator = Separator::new(IdKind::String, id_lookup, space);
                 for_each_round(sorted, |round| {
                     reporter.advance(round.count() as u64);
                     round.for_each(|fingerprint, id| {
                         let is_first = separator.is_first(fingerprint)?;
-                        Ok(separator.ids.push_string(is_first, id)?)
+                        Ok(separator.ids.push_string(fingerprint, is_first, id)?)
                     })
                 })?;
                 separator.finish()
@@ -105,12 +108,12 @@ struct Separator<'a, F> {
 }
 
 impl<'a, F: Fingerprint> Separator<'a, F> {
-    fn new(kind: IdKind, space: &'a ValueSpace) -> Self {
+    fn new(kind: IdKind, id_lookup: bool, space: &'a ValueSpace) -> Self {
         Separator {
             values: ValueCollector::new(space),
             fresh: Vec::new(),
             last: None,
-            ids: IdSpool::new(kind, &space.temp),
+            ids: IdSpool::new(kind, id_lookup, &space.temp),
         }
     }
 

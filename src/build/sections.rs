@@ -6,7 +6,7 @@ use crc32fast::Hasher;
 
 use super::sink::Sink;
 use crate::extsort::{Spool, TempSpace};
-use crate::format::{Kind, PAGE_LEN, SectionRecord};
+use crate::format::{Kind, PAGE_LEN, SectionRecord, paged_len, place_checksum};
 
 /// A sink that knows its offset and remembers the sections written to it.
 pub(super) struct SectionWriter<'a> {
@@ -62,9 +62,14 @@ impl<'a> SectionWriter<'a> {
         std::mem::take(&mut self.records)
     }
 
-    /// Starts a section; [`SectionWriter::end`] must follow its bytes.
+    /// Starts a section that is not paged; [`SectionWriter::end`] must follow its bytes.
     pub(super) fn begin(&mut self, kind: Kind, table: usize) -> io::Result<()> {
-        self.align(kind.alignment(self.block_size))?;
+        self.begin_with_len(kind, table, 0)
+    }
+
+    /// Starts a section; its length counts for paged ones only.
+    fn begin_with_len(&mut self, kind: Kind, table: usize, len: u64) -> io::Result<()> {
+        self.align(kind.alignment(self.block_size, len))?;
         self.hasher.reset();
         self.records.push(SectionRecord {
             kind,
@@ -86,15 +91,19 @@ impl<'a> SectionWriter<'a> {
         }
     }
 
-    /// Starts a section of payload and page checksums (spec, section 3.5).
+    /// Starts a section of a payload of so many bytes and of page checksums (spec, section 3.5).
     pub(super) fn begin_paged(
         &mut self,
         kind: Kind,
+        payload_len: u64,
         temp: &TempSpace,
     ) -> io::Result<PagedSection<'_, 'a>> {
-        self.begin(kind, 0)?;
+        let len = paged_len(payload_len).unwrap_or(u64::MAX);
+        self.begin_with_len(kind, 0, len)?;
         Ok(PagedSection {
             file: self,
+            kind,
+            page_number: 0,
             page: Hasher::new(),
             page_len: 0,
             checksums: temp.spool(),
@@ -105,6 +114,8 @@ impl<'a> SectionWriter<'a> {
 /// A paged section that is being written.
 pub(super) struct PagedSection<'w, 'a> {
     file: &'w mut SectionWriter<'a>,
+    kind: Kind,
+    page_number: usize,
     /// Checksum of the open page.
     page: Hasher,
     page_len: usize,
@@ -130,8 +141,10 @@ impl PagedSection<'_, '_> {
 
     fn end_page(&mut self) -> io::Result<()> {
         let page = std::mem::take(&mut self.page);
+        let checksum = page.finalize() ^ place_checksum(self.kind, 0, self.page_number);
         self.page_len = 0;
-        self.checksums.write(&page.finalize().to_le_bytes())
+        self.page_number += 1;
+        self.checksums.write(&checksum.to_le_bytes())
     }
 
     /// Writes the checksums of all pages after the payload.

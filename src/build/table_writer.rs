@@ -4,14 +4,16 @@ use rayon::prelude::*;
 
 use super::progress::{BuildStage, Reporter};
 use super::sections::SectionWriter;
-use crate::codec::keys::KeyWriter;
+use crate::codec::block;
+use crate::codec::keys::{self, KeyEntry};
+use crate::codec::span::Span;
 use crate::codec::{
     CodeChoices, Codec, EncodedPart, TableCode, TableStatistics, encode_part, prefers_elias_fano,
 };
 use crate::error::Result;
 use crate::extsort::{Spool, TempSpace, ValueSource};
 use crate::fingerprint::Fingerprint;
-use crate::format::{Kind, TableRecord};
+use crate::format::{ContentId, Kind, TableRecord, checksum_at, place_checksum};
 
 /// Values that are encoded by themselves, beside others: the last block of a part is not filled up, so the number
 /// is the same for every number of threads and every amount of memory.
@@ -23,6 +25,9 @@ pub(super) struct WrittenTable {
     pub(super) value_count: u64,
     /// Number of values of each block less 1, in two bytes.
     pub(super) block_counts: Spool,
+    pub(super) keys: KeySections,
+    /// That of the fingerprints of table 0; of no use for other tables.
+    pub(super) content_id: ContentId,
 }
 
 /// What a table is written with.
@@ -37,7 +42,7 @@ pub(super) struct TableRequest<F> {
     pub(super) parts_at_a_time: usize,
 }
 
-/// Writes the blocks and the keys of a table.
+/// Writes the blocks of a table. Its keys are set aside: they come after the ids.
 ///
 /// # Errors
 /// What keeps the values from being read or the table from being written.
@@ -57,7 +62,9 @@ pub(super) fn write<F: Fingerprint>(
         code: &code,
         previous: None,
         value_count: 0,
-        keys: KeySpool::new(temp),
+        table: request.number,
+        content_id: ContentId::default(),
+        keys: KeyGrouper::new(request.number, temp),
         block_counts: temp.spool(),
     };
     in_groups(values, request.parts_at_a_time, &mut |group| {
@@ -66,12 +73,15 @@ pub(super) fn write<F: Fingerprint>(
         reporter.advance(group.len() as u64);
         Ok(())
     })?;
-    let (keys, block_counts, value_count) = (blocks.keys, blocks.block_counts, blocks.value_count);
+    let Blocks {
+        keys,
+        block_counts,
+        value_count,
+        content_id,
+        ..
+    } = blocks;
     file.end();
-    file.begin(Kind::Keys, request.number)?;
     let block_count = keys.count;
-    keys.write(file)?;
-    file.end();
     Ok(WrittenTable {
         record: TableRecord {
             prefix_mask: request.mask.to_u128(),
@@ -81,6 +91,8 @@ pub(super) fn write<F: Fingerprint>(
         },
         value_count,
         block_counts,
+        keys: keys.finish()?,
+        content_id,
     })
 }
 
@@ -174,10 +186,12 @@ fn in_groups<F: Fingerprint>(
 /// The blocks section that is being written.
 struct Blocks<'f, 'a, 'c, F> {
     file: &'f mut SectionWriter<'a>,
+    table: usize,
+    content_id: ContentId,
     code: &'c TableCode,
     previous: Option<F>,
     value_count: u64,
-    keys: KeySpool<F>,
+    keys: KeyGrouper<F>,
     block_counts: Spool,
 }
 
@@ -185,11 +199,22 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
     /// Encodes a group of parts in parallel and writes its blocks.
     fn encode(&mut self, group: &[F]) -> Result<()> {
         let (code, block_size) = (self.code, self.file.block_size());
-        let mut encoded: Vec<EncodedPart<F>> = Vec::new();
+        let is_first = self.table == 0;
+        let mut encoded: Vec<(EncodedPart<F>, ContentId)> = Vec::new();
         parts(group, self.previous)
-            .map(|(before, part)| encode_part(before, part, code, block_size))
+            .map(|(before, part)| {
+                // The values of table 0 are the fingerprints.
+                let summed: &[F] = if is_first { part } else { &[] };
+                let encoded = encode_part(before, part, code, block_size);
+                (encoded, ContentId::of_fingerprints(summed))
+            })
             .collect_into_vec(&mut encoded);
-        for part in encoded {
+        for (mut part, content_id) in encoded {
+            self.content_id.add(content_id.to_u128());
+            let first = self.keys.count as usize;
+            for (i, bytes) in part.blocks.chunks_exact_mut(block_size).enumerate() {
+                block::bind(bytes, place_checksum(Kind::Blocks, self.table, first + i));
+            }
             self.file.write_blocks(part.blocks)?;
             self.keys.push(&part.keys)?;
             self.block_counts.write(&part.counts)?;
@@ -200,55 +225,107 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
     }
 }
 
-/// The keys of a table, set aside until its blocks are written.
-struct KeySpool<F> {
-    spool: Spool,
+/// The keys of a table in groups, set aside until the blocks of all tables are written.
+#[derive(Debug)]
+pub(super) struct KeySections {
+    groups: Spool,
+    entries: Spool,
+}
+
+impl KeySections {
+    /// Writes the groups.
+    pub(super) fn write_groups(
+        &mut self,
+        table: usize,
+        file: &mut SectionWriter<'_>,
+    ) -> Result<()> {
+        file.begin(Kind::KeyGroups, table)?;
+        self.groups.read(1, |bytes| file.write(bytes))?;
+        file.end();
+        Ok(())
+    }
+
+    /// Writes the entries of the groups.
+    pub(super) fn write_entries(
+        &mut self,
+        table: usize,
+        file: &mut SectionWriter<'_>,
+    ) -> Result<()> {
+        file.begin(Kind::KeyEntries, table)?;
+        self.entries.read(1, |bytes| file.write(bytes))?;
+        file.end();
+        Ok(())
+    }
+}
+
+/// Collects the keys of a table into groups.
+struct KeyGrouper<F> {
+    table: usize,
+    sections: KeySections,
+    /// Number of keys so far.
     count: u64,
-    /// The first and the last key.
-    ends: Option<(F, F)>,
+    /// The last key of the group before the open one.
+    previous: Option<F>,
+    /// The open group.
+    group: Vec<F>,
+    group_number: usize,
     bytes: Vec<u8>,
 }
 
-impl<F: Fingerprint> KeySpool<F> {
-    fn new(temp: &TempSpace) -> Self {
-        KeySpool {
-            spool: temp.spool(),
+impl<F: Fingerprint> KeyGrouper<F> {
+    fn new(table: usize, temp: &TempSpace) -> Self {
+        KeyGrouper {
+            table,
+            sections: KeySections {
+                groups: temp.spool(),
+                entries: temp.spool(),
+            },
             count: 0,
-            ends: None,
+            previous: None,
+            group: Vec::with_capacity(keys::GROUP_KEYS),
+            group_number: 0,
             bytes: Vec::new(),
         }
     }
 
     fn push(&mut self, keys: &[F]) -> Result<()> {
-        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
-            return Ok(());
-        };
-        self.ends = Some((self.ends.map_or(first, |ends| ends.0), last));
-        self.count += keys.len() as u64;
-        self.bytes.clear();
-        keys.iter().for_each(|key| key.extend_le(&mut self.bytes));
-        Ok(self.spool.write(&self.bytes)?)
+        for &key in keys {
+            self.group.push(key);
+            self.count += 1;
+            if self.group.len() == keys::GROUP_KEYS {
+                self.end_group()?;
+            }
+        }
+        Ok(())
     }
 
-    /// Writes the bytes of the keys section: the keys are gone through twice.
-    fn write(mut self, file: &mut SectionWriter<'_>) -> Result<()> {
-        let Some((first, last)) = self.ends else {
+    fn end_group(&mut self) -> Result<()> {
+        let Some(&last) = self.group.last() else {
             return Ok(());
         };
-        let mut writer = KeyWriter::new(self.count as usize, first, last);
-        let keys = |bytes: &[u8]| -> Vec<F> {
-            let keys = bytes.chunks_exact(F::BYTES);
-            keys.filter_map(F::from_le_slice).collect()
+        let span = Span {
+            previous: self.previous,
+            key: last,
         };
-        self.spool.read(F::BYTES, |bytes| {
-            writer.write_high(&keys(bytes));
-            writer.drain(|bytes| file.write(bytes))
-        })?;
-        writer.end_high();
-        self.spool.read(F::BYTES, |bytes| {
-            writer.write_low(&keys(bytes));
-            writer.drain(|bytes| file.write(bytes))
-        })?;
-        Ok(file.write(&writer.finish())?)
+        self.bytes.clear();
+        keys::encode_group(span, &self.group, &mut self.bytes);
+        self.sections.groups.write(&self.bytes)?;
+        let entry = KeyEntry {
+            last,
+            end: self.sections.groups.len(),
+            checksum: checksum_at(&self.bytes, Kind::KeyGroups, self.table, self.group_number),
+        };
+        self.bytes.clear();
+        entry.encode(&mut self.bytes);
+        self.sections.entries.write(&self.bytes)?;
+        self.previous = Some(last);
+        self.group_number += 1;
+        self.group.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<KeySections> {
+        self.end_group()?;
+        Ok(self.sections)
     }
 }

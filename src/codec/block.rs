@@ -76,7 +76,8 @@ pub(crate) fn start_stream(stream: &mut BitWriter, block_size: usize) {
     stream.write(0, count_bits(block_size));
 }
 
-/// Appends a block of `count` values and this bit stream to `out`.
+/// Appends a block of `count` values and this bit stream to `out`, with the checksum of its bytes, which is not yet bound
+/// to the place of the block: see [`bind`].
 pub(crate) fn append(out: &mut Vec<u8>, block_size: usize, count: usize, stream: &BitWriter) {
     let start = out.len();
     let from = start + CHECKSUM_LEN;
@@ -89,6 +90,13 @@ pub(crate) fn append(out: &mut Vec<u8>, block_size: usize, count: usize, stream:
     }
     let checksum = crc32fast::hash(&out[from..]);
     out[start..from].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// Binds the checksum of a block to its place: `place` is [`place_checksum`](crate::format::place_checksum) of it.
+pub(crate) fn bind(block: &mut [u8], place: u32) {
+    for (byte, part) in block.iter_mut().zip(place.to_le_bytes()) {
+        *byte ^= part;
+    }
 }
 
 /// A block as it lies in the file. Whatever the bytes, decoding ends and stays inside them; only
@@ -225,13 +233,13 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         })
     }
 
-    /// Checks everything that makes the block a good one: checksum, codewords, strictly ascending
-    /// values above the previous key and below the key, zero bits behind them.
+    /// Checks everything that makes the block a good one at its place, whose checksum is given: checksum, codewords,
+    /// strictly ascending values above the previous key and below the key, zero bits after them.
     ///
     /// # Errors
     /// The first rule that the block breaks.
-    pub(crate) fn validate(&self) -> Result<(), BlockError> {
-        self.check_checksum()?;
+    pub(crate) fn validate(&self, place: u32) -> Result<(), BlockError> {
+        self.check_checksum(place)?;
         // Elias-Fano numbers are compared as they are stored: with the base their sum may pass 2^f.
         let (base, mut previous) = match self.code {
             TableCode::EliasFano => (self.span.base(), None),
@@ -261,10 +269,10 @@ impl<'a, F: Fingerprint> Block<'a, F> {
         self.check_padding(end)
     }
 
-    fn check_checksum(&self) -> Result<(), BlockError> {
+    fn check_checksum(&self, place: u32) -> Result<(), BlockError> {
         let stored =
             u32::from_le_bytes([self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]]);
-        let computed = crc32fast::hash(self.stream());
+        let computed = crc32fast::hash(self.stream()) ^ place;
         if stored == computed {
             Ok(())
         } else {

@@ -192,7 +192,7 @@ fn assign(lengths: &[u8]) -> Vec<u16> {
 }
 
 /// Codeword lengths of an optimal or nearly optimal code for the counts, none above
-/// [`MAX_CODE_LEN`].
+/// [`MAX_CODE_LEN`]. At most 2^12 counts may be above 0.
 ///
 /// The limit is met by lifting rare counts to a floor, the smallest that does: for counts of the
 /// kind that positions have, the mean length equals that of package-merge to five decimals.
@@ -206,7 +206,7 @@ pub(crate) fn code_lengths(counts: &[u64]) -> Vec<u8> {
         let longest = lengths.iter().copied().max().unwrap_or(0);
         (longest <= MAX_CODE_LEN).then_some(lengths)
     };
-    // With all counts equal the longest of at most 128 codewords has 7 bits.
+    // With all counts equal no codeword of at most 2^12 symbols has more than 12 bits.
     let (mut low, mut high) = (1, counts.iter().copied().max().unwrap_or(1));
     while low < high {
         let middle = low + (high - low) / 2;
@@ -215,7 +215,7 @@ pub(crate) fn code_lengths(counts: &[u64]) -> Vec<u8> {
             None => low = middle + 1,
         }
     }
-    let lengths = fits(low).expect("equal counts need 7 bits at most");
+    let lengths = fits(low).expect("equal counts need no more");
     lengths.into_iter().map(|len| len as u8).collect()
 }
 
@@ -274,6 +274,18 @@ mod tests {
         let lengths = code_lengths(&counts);
         assert_eq!(lengths.iter().max(), Some(&12));
         assert!(Code::from_lengths(&lengths).is_ok());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
+    fn as_many_symbols_as_the_table_has_entries_fit() {
+        for power in 0..4 {
+            let counts: Vec<u64> = (1..=4096u64).map(|i| i.pow(power)).collect();
+            let lengths = code_lengths(&counts);
+            assert!(lengths.iter().all(|&len| len == 12));
+            let code = Code::from_lengths(&lengths).unwrap();
+            assert_eq!(code.decode_table().look_up(4095 << 52), (4095, 12));
+        }
     }
 
     /// The shortest total that any code within the limit has (Larmore and Hirschberg 1990).

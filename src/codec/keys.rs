@@ -1,132 +1,129 @@
-//! The keys of a table as they lie in the file: an Elias-Fano sequence (spec, section 7.3).
+//! The keys of a table in groups: each an Elias-Fano sequence that can be read by itself (spec, section 8).
 
 use super::Visit;
 use super::bits::{BitWriter, window};
 use super::elias_fano::Layout;
+use super::span::Span;
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::fingerprint::Fingerprint;
 
-/// Encodes ascending keys that are gone through twice: first for their high bits, then for their low ones. The bytes
-/// may be drained at any time, so that they need not lie in memory as a whole.
-#[derive(Debug)]
-pub(crate) struct KeyWriter<F> {
-    first: F,
-    layout: Layout,
-    /// Bucket of the last key of which the high bits are written.
-    bucket: usize,
-    writer: BitWriter,
+/// Keys of a group; the last group of a table may have fewer.
+pub(crate) const GROUP_KEYS: usize = 256;
+
+/// Number of groups of so many keys.
+pub(crate) fn group_count(key_count: u64) -> u64 {
+    key_count.div_ceil(GROUP_KEYS as u64)
 }
 
-impl<F: Fingerprint> KeyWriter<F> {
-    /// Starts with the first and the last of `count` keys, at least one.
-    pub(crate) fn new(count: usize, first: F, last: F) -> Self {
-        let mut writer = BitWriter::new();
-        for end in [first, last] {
-            let mut bytes = Vec::with_capacity(F::BYTES);
-            end.extend_le(&mut bytes);
-            bytes.iter().for_each(|&b| writer.write(b.into(), 8));
-        }
-        KeyWriter {
-            first,
-            layout: Layout::new(0, count, last.wrapping_sub(first)).expect("the keys ascend"),
-            bucket: 0,
-            writer,
-        }
+/// Bytes of the entry of a group: its last key, its end, its checksum.
+pub(crate) fn entry_len(width: u32) -> usize {
+    width as usize / 8 + 12
+}
+
+/// The entry of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyEntry<F> {
+    pub(crate) last: F,
+    /// First byte of the section after the group.
+    pub(crate) end: u64,
+    pub(crate) checksum: u32,
+}
+
+impl<F: Fingerprint> KeyEntry<F> {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        self.last.extend_le(out);
+        out.extend_from_slice(&self.end.to_le_bytes());
+        out.extend_from_slice(&self.checksum.to_le_bytes());
     }
 
-    /// Appends the high bits of the next keys.
-    pub(crate) fn write_high(&mut self, keys: &[F]) {
-        let numbers = keys.iter().map(|key| key.wrapping_sub(self.first));
-        let writer = &mut self.writer;
-        self.bucket = self.layout.write_high(writer, self.bucket, numbers);
-    }
-
-    /// Ends the high bits.
-    pub(crate) fn end_high(&mut self) {
-        self.layout.end_high(&mut self.writer, self.bucket);
-    }
-
-    /// Appends the low bits of the next keys.
-    pub(crate) fn write_low(&mut self, keys: &[F]) {
-        let numbers = keys.iter().map(|key| key.wrapping_sub(self.first));
-        self.layout.write_low(&mut self.writer, numbers);
-    }
-
-    /// Hands the bytes that are complete to `take`.
-    pub(crate) fn drain<E>(&mut self, take: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        self.writer.drain(take)
-    }
-
-    /// The bytes that have not been drained.
-    pub(crate) fn finish(self) -> Vec<u8> {
-        self.writer.finish()
+    /// Reads an entry from as many bytes as it has.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (last, rest) = bytes.split_at_checked(F::BYTES)?;
+        let (end, checksum) = rest.split_first_chunk::<8>()?;
+        Some(KeyEntry {
+            last: F::from_le_slice(last)?,
+            end: u64::from_le_bytes(*end),
+            checksum: u32::from_le_bytes(checksum.try_into().ok()?),
+        })
     }
 }
 
-/// Decodes `count` keys into memory of the caller's making, which is asked for when their number is known to fit the
-/// bytes.
+/// What a group of keys is known by: the last key before it, and its own last key.
+pub(crate) type GroupSpan<F> = Span<F>;
+
+/// Appends the bytes of a group of ascending keys, the last of which is that of the span.
+pub(crate) fn encode_group<F: Fingerprint>(span: GroupSpan<F>, keys: &[F], out: &mut Vec<u8>) {
+    let below = &keys[..keys.len() - 1];
+    let Some(layout) = span.layout(below.len(), 0) else {
+        return;
+    };
+    let base = span.base();
+    let numbers = || below.iter().map(|key| key.wrapping_sub(base));
+    let mut writer = BitWriter::new();
+    let bucket = layout.write_high(&mut writer, 0, numbers());
+    layout.end_high(&mut writer, bucket);
+    layout.write_low(&mut writer, numbers());
+    out.extend(writer.finish());
+}
+
+/// Bytes of a group of `count` keys, at least one; `None` if there cannot be so many between its ends.
+pub(crate) fn group_len<F: Fingerprint>(span: GroupSpan<F>, count: usize) -> Option<usize> {
+    if span.previous.is_some_and(|previous| previous >= span.key) {
+        return None;
+    }
+    match count {
+        1 => Some(0),
+        _ => Some(span.layout(count - 1, 0)?.end_bit()?.div_ceil(8)),
+    }
+}
+
+/// Appends the keys of a group of `count`, at least one.
 ///
 /// # Errors
 /// What is wrong with the bytes, in a few words: every byte string is either the one encoding of some keys or
 /// rejected.
-pub(crate) fn decode<F: Fingerprint>(
+pub(crate) fn decode_group<F: Fingerprint>(
     bytes: &[u8],
-    count: u64,
-    allocate: impl FnOnce(usize) -> Vec<F>,
-) -> Result<Vec<F>, &'static str> {
+    span: GroupSpan<F>,
+    count: usize,
+    keys: &mut Vec<F>,
+) -> Result<(), &'static str> {
     const LENGTH: &str = "are not as long as their contents call for";
-    if count == 0 {
-        return if bytes.is_empty() {
-            Ok(Vec::new())
-        } else {
-            Err(LENGTH)
-        };
-    }
-    let (Some(first), Some(last)) = (
-        bytes.get(..F::BYTES).and_then(F::from_le_slice),
-        bytes.get(F::BYTES..2 * F::BYTES).and_then(F::from_le_slice),
-    ) else {
+    let len = group_len(span, count).ok_or("do not ascend")?;
+    if len != bytes.len() {
         return Err(LENGTH);
-    };
-    if first > last {
-        return Err("do not ascend");
     }
-    let max = last.wrapping_sub(first);
-    let layout = usize::try_from(count)
-        .ok()
-        .and_then(|count| Layout::new(0, count, max));
-    let layout = layout.ok_or("do not ascend")?;
-    let stream = &bytes[2 * F::BYTES..];
-    let len_bits = layout
-        .end_bit()
-        .filter(|len| len.div_ceil(8) == stream.len());
-    let len_bits = len_bits.ok_or(LENGTH)?;
-    if !layout.counts_its_numbers(stream) || window(stream, len_bits) != 0 {
-        return Err("have a wrong bit");
+    if count > 1 {
+        let layout = span.layout(count - 1, 0).ok_or("do not ascend")?;
+        let len_bits = layout.end_bit().ok_or(LENGTH)?;
+        if !layout.counts_its_numbers(bytes) || window(bytes, len_bits) != 0 {
+            return Err("have a wrong bit");
+        }
+        let base = span.base();
+        let before = keys.len();
+        let ascending = dispatch(Decode {
+            layout,
+            bytes,
+            base,
+            room: span.key.wrapping_sub(base),
+            keys,
+        });
+        // A one in the last high bit stands for no number and is not handed out.
+        if !ascending || keys.len() - before != layout.count {
+            return Err("do not ascend");
+        }
     }
-    let mut keys = allocate(layout.count);
-    let ascending = dispatch(Decode {
-        layout,
-        stream,
-        first,
-        max,
-        keys: &mut keys,
-    });
-    // A one in the last high bit stands for no number and is not handed out.
-    let complete = keys.len() == layout.count;
-    if ascending && complete && keys.first() == Some(&first) && keys.last() == Some(&last) {
-        Ok(keys)
-    } else {
-        Err("do not ascend")
-    }
+    keys.push(span.key);
+    Ok(())
 }
 
-/// Appends the keys that a stream encodes; whether they ascend to no more than the last one.
+/// Appends the keys that a stream encodes; whether they ascend and stay below the last one.
 struct Decode<'a, F> {
     layout: Layout,
-    stream: &'a [u8],
-    first: F,
-    max: F,
+    bytes: &'a [u8],
+    base: F,
+    /// Distance of the last key from the base.
+    room: F,
     keys: &'a mut Vec<F>,
 }
 
@@ -136,19 +133,19 @@ impl<F: Fingerprint> Work for Decode<'_, F> {
     #[inline(always)]
     fn run<C: Cpu>(self, _: C) -> bool {
         let mut collector = Collector {
-            first: self.first,
+            base: self.base,
             previous: F::ZERO,
             ascending: true,
             keys: self.keys,
         };
-        self.layout.for_each(self.stream, &mut collector);
+        self.layout.for_each(self.bytes, &mut collector);
         // Ascending numbers pass the maximum at their end if at all.
-        collector.ascending && collector.previous <= self.max
+        collector.ascending && collector.previous < self.room
     }
 }
 
 struct Collector<'a, F> {
-    first: F,
+    base: F,
     previous: F,
     ascending: bool,
     keys: &'a mut Vec<F>,
@@ -159,7 +156,7 @@ impl<F: Fingerprint> Visit<F> for Collector<'_, F> {
     fn visit(&mut self, index: usize, number: F) {
         self.ascending &= number > self.previous || index == 0;
         self.previous = number;
-        self.keys.push(self.first.wrapping_add(number));
+        self.keys.push(self.base.wrapping_add(number));
     }
 }
 
@@ -168,63 +165,69 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn encode<F: Fingerprint>(keys: &[F]) -> Vec<u8> {
-        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
-            return Vec::new();
-        };
-        let mut writer = KeyWriter::new(keys.len(), first, last);
+    fn span<F: Fingerprint>(previous: Option<F>, keys: &[F]) -> GroupSpan<F> {
+        let key = *keys.last().expect("there is a key");
+        Span { previous, key }
+    }
+
+    fn encode<F: Fingerprint>(previous: Option<F>, keys: &[F]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for part in keys.chunks(3) {
-            writer.write_high(part);
-            drain(&mut writer, &mut bytes);
-        }
-        writer.end_high();
-        for part in keys.chunks(2) {
-            writer.write_low(part);
-            drain(&mut writer, &mut bytes);
-        }
-        bytes.extend(writer.finish());
+        encode_group(span(previous, keys), keys, &mut bytes);
         bytes
     }
 
-    fn drain<F: Fingerprint>(writer: &mut KeyWriter<F>, to: &mut Vec<u8>) {
-        let take = |bytes: &[u8]| {
-            to.extend_from_slice(bytes);
-            Ok::<(), ()>(())
-        };
-        writer.drain(take).unwrap();
+    #[test]
+    fn one_key_takes_no_bytes() {
+        for key in [0u32, 7, u32::MAX] {
+            assert!(encode(None, &[key]).is_empty());
+            let mut keys = Vec::new();
+            decode_group(&[], span(None, &[key]), 1, &mut keys).unwrap();
+            assert_eq!(keys, [key]);
+        }
+        let mut keys = Vec::new();
+        assert!(decode_group(&[0], span(None, &[7u64]), 1, &mut keys).is_err());
+        assert!(decode_group(&[], span(Some(7), &[7u64]), 1, &mut keys).is_err());
+        assert!(decode_group(&[], span(None, &[7u64]), 2, &mut keys).is_err());
     }
 
     #[test]
-    fn one_key_takes_one_byte_beside_itself() {
-        assert_eq!(encode(&[7u32]), [7, 0, 0, 0, 7, 0, 0, 0, 0b1000_0000]);
-        assert!(encode::<u64>(&[]).is_empty());
-        assert_eq!(decode::<u64>(&[], 0, Vec::with_capacity), Ok(vec![]));
-        assert!(decode::<u64>(&[0], 0, Vec::with_capacity).is_err());
-        assert!(decode::<u64>(&[], 1, Vec::with_capacity).is_err());
+    fn entries_round_trip() {
+        let entry = KeyEntry {
+            last: 0x0102_0304u32,
+            end: 1 << 40,
+            checksum: 0xdead_beef,
+        };
+        let mut bytes = Vec::new();
+        entry.encode(&mut bytes);
+        assert_eq!(bytes.len(), entry_len(32));
+        assert_eq!(KeyEntry::decode(&bytes), Some(entry));
+        assert_eq!(KeyEntry::<u32>::decode(&bytes[1..]), None);
     }
 
     proptest! {
         #[test]
-        fn round_trips(keys in prop::collection::btree_set(any::<u64>(), 1..300)) {
+        fn round_trips(keys in prop::collection::btree_set(any::<u64>(), 2..300)) {
             let keys: Vec<u64> = keys.into_iter().collect();
-            let bytes = encode(&keys);
-            prop_assert_eq!(decode::<u64>(&bytes, keys.len() as u64, Vec::with_capacity), Ok(keys.clone()));
-            prop_assert!(decode::<u64>(&bytes, keys.len() as u64 + 1, Vec::with_capacity).is_err());
+            for (previous, keys) in [(None, &keys[..]), (Some(keys[0]), &keys[1..])] {
+                let bytes = encode(previous, keys);
+                let mut decoded = vec![99];
+                let span = span(previous, keys);
+                prop_assert_eq!(decode_group(&bytes, span, keys.len(), &mut decoded), Ok(()));
+                prop_assert_eq!(&decoded[1..], keys);
+                prop_assert!(decode_group(&bytes, span, keys.len() + 1, &mut decoded).is_err());
+            }
         }
 
         #[test]
         fn every_byte_string_is_an_encoding_or_rejected(
-            mut bytes in prop::collection::vec(any::<u8>(), 0..60), count in 0u64..20, small: bool,
+            bytes in prop::collection::vec(any::<u8>(), 0..20),
+            count in 1usize..20, previous in prop::option::of(0u32..40), room in 0u32..60,
         ) {
-            if small {
-                // Keys close together make a well-formed sequence likely.
-                let ends = bytes.len().min(8);
-                bytes[..ends].fill(0);
-                if ends == 8 { bytes[4] = count as u8 + 1; }
-            }
-            if let Ok(keys) = decode::<u32>(&bytes, count, Vec::with_capacity) {
-                prop_assert_eq!(encode(&keys), bytes);
+            let span = Span { previous, key: previous.unwrap_or(0) + room };
+            let mut keys = Vec::new();
+            if decode_group(&bytes, span, count, &mut keys).is_ok() {
+                prop_assert_eq!(keys.len(), count);
+                prop_assert_eq!(encode(previous, &keys), bytes);
             }
         }
     }

@@ -7,6 +7,7 @@ pub(crate) mod elias_fano;
 pub(crate) mod huffman;
 pub(crate) mod keys;
 pub(crate) mod span;
+pub(crate) mod strings;
 mod writer;
 
 use std::fmt;

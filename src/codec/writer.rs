@@ -149,7 +149,7 @@ pub(crate) struct EncodedPart<F> {
     pub(crate) blocks: Vec<u8>,
     /// The last value of each block.
     pub(crate) keys: Vec<F>,
-    /// For each block its number of values less 1, in two bytes (spec, section 9.1).
+    /// For each block its number of values less 1, in two bytes (spec, section 8).
     pub(crate) counts: Vec<u8>,
 }
 

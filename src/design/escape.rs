@@ -1,11 +1,10 @@
-//! Probes of tables whose masks may overlap: found together with the proof that they miss nothing.
+//! Probes of tables whose masks may overlap. The search for them also proves that they miss nothing.
 //!
 //! A difference *escapes* a table that is probed with r flips if it has more than r bits in the address. The
-//! search enumerates the differences of at most k bits that escape all tables probed so far: it branches on
-//! the bits of the first address that the difference does not escape yet. When a difference escapes them all,
-//! one more table is probed, or one more bit flipped, such that it is caught, and the search goes on from
-//! there: what it had closed before stays closed, because probes are only added. Where it ends, nothing
-//! escapes.
+//! search enumerates the differences of at most k bits that escape all tables probed so far. It branches on
+//! the bits of the first address that the difference does not escape yet. When a difference escapes all
+//! tables, the search catches it with one more table or with more flips, and continues from there. Branches
+//! that were closed before stay closed, because probes are only added. At the end, nothing escapes.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +12,7 @@ use super::costs::Offers;
 use super::probes::TableProbes;
 use crate::fingerprint::Fingerprint;
 
-/// Steps that a search spends on each mask before it starts.
+/// Steps that a search takes for each mask before it starts.
 const PREPARATION: u64 = 128;
 
 /// Why a search ended without probes.
@@ -21,9 +20,9 @@ const PREPARATION: u64 = 128;
 pub(super) enum Stop {
     /// Some difference escapes whatever the search may choose.
     Escaped,
-    /// The probes cost as much as others that are known.
+    /// The probes cost as much as the best ones known.
     TooDear,
-    /// The work that was allowed is used up.
+    /// The permitted work is used up.
     Work,
 }
 
@@ -32,7 +31,7 @@ pub(super) enum Stop {
 /// Takes its steps, of a few nanoseconds each, from `work`.
 ///
 /// # Errors
-/// None found, and why.
+/// Why no probes were found.
 pub(super) fn search<F: Fingerprint>(
     masks: &[F],
     distance: u32,
@@ -123,7 +122,7 @@ impl<F: Fingerprint> Probed<F> {
         }
     }
 
-    /// A shorter address catches whatever a longer one does, so that the cheapest length may be taken.
+    /// A shorter address catches all that a longer one does. The cheapest length is therefore correct.
     fn probes(&self, offers: &Offers) -> TableProbes {
         let offer = offers.best(self.address.count_ones(), self.flips);
         offer.probes(self.table, self.flips)
@@ -132,17 +131,17 @@ impl<F: Fingerprint> Probed<F> {
 
 struct Search<'a, F> {
     addresses: &'a [Addresses<F>],
-    /// Sets of bits that lie in the same addresses: they are alike.
+    /// Sets of bits that lie in the same addresses, and need not be distinguished.
     classes: Vec<F>,
     offers: &'a Offers,
     most_flips: u32,
     limit_ns: f64,
-    /// Whether no probe may be added, as in a proof.
+    /// Whether probes are only proved, and none may be added.
     frozen: bool,
     probed: Vec<Probed<F>>,
-    /// For each table what its probes cost so far.
+    /// What the probes of each table cost so far.
     paid: Vec<f64>,
-    /// For each table how many bits it shares with those that are probed.
+    /// How many bits each table shares with those that are probed.
     shared: Vec<u32>,
     work: &'a mut u64,
 }
@@ -158,7 +157,7 @@ impl<F: Fingerprint> Search<'_, F> {
                 Look::Escapes => self.catch(taken)?,
             }
         };
-        // The first further bit out of the address is of some class; those of the classes before are barred.
+        // The next bit from the address belongs to one of the classes. The classes before it are barred.
         let mut barred = barred;
         for i in 0..self.classes.len() {
             let class = self.classes[i];
@@ -171,10 +170,10 @@ impl<F: Fingerprint> Search<'_, F> {
         Ok(())
     }
 
-    /// Whether differences that go on from `taken` can escape, at a cost of a step for each probed table.
+    /// Whether differences that extend `taken` can escape. Costs a step for each probed table.
     ///
-    /// In addresses with no free bit in common, each bit of a difference counts once: if together they need
-    /// more than are left, nothing escapes.
+    /// In addresses without a common free bit, each bit of a difference counts once. If these addresses together
+    /// need more bits than are left, nothing escapes.
     fn look(&mut self, taken: F, barred: F, left: u32) -> Result<Look<F>, Stop> {
         self.spend(self.probed.len() + self.classes.len() / 4 + 1)?;
         let (mut first, mut packed, mut needed) = (None, F::ZERO, 0);
@@ -197,8 +196,8 @@ impl<F: Fingerprint> Search<'_, F> {
         Ok(first.map_or(Look::Escapes, Look::Open))
     }
 
-    /// Adds the probes that catch a difference at the least additional cost, tables with new bits being
-    /// preferred: they catch more.
+    /// Adds the probes that catch a difference at the least additional cost. Tables with new bits are
+    /// preferred, because they catch more.
     fn catch(&mut self, difference: F) -> Result<(), Stop> {
         if self.frozen {
             return Err(Stop::Escaped);
@@ -225,7 +224,7 @@ impl<F: Fingerprint> Search<'_, F> {
         }
     }
 
-    /// Probes a table, or probes it with more flips.
+    /// Adds a table to those that are probed, or flips to its probes.
     fn add(&mut self, probed: Probed<F>) {
         self.paid[probed.table] = probed.ns;
         match self.probed.iter_mut().find(|p| p.table == probed.table) {
@@ -239,13 +238,13 @@ impl<F: Fingerprint> Search<'_, F> {
         }
     }
 
-    /// In how many probed addresses a bit of a table lies on average.
+    /// The average number of probed addresses that contain a bit of a table.
     fn crowd(&self, table: usize) -> f64 {
         let bits = self.addresses[table].cut.count_ones().max(1);
         f64::from(self.shared[table]) / f64::from(bits)
     }
 
-    /// Leaves out what turns out not to be needed, as far as the work allows.
+    /// Removes probes that are not needed, as far as the permitted work goes.
     fn drop_redundant(&mut self, distance: u32) {
         self.frozen = true;
         for i in (0..self.probed.len()).rev() {
@@ -272,13 +271,13 @@ impl<F: Fingerprint> Search<'_, F> {
     }
 }
 
-/// What becomes of the differences that go on from one.
+/// The fate of the differences that extend a given one.
 enum Look<F> {
     /// All are caught.
     Caught,
-    /// It escapes all probes so far.
+    /// The given one escapes all probes so far.
     Escapes,
-    /// One that escapes has a further bit in this address.
+    /// A difference that escapes has a further bit in this address.
     Open(F),
 }
 
@@ -290,7 +289,7 @@ pub(super) fn top_bits<F: Fingerprint>(mask: F, count: u32) -> F {
     if mask.count_ones() <= count {
         return mask;
     }
-    // The most bits that can be cut off at the bottom such that enough are left, by halving.
+    // Bisection finds how many low bits can be cut off such that enough are left.
     let (mut enough, mut too_few) = (0, F::WIDTH);
     while too_few - enough > 1 {
         let middle = (enough + too_few) / 2;
@@ -303,7 +302,7 @@ pub(super) fn top_bits<F: Fingerprint>(mask: F, count: u32) -> F {
     (mask >> enough) << enough
 }
 
-/// The bits of the width, put together if no address tells them apart.
+/// The bits of the width, in one set if they lie in the same addresses.
 fn classes<F: Fingerprint>(addresses: &[Addresses<F>]) -> Vec<F> {
     let mut classes = vec![F::MAX];
     for &Addresses { whole, cut, .. } in addresses {
@@ -385,7 +384,7 @@ mod tests {
                 for flips in [0..=1, 1..=1, 0..=2, 2..=2] {
                     match found(&masks, distance, flips.clone(), ENOUGH) {
                         Ok(probes) => assert!(catches_all(&masks, &probes, distance)),
-                        // With cut addresses what full ones catch is caught too.
+                        // Shortened addresses also catch what full ones catch.
                         Err(_) => assert!(!catches_all(&masks, &full(*flips.end()), distance)),
                     }
                 }

@@ -1,8 +1,8 @@
 //! Probes of tables whose addresses have no bit in common: the flips follow from the pigeonhole principle.
 //!
-//! If tables with disjoint addresses are probed with r_t flips each and the sum of all r_t + 1 is more than k,
-//! then nothing within distance k is missed: a difference that escapes has at least r_t + 1 bits in each
-//! address, and no bit counts twice (Qin et al., "GPH: Similarity Search in Hamming Space", ICDE 2018).
+//! Each table with such an address is probed with r_t flips. If the sum of all r_t + 1 is more than k, nothing within
+//! distance k is missed: a difference that escapes has at least r_t + 1 bits in each address, and no bit counts twice
+//! (Qin et al., "GPH: Similarity Search in Hamming Space", ICDE 2018).
 
 use super::costs::Offers;
 use super::escape::top_bits;
@@ -12,12 +12,12 @@ use crate::fingerprint::Fingerprint;
 /// Most families of disjoint addresses that are tried for one length of address.
 const FAMILY_LIMIT: usize = 8;
 
-/// Addresses are cut to the lengths that are best for up to so many flips: overlapping masks may have disjoint
-/// leading bits.
+/// Addresses are shortened to the lengths that are best for up to this many flips, because overlapping masks may have
+/// disjoint leading bits.
 const MOST_CUT_FLIPS: u32 = 4;
 
-/// The cheapest probes found of tables with disjoint addresses. There always are some: one table probed with
-/// `distance` flips, the address then being any leading bits, those outside the mask included.
+/// The cheapest probes found of tables with disjoint addresses. There is always an answer: a single table probed with
+/// `distance` flips. Its address may be any leading bits, also those outside the mask.
 pub(super) fn cheapest<F: Fingerprint>(
     masks: &[F],
     distance: u32,
@@ -37,7 +37,7 @@ pub(super) fn cheapest<F: Fingerprint>(
     best
 }
 
-/// Most bits of an address: all, or what is best for a number of flips.
+/// Most bits of an address: all, or the number that is best for some flips.
 fn lengths<F: Fingerprint>(distance: u32, offers: &Offers) -> Vec<u32> {
     let flips = 0..=distance.min(MOST_CUT_FLIPS);
     let mut lengths: Vec<u32> = flips
@@ -47,8 +47,8 @@ fn lengths<F: Fingerprint>(distance: u32, offers: &Offers) -> Vec<u32> {
     lengths
 }
 
-/// Families of pairwise disjoint addresses, as numbers of tables: from each table on greedily, those with long
-/// addresses first. Of families with addresses of the same lengths one is enough, for they cost the same.
+/// Families of pairwise disjoint addresses, as numbers of tables. A greedy search from each table prefers long
+/// addresses. One of several families with the same lengths is enough, because they cost the same.
 fn families<F: Fingerprint>(addresses: &[F]) -> Vec<Vec<usize>> {
     let mut by_length: Vec<usize> = (0..addresses.len())
         .filter(|&t| addresses[t] != F::ZERO)
@@ -79,8 +79,8 @@ fn families<F: Fingerprint>(addresses: &[F]) -> Vec<Vec<usize>> {
     families
 }
 
-/// Shares `distance` + 1 out among the tables of a family, r_t + 1 to each that is probed, at the least cost
-/// (dynamic programming). `None` if the family has too few bits.
+/// Distributes `distance` + 1 to the tables of a family at the least cost, by dynamic programming: each table that is
+/// probed gets r_t + 1. `None` if the family has too few bits.
 fn share<F: Fingerprint>(
     addresses: &[F],
     family: &[usize],
@@ -88,7 +88,7 @@ fn share<F: Fingerprint>(
     offers: &Offers,
 ) -> Option<(Vec<TableProbes>, f64)> {
     let goal = distance as usize + 1;
-    // least[s]: the least cost of tables so far whose shares sum to s or more; chosen[i][s]: the share of
+    // least[s] is the least cost of the tables so far whose shares sum to s or more. chosen[i][s] is the share of
     // table i in it.
     let mut least = vec![f64::INFINITY; goal + 1];
     least[0] = 0.0;
@@ -96,7 +96,7 @@ fn share<F: Fingerprint>(
     for (i, &table) in family.iter().enumerate() {
         let bits = addresses[table].count_ones();
         for sum in (1..=goal).rev() {
-            // With as many flips as bits the whole table would be read.
+            // As many flips as bits would read the whole table.
             for share in 1..=sum.min(bits as usize) {
                 let ns = least[sum - share] + offers.best(bits, share as u32 - 1).ns;
                 if ns < least[sum] {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::design::Costs;
 
-    /// Sum of r_t + 1, after a look at what the principle needs.
+    /// The sum of r_t + 1. Checks the conditions of the principle.
     fn shares(masks: &[u64], distance: u32, count: u64) -> u32 {
         let offers = Offers::new(64, distance, count, &Costs::DIRECT);
         let (probes, _) = cheapest(masks, distance, &offers);

@@ -1,9 +1,9 @@
 //! Probe plans: which tables to probe, and how many address bits to flip, for a distance chosen at query time.
 //!
-//! A set of tables misses nothing within distance k if every set of at most k differing bits has at most r_t
-//! bits in the address of some table t that is probed with all patterns of at most r_t flipped bits. Every
-//! plan made here comes with a proof of that: by the pigeonhole principle where masks are disjoint
-//! (`pigeonhole`), by enumeration where they overlap (`escape`).
+//! Table t is probed with all patterns of at most r_t flipped bits. The tables miss nothing within distance k if every
+//! set of at most k differing bits has at most r_t bits in the address of some table t. Every plan made here is proved
+//! to do so: by the pigeonhole principle where masks are disjoint (`pigeonhole`), by enumeration where they overlap
+//! (`escape`).
 
 use super::costs::{Costs, Offers};
 use super::escape::{self, Stop};
@@ -11,20 +11,20 @@ use super::pigeonhole;
 use super::probes::TableProbes;
 use crate::fingerprint::Fingerprint;
 
-/// Steps of a few nanoseconds that one plan may take in searches: a bound on the time for hostile masks.
+/// Most steps of a few nanoseconds that the searches for one plan may take. It bounds the time for hostile masks.
 const WORK_LIMIT: u64 = 1 << 20;
 
-/// Most flips a table for which overlapping masks are searched; with more, disjoint ones do nearly as well.
+/// Most flips of a table for which overlapping masks are searched. With more flips, disjoint masks are nearly as good.
 const MOST_SEARCHED_FLIPS: u32 = 6;
 
-/// How to answer queries of one distance exactly: by probes of some tables, or by comparing every fingerprint.
+/// How to answer queries of one distance exactly: by probes of some tables, or by a comparison with every fingerprint.
 ///
 /// ```
 /// use simidx::design::{Costs, TableDesign};
 ///
 /// let halves = TableDesign::<u64>::partition(3, 2).unwrap();
 /// let plan = halves.plan(3, 100_000_000, &Costs::DIRECT);
-/// // Of three errors one half has at most one.
+/// // One of the halves has at most one of three errors.
 /// assert_eq!((plan.flips(0), plan.flips(1)), (1, 1));
 /// assert!(plan.best().is_some() && plan.probe_count() < 60.0);
 /// ```
@@ -37,29 +37,28 @@ pub struct ProbePlan {
 }
 
 impl ProbePlan {
-    /// The probes, by table; `None` if a scan of table 0 costs no more, as it does for few fingerprints and
-    /// for large distances.
+    /// The probes, by table. `None` if a scan of table 0 costs no more, as with few fingerprints or a large distance.
     pub fn best(&self) -> Option<&[TableProbes]> {
         (!self.scan_is_cheaper).then_some(&self.probes)
     }
 
-    /// The probes, by table, even if a scan is cheaper: they too miss nothing.
+    /// The probes, by table, even if a scan is cheaper. They too miss nothing.
     pub fn probes(&self) -> &[TableProbes] {
         &self.probes
     }
 
-    /// Whether comparing all fingerprints of table 0 costs no more than the probes.
+    /// Whether a scan of table 0 costs no more than the probes.
     pub fn scan_is_cheaper(&self) -> bool {
         self.scan_is_cheaper
     }
 
-    /// Most address bits that a probe of the table flips; 0 too for a table without probes.
+    /// Most address bits that a probe of the table flips. 0 also for a table without probes.
     pub fn flips(&self, table: usize) -> u32 {
         let of_table = self.probes.iter().find(|p| p.table == table);
         of_table.map_or(0, |p| p.flips)
     }
 
-    /// Probes a query; 1 for a scan.
+    /// Number of probes of a query; 1 for a scan.
     pub fn probe_count(&self) -> f64 {
         match self.best() {
             Some(probes) => probes.iter().map(|p| p.probe_count() as f64).sum(),
@@ -67,8 +66,8 @@ impl ProbePlan {
         }
     }
 
-    /// Candidates a query on uniform data: fingerprints to compare, those that several tables find counted
-    /// several times; all of them for a scan.
+    /// Number of candidates of a query on uniform data, which are the fingerprints that it compares. A fingerprint that
+    /// several tables find counts several times. A scan compares all.
     pub fn candidate_count(&self) -> f64 {
         let count = self.fingerprint_count as f64;
         match self.best() {
@@ -77,13 +76,13 @@ impl ProbePlan {
         }
     }
 
-    /// Estimated cost of a query on uniform data in nanoseconds, scan or probes, whichever is cheaper.
+    /// Estimated nanoseconds of a query on uniform data, by a scan or by probes, whichever is cheaper.
     pub fn ns(&self) -> f64 {
         self.ns
     }
 }
 
-/// The cheapest plan found for a distance over tables with these masks, in bounded time whatever the masks.
+/// The cheapest plan found for a distance over tables with these masks. The time is bounded for any masks.
 pub(crate) fn plan<F: Fingerprint>(
     masks: &[F],
     distance: u32,
@@ -105,8 +104,8 @@ pub(crate) fn plan<F: Fingerprint>(
     }
 }
 
-/// The cheapest probes below a limit that searches find: one for each largest number of flips, as long as a
-/// single table with so many flips is not too dear by itself.
+/// The cheapest probes below a limit that searches find. There is a search for each largest number of flips, as long as
+/// one table with as many flips costs less than the limit.
 fn overlapping<F: Fingerprint>(
     masks: &[F],
     distance: u32,
@@ -213,7 +212,7 @@ mod tests {
         let widen = |mask: u64| (0..6).map(|g| ((mask >> g & 1) * 0x3ff) << (10 * g)).sum();
         let masks: Vec<u64> = triangles.map(widen).to_vec();
         assert_eq!(flips(&masks, 3, 1 << 24), [0; 6]);
-        // Two errors in one triangle leave the other whole, of which one edge is enough.
+        // Two errors in one triangle leave the other one whole. One of its edges is enough.
         assert_eq!(flips(&masks, 2, 1 << 24), [0; 4]);
         let beyond = plan(&masks, 5, 1 << 24, &Costs::DIRECT);
         assert!(beyond.probe_count() < 100.0, "{beyond:?}");

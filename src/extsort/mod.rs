@@ -3,6 +3,7 @@
 //! A [`Sorter`] gathers records in a [`RecordBuffer`]. When the buffer is full it is sorted and written to a temporary file
 //! as a run, and a [`Merge`] reads all runs together in the end. Nothing here knows what the records are for.
 
+mod indexed_strings;
 mod memory_limit;
 mod merge;
 mod record_buffer;
@@ -10,6 +11,7 @@ mod sorter;
 mod temp_space;
 mod values;
 
+pub(crate) use indexed_strings::IndexedStrings;
 pub use memory_limit::MIN_MEMORY;
 pub(crate) use memory_limit::MemoryLimit;
 pub(crate) use merge::{Merge, Stream};

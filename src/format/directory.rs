@@ -1,4 +1,4 @@
-//! The directory: parameters, tables and sections of a file. Spec §10.3.
+//! The directory: parameters, tables and sections of a file. Spec §4.4.
 
 use byteorder::{ByteOrder, LittleEndian};
 
@@ -6,20 +6,24 @@ use super::{IdKind, Kind, MAX_COUNT};
 use crate::codec::{Codec, is_block_size};
 use crate::error::FormatError;
 
-/// Bytes before the table records. Spec §10.3.
-const FIXED_LEN: usize = 40;
+/// Bytes before the table records. Spec §4.4.
+const FIXED_LEN: usize = 80;
 
-/// Bytes of a table record before its code lengths. Spec §10.3.
-const TABLE_FIXED_LEN: usize = 32;
+/// Bytes of a table record before its mask. Spec §4.4.
+const TABLE_FIXED_LEN: usize = 16;
 
-/// Spec §10.3.
+/// Most tables. Spec §13.
+const MAX_TABLES: u16 = 255;
+
+/// Spec §4.4.
 const SECTION_RECORD_LEN: usize = 24;
 
-/// Spec §10.3.
+/// Spec §4.4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directory {
     pub(crate) fingerprint_count: u64,
     pub(crate) record_count: u64,
+    pub(crate) content_id: u128,
     pub(crate) id_base: u64,
     pub(crate) block_size: u32,
     pub(crate) max_distance: u32,
@@ -29,7 +33,7 @@ pub(crate) struct Directory {
     pub(crate) sections: Vec<SectionRecord>,
 }
 
-/// Spec §10.3.
+/// Spec §4.4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TableRecord {
     pub(crate) prefix_mask: u128,
@@ -38,7 +42,7 @@ pub(crate) struct TableRecord {
     pub(crate) code_lengths: Vec<u8>,
 }
 
-/// Spec §10.3.
+/// Spec §4.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SectionRecord {
     pub(crate) kind: Kind,
@@ -48,24 +52,30 @@ pub(crate) struct SectionRecord {
     pub(crate) len: u64,
 }
 
-impl Directory {
-    /// Bytes of the longest directory that the counts in it can describe.
-    pub(crate) const MAX_LEN: usize =
-        FIXED_LEN + 0xff * (TABLE_FIXED_LEN + 128) + 0xffff * SECTION_RECORD_LEN;
+/// Bytes of a table record as this version writes it: longer ones have more that may be skipped.
+fn table_record_len(width: u32) -> usize {
+    TABLE_FIXED_LEN + width as usize / 8 + width as usize
+}
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+impl Directory {
+    /// Bytes of a directory that is copied before it is checked: all that this version writes are shorter.
+    pub(crate) const MAX_COPIED_LEN: usize = 4 << 20;
+
+    pub(crate) fn encode(&self, width: u32) -> Vec<u8> {
         let mut bytes = vec![0; FIXED_LEN];
         LittleEndian::write_u64(&mut bytes[..8], self.fingerprint_count);
         LittleEndian::write_u64(&mut bytes[8..16], self.record_count);
-        LittleEndian::write_u64(&mut bytes[16..24], self.id_base);
-        LittleEndian::write_u32(&mut bytes[24..28], self.block_size);
-        LittleEndian::write_u16(&mut bytes[28..30], self.sections.len() as u16);
-        bytes[30] = self.tables.len() as u8;
-        bytes[31] = self.max_distance as u8;
-        bytes[32] = self.id_kind.code();
-        bytes[33] = self.id_bits as u8;
+        LittleEndian::write_u128(&mut bytes[16..32], self.content_id);
+        LittleEndian::write_u64(&mut bytes[32..40], self.id_base);
+        LittleEndian::write_u32(&mut bytes[40..44], self.block_size);
+        LittleEndian::write_u16(&mut bytes[44..46], self.tables.len() as u16);
+        LittleEndian::write_u16(&mut bytes[46..48], self.sections.len() as u16);
+        LittleEndian::write_u16(&mut bytes[48..50], self.max_distance as u16);
+        LittleEndian::write_u16(&mut bytes[50..52], table_record_len(width) as u16);
+        bytes[52] = self.id_kind.code();
+        bytes[53] = self.id_bits as u8;
         for table in &self.tables {
-            table.encode(&mut bytes);
+            table.encode(width, &mut bytes);
         }
         for section in &self.sections {
             section.encode(&mut bytes);
@@ -76,10 +86,24 @@ impl Directory {
     /// Bytes that a table takes: its blocks, its keys and its record.
     pub(crate) fn table_len(&self, table: usize) -> u64 {
         let of_table = |section: &&SectionRecord| {
-            matches!(section.kind, Kind::Blocks | Kind::Keys) && usize::from(section.table) == table
+            let kinds = [Kind::Blocks, Kind::KeyGroups, Kind::KeyEntries];
+            kinds.contains(&section.kind) && usize::from(section.table) == table
         };
         let sections: u64 = self.sections.iter().filter(of_table).map(|s| s.len).sum();
-        sections + (TABLE_FIXED_LEN + self.tables[table].code_lengths.len()) as u64
+        let width = self.tables[table].code_lengths.len() as u32;
+        sections + table_record_len(width) as u64
+    }
+
+    /// Bytes of all sections that hold ids.
+    pub(crate) fn ids_len(&self) -> u64 {
+        let of_ids = self.sections.iter().filter(|s| s.kind.is_of_ids());
+        of_ids.map(|s| s.len).sum()
+    }
+
+    /// The section of a kind that belongs to a table, or to none if that is 0.
+    pub(crate) fn section(&self, kind: Kind, table: usize) -> Option<&SectionRecord> {
+        let mut sections = self.sections.iter();
+        sections.find(|s| s.kind == kind && usize::from(s.table) == table)
     }
 
     /// Reads a directory by the rules V6 to V9; `at` is its offset in the file.
@@ -89,18 +113,20 @@ impl Directory {
         checksum: u32,
         width: u32,
     ) -> Result<Self, FormatError> {
-        let table_len = TABLE_FIXED_LEN + width as usize;
         let v6 = |message: String| FormatError::damaged(6, message).at(at);
         if bytes.len() < FIXED_LEN {
             return Err(v6(format!("the directory has {} bytes", bytes.len())));
         }
-        let section_count = usize::from(LittleEndian::read_u16(&bytes[28..30]));
-        let sections_at = FIXED_LEN + usize::from(bytes[30]) * table_len;
-        if bytes.len() != sections_at + section_count * SECTION_RECORD_LEN {
+        let table_count = usize::from(LittleEndian::read_u16(&bytes[44..46]));
+        let section_count = usize::from(LittleEndian::read_u16(&bytes[46..48]));
+        let table_len = usize::from(LittleEndian::read_u16(&bytes[50..52]));
+        let sections_at = FIXED_LEN + table_count * table_len;
+        if table_len < table_record_len(width)
+            || bytes.len() != sections_at + section_count * SECTION_RECORD_LEN
+        {
             return Err(v6(format!(
-                "a directory of {} bytes cannot hold {} tables and {section_count} sections",
+                "a directory of {} bytes cannot hold {table_count} tables of {table_len} bytes and {section_count} sections",
                 bytes.len(),
-                bytes[30]
             )));
         }
         if crc32fast::hash(bytes) != checksum {
@@ -109,20 +135,30 @@ impl Directory {
         check_parameters(bytes, width)
             .map_err(|message| FormatError::damaged(8, message).at(at))?;
         let unknown = |message: &str| FormatError::unsupported(9, message).at(at);
-        if bytes[34..FIXED_LEN].iter().any(|&b| b != 0) {
+        if LittleEndian::read_u64(&bytes[56..64]) != 0 {
+            return Err(unknown(
+                "the file has a feature that this reader does not know",
+            ));
+        }
+        if bytes[54..56]
+            .iter()
+            .chain(&bytes[72..FIXED_LEN])
+            .any(|&b| b != 0)
+        {
             return Err(unknown("a reserved byte of the directory is set"));
         }
         Ok(Directory {
             fingerprint_count: LittleEndian::read_u64(&bytes[..8]),
             record_count: LittleEndian::read_u64(&bytes[8..16]),
-            id_base: LittleEndian::read_u64(&bytes[16..24]),
-            block_size: LittleEndian::read_u32(&bytes[24..28]),
-            max_distance: u32::from(bytes[31]),
-            id_kind: IdKind::from_code(bytes[32]).ok_or_else(|| unknown("unknown kind of ids"))?,
-            id_bits: u32::from(bytes[33]),
+            content_id: LittleEndian::read_u128(&bytes[16..32]),
+            id_base: LittleEndian::read_u64(&bytes[32..40]),
+            block_size: LittleEndian::read_u32(&bytes[40..44]),
+            max_distance: u32::from(LittleEndian::read_u16(&bytes[48..50])),
+            id_kind: IdKind::from_code(bytes[52]).ok_or_else(|| unknown("unknown kind of ids"))?,
+            id_bits: u32::from(bytes[53]),
             tables: bytes[FIXED_LEN..sections_at]
                 .chunks_exact(table_len)
-                .map(|record| TableRecord::decode(record).map_err(unknown))
+                .map(|record| TableRecord::decode(record, width).map_err(unknown))
                 .collect::<Result<_, _>>()?,
             sections: bytes[sections_at..]
                 .chunks_exact(SECTION_RECORD_LEN)
@@ -136,16 +172,18 @@ impl Directory {
 fn check_parameters(bytes: &[u8], width: u32) -> Result<(), String> {
     let fingerprints = LittleEndian::read_u64(&bytes[..8]);
     let records = LittleEndian::read_u64(&bytes[8..16]);
-    let block_size = LittleEndian::read_u32(&bytes[24..28]);
+    let block_size = LittleEndian::read_u32(&bytes[40..44]);
+    let table_count = LittleEndian::read_u16(&bytes[44..46]);
+    let max_distance = u32::from(LittleEndian::read_u16(&bytes[48..50]));
     let most = if width == 32 { 1 << 32 } else { MAX_COUNT };
     if !is_block_size(block_size) {
         return Err(format!("a block size of {block_size} bytes"));
     }
-    if bytes[30] == 0 {
-        return Err("no table".into());
+    if !(1..=MAX_TABLES).contains(&table_count) {
+        return Err(format!("{table_count} tables"));
     }
-    if u32::from(bytes[31]) > width {
-        return Err(format!("a distance of {} in {width} bits", bytes[31]));
+    if max_distance > width {
+        return Err(format!("a distance of {max_distance} in {width} bits"));
     }
     let counts_fit = fingerprints <= most && records <= MAX_COUNT && fingerprints <= records;
     if !counts_fit || (fingerprints == 0 && records > 0) {
@@ -155,23 +193,27 @@ fn check_parameters(bytes: &[u8], width: u32) -> Result<(), String> {
 }
 
 impl TableRecord {
-    fn encode(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.prefix_mask.to_le_bytes());
+    fn encode(&self, width: u32, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.block_count.to_le_bytes());
         bytes.push(self.codec.id());
         bytes.extend_from_slice(&[0; 7]);
+        bytes.extend_from_slice(&self.prefix_mask.to_le_bytes()[..width as usize / 8]);
         bytes.extend_from_slice(&self.code_lengths);
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self, &'static str> {
-        if bytes[25..TABLE_FIXED_LEN].iter().any(|&b| b != 0) {
+    /// Reads a record that is at least as long as this version writes it.
+    fn decode(bytes: &[u8], width: u32) -> Result<Self, &'static str> {
+        if bytes[9..TABLE_FIXED_LEN].iter().any(|&b| b != 0) {
             return Err("a reserved byte of a table is set");
         }
+        let mask_end = TABLE_FIXED_LEN + width as usize / 8;
+        let mut mask = [0; 16];
+        mask[..width as usize / 8].copy_from_slice(&bytes[TABLE_FIXED_LEN..mask_end]);
         Ok(TableRecord {
-            prefix_mask: LittleEndian::read_u128(&bytes[..16]),
-            block_count: LittleEndian::read_u64(&bytes[16..24]),
-            codec: Codec::from_id(bytes[24]).ok_or("unknown codec")?,
-            code_lengths: bytes[TABLE_FIXED_LEN..].to_vec(),
+            prefix_mask: u128::from_le_bytes(mask),
+            block_count: LittleEndian::read_u64(&bytes[..8]),
+            codec: Codec::from_id(bytes[8]).ok_or("unknown codec")?,
+            code_lengths: bytes[mask_end..mask_end + width as usize].to_vec(),
         })
     }
 }

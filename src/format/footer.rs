@@ -1,23 +1,30 @@
-//! The footer: where the directory is, and how long the file must be. Spec §10.2.
+//! The footer: where the directory is, and how long the file must be. Spec §4.3.
+
+use std::ops::Range;
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::SECTION_ALIGNMENT;
+use super::{FORMAT_VERSION, HEADER_LEN, SECTION_ALIGNMENT};
 use crate::error::FormatError;
 
-/// Spec §10.2.
-pub(crate) const FOOTER_LEN: usize = 32;
+/// Spec §4.3.
+pub(crate) const FOOTER_LEN: usize = 40;
 
-/// Spec §10.2.
+/// Spec §4.3.
 const END_MAGIC: [u8; 4] = *b"XDIS";
 
-/// Spec §10.2.
+/// Bytes that the checksum of the footer covers.
+const CHECKED_LEN: usize = 32;
+
+/// Spec §4.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Footer {
     pub(crate) directory_offset: u64,
     pub(crate) directory_len: u32,
     pub(crate) directory_checksum: u32,
     pub(crate) file_len: u64,
+    /// As in the header.
+    pub(crate) width: u32,
 }
 
 impl Footer {
@@ -27,24 +34,27 @@ impl Footer {
         LittleEndian::write_u32(&mut bytes[8..12], self.directory_len);
         LittleEndian::write_u32(&mut bytes[12..16], self.directory_checksum);
         LittleEndian::write_u64(&mut bytes[16..24], self.file_len);
-        let checksum = crc32fast::hash(&bytes[..24]);
-        LittleEndian::write_u32(&mut bytes[24..28], checksum);
-        bytes[28..].copy_from_slice(&END_MAGIC);
+        LittleEndian::write_u16(&mut bytes[24..26], FORMAT_VERSION);
+        LittleEndian::write_u16(&mut bytes[26..28], self.width as u16);
+        let checksum = crc32fast::hash(&bytes[..CHECKED_LEN]);
+        LittleEndian::write_u32(&mut bytes[32..36], checksum);
+        bytes[36..].copy_from_slice(&END_MAGIC);
         bytes
     }
 
-    /// Reads the footer of a whole file, whose header was good, by rule V5 and the part of V6
-    /// that needs no directory.
-    pub(crate) fn decode(file: &[u8]) -> Result<Self, FormatError> {
-        let start = file.len() - FOOTER_LEN;
-        let bytes = &file[start..];
-        let v5 = |message: &str| Err(FormatError::damaged(5, message).at(start as u64));
-        if bytes[28..] != END_MAGIC {
-            return v5(
-                "the end mark is missing: the file is truncated or has bytes behind its end",
-            );
+    /// Reads the footer of a file of `file_len` bytes from its end, of which `tail` has at least as many as there are up to
+    /// [`FOOTER_LEN`], by rule V5 as far as it needs no header.
+    pub(crate) fn decode(tail: &[u8], file_len: u64) -> Result<Self, FormatError> {
+        let start = file_len.saturating_sub(FOOTER_LEN as u64);
+        let v5 = |message: &str| Err(FormatError::damaged(5, message).at(start));
+        let bytes = match tail.len().checked_sub(FOOTER_LEN) {
+            Some(at) if start >= HEADER_LEN as u64 => &tail[at..],
+            _ => return v5(&format!("the file ends after {file_len} bytes")),
+        };
+        if bytes[36..] != END_MAGIC {
+            return v5("the end mark is missing: the file is cut off or bytes follow its end");
         }
-        if crc32fast::hash(&bytes[..24]) != LittleEndian::read_u32(&bytes[24..28]) {
+        if crc32fast::hash(&bytes[..CHECKED_LEN]) != LittleEndian::read_u32(&bytes[32..36]) {
             return v5("the footer checksum is wrong");
         }
         let footer = Footer {
@@ -52,16 +62,42 @@ impl Footer {
             directory_len: LittleEndian::read_u32(&bytes[8..12]),
             directory_checksum: LittleEndian::read_u32(&bytes[12..16]),
             file_len: LittleEndian::read_u64(&bytes[16..24]),
+            width: u32::from(LittleEndian::read_u16(&bytes[26..28])),
         };
-        if footer.file_len != file.len() as u64 {
-            let message = format!("{} bytes long, should be {}", file.len(), footer.file_len);
-            return v5(&message);
+        if footer.file_len != file_len {
+            return v5(&format!(
+                "{file_len} bytes long, should be {}",
+                footer.file_len
+            ));
         }
-        footer.check_directory_range()?;
+        if LittleEndian::read_u16(&bytes[24..26]) != FORMAT_VERSION {
+            return v5("the footer has another version than the header");
+        }
+        if bytes[28..CHECKED_LEN].iter().any(|&byte| byte != 0) {
+            return v5("a reserved byte of the footer is set");
+        }
         Ok(footer)
     }
 
-    fn check_directory_range(&self) -> Result<(), FormatError> {
+    /// The rest of V5: the width is that of the header.
+    pub(crate) fn check_width(&self, header_width: u32) -> Result<(), FormatError> {
+        if self.width == header_width {
+            return Ok(());
+        }
+        let message = format!(
+            "the footer has a width of {} bits, the header of {header_width}",
+            self.width
+        );
+        Err(FormatError::damaged(5, message).at(self.file_len - FOOTER_LEN as u64))
+    }
+
+    /// Where the directory is in the file.
+    pub(crate) fn directory_range(&self) -> Range<u64> {
+        self.directory_offset..self.directory_offset + u64::from(self.directory_len)
+    }
+
+    /// The part of V6 that needs no directory.
+    pub(crate) fn check_directory_range(&self) -> Result<(), FormatError> {
         let end = self
             .directory_offset
             .checked_add(u64::from(self.directory_len))

@@ -1,20 +1,17 @@
-//! The header: what the file is, its version and its width. Spec §10.1.
+//! The header: what the file is, its version and its width. Spec §4.2.
 
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::FORMAT_VERSION;
 use crate::error::FormatError;
 
-/// Spec §10.1.
+/// Spec §4.2.
 pub(crate) const HEADER_LEN: usize = 16;
 
-/// Spec §10.1.
+/// Spec §4.2.
 const MAGIC: [u8; 8] = *b"\x89SIMIDX\n";
 
-/// Shortest file: header and footer. Spec §12, V2.
-const MIN_FILE_LEN: usize = 48;
-
-/// Spec §10.1.
+/// Spec §4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) width: u32,
@@ -25,34 +22,46 @@ impl Header {
         let mut bytes = [0; HEADER_LEN];
         bytes[..8].copy_from_slice(&MAGIC);
         LittleEndian::write_u16(&mut bytes[8..10], FORMAT_VERSION);
-        bytes[10] = self.width as u8;
+        LittleEndian::write_u16(&mut bytes[10..12], self.width as u16);
         let checksum = crc32fast::hash(&bytes[..12]);
         LittleEndian::write_u32(&mut bytes[12..16], checksum);
         bytes
     }
 
-    /// Reads the header of a whole file by the rules V1 to V4.
+    /// Reads the header of a file by the rules V1 to V4.
     pub(crate) fn decode(file: &[u8]) -> Result<Self, FormatError> {
         if file.get(..8) != Some(&MAGIC[..]) {
             return Err(FormatError::not_simidx(1, "the magic bytes are missing").at(0));
         }
-        if file.len() < MIN_FILE_LEN {
+        let Some(bytes) = file.get(..HEADER_LEN) else {
             let message = format!("the file ends after {} bytes", file.len());
             return Err(FormatError::damaged(2, message).at(file.len() as u64));
-        }
-        if crc32fast::hash(&file[..12]) != LittleEndian::read_u32(&file[12..16]) {
+        };
+        if crc32fast::hash(&bytes[..12]) != LittleEndian::read_u32(&bytes[12..16]) {
             return Err(FormatError::damaged(2, "the header checksum is wrong").at(12));
         }
-        let version = LittleEndian::read_u16(&file[8..10]);
-        if version != FORMAT_VERSION {
-            let message = format!("format version {version}, this reader knows {FORMAT_VERSION}");
-            return Err(FormatError::unsupported(3, message).at(8));
-        }
-        let width = u32::from(file[10]);
-        if ![32, 64, 128].contains(&width) || file[11] != 0 {
-            let message = format!("width {width}, reserved byte {}", file[11]);
-            return Err(FormatError::unsupported(4, message).at(10));
-        }
+        let version = LittleEndian::read_u16(&bytes[8..10]);
+        check_version(version).map_err(|error| error.at(8))?;
+        let width = u32::from(LittleEndian::read_u16(&bytes[10..12]));
+        check_width(width).map_err(|error| error.at(10))?;
         Ok(Header { width })
     }
+}
+
+/// V3.
+fn check_version(version: u16) -> Result<(), FormatError> {
+    if version == FORMAT_VERSION {
+        return Ok(());
+    }
+    let message = format!("format version {version}, this reader knows {FORMAT_VERSION}");
+    Err(FormatError::unsupported(3, message))
+}
+
+/// V4.
+fn check_width(width: u32) -> Result<(), FormatError> {
+    if [32, 64, 128].contains(&width) {
+        return Ok(());
+    }
+    let message = format!("a width of {width} bits, this reader knows 32, 64 and 128");
+    Err(FormatError::unsupported(4, message))
 }

@@ -1,118 +1,210 @@
-//! Which sections a file has, in which order, at which alignment (spec §10.4), and how long paged ones are (§3.5).
+//! Which sections a file has, in which order, at which alignment (spec §4.5), and how long paged ones are (§3.5).
 
-use super::{Directory, GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, IdKind, STRINGS_PER_OFFSET};
+use super::{Directory, GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, IdKind, RANKS_PER_SAMPLE};
+use crate::codec::bits::bit_length;
+use crate::codec::{keys, strings};
 
-/// Alignment of every section but the blocks. Spec §10.4.
+/// Alignment of sections that are read whole, and of short paged ones. Spec §4.5.
 pub(crate) const SECTION_ALIGNMENT: u64 = 64;
 
-/// Largest alignment of the blocks. Spec §10.4.
+/// Largest alignment of the blocks. Spec §4.5.
 const MAX_BLOCK_ALIGNMENT: u64 = 4096;
 
-/// The kinds of section. Spec §10.4.
+/// The least number of an ancillary kind. Spec §4.6.
+const FIRST_ANCILLARY: u16 = 0x8000;
+
+/// The kinds of section. Spec §4.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Blocks,
-    Keys,
-    BlockCounts,
     Groups,
+    GroupSamples,
     Numbers,
-    StringOffsets,
-    StringBytes,
+    Places,
+    BucketOffsets,
+    Buckets,
+    IdOrder,
+    BlockCounts,
+    KeyGroups,
+    KeyEntries,
+    StringCode,
     Pipeline,
+    Metadata,
+    /// One that readers skip if they do not know it.
+    Ancillary(u16),
 }
 
 impl Kind {
-    /// The number in the file. Spec §10.4.
+    /// Those with a meaning, in the order of their numbers from 1 on.
+    const KNOWN: [Kind; 14] = [
+        Kind::Blocks,
+        Kind::Groups,
+        Kind::GroupSamples,
+        Kind::Numbers,
+        Kind::Places,
+        Kind::BucketOffsets,
+        Kind::Buckets,
+        Kind::IdOrder,
+        Kind::BlockCounts,
+        Kind::KeyGroups,
+        Kind::KeyEntries,
+        Kind::StringCode,
+        Kind::Pipeline,
+        Kind::Metadata,
+    ];
+
+    /// The number in the file. Spec §4.5.
     pub(crate) fn code(self) -> u16 {
-        self as u16 + 1
+        match self {
+            Kind::Blocks => 1,
+            Kind::Groups => 2,
+            Kind::GroupSamples => 3,
+            Kind::Numbers => 4,
+            Kind::Places => 5,
+            Kind::BucketOffsets => 6,
+            Kind::Buckets => 7,
+            Kind::IdOrder => 8,
+            Kind::BlockCounts => 9,
+            Kind::KeyGroups => 10,
+            Kind::KeyEntries => 11,
+            Kind::StringCode => 12,
+            Kind::Pipeline => 13,
+            Kind::Metadata => 14,
+            Kind::Ancillary(code) => code,
+        }
     }
 
-    /// The kind with that number in the file.
+    /// The kind with that number in the file; `None` if a reader must know it and this one does not.
     pub(crate) fn from_code(code: u16) -> Option<Self> {
-        use Kind::*;
-        [
-            Blocks,
-            Keys,
-            BlockCounts,
-            Groups,
-            Numbers,
-            StringOffsets,
-            StringBytes,
-            Pipeline,
-        ]
-        .into_iter()
-        .find(|kind| kind.code() == code)
+        if code >= FIRST_ANCILLARY {
+            return Some(Kind::Ancillary(code));
+        }
+        let mut kinds = Kind::KNOWN.into_iter();
+        kinds.find(|kind| kind.code() == code)
     }
 
-    /// What the offset of the section is a multiple of.
-    pub(crate) fn alignment(self, block_size: u32) -> u64 {
+    /// What the offset of a section of `len` bytes is a multiple of.
+    pub(crate) fn alignment(self, block_size: u32, len: u64) -> u64 {
         match self {
             Kind::Blocks => u64::from(block_size).min(MAX_BLOCK_ALIGNMENT),
+            _ if self.is_paged() => paged_alignment(len),
             _ => SECTION_ALIGNMENT,
         }
     }
 
-    /// Whether the section record carries the checksum of the whole section.
+    /// Whether the section ends with checksums of its pages.
+    pub(crate) fn is_paged(self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            Groups | GroupSamples | Numbers | Places | BucketOffsets | Buckets | IdOrder
+        )
+    }
+
+    /// Whether the section record has the checksum of the whole section.
     pub(crate) fn has_record_checksum(self) -> bool {
-        matches!(self, Kind::Keys | Kind::BlockCounts | Kind::Pipeline)
+        !self.is_paged() && !matches!(self, Kind::Blocks | Kind::KeyGroups)
+    }
+
+    /// Whether the section holds ids.
+    pub(crate) fn is_of_ids(self) -> bool {
+        self.is_paged() || self == Kind::StringCode
     }
 
     /// The words for messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Blocks => "blocks",
-            Kind::Keys => "keys",
-            Kind::BlockCounts => "block counts",
             Kind::Groups => "id groups",
+            Kind::GroupSamples => "samples of the id groups",
             Kind::Numbers => "number ids",
-            Kind::StringOffsets => "string offsets",
-            Kind::StringBytes => "string ids",
+            Kind::Places => "places of the ids",
+            Kind::BucketOffsets => "offsets of the id buckets",
+            Kind::Buckets => "id buckets",
+            Kind::IdOrder => "order of the ids",
+            Kind::BlockCounts => "block counts",
+            Kind::KeyGroups => "key groups",
+            Kind::KeyEntries => "key entries",
+            Kind::StringCode => "code of the ids",
             Kind::Pipeline => "pipeline",
+            Kind::Metadata => "metadata",
+            Kind::Ancillary(_) => "ancillary section",
         }
     }
 }
 
-/// A section that the parameters of a file call for.
+/// A section that the parameters of a file call for or allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpectedSection {
     pub(crate) kind: Kind,
     pub(crate) table: usize,
-    /// `None` where the section record alone says it.
+    /// `None` where only the section record says it.
     pub(crate) len: Option<u64>,
+    /// Whether the section may be missing.
+    pub(crate) is_optional: bool,
 }
 
-/// The sections of a file in order, the optional pipeline left out. `None` if a length passes 2^64.
-pub(crate) fn expected_sections(directory: &Directory) -> Option<Vec<ExpectedSection>> {
+/// The sections of a file in order, without ancillary ones. `None` if a length passes 2^64.
+pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec<ExpectedSection>> {
     let mut sections = Vec::new();
-    let mut add = |kind, table, len| sections.push(ExpectedSection { kind, table, len });
+    let mut add = |kind, table, len, is_optional| {
+        sections.push(ExpectedSection {
+            kind,
+            table,
+            len,
+            is_optional,
+        })
+    };
     for (t, table) in directory.tables.iter().enumerate() {
         let blocks = table.block_count.checked_mul(directory.block_size.into())?;
-        add(Kind::Blocks, t, Some(blocks));
-        add(Kind::Keys, t, None);
+        add(Kind::Blocks, t, Some(blocks), false);
     }
-    if directory.id_kind == IdKind::None {
-        return Some(sections);
+    let records = directory.record_count;
+    if directory.id_kind != IdKind::None {
+        if records > directory.fingerprint_count {
+            let chunks = records.div_ceil(GROUP_CHUNK_BITS);
+            let len = paged_len(chunks * GROUP_CHUNK_LEN as u64)?;
+            add(Kind::Groups, 0, Some(len), false);
+            let samples = directory.fingerprint_count.div_ceil(RANKS_PER_SAMPLE);
+            let len = packed_len(samples, index_bits(chunks))?;
+            add(Kind::GroupSamples, 0, Some(paged_len(len)?), false);
+        }
+        let indexes = paged_len(packed_len(records, index_bits(records))?)?;
+        if directory.id_kind == IdKind::Number {
+            let numbers = packed_len(records, directory.id_bits)?;
+            add(Kind::Numbers, 0, Some(paged_len(numbers)?), false);
+        } else {
+            add(Kind::Places, 0, Some(indexes), false);
+            let offsets = packed_len(
+                records.div_ceil(strings::BUCKET_LEN as u64),
+                directory.id_bits,
+            )?;
+            add(Kind::BucketOffsets, 0, Some(paged_len(offsets)?), false);
+            add(Kind::Buckets, 0, None, false);
+        }
+        add(Kind::IdOrder, 0, Some(indexes), true);
     }
     let counts = directory.tables.first()?.block_count.checked_mul(2)?;
-    add(Kind::BlockCounts, 0, Some(counts));
-    let records = directory.record_count;
-    if records > directory.fingerprint_count {
-        let chunks = records.div_ceil(GROUP_CHUNK_BITS);
-        add(
-            Kind::Groups,
-            0,
-            Some(paged_len(chunks * GROUP_CHUNK_LEN as u64)?),
-        );
+    add(Kind::BlockCounts, 0, Some(counts), false);
+    for t in 0..directory.tables.len() {
+        add(Kind::KeyGroups, t, None, false);
     }
-    if directory.id_kind == IdKind::Number {
-        let numbers = packed_len(records, directory.id_bits)?;
-        add(Kind::Numbers, 0, Some(paged_len(numbers)?));
-    } else {
-        let offsets = packed_len(records.div_ceil(STRINGS_PER_OFFSET), directory.id_bits)?;
-        add(Kind::StringOffsets, 0, Some(paged_len(offsets)?));
-        add(Kind::StringBytes, 0, None);
+    for (t, table) in directory.tables.iter().enumerate() {
+        let entries = keys::group_count(table.block_count);
+        let len = entries.checked_mul(keys::entry_len(width) as u64)?;
+        add(Kind::KeyEntries, t, Some(len), false);
     }
+    if directory.id_kind == IdKind::String {
+        add(Kind::StringCode, 0, None, false);
+    }
+    add(Kind::Pipeline, 0, None, true);
+    add(Kind::Metadata, 0, None, true);
     Some(sections)
+}
+
+/// Bits of an index of one of `count` things.
+pub(crate) fn index_bits(count: u64) -> u32 {
+    bit_length(count.saturating_sub(1))
 }
 
 /// Bytes of a packed array. Spec §3.3.
@@ -141,6 +233,15 @@ pub(crate) fn payload_len(section_len: u64) -> Option<u64> {
     let pages = section_len.div_ceil(PAGE_LEN as u64 + CHECKSUM_LEN);
     let payload = section_len.checked_sub(pages * CHECKSUM_LEN)?;
     (paged_len(payload) == Some(section_len)).then_some(payload)
+}
+
+/// Alignment of a paged section: one with several pages begins where a page of memory does.
+fn paged_alignment(section_len: u64) -> u64 {
+    if section_len > PAGE_LEN as u64 + CHECKSUM_LEN {
+        PAGE_LEN as u64
+    } else {
+        SECTION_ALIGNMENT
+    }
 }
 
 #[cfg(test)]

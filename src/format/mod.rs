@@ -1,9 +1,12 @@
 //! The plain structures of `format-spec.md`, shared by the writer and the reader.
 
+mod content_id;
 mod directory;
 mod footer;
 mod header;
 mod layout;
+mod metadata;
+mod place;
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,12 +16,17 @@ use crate::error::OptionsError;
 pub use crate::codec::{MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
 pub use crate::error::{FormatClass, FormatError};
 pub use crate::summary::{Summary, TableSummary};
+pub use content_id::ContentId;
+pub(crate) use content_id::ItemDigest;
 pub(crate) use directory::{Directory, SectionRecord, TableRecord};
 pub(crate) use footer::{FOOTER_LEN, Footer};
 pub(crate) use header::{HEADER_LEN, Header};
 pub(crate) use layout::{
-    Kind, PAGE_LEN, SECTION_ALIGNMENT, expected_sections, page_count, payload_len,
+    Kind, PAGE_LEN, SECTION_ALIGNMENT, expected_sections, index_bits, page_count, paged_len,
+    payload_len,
 };
+pub use metadata::Metadata;
+pub(crate) use place::{checksum_at, place_checksum};
 
 /// The version that this crate reads and writes. Spec §14.
 pub const FORMAT_VERSION: u16 = 1;
@@ -38,8 +46,11 @@ pub(crate) const GROUP_CHUNK_LEN: usize = 64;
 /// Bits of the bitmap of a chunk of the groups. Spec §9.2.
 pub(crate) const GROUP_CHUNK_BITS: u64 = 448;
 
-/// Ids from one string offset to the next. Spec §9.4.
-pub(crate) const STRINGS_PER_OFFSET: u64 = 16;
+/// Ranks from one sample of the groups to the next. Spec §9.2.
+pub(crate) const RANKS_PER_SAMPLE: u64 = 512;
+
+/// Most bytes of the metadata. Spec §13.
+pub(crate) const MAX_METADATA_LEN: usize = 1 << 20;
 
 /// What the ids of an index are. Spec §9.
 ///

@@ -3,26 +3,26 @@
 use crate::design::TableProbes;
 use crate::fingerprint::Fingerprint;
 
-/// The lowest and the highest value of each range that the probes of a table look at: the addresses that differ from
-/// that of a value in at most so many bits, the same address first. A plain struct, because the inner loops of a query
-/// must be compiled for its processor (`cpu`), and so hold no closures.
+/// The lowest and the highest value of each range that the probes of a table read. Their addresses differ from that of a
+/// value in at most a few bits, and the equal address comes first. The inner loops of a query have no closures, because
+/// they are compiled for the processor (`cpu`): this is a plain struct instead of an iterator chain.
 #[derive(Debug, Clone)]
 pub(super) struct Ranges<F> {
     value: F,
     /// The bits below the address.
     tail: F,
-    /// The bits below the part of the address that is flipped.
+    /// The bits below the flipped part of the address.
     joined_tail: F,
-    /// Bits of the address that are flipped.
+    /// Number of leading bits of the address that may be flipped.
     flipped_bits: u32,
     most_flips: u32,
     flips: u32,
-    /// The bits to flip next, as a number of `flipped_bits` bits.
+    /// The bits to flip next: a number of `flipped_bits` bits.
     pattern: F,
     done: bool,
 }
 
-/// All bits below the leading ones.
+/// All bits after the leading ones.
 #[inline(always)]
 fn below<F: Fingerprint>(leading: u32) -> F {
     if leading == F::WIDTH {
@@ -56,7 +56,7 @@ impl<F: Fingerprint> Ranges<F> {
             return None;
         }
         let unflipped_bits = F::WIDTH - self.flipped_bits;
-        // Two shifts: no address would be shifted by the whole width.
+        // Two shifts, because one shift by the whole width would overflow.
         let half = unflipped_bits / 2;
         let address = self.value ^ ((self.pattern << half) << (unflipped_bits - half));
         let tail = if self.flips < self.most_flips {
@@ -68,8 +68,8 @@ impl<F: Fingerprint> Ranges<F> {
         Some((address & !tail, address | tail))
     }
 
-    /// Moves on to the next larger pattern of as many bits (R. W. Gosper, HAKMEM item 175), or to the smallest of one
-    /// bit more.
+    /// Moves to the next larger pattern with the same number of ones (R. W. Gosper, HAKMEM item 175), or to the smallest
+    /// one with one more.
     #[inline(always)]
     fn advance(&mut self) {
         if self.flips > 0 {
@@ -77,7 +77,7 @@ impl<F: Fingerprint> Ranges<F> {
             let carried = self.pattern.wrapping_add(F::from_u128(1) << lowest);
             let fits = self.flipped_bits == F::WIDTH || carried >> self.flipped_bits == F::ZERO;
             if carried > self.pattern && fits {
-                // The ones that the carry has cleared, but one, go to the bottom.
+                // All but one of the ones that the carry has cleared move to the bottom.
                 let moved = ((self.pattern ^ carried) >> lowest) >> 2;
                 self.pattern = carried | moved;
                 return;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold_the_values_behind_each_address() {
+    fn ranges_hold_the_values_of_each_address() {
         let halves = [(0x8000_0000, u32::MAX), (0, 0x7fff_ffff)];
         assert_eq!(all(0x8000_1234u32, 1, 1), halves);
         assert_eq!(all(7u32, 0, 5), [(0, u32::MAX)]);

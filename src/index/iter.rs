@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ids::Rank;
-use super::table::{BLOCKS_READ_TOGETHER, ValuePlace};
+use super::table::BLOCKS_READ_TOGETHER;
 use super::{Ids, Index};
 use crate::design::Permuted;
 use crate::error::{FormatError, Result};
@@ -139,15 +139,13 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
     /// # Errors
     /// A damaged block or page, or a fingerprint that table 0 lacks.
     pub fn ids(&self) -> Result<Ids<'a>> {
-        let (Some(ids), Some(last)) = (&self.index.ids, self.next_value.checked_sub(1)) else {
+        let (Some(_), Some(last)) = (&self.index.ids, self.next_value.checked_sub(1)) else {
             return Ok(Ids::none());
         };
-        if self.table == 0 {
-            let first = ids.rank(ValuePlace {
-                block: self.first_block,
-                index: 0,
-            });
-            return self.index.ids_of_rank(Rank(first.0 + last as u64));
+        if self.table == 0
+            && let Some(first) = self.index.block_ranks().get(self.first_block)
+        {
+            return self.index.ids_of_rank(Rank(first + last as u64));
         }
         self.index.ids_of_member(self.invert(self.values[last]))
     }

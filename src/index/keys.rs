@@ -4,30 +4,30 @@ use crate::cpu::prefetch;
 use crate::fingerprint::Fingerprint;
 use crate::memory::huge_vec;
 
-/// Keys that share an entry of the top-bits table on average: they lie in one or two cache lines.
+/// Average number of keys for an entry of the table of top bits. They lie in one or two cache lines.
 const KEYS_PER_BUCKET: usize = 4;
 
-/// Keys of a bucket that are compared without a branch; longer buckets are bisected.
+/// Most keys of a bucket that are compared without a branch. Longer buckets are bisected.
 const COMPARED_KEYS: usize = 8;
 
-/// The last value of each block, ascending, with a table over their top bits: a look-up takes two cache misses, one
-/// in the table and one in the keys.
+/// The last value of each block, ascending, with a table of their top bits. A look-up takes two cache misses, one in the
+/// table and one in the keys.
 #[derive(Debug)]
 pub(super) struct Keys<F> {
-    /// The keys, and [`COMPARED_KEYS`] times the largest value behind them.
+    /// The keys, followed by [`COMPARED_KEYS`] times the largest value.
     keys: Vec<F>,
     count: usize,
     first: F,
     /// Distance of the last key from the first one.
     span: F,
-    /// Bits of a distance from the first key that the table does not look at.
+    /// Low bits of a distance from the first key that the table ignores.
     shift: u32,
     /// Entry `j` is the number of keys whose distance from the first one, shifted, is below `j`.
     buckets: Vec<u64>,
 }
 
 impl<F: Fingerprint> Keys<F> {
-    /// Memory for so many keys and what [`Keys::new`] adds.
+    /// Memory for this many keys and for those that [`Keys::new`] adds.
     pub(super) fn room_for(count: usize) -> Vec<F> {
         huge_vec(count + COMPARED_KEYS)
     }
@@ -44,7 +44,7 @@ impl<F: Fingerprint> Keys<F> {
         let bucket_count = (span >> shift).to_u128() as usize + 1;
         let mut buckets = huge_vec(bucket_count + 1);
         buckets.resize(bucket_count + 1, 0);
-        // The last key of a bucket has its say; empty buckets take over from the one before.
+        // The last key of a bucket sets its entry. Empty buckets repeat the entry before.
         for (i, key) in keys.iter().enumerate() {
             let bucket = (key.wrapping_sub(first) >> shift).to_u128() as usize;
             buckets[bucket + 1] = i as u64 + 1;
@@ -86,22 +86,22 @@ impl<F: Fingerprint> Keys<F> {
         (distance >> self.shift).to_u128() as usize
     }
 
-    /// First of the two steps that precede [`Keys::first_at_least`]: asks for the entry of the table.
+    /// The first of two steps before [`Keys::first_at_least`]: prefetches the entry of the table.
     #[inline(always)]
     pub(super) fn prefetch_bucket(&self, low: F) {
         prefetch(&self.buckets, self.bucket(low));
     }
 
-    /// Second step: asks for the keys of the entry.
+    /// The second step: prefetches the keys of the entry.
     #[inline(always)]
     pub(super) fn prefetch_keys(&self, low: F) {
         let start = self.buckets[self.bucket(low)] as usize;
-        // The key before is wanted too: it is the base of the block.
+        // The key before is the base of the block.
         prefetch(&self.keys, start.saturating_sub(1));
         prefetch(&self.keys, start + KEYS_PER_BUCKET);
     }
 
-    /// The first block whose key is at least `low`; the number of blocks if there is none.
+    /// The first block whose key is at least `low`, or the number of blocks if there is none.
     #[inline(always)]
     pub(super) fn first_at_least(&self, low: F) -> usize {
         let bucket = self.bucket(low);
@@ -113,7 +113,7 @@ impl<F: Fingerprint> Keys<F> {
         if end - start > COMPARED_KEYS {
             return start + self.keys[start..end].partition_point(|&key| key < low);
         }
-        // Keys behind the bucket are above `low` and count for nothing.
+        // Keys after the bucket are above `low` and are not counted.
         let mut below = start;
         for &key in &self.keys[start..start + COMPARED_KEYS] {
             below += usize::from(key < low);

@@ -2,6 +2,7 @@
 
 mod any;
 mod checked;
+mod file_bytes;
 mod flips;
 mod ids;
 mod iter;
@@ -12,6 +13,7 @@ mod paged;
 mod plans;
 mod probe;
 mod query;
+pub mod ranged;
 mod ranks;
 mod records;
 mod scratch;
@@ -22,7 +24,7 @@ mod verify;
 mod warm;
 
 pub use any::AnyIndex;
-pub use ids::{Id, Ids};
+pub use ids::{Id, IdBuf, IdBuffer, Ids};
 pub use iter::Fingerprints;
 pub use query::{Match, QueryStats, Strategy};
 pub(crate) use records::Records;
@@ -36,13 +38,15 @@ pub(crate) use warm::warm_all;
 pub use warm::{WarmOptions, WarmProgress, WarmReport};
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use crate::codec::Codec;
 use crate::design::{Permutation, ProbePlan, costs_in_memory, plan_probes};
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
-use crate::format::{Directory, IdKind};
+use crate::format::{ContentId, Directory, IdKind, Kind, Metadata};
 use crate::summary::Summary;
+use file_bytes::FileBytes;
 use ids::{IdSections, Rank};
 use plans::{Plans, plausible_count};
 use table::Table;
@@ -78,7 +82,10 @@ pub struct Index<F, D = Storage> {
     directory: Directory,
     tables: Vec<Table<F>>,
     ids: Option<IdSections>,
+    /// The rank of the first value of each block of table 0, once it has been asked for.
+    block_ranks: OnceLock<Vec<u64>>,
     pipeline: Option<String>,
+    metadata: Metadata,
     plans: Plans,
 }
 
@@ -126,6 +133,21 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// How the documents became fingerprints, if the index records it.
     pub fn pipeline(&self) -> Option<&str> {
         self.pipeline.as_deref()
+    }
+
+    /// The keys and values that were stored with the index.
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// What identifies the contents of the index: equal for equal records, whatever the tables.
+    pub fn content_id(&self) -> ContentId {
+        ContentId(self.directory.content_id)
+    }
+
+    /// Whether the file has the order of its ids, which makes [`Index::rank_of_id`] quick.
+    pub fn has_id_lookup(&self) -> bool {
+        self.ids.as_ref().is_some_and(IdSections::has_order)
     }
 
     /// What holds the bytes of the file.
@@ -188,7 +210,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// A damaged block or page.
     pub fn ids_of(&self, fingerprint: F) -> Result<Ids<'_>> {
         match self.rank(fingerprint)? {
-            Some(rank) => self.ids_of_rank(rank),
+            Some(rank) => self.ids_of_rank(Rank(rank)),
             None => Ok(Ids::none()),
         }
     }
@@ -196,7 +218,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// The ids of a fingerprint that a table of this index holds: one that table 0 lacks is a fault of the file.
     fn ids_of_member(&self, member: F) -> Result<Ids<'_>> {
         match self.rank(member)? {
-            Some(rank) => self.ids_of_rank(rank),
+            Some(rank) => self.ids_of_rank(Rank(rank)),
             None if self.ids.is_none() => Ok(Ids::none()),
             None => {
                 let message = format!("table 0 lacks {member:x}, which another table holds");
@@ -207,18 +229,112 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     fn ids_of_rank(&self, rank: Rank) -> Result<Ids<'_>> {
         match &self.ids {
-            Some(ids) => Ok(ids.of(self.bytes(), rank)?),
+            Some(ids) => Ok(ids.of(self.file(), rank)?),
             None => Ok(Ids::none()),
         }
     }
 
-    /// The rank of a fingerprint; `None` if table 0 lacks it, or if the index has no ids.
-    fn rank(&self, fingerprint: F) -> Result<Option<Rank>> {
-        let Some(ids) = &self.ids else {
-            return Ok(None);
-        };
+    /// The rank of a fingerprint, its place in numeric order; `None` if the index does not hold it. Decodes one block; the
+    /// first call for an index without ids also reads how many fingerprints each block has.
+    ///
+    /// # Errors
+    /// A damaged block.
+    pub fn rank(&self, fingerprint: F) -> Result<Option<u64>> {
         let place = self.tables[0].locate(self.bytes(), fingerprint)?;
-        Ok(place.map(|place| ids.rank(place)))
+        Ok(place.and_then(|place| {
+            let first = self.block_ranks().get(place.block)?;
+            Some(first + place.index as u64)
+        }))
+    }
+
+    /// The fingerprint of a rank; `None` if there are not so many. Decodes one block.
+    ///
+    /// ```
+    /// # use simidx::{BuildOptions, Index, IndexBuilder};
+    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// # builder.extend([42, 7])?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// let index = Index::<u64, _>::from_bytes(file)?; // of 7 and 42
+    /// assert_eq!(index.fingerprint(1)?, Some(42));
+    /// assert_eq!(index.rank(42)?, Some(1));
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged block.
+    pub fn fingerprint(&self, rank: u64) -> Result<Option<F>> {
+        if rank >= self.len() {
+            return Ok(None);
+        }
+        let ranks = self.block_ranks();
+        let block = ranks.partition_point(|&first| first <= rank) - 1;
+        let mut values = Vec::new();
+        let table = &self.tables[0];
+        table.read_blocks(self.bytes(), block..block + 1, &mut values)?;
+        let value = values.get((rank - ranks[block]) as usize);
+        Ok(value.map(|&value| table.permutation.invert(value)))
+    }
+
+    /// The rank of the first record that has an id; `None` if none has it. [`Index::fingerprint`] gives the fingerprint of a
+    /// rank. A few microseconds if the file has the order of its ids ([`BuildOptions::id_lookup`](crate::BuildOptions::id_lookup)), otherwise
+    /// the time to read through an array of all ids.
+    ///
+    /// ```
+    /// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
+    ///
+    /// let mut options = BuildOptions::default();
+    /// options.ids = IdKind::String;
+    /// options.id_lookup = true;
+    /// let mut builder = IndexBuilder::<u64>::new(options)?;
+    /// builder.push_with_string(0xff00, "home")?;
+    /// builder.push_with_string(0xff01, "index")?;
+    /// let mut file = Vec::new();
+    /// builder.finish(&mut file)?;
+    ///
+    /// let index = Index::<u64, _>::from_bytes(file)?;
+    /// let rank = index.rank_of_id(Id::String("home"))?.expect("there is such a record");
+    /// let near = index.query(index.fingerprint(rank)?.expect("the rank is known"), 1)?;
+    /// assert_eq!(near.len(), 2);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged page, or an order of ids that is not right.
+    pub fn rank_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Option<u64>> {
+        Ok(self.ranks_of_id(id)?.first().copied())
+    }
+
+    /// The ranks of all records that have an id, ascending: a rank twice if two of its records do. As [`Index::rank_of_id`].
+    ///
+    /// # Errors
+    /// As for [`Index::rank_of_id`].
+    pub fn ranks_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Vec<u64>> {
+        let Some(ids) = &self.ids else {
+            return Ok(Vec::new());
+        };
+        let ranks = ids.find(self.file(), id.into())?;
+        Ok(ranks.into_iter().map(|Rank(rank)| rank).collect())
+    }
+
+    /// The fingerprints of all records that have an id, ascending, each once. As [`Index::rank_of_id`].
+    ///
+    /// # Errors
+    /// As for [`Index::rank_of_id`].
+    pub fn fingerprints_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Vec<F>> {
+        let mut ranks = self.ranks_of_id(id)?;
+        ranks.dedup();
+        let fingerprints = ranks.into_iter().map(|rank| self.fingerprint(rank));
+        fingerprints.filter_map(Result::transpose).collect()
+    }
+
+    /// The rank of the first value of each block of table 0.
+    fn block_ranks(&self) -> &[u64] {
+        self.block_ranks.get_or_init(|| {
+            let counts = self.directory.section(Kind::BlockCounts, 0);
+            let counts = counts.map_or(&[][..], |record| open::slice(self.bytes(), record));
+            open::block_ranks(counts.as_chunks::<2>().0)
+        })
     }
 
     /// The fingerprints in numeric order. Each costs a decoding step, a few nanoseconds.
@@ -254,9 +370,42 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Fingerprints::of_blocks(self, 0, blocks)
     }
 
+    /// Hands each id with its slot to `visit`: a number of its own below the record count. The ids of an index with strings come
+    /// in order.
+    ///
+    /// # Errors
+    /// A damaged page.
+    pub(crate) fn visit_ids(&self, visit: impl FnMut(u64, Id<'_>)) -> Result<()> {
+        match &self.ids {
+            Some(ids) => Ok(ids.visit(self.file(), visit)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a condition holds for the slots of all ids of a fingerprint, see [`Index::visit_ids`]; also if there are none.
+    ///
+    /// # Errors
+    /// A damaged block or page.
+    pub(crate) fn all_slots(&self, fingerprint: F, holds: impl Fn(u64) -> bool) -> Result<bool> {
+        let (Some(ids), Some(rank)) = (&self.ids, self.rank(fingerprint)?) else {
+            return Ok(true);
+        };
+        for index in ids.indexes(self.file(), Rank(rank))? {
+            if !holds(ids.slot(self.file(), index)?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// All records in rank order; none if the index has no ids.
     pub(crate) fn records(&self) -> Result<Records<'_, F, D>> {
         Records::new(self)
+    }
+
+    /// The bytes of the file, as the readers of ids want them.
+    fn file(&self) -> FileBytes<'_> {
+        FileBytes::Whole(self.bytes())
     }
 
     fn bytes(&self) -> &[u8] {

@@ -1,6 +1,7 @@
 //! The nearest fingerprints, by growing distance, and whether any is near at all.
 
 use super::flips::Ranges;
+use super::plans::{include, is_on_the_way};
 use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
 use super::{Index, Match, Scratch, Strategy};
 use crate::cpu::{Cpu, Work, dispatch};
@@ -81,6 +82,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             count,
             bound: max_distance.min(F::WIDTH),
             expected: self.expected_distance(count),
+            done: None,
             lists: &mut lists,
             findings,
         };
@@ -165,7 +167,9 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             Some(plan) => dispatch(Stage {
                 target,
                 plan,
+                probed: &[],
                 query,
+                highest: F::MAX,
                 stop_at_first: true,
                 lists,
                 findings,
@@ -196,7 +200,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Target {
             tables: &self.tables,
             file: self.bytes(),
-            block_ranks: self.ids.as_ref().map_or(&[], |ids| &ids.block_ranks),
+            block_ranks: self.ids.as_ref().map_or(&[], |_| self.block_ranks()),
             distance,
             cold,
         }
@@ -256,6 +260,17 @@ fn pieces(block_count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     })
 }
 
+/// What a search for the nearest has completed.
+#[derive(Clone, Copy)]
+struct Done<'a> {
+    /// All within this distance have been found.
+    distance: u32,
+    /// The probes of this distance.
+    plan: &'a [TableProbes],
+    /// What these probes found within this distance was kept.
+    kept: u32,
+}
+
 /// A search for the nearest.
 struct Nearest<'a, 'b, F, D> {
     index: &'a Index<F, D>,
@@ -268,6 +283,7 @@ struct Nearest<'a, 'b, F, D> {
     bound: u32,
     /// The distance within which uniform data would probably hold as many as are wanted.
     expected: u32,
+    done: Option<Done<'a>>,
     lists: &'b mut Lists<'a, F>,
     findings: &'b mut Findings<F>,
 }
@@ -287,27 +303,60 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
                 return self.scan();
             };
             // What is found farther away than is expected to be needed would be put in order in vain.
-            let kept = self.bound.min(self.expected.max(distance));
+            let mut kept = self.bound.min(self.expected.max(distance));
             let (target, query) = (self.index.target(kept, self.cold), self.query);
+            let probed = self.done.filter(|done| done.kept >= distance);
             dispatch(Stage {
                 target,
                 plan,
+                probed: probed.map_or(&[], |done| done.plan),
                 query,
+                highest: self.highest(distance),
                 stop_at_first: false,
                 lists: self.lists,
                 findings: self.findings,
             })?;
             self.keep_nearest();
-            // All within this distance have been found.
             if distance >= self.bound {
                 return Ok(());
             }
+            kept = probed.map_or(kept, |done| done.kept.min(kept));
+            self.done = Some(Done {
+                distance,
+                plan,
+                kept,
+            });
             distance = self.next_distance(distance);
+        }
+    }
+
+    /// The largest fingerprint that can be among the nearest and has not been found before a search within `distance`. If
+    /// only this last distance is left and there are enough already, others at this distance must be smaller to count.
+    fn highest(&self, distance: u32) -> F {
+        let last_is_left = self.done.is_some_and(|done| done.distance + 1 == distance);
+        let last = self.findings.found.get(self.count - 1);
+        match last {
+            Some(last) if last_is_left && last.found.distance == distance => last.found.fingerprint,
+            _ => F::MAX,
         }
     }
 
     /// The distance to search after all within `done` have been found, and they were not enough.
     fn next_distance(&self, done: u32) -> u32 {
+        let far = self.far_distance(done);
+        let index = self.index;
+        let steps = || {
+            let [done, small, large] = [0, 1, 2].map(|more| index.plan(done + more));
+            is_on_the_way(done, small, large)
+        };
+        match done + 1 < far && index.plans.steps_from(done, steps) {
+            true => done + 1,
+            false => far,
+        }
+    }
+
+    /// The largest distance to search next.
+    fn far_distance(&self, done: u32) -> u32 {
         let ns = |distance: u32| self.index.plan(distance).ns();
         let least = done + 1;
         // Data that are closer together than uniform ones are enough sooner, and distances grow towards this one.
@@ -352,7 +401,11 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
 struct Stage<'a, 'b, F> {
     target: Target<'a, F>,
     plan: &'a [TableProbes],
+    /// Probes that have been carried out before. They are not repeated.
+    probed: &'a [TableProbes],
     query: F,
+    /// Larger fingerprints are not wanted.
+    highest: F,
     /// Whether one match is enough.
     stop_at_first: bool,
     lists: &'b mut Lists<'a, F>,
@@ -365,10 +418,21 @@ impl<F: Fingerprint> Work for Stage<'_, '_, F> {
     #[inline(always)]
     fn run<C: Cpu>(self, cpu: C) -> Self::Output {
         for probes in self.plan {
+            if include(self.probed, probes) {
+                continue;
+            }
             let table = &self.target.tables[probes.table];
             let query = table.permutation.apply_with(cpu, self.query).0;
+            // Table 0 holds the fingerprints as they are.
+            let highest = match probes.table {
+                0 => self.highest,
+                _ => F::MAX,
+            };
             let mut ranges = Ranges::new(query, probes);
             while let Some((low, high)) = ranges.next_range() {
+                if low > highest {
+                    continue;
+                }
                 if self.lists.probes.len() == BATCH_LEN {
                     self.target.run(cpu, self.lists, self.findings)?;
                     if self.stop_at_first && !self.findings.found.is_empty() {

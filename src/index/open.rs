@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::checked::CheckedSet;
-use super::ids::{IdSections, IdValues};
+use super::ids::{IdParts, IdSections};
 use super::keys::Keys;
 use super::paged::Paged;
 use super::plans::Plans;
@@ -16,13 +17,17 @@ use super::{AnyIndex, Index, Storage};
 use crate::codec::bits::bit_length;
 use crate::codec::block::MAX_BLOCK_VALUES;
 use crate::codec::huffman::Code;
-use crate::codec::{Codec, TableCode, keys};
+use crate::codec::keys::{self, KeyEntry};
+use crate::codec::span::Span;
+use crate::codec::strings::StringCode;
+use crate::codec::{Codec, TableCode};
 use crate::design::Permutation;
 use crate::error::{Error, FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
-    Directory, Footer, HEADER_LEN, Header, IdKind, Kind, MAX_PIPELINE_LEN, SECTION_ALIGNMENT,
-    SectionRecord, TableRecord, align, expected_sections, payload_len,
+    Directory, Footer, HEADER_LEN, Header, IdKind, Kind, MAX_METADATA_LEN, MAX_PIPELINE_LEN,
+    Metadata, SECTION_ALIGNMENT, SectionRecord, TableRecord, align, checksum_at, expected_sections,
+    payload_len,
 };
 
 /// Blocks of all tables below which opening is not worth a second thread.
@@ -81,7 +86,9 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             directory: parts.directory,
             tables: parts.tables,
             ids: parts.ids,
+            block_ranks: parts.block_ranks.map(OnceLock::from).unwrap_or_default(),
             pipeline: parts.pipeline,
+            metadata: parts.metadata,
             plans: Plans::new(F::WIDTH),
         })
     }
@@ -136,7 +143,10 @@ pub(super) struct Parts<F> {
     pub(super) directory: Directory,
     pub(super) tables: Vec<Table<F>>,
     pub(super) ids: Option<IdSections>,
+    /// The rank of the first value of each block of table 0, where there are ids to be found by it.
+    pub(super) block_ranks: Option<Vec<u64>>,
     pub(super) pipeline: Option<String>,
+    pub(super) metadata: Metadata,
 }
 
 /// Checks every rule of the stage "open" in their order; those of the header have been checked.
@@ -144,30 +154,62 @@ pub(super) struct Parts<F> {
 /// # Errors
 /// The first rule broken; [`Error::WidthMismatch`] for an index of another width.
 pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Parts<F>> {
-    let footer = Footer::decode(file)?;
+    let footer = Footer::decode(file, file.len() as u64)?;
+    footer.check_width(header.width)?;
     if header.width != F::WIDTH {
         return Err(Error::WidthMismatch {
             index: header.width,
             requested: F::WIDTH,
         });
     }
+    footer.check_directory_range()?;
     let directory = read_directory(file, &footer, F::WIDTH)?;
-    let masks = check_masks::<F>(&directory)?;
-    let codes = check_codes(&directory)?;
-    check_block_counts(&directory)?;
-    let sections = Sections::check(&directory, footer.directory_offset)?;
-    sections.check_checksums(file)?;
-    let block_counts = sections.block_counts(file);
-    let tables = tables(file, &directory, &sections, masks, codes, &block_counts)?;
-    let block_ranks = block_ranks(&block_counts, &directory)?;
-    let pipeline = sections.pipeline(file)?;
-    let ids = ids(&directory, &sections, block_ranks)?;
+    let layout = check_directory::<F>(&directory, footer.directory_offset)?;
+    check_checksums(&directory, file)?;
+    let tables = tables(file, &directory, layout)?;
+    let bytes = |kind| {
+        directory
+            .section(kind, 0)
+            .map_or(&[][..], |record| slice(file, record))
+    };
+    let counts = block_counts_of(&directory, bytes(Kind::BlockCounts))?;
+    let block_ranks = (directory.id_kind != IdKind::None).then(|| block_ranks(counts));
+    let pipeline = pipeline_of(&directory, bytes(Kind::Pipeline))?;
+    check_id_parameters(&directory)?;
+    let metadata = metadata_of(&directory, bytes(Kind::Metadata))?;
+    let ids = ids_of(&directory, bytes(Kind::StringCode))?;
     Ok(Parts {
         directory,
         tables,
         ids,
+        block_ranks,
         pipeline,
+        metadata,
     })
+}
+
+/// What the directory says of each table.
+pub(super) struct TableLayout<F> {
+    pub(super) mask: F,
+    pub(super) code: TableCode,
+}
+
+/// Checks what needs no more than the directory: V11 to V15.
+///
+/// # Errors
+/// The first rule broken.
+pub(super) fn check_directory<F: Fingerprint>(
+    directory: &Directory,
+    directory_offset: u64,
+) -> Result<Vec<TableLayout<F>>, FormatError> {
+    let masks = masks::<F>(directory)?;
+    let codes = check_codes(directory)?;
+    check_table_sizes(directory)?;
+    check_sections(directory, F::WIDTH, directory_offset)?;
+    let layout = masks.into_iter().zip(codes);
+    Ok(layout
+        .map(|(mask, code)| TableLayout { mask, code })
+        .collect())
 }
 
 fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory, FormatError> {
@@ -177,7 +219,7 @@ fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory,
     let bytes = bytes.ok_or_else(missing)?;
     // What is checked must be what is used, and a mapped file may be overwritten between the two.
     let bytes = match bytes.len() {
-        ..=Directory::MAX_LEN => Cow::Owned(bytes.to_vec()),
+        ..=Directory::MAX_COPIED_LEN => Cow::Owned(bytes.to_vec()),
         _ => Cow::Borrowed(bytes),
     };
     Directory::decode(
@@ -188,17 +230,10 @@ fn read_directory(file: &[u8], footer: &Footer, width: u32) -> Result<Directory,
     )
 }
 
-/// V10 and V11.
-fn check_masks<F: Fingerprint>(directory: &Directory) -> Result<Vec<F>, FormatError> {
-    let mut masks = Vec::with_capacity(directory.tables.len());
-    for (t, table) in directory.tables.iter().enumerate() {
-        let mask = F::from_u128(table.prefix_mask);
-        if mask.to_u128() != table.prefix_mask {
-            let message = format!("a prefix mask of more than {} bits", F::WIDTH);
-            return Err(FormatError::damaged(10, message).in_table(t));
-        }
-        masks.push(mask);
-    }
+/// V11.
+fn masks<F: Fingerprint>(directory: &Directory) -> Result<Vec<F>, FormatError> {
+    let masks = directory.tables.iter();
+    let masks: Vec<F> = masks.map(|t| F::from_u128(t.prefix_mask)).collect();
     if !Permutation::new(masks[0]).is_identity() {
         let message = format!("the prefix mask {:#x} is not of leading bits", masks[0]);
         return Err(FormatError::damaged(11, message).in_table(0));
@@ -224,7 +259,7 @@ fn check_codes(directory: &Directory) -> Result<Vec<TableCode>, FormatError> {
 }
 
 /// V14.
-fn check_block_counts(directory: &Directory) -> Result<(), FormatError> {
+fn check_table_sizes(directory: &Directory) -> Result<(), FormatError> {
     let fingerprints = directory.fingerprint_count;
     for (t, table) in directory.tables.iter().enumerate() {
         let most = table.block_count.saturating_mul(MAX_BLOCK_VALUES as u64);
@@ -236,105 +271,110 @@ fn check_block_counts(directory: &Directory) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The sections of a file, known to lie where they must.
-struct Sections<'a> {
-    records: &'a [SectionRecord],
-}
-
-impl<'a> Sections<'a> {
-    /// V15.
-    fn check(directory: &'a Directory, directory_offset: u64) -> Result<Self, FormatError> {
-        let v15 = |message: String| FormatError::damaged(15, message);
-        let expected = expected_sections(directory)
-            .ok_or_else(|| v15("the sections pass 2^64 bytes".into()))?;
-        let records = &directory.sections[..];
-        let pipeline = records.get(expected.len()).map(|record| record.kind);
-        let extra = records.len().checked_sub(expected.len());
-        if !matches!(
-            (extra, pipeline),
-            (Some(0), None) | (Some(1), Some(Kind::Pipeline))
-        ) {
-            return Err(v15(format!("{} sections", records.len())));
-        }
-        let mut end = HEADER_LEN as u64;
-        for (i, record) in records.iter().enumerate() {
-            let (kind, table, len) = match expected.get(i) {
-                Some(section) => (section.kind, section.table, section.len),
-                None => (Kind::Pipeline, 0, None),
-            };
-            let placed = record.kind == kind
-                && usize::from(record.table) == table
-                && len.is_none_or(|len| record.len == len)
-                && (kind.has_record_checksum() || record.checksum == 0)
-                && Some(record.offset) == align(end, kind.alignment(directory.block_size));
-            let next = record.offset.checked_add(record.len);
-            match next.filter(|&next| placed && next <= directory_offset) {
-                Some(next) => end = next,
-                None => {
-                    let message = format!("the section of the {} cannot be", kind.name());
-                    return Err(v15(message).at(record.offset));
-                }
-            }
-            let possible = match kind {
-                Kind::StringBytes => payload_len(record.len).is_some(),
-                Kind::Pipeline => (1..=MAX_PIPELINE_LEN as u64).contains(&record.len),
-                _ => true,
-            };
-            if !possible {
-                let message = format!("the length of the {} cannot be", kind.name());
-                return Err(v15(message).at(record.offset));
-            }
-        }
-        if align(end, SECTION_ALIGNMENT) != Some(directory_offset) {
-            return Err(v15("the directory does not follow the sections".into()));
-        }
-        Ok(Sections { records })
-    }
-
-    /// V16.
-    fn check_checksums(&self, file: &[u8]) -> Result<(), FormatError> {
-        for record in self.records {
-            if !record.kind.has_record_checksum() {
+/// V15.
+fn check_sections(
+    directory: &Directory,
+    width: u32,
+    directory_offset: u64,
+) -> Result<(), FormatError> {
+    let v15 = |message: String| FormatError::damaged(15, message);
+    let expected = expected_sections(directory, width)
+        .ok_or_else(|| v15("the sections pass 2^64 bytes".into()))?;
+    let mut records = directory.sections.iter().peekable();
+    let mut end = HEADER_LEN as u64;
+    for section in expected {
+        let is_it =
+            |r: &&SectionRecord| r.kind == section.kind && usize::from(r.table) == section.table;
+        let Some(record) = records.next_if(is_it) else {
+            if section.is_optional {
                 continue;
             }
-            if crc32fast::hash(slice(file, record)) != record.checksum {
-                let message = format!("the checksum of the {} is wrong", record.kind.name());
-                return Err(FormatError::damaged(16, message)
-                    .at(record.offset)
-                    .in_table(record.table.into()));
-            }
-        }
-        Ok(())
-    }
-
-    fn find(&self, kind: Kind, table: usize) -> Option<&'a SectionRecord> {
-        self.records
-            .iter()
-            .find(|r| r.kind == kind && usize::from(r.table) == table)
-    }
-
-    fn block_counts(&self, file: &[u8]) -> Option<Vec<u16>> {
-        let record = self.find(Kind::BlockCounts, 0)?;
-        let pairs = slice(file, record).chunks_exact(2);
-        Some(pairs.map(|p| u16::from_le_bytes([p[0], p[1]])).collect())
-    }
-
-    /// V19.
-    fn pipeline(&self, file: &[u8]) -> Result<Option<String>, FormatError> {
-        let Some(record) = self.find(Kind::Pipeline, 0) else {
-            return Ok(None);
+            let name = section.kind.name();
+            let message = format!("the section of the {name} is missing or not in its place");
+            return Err(v15(message).in_table(section.table));
         };
-        match std::str::from_utf8(slice(file, record)) {
-            Ok(text) => Ok(Some(text.to_owned())),
-            Err(_) => Err(FormatError::damaged(19, "the pipeline is no text").at(record.offset)),
+        if section.len.is_some_and(|len| record.len != len) || !is_possible_len(record) {
+            let message = format!("the length of the {} cannot be", section.kind.name());
+            return Err(v15(message).at(record.offset));
+        }
+        end = check_place(record, directory, end, directory_offset)?;
+    }
+    for record in records {
+        if !matches!(record.kind, Kind::Ancillary(_)) || record.table != 0 {
+            let message = format!("the section of the {} cannot be", record.kind.name());
+            return Err(v15(message).at(record.offset));
+        }
+        end = check_place(record, directory, end, directory_offset)?;
+    }
+    if align(end, SECTION_ALIGNMENT) != Some(directory_offset) {
+        return Err(v15("the directory does not follow the sections".into()));
+    }
+    Ok(())
+}
+
+/// Whether a section can have its length, as far as its kind says.
+fn is_possible_len(record: &SectionRecord) -> bool {
+    match record.kind {
+        Kind::Buckets => payload_len(record.len).is_some(),
+        Kind::Pipeline => (1..=MAX_PIPELINE_LEN as u64).contains(&record.len),
+        Kind::Metadata => (1..=MAX_METADATA_LEN as u64).contains(&record.len),
+        _ => true,
+    }
+}
+
+/// Checks that a section lies right after what ends at `end`; returns its own end.
+fn check_place(
+    record: &SectionRecord,
+    directory: &Directory,
+    end: u64,
+    directory_offset: u64,
+) -> Result<u64, FormatError> {
+    let kind = record.kind;
+    let start = align(end, kind.alignment(directory.block_size, record.len));
+    let next = record.offset.checked_add(record.len);
+    let next = next.filter(|&next| next <= directory_offset && start == Some(record.offset));
+    match next {
+        Some(next) if kind.has_record_checksum() || record.checksum == 0 => Ok(next),
+        _ => {
+            let message = format!("the section of the {} cannot be", kind.name());
+            Err(FormatError::damaged(15, message).at(record.offset))
         }
     }
+}
 
-    fn paged(&self, kind: Kind) -> Result<Paged, FormatError> {
-        self.find(kind, 0)
-            .and_then(|record| Paged::new(kind.name(), range(record)))
-            .ok_or_else(|| FormatError::damaged(15, format!("the {} are missing", kind.name())))
+/// V16, but for the key groups.
+fn check_checksums(directory: &Directory, file: &[u8]) -> Result<(), FormatError> {
+    let known = |record: &&SectionRecord| !matches!(record.kind, Kind::Ancillary(_));
+    for record in directory.sections.iter().filter(known) {
+        check_record_checksum(record, slice(file, record))?;
     }
+    Ok(())
+}
+
+/// V16 for a section of these bytes, and V40 for an ancillary one.
+pub(super) fn check_record_checksum(
+    record: &SectionRecord,
+    bytes: &[u8],
+) -> Result<(), FormatError> {
+    if !record.kind.has_record_checksum() || crc32fast::hash(bytes) == record.checksum {
+        return Ok(());
+    }
+    let rule = match record.kind {
+        Kind::Ancillary(_) => 40,
+        _ => 16,
+    };
+    let message = format!("the checksum of the {} is wrong", record.kind.name());
+    let error = FormatError::damaged(rule, message).at(record.offset);
+    Err(match record.kind {
+        Kind::KeyEntries => error.in_table(record.table.into()),
+        _ => error,
+    })
+}
+
+/// A section that rule V15 has found to be there.
+fn section(directory: &Directory, kind: Kind, table: usize) -> Result<&SectionRecord, FormatError> {
+    let missing = || FormatError::damaged(15, format!("the {} are missing", kind.name()));
+    directory.section(kind, table).ok_or_else(missing)
 }
 
 fn range(record: &SectionRecord) -> Range<usize> {
@@ -342,119 +382,241 @@ fn range(record: &SectionRecord) -> Range<usize> {
 }
 
 /// The bytes of a section; rule V15 has shown that they are in the file.
-fn slice<'a>(file: &'a [u8], record: &SectionRecord) -> &'a [u8] {
+pub(super) fn slice<'a>(file: &'a [u8], record: &SectionRecord) -> &'a [u8] {
     file.get(range(record)).unwrap_or_default()
 }
 
-/// The tables, with V17.
+/// The tables, with V16 and V17 for their keys.
 fn tables<F: Fingerprint>(
     file: &[u8],
     directory: &Directory,
-    sections: &Sections<'_>,
-    masks: Vec<F>,
-    codes: Vec<TableCode>,
-    block_counts: &Option<Vec<u16>>,
+    layout: Vec<TableLayout<F>>,
 ) -> Result<Vec<Table<F>>, FormatError> {
-    let read = |(number, (mask, code))| {
-        let missing = || FormatError::damaged(15, "a section is missing").in_table(number);
-        let blocks = sections.find(Kind::Blocks, number).ok_or_else(missing)?;
-        let keys = sections.find(Kind::Keys, number).ok_or_else(missing)?;
+    let read = |(number, layout): (usize, TableLayout<F>)| {
+        let blocks = section(directory, Kind::Blocks, number)?;
+        let entries = section(directory, Kind::KeyEntries, number)?;
+        let groups = section(directory, Kind::KeyGroups, number)?;
+        let counts = section(directory, Kind::BlockCounts, 0)?;
+        let record = &directory.tables[number];
+        let entries = key_entries(slice(file, entries), groups.len, record, number)?;
         Ok(Table {
             number,
-            permutation: Permutation::new(mask),
-            code,
-            keys: read_keys(slice(file, keys), &directory.tables[number], number)?,
+            permutation: Permutation::new(layout.mask),
+            code: layout.code,
+            keys: read_keys(slice(file, groups), &entries, record, number)?,
             blocks: range(blocks),
             block_size: directory.block_size as usize,
-            block_counts: block_counts.as_ref().filter(|_| number == 0).cloned(),
-            checked: CheckedSet::new(directory.tables[number].block_count as usize),
+            block_counts: (number == 0).then(|| range(counts)),
+            checked: CheckedSet::new(record.block_count as usize),
         })
     };
     let block_count = directory.tables.iter().map(|t| t.block_count);
-    let numbered: Vec<_> = masks.into_iter().zip(codes).enumerate().collect();
+    let numbered: Vec<_> = layout.into_iter().enumerate().collect();
     let tables: Vec<Result<Table<F>, FormatError>> = if block_count.sum::<u64>() < SMALL_FILE_BLOCKS
     {
         numbered.into_iter().map(read).collect()
     } else {
         numbered.into_par_iter().map(read).collect()
     };
-    // In order, so that of several faults always the same one is told.
+    // In order, so that of several faults always the same one is reported.
     tables.into_iter().collect()
 }
 
-/// V17.
+/// The entries of the key groups of a table, with the part of V17 that concerns them.
+pub(super) fn key_entries<F: Fingerprint>(
+    bytes: &[u8],
+    groups_len: u64,
+    table: &TableRecord,
+    number: usize,
+) -> Result<Vec<KeyEntry<F>>, FormatError> {
+    let v17 = |message: &str| FormatError::damaged(17, message).in_table(number);
+    let entries = bytes.chunks_exact(keys::entry_len(F::WIDTH));
+    let entries: Option<Vec<KeyEntry<F>>> = entries.map(KeyEntry::decode).collect();
+    let entries = entries.unwrap_or_default();
+    if entries.len() as u64 != keys::group_count(table.block_count) {
+        return Err(v17("a key group is missing"));
+    }
+    let mut start = 0;
+    for group in 0..entries.len() {
+        let len = keys::group_len(span(&entries, group), keys_of_group(table, group));
+        let end = entries[group].end;
+        if len.and_then(|len| (len as u64).checked_add(start)) != Some(end) {
+            return Err(v17("the entries of the key groups do not fit together"));
+        }
+        start = end;
+    }
+    if start != groups_len {
+        return Err(v17("the key groups are not as long as their entries say"));
+    }
+    Ok(entries)
+}
+
+/// The last key before a group, and its own last key.
+pub(super) fn span<F: Fingerprint>(entries: &[KeyEntry<F>], group: usize) -> Span<F> {
+    Span {
+        previous: group.checked_sub(1).map(|before| entries[before].last),
+        key: entries[group].last,
+    }
+}
+
+/// Number of keys of a group.
+pub(super) fn keys_of_group(table: &TableRecord, group: usize) -> usize {
+    let first = (group * keys::GROUP_KEYS) as u64;
+    table
+        .block_count
+        .saturating_sub(first)
+        .min(keys::GROUP_KEYS as u64) as usize
+}
+
+/// Appends the keys of a group, with V16 and V17 for it.
+pub(super) fn read_key_group<F: Fingerprint>(
+    bytes: &[u8],
+    entries: &[KeyEntry<F>],
+    group: usize,
+    table: (usize, &TableRecord),
+    keys: &mut Vec<F>,
+) -> Result<(), FormatError> {
+    let (number, record) = table;
+    if checksum_at(bytes, Kind::KeyGroups, number, group) != entries[group].checksum {
+        let message = format!("the checksum of key group {group} is wrong");
+        return Err(FormatError::damaged(16, message).in_table(number));
+    }
+    let count = keys_of_group(record, group);
+    let decoded = keys::decode_group(bytes, span(entries, group), count, keys);
+    decoded.map_err(|fault| {
+        let message = format!("the keys of group {group} {fault}");
+        FormatError::damaged(17, message).in_table(number)
+    })
+}
+
+/// All keys of a table.
 fn read_keys<F: Fingerprint>(
     bytes: &[u8],
+    entries: &[KeyEntry<F>],
     record: &TableRecord,
     table: usize,
 ) -> Result<Keys<F>, FormatError> {
-    match keys::decode(bytes, record.block_count, Keys::room_for) {
-        Ok(keys) => Ok(Keys::new(keys)),
-        Err(fault) => {
-            let message = format!("the keys {fault}");
-            Err(FormatError::damaged(17, message).in_table(table))
-        }
+    // Each group has some bytes or is the only key of the last one: the entries justify the memory.
+    let mut keys = Keys::room_for(record.block_count as usize);
+    let mut start = 0;
+    for group in 0..entries.len() {
+        let end = entries[group].end as usize;
+        let bytes = bytes.get(start..end).unwrap_or_default();
+        read_key_group(bytes, entries, group, (table, record), &mut keys)?;
+        start = end;
     }
+    Ok(Keys::new(keys))
 }
 
-/// V18: the rank of the first value of each block of table 0.
-fn block_ranks(
-    block_counts: &Option<Vec<u16>>,
+/// The numbers of values of the blocks of table 0, less 1 each, with V18.
+pub(super) fn block_counts_of<'a>(
     directory: &Directory,
-) -> Result<Vec<u64>, FormatError> {
-    let Some(counts) = block_counts else {
-        return Ok(Vec::new());
-    };
-    let mut ranks = Vec::with_capacity(counts.len());
-    let mut next = 0;
-    for &count in counts {
-        ranks.push(next);
-        next += u64::from(count) + 1;
-    }
-    if next != directory.fingerprint_count {
-        let message = format!(
-            "the blocks count {next} fingerprints, not {}",
-            directory.fingerprint_count
-        );
+    bytes: &'a [u8],
+) -> Result<&'a [[u8; 2]], FormatError> {
+    let (counts, _) = bytes.as_chunks::<2>();
+    let values = counts.iter().map(|&c| u64::from(u16::from_le_bytes(c)) + 1);
+    let sum: u64 = values.sum();
+    if sum != directory.fingerprint_count {
+        let fingerprints = directory.fingerprint_count;
+        let message = format!("the blocks count {sum} fingerprints, not {fingerprints}");
         return Err(FormatError::damaged(18, message));
     }
-    Ok(ranks)
+    Ok(counts)
 }
 
-/// V20 and the places of the ids.
-fn ids(
+/// The rank of the first value of each block of table 0.
+pub(super) fn block_ranks(counts: &[[u8; 2]]) -> Vec<u64> {
+    let mut next = 0;
+    let ranks = counts.iter().map(|&count| {
+        let rank = next;
+        next += u64::from(u16::from_le_bytes(count)) + 1;
+        rank
+    });
+    ranks.collect()
+}
+
+/// V19.
+pub(super) fn pipeline_of(
     directory: &Directory,
-    sections: &Sections<'_>,
-    block_ranks: Vec<u64>,
+    bytes: &[u8],
+) -> Result<Option<String>, FormatError> {
+    let Some(record) = directory.section(Kind::Pipeline, 0) else {
+        return Ok(None);
+    };
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text.to_owned())),
+        Err(_) => Err(FormatError::damaged(19, "the pipeline is no text").at(record.offset)),
+    }
+}
+
+/// V41.
+pub(super) fn metadata_of(directory: &Directory, bytes: &[u8]) -> Result<Metadata, FormatError> {
+    let Some(record) = directory.section(Kind::Metadata, 0) else {
+        return Ok(Metadata::default());
+    };
+    Metadata::decode(bytes).map_err(|fault| {
+        FormatError::damaged(41, format!("the metadata {fault}")).at(record.offset)
+    })
+}
+
+/// V20.
+pub(super) fn check_id_parameters(directory: &Directory) -> Result<(), FormatError> {
+    let (base, bits) = (directory.id_base, directory.id_bits);
+    let buckets = directory.section(Kind::Buckets, 0);
+    let payload = buckets.and_then(|section| payload_len(section.len));
+    let is_right = match directory.id_kind {
+        IdKind::None => bits == 0 && base == 0,
+        IdKind::Number => bits <= 64,
+        IdKind::String => bits == bit_length(payload.unwrap_or(0)) && base == 0,
+    };
+    match is_right {
+        true => Ok(()),
+        false => Err(FormatError::damaged(
+            20,
+            format!("ids of {bits} bits from {base}"),
+        )),
+    }
+}
+
+/// The code of strings (V42) and the places of the ids, whose parameters are right.
+pub(super) fn ids_of(
+    directory: &Directory,
+    string_code: &[u8],
 ) -> Result<Option<IdSections>, FormatError> {
     let (base, bits) = (directory.id_base, directory.id_bits);
-    let v20 = || FormatError::damaged(20, format!("ids of {bits} bits from {base}"));
-    let values = match directory.id_kind {
-        IdKind::None if bits == 0 && base == 0 => return Ok(None),
-        IdKind::Number if bits <= 64 => IdValues::Numbers {
-            base,
-            bits,
-            packed: sections.paged(Kind::Numbers)?,
-        },
-        IdKind::String => {
-            let bytes = sections.paged(Kind::StringBytes)?;
-            if bits != bit_length(bytes.len() as u64) || base != 0 {
-                return Err(v20());
-            }
-            IdValues::Strings {
-                bits,
-                offsets: sections.paged(Kind::StringOffsets)?,
-                bytes,
-            }
-        }
-        _ => return Err(v20()),
-    };
-    let groups = directory.record_count > directory.fingerprint_count;
-    Ok(Some(IdSections {
-        block_ranks,
+    if directory.id_kind == IdKind::None {
+        return Ok(None);
+    }
+    let paged = |kind| paged(directory, kind);
+    let order = directory.section(Kind::IdOrder, 0);
+    let has_groups = directory.record_count > directory.fingerprint_count;
+    let parts = IdParts {
         fingerprint_count: directory.fingerprint_count,
         record_count: directory.record_count,
-        groups: groups.then(|| sections.paged(Kind::Groups)).transpose()?,
-        values,
-    }))
+        groups: match has_groups {
+            true => Some((paged(Kind::Groups)?, paged(Kind::GroupSamples)?)),
+            false => None,
+        },
+        order: order.map(|_| paged(Kind::IdOrder)).transpose()?,
+    };
+    if directory.id_kind == IdKind::Number {
+        let packed = paged(Kind::Numbers)?;
+        return Ok(Some(IdSections::of_numbers(parts, packed, base, bits)));
+    }
+    let code = section(directory, Kind::StringCode, 0)?;
+    let code = StringCode::from_bytes(string_code).map_err(|fault| {
+        FormatError::damaged(42, format!("the code of the ids: {fault}")).at(code.offset)
+    })?;
+    let sections = [
+        paged(Kind::Places)?,
+        paged(Kind::BucketOffsets)?,
+        paged(Kind::Buckets)?,
+    ];
+    Ok(Some(IdSections::of_strings(parts, code, sections, bits)))
+}
+
+fn paged(directory: &Directory, kind: Kind) -> Result<Paged, FormatError> {
+    let record = section(directory, kind, 0)?;
+    let paged = Paged::new(kind, range(record));
+    paged.ok_or_else(|| FormatError::damaged(15, format!("the {} are missing", kind.name())))
 }

@@ -3,25 +3,26 @@
 use std::ops::Range;
 
 use super::checked::CheckedSet;
+use super::file_bytes::FileBytes;
 use crate::codec::bits::read_value;
 use crate::error::FormatError;
-use crate::format::{PAGE_LEN, page_count, payload_len};
+use crate::format::{Kind, PAGE_LEN, checksum_at, page_count, payload_len};
 use crate::memory::will_need;
 
 /// The place of a paged section in the file, and which of its pages have been checked.
 #[derive(Debug)]
 pub(super) struct Paged {
-    name: &'static str,
+    kind: Kind,
     payload: Range<usize>,
     checked: CheckedSet,
 }
 
 impl Paged {
     /// A section at `range` of the file; `None` if no payload makes a section of that length.
-    pub(super) fn new(name: &'static str, range: Range<usize>) -> Option<Self> {
+    pub(super) fn new(kind: Kind, range: Range<usize>) -> Option<Self> {
         let len = payload_len(range.len() as u64)?;
         Some(Paged {
-            name,
+            kind,
             payload: range.start..range.start + len as usize,
             checked: CheckedSet::new(page_count(len) as usize),
         })
@@ -42,13 +43,18 @@ impl Paged {
     /// V28.
     pub(super) fn bytes<'a>(
         &self,
-        file: &'a [u8],
+        file: FileBytes<'a>,
         range: Range<usize>,
     ) -> Result<&'a [u8], FormatError> {
         let end = range.end.min(self.len());
         let start = range.start.min(end);
-        for page in start / PAGE_LEN..end.div_ceil(PAGE_LEN) {
-            if !self.checked.contains(page) {
+        let pages = start / PAGE_LEN..end.div_ceil(PAGE_LEN);
+        if let FileBytes::Fetched(_) = file {
+            self.ask_for(file, pages.clone());
+        }
+        for page in pages {
+            // What was fetched is another copy each time.
+            if matches!(file, FileBytes::Fetched(_)) || !self.checked.contains(page) {
                 self.check_page(file, page)?;
             }
         }
@@ -56,38 +62,79 @@ impl Paged {
             .ok_or_else(|| self.damaged(28, "the file ends within the section"))
     }
 
+    /// Notes all that is missing of some pages: their bytes as one part, and their checksums.
+    fn ask_for(&self, file: FileBytes<'_>, pages: Range<usize>) {
+        let end = self.payload.end.min(self.page_offset(pages.end));
+        let _ = file.get(self.page_offset(pages.start)..end);
+        let _ = file.get(self.checksum_offset(pages.start)..self.checksum_offset(pages.end));
+    }
+
+    /// Where the checksum of a page is in the file.
+    fn checksum_offset(&self, page: usize) -> usize {
+        self.payload.end + page * 4
+    }
+
     /// Number `index` of a packed array of `bits`-bit numbers.
     ///
     /// # Errors
     /// V28.
-    pub(super) fn packed(&self, file: &[u8], index: u64, bits: u32) -> Result<u64, FormatError> {
+    pub(super) fn packed(
+        &self,
+        file: FileBytes<'_>,
+        index: u64,
+        bits: u32,
+    ) -> Result<u64, FormatError> {
         let first_bit = index * u64::from(bits);
         let start = (first_bit / 8) as usize;
         let bytes = self.bytes(file, start..start + 9)?;
         Ok(read_value::<u64>(bytes, (first_bit % 8) as usize, bits))
     }
 
+    /// Checks that the bits after a packed array of `count` numbers are zero (V34).
+    pub(super) fn check_spare_bits(
+        &self,
+        file: FileBytes<'_>,
+        count: u64,
+        bits: u32,
+    ) -> Result<(), FormatError> {
+        let used = count * u64::from(bits);
+        let spare = (self.len() as u64 * 8 - used) as u32;
+        let last = self.bytes(file, self.len().saturating_sub(1)..self.len())?;
+        if last
+            .first()
+            .is_some_and(|byte| byte & ((1 << spare) - 1) != 0)
+        {
+            return Err(self.damaged(34, "a bit after the last number is set"));
+        }
+        Ok(())
+    }
+
     /// Checks one page even if it has been checked before: from then on none that is damaged is used.
     ///
     /// # Errors
     /// V28.
-    pub(super) fn check_page_again(&self, file: &[u8], page: usize) -> Result<(), FormatError> {
+    pub(super) fn check_page_again(
+        &self,
+        file: FileBytes<'_>,
+        page: usize,
+    ) -> Result<(), FormatError> {
         let checked = self.check_page(file, page);
         checked.inspect_err(|_| self.checked.distrust(page))
     }
 
     #[cold]
-    fn check_page(&self, file: &[u8], page: usize) -> Result<(), FormatError> {
+    fn check_page(&self, file: FileBytes<'_>, page: usize) -> Result<(), FormatError> {
         let start = self.payload.start + page * PAGE_LEN;
         let end = (start + PAGE_LEN).min(self.payload.end);
-        let stored_at = self.payload.end + page * 4;
+        let stored_at = self.checksum_offset(page);
         let bytes = file.get(start..end);
         let stored = file.get(stored_at..stored_at + 4);
-        let good = bytes
-            .zip(stored)
-            .is_some_and(|(bytes, stored)| crc32fast::hash(bytes).to_le_bytes() == stored);
+        let good = bytes.zip(stored).is_some_and(|(bytes, stored)| {
+            checksum_at(bytes, self.kind, 0, page).to_le_bytes() == stored
+        });
         if !good {
-            let message = format!("the checksum of page {page} of the {} is wrong", self.name);
+            let name = self.kind.name();
+            let message = format!("the checksum of page {page} of the {name} is wrong");
             return Err(FormatError::damaged(28, message).at(start as u64));
         }
         self.checked.insert(page);
@@ -108,7 +155,7 @@ impl Paged {
 
     /// An error of this section.
     pub(super) fn damaged(&self, rule: u8, message: &str) -> FormatError {
-        FormatError::damaged(rule, format!("{}: {message}", self.name))
+        FormatError::damaged(rule, format!("{}: {message}", self.kind.name()))
             .at(self.payload.start as u64)
     }
 }

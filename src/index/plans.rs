@@ -1,21 +1,29 @@
-//! The probe plans of an index, worked out when they are first needed.
+//! The probe plans of an index, computed when they are first needed.
 
 use std::sync::OnceLock;
 
 use crate::codec::block::{MAX_BLOCK_VALUES, room_bits};
-use crate::design::ProbePlan;
+use crate::design::{ProbePlan, TableProbes};
 use crate::format::{Directory, TableRecord};
+
+/// Nanoseconds that the first probes of a search take even if they are few: their cache misses overlap with no others.
+const START_NS: f64 = 200.0;
+
+/// Most times that a search may cost for it to go by a smaller distance.
+const DETOUR: f64 = 1.25;
 
 /// A place for the plan of each distance from 0 to the width.
 #[derive(Debug)]
 pub(super) struct Plans {
     by_distance: Box<[OnceLock<ProbePlan>]>,
+    steps: Box<[OnceLock<bool>]>,
 }
 
 impl Plans {
     pub(super) fn new(width: u32) -> Self {
         Plans {
             by_distance: (0..=width).map(|_| OnceLock::new()).collect(),
+            steps: (0..=width).map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -24,6 +32,43 @@ impl Plans {
     pub(super) fn get(&self, distance: u32, plan: impl FnOnce() -> ProbePlan) -> &ProbePlan {
         self.by_distance[distance as usize].get_or_init(plan)
     }
+
+    /// Whether a search for the nearest that has completed a distance steps to the next one, rather than far beyond it.
+    #[inline]
+    pub(super) fn steps_from(&self, distance: u32, steps: impl FnOnce() -> bool) -> bool {
+        *self.steps[distance as usize].get_or_init(steps)
+    }
+}
+
+/// Whether it costs little more to search within a small distance before a larger one, when a search within a still
+/// smaller one is complete. It often does, because probes are not repeated.
+pub(super) fn is_on_the_way(done: &ProbePlan, small: &ProbePlan, large: &ProbePlan) -> bool {
+    let by_steps = extra_ns(done, small) + START_NS + extra_ns(small, large);
+    by_steps <= DETOUR * extra_ns(done, large)
+}
+
+/// The cost of a search after a search within a smaller distance, whose probes are not repeated.
+fn extra_ns(done: &ProbePlan, next: &ProbePlan) -> f64 {
+    let (Some(probed), Some(plan)) = (done.best(), next.best()) else {
+        return next.ns();
+    };
+    let left = plan.iter().filter(|&probes| !include(probed, probes));
+    let count: f64 = left.map(|probes| probes.probe_count() as f64).sum();
+    next.ns() * count / next.probe_count()
+}
+
+/// Whether the probes of a table are among those of a plan.
+#[inline(always)]
+pub(super) fn include(plan: &[TableProbes], wanted: &TableProbes) -> bool {
+    for probes in plan {
+        let same_address = probes.table == wanted.table
+            && probes.address_bits == wanted.address_bits
+            && probes.range_bits == wanted.range_bits;
+        if same_address && probes.flips >= wanted.flips {
+            return true;
+        }
+    }
+    false
 }
 
 /// The number of fingerprints that queries are planned for: the one in the file, but no more than its blocks can hold at a
@@ -39,6 +84,7 @@ pub(super) fn plausible_count(directory: &Directory) -> u64 {
 mod tests {
     use super::*;
     use crate::codec::Codec;
+    use crate::design::{Costs, TableDesign};
     use crate::format::IdKind;
 
     #[test]
@@ -50,6 +96,7 @@ mod tests {
             code_lengths: vec![0; 64],
         };
         let mut directory = Directory {
+            content_id: 0,
             fingerprint_count: 1 << 20,
             record_count: 1 << 20,
             id_base: 0,
@@ -69,5 +116,37 @@ mod tests {
         assert_eq!(plausible_count(&directory), 1 << 20);
         directory.tables[1].block_count = u64::MAX;
         assert_eq!(plausible_count(&directory), 1 << 20);
+    }
+
+    #[test]
+    fn probes_include_those_of_the_same_address_with_fewer_flips() {
+        let probes = |table, address_bits, flips| TableProbes {
+            table,
+            address_bits,
+            flips,
+            range_bits: 8,
+        };
+        let plan = [probes(0, 24, 1), probes(1, 24, 2)];
+        assert!(include(&plan, &probes(1, 24, 2)) && include(&plan, &probes(1, 24, 1)));
+        assert!(!include(&plan, &probes(0, 24, 2)) && !include(&plan, &probes(1, 23, 1)));
+        let narrow = TableProbes {
+            range_bits: 7,
+            ..plan[0]
+        };
+        assert!(!include(&plan, &narrow) && !include(&[], &plan[0]));
+    }
+
+    #[test]
+    fn distances_that_share_probes_are_on_the_way() {
+        let plans = |tables| {
+            let design = TableDesign::<u64>::with_table_count(3, tables).unwrap();
+            [1, 2, 3].map(|distance| design.plan(distance, 1_000_000, &Costs::DIRECT))
+        };
+        // Each flip of one more table is on the way to those of both.
+        let [one, two, three] = plans(2);
+        assert!(is_on_the_way(&one, &two, &three));
+        // Without flips, all probes together cost hardly more than their start.
+        let [one, two, three] = plans(6);
+        assert!(!is_on_the_way(&one, &two, &three));
     }
 }

@@ -1,4 +1,4 @@
-//! Carrying out probes, many at a time: every step is taken for all of them before the next one, so that their cache
+//! Carrying out probes, many at a time. Each step is taken for all of them before the next step, so that their cache
 //! misses, page reads and decoding overlap.
 
 use super::query::{Match, QueryStats};
@@ -13,22 +13,22 @@ use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 use crate::memory::will_need;
 
-/// Probes that are carried out together: more than the memory reads that a processor has under way at a time.
+/// Number of probes that are carried out together: more than the memory reads that a processor has in flight.
 pub(super) const BATCH_LEN: usize = 64;
 
-/// Blocks that are read together.
+/// Most blocks that are read together.
 const MAX_TASKS: usize = 2 * BATCH_LEN;
 
-// The order of tasks has a byte for their numbers.
+// The number of a task has one byte in its order key.
 const _: () = assert!(MAX_TASKS <= 1 << 8);
 
 /// Bytes of a cache line.
 const LINE_LEN: usize = 64;
 
-/// Most lines of a block that are asked for: the processor itself foresees the rest.
+/// Most lines of a block that are prefetched. The processor prefetches the others by itself.
 const MAX_LINES: usize = 8;
 
-/// One look-up: the values from `low` to `high` of a table.
+/// One look-up: the values of a table from `low` to `high`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probe<'a, F> {
     pub(super) table: &'a Table<F>,
@@ -36,7 +36,7 @@ pub(super) struct Probe<'a, F> {
     pub(super) query: F,
     pub(super) low: F,
     pub(super) high: F,
-    /// Number of the query among those under way.
+    /// Number of the query among those processed together.
     pub(super) owner: u32,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Probe<'a, F> {
 struct Task<'a, F> {
     probe: Probe<'a, F>,
     block: usize,
-    /// How much of the block lies before the end of the probe's range, in 256ths: what has to be decoded of it.
+    /// The part of the block up to the end of the probe's range, which has to be decoded, in 256ths.
     depth: u32,
-    /// Where in the block they lie, if it is an Elias-Fano block.
+    /// Where these values are in an Elias-Fano block.
     range: Option<NumberRange<F>>,
 }
 
@@ -62,7 +62,7 @@ impl<F> Task<'_, F> {
     }
 }
 
-/// [`Task::depth`] of a range that ends with `high` in a block of these bounds, if its values are spread evenly.
+/// [`Task::depth`] of a range that ends with `high` in a block of these bounds, for evenly spread values.
 #[inline(always)]
 fn depth<F: Fingerprint>(span: &Span<F>, high: F) -> u32 {
     if high >= span.key {
@@ -83,14 +83,14 @@ fn depth<F: Fingerprint>(span: &Span<F>, high: F) -> u32 {
     part * 255 / room.max(1)
 }
 
-/// Where a task comes among those of Huffman-coded tables: those of one rule together, so that they can be decoded in
-/// step, and those of like depth, so that no lane waits long for another. The low byte is the number of the task.
+/// The order of tasks of Huffman-coded tables. Tasks of one rule follow each other, so that they can be decoded in step.
+/// So do tasks of similar depth, so that no lane waits long for another. The low byte is the number of the task.
 #[inline(always)]
 fn order_key(rule: u32, depth: u32, task: usize) -> u32 {
     rule << 16 | depth << 8 | task as u32
 }
 
-/// A match of one of the queries under way.
+/// A match of one of the queries that are processed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Found<F> {
     pub(super) owner: u32,
@@ -103,7 +103,7 @@ impl<F: Copy> Found<F> {
     }
 }
 
-/// The lists that refer to the tables of an index; empty between queries.
+/// The lists that refer to the tables of an index. They are empty between queries.
 #[derive(Debug)]
 pub(super) struct Lists<'a, F> {
     pub(super) probes: Vec<Probe<'a, F>>,
@@ -130,18 +130,18 @@ impl<F> Lists<'_, F> {
     }
 }
 
-/// An empty list in the memory of another one, whose items differ in a lifetime alone: a vector collected from the items of
-/// one that it consumes takes over its allocation.
+/// An empty list in the memory of another one, whose items differ in a lifetime only. `collect` reuses the allocation of a
+/// vector that it consumes.
 #[inline]
 fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
     list.clear();
     list.into_iter().filter_map(|_| None).collect()
 }
 
-/// What queries find and cost.
+/// The matches of queries, and their cost.
 #[derive(Debug)]
 pub(super) struct Findings<F> {
-    /// The tasks of Huffman-coded tables in the order in which they are carried out, see [`order_key`].
+    /// The tasks of Huffman-coded tables in the order of their decoding, see [`order_key`].
     order: Vec<u32>,
     pub(super) found: Vec<Found<F>>,
     pub(super) stats: QueryStats,
@@ -164,7 +164,7 @@ impl<F: Fingerprint> Findings<F> {
         self.stats = QueryStats::default();
     }
 
-    /// Orders what was found and keeps one of what was found several times, with its rank if any of them has it.
+    /// Sorts the matches and keeps each once. A match has a rank if one of its copies has it.
     pub(super) fn merge(&mut self) {
         self.found.sort_unstable();
         self.found.dedup_by(|again, kept| {
@@ -177,20 +177,20 @@ impl<F: Fingerprint> Findings<F> {
     }
 }
 
-/// What probes are looked up in.
+/// The index that probes are looked up in, and how they are compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<'a, F> {
     pub(super) tables: &'a [Table<F>],
     pub(super) file: &'a [u8],
-    /// Rank of the first value of each block of table 0; empty where matches get no ranks.
+    /// Rank of the first value of each block of table 0. Empty if matches get no ranks.
     pub(super) block_ranks: &'a [u64],
     pub(super) distance: u32,
-    /// Whether blocks that have been used before may have left memory since.
+    /// Whether blocks may have left memory since their last use.
     pub(super) cold: bool,
 }
 
 impl<'a, F: Fingerprint> Target<'a, F> {
-    /// Carries out the probes of the lists and forgets them.
+    /// Carries out the probes of the lists and removes them.
     ///
     /// # Errors
     /// A damaged block among those that had to be read.
@@ -260,7 +260,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
             TableCode::EliasFano => 1,
             _ => {
                 let lines = table.block_size / LINE_LEN;
-                // What lies deep in a block comes after more lines than one has to ask for.
+                // The deep part of a block follows more lines than need a prefetch.
                 (lines * (depth as usize + 1) / 256 + 1)
                     .min(lines)
                     .min(MAX_LINES)
@@ -300,7 +300,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         Ok(())
     }
 
-    /// Finds where the values of a task lie in its Elias-Fano block, and asks for their low bits.
+    /// Finds the values of a task in its Elias-Fano block, and prefetches their low bits.
     #[inline(always)]
     fn seek<C: Cpu>(&self, cpu: C, task: &mut Task<'a, F>) {
         let (low, high) = (task.probe.low, task.probe.high);
@@ -355,8 +355,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         comparison.compare(&task.probe, block.span.key, place);
     }
 
-    /// Reads the blocks of the first tasks of an order in step: as many as have the same rule, at most [`LANES`]. Returns
-    /// how many.
+    /// Reads the blocks of the first tasks of an order in step. Takes those with the same rule, at most [`LANES`], and
+    /// returns their number.
     #[inline(always)]
     fn read_in_step<R: DeltaRule, C: Cpu>(
         &self,
@@ -392,8 +392,8 @@ impl<'a, F: Fingerprint> Target<'a, F> {
         used
     }
 
-    /// Checks the blocks that have not been used yet. They may not even be in memory, no more than any block of a cold
-    /// file: all those are asked for before the first is read.
+    /// Checks the blocks that have not been used yet. They may not be in memory, like any block of a cold file. All these
+    /// blocks are therefore requested before the first one is read.
     #[cold]
     #[inline(never)]
     fn fetch_and_check(&self, tasks: &[Task<'a, F>]) -> Result<(), FormatError> {
@@ -411,7 +411,7 @@ impl<'a, F: Fingerprint> Target<'a, F> {
     }
 }
 
-/// The values of a probe that are compared, and what comes of it.
+/// The comparison of values with the query of a probe, and its results.
 struct Comparison<'a, 'b, F, C> {
     target: &'b Target<'a, F>,
     cpu: C,
@@ -454,7 +454,7 @@ impl<'a, F: Fingerprint, C: Cpu> Comparison<'a, '_, F, C> {
     }
 }
 
-/// The values of one task.
+/// The visitor of the values of one task.
 struct OfTask<'p, 'a, 'b, F, C> {
     task: &'p Task<'a, F>,
     comparison: &'p mut Comparison<'a, 'b, F, C>,
@@ -468,7 +468,8 @@ impl<F: Fingerprint, C: Cpu> Visit<F> for OfTask<'_, '_, '_, F, C> {
     }
 }
 
-/// The values of a lane for each probe. Lanes from `used` on repeat the first one and are not listened to.
+/// The visitor of the values of several lanes, one for each probe. Lanes from `used` on repeat the first one and are
+/// ignored.
 struct OfLanes<'p, 'a, 'b, F, C> {
     probes: [Probe<'a, F>; LANES],
     used: usize,
@@ -480,7 +481,7 @@ impl<F: Fingerprint, C: Cpu> LaneVisit<F> for OfLanes<'_, '_, '_, F, C> {
     fn visit(&mut self, lane: usize, values: &[F]) {
         let probe = &self.probes[lane];
         let span = probe.high.wrapping_sub(probe.low);
-        // Most chunks hold no candidate, which all values together tell without a branch for each.
+        // Most chunks hold no candidate. This is found for all values together, without a branch for each.
         let mut any = false;
         for &value in values {
             any |= value.wrapping_sub(probe.low) <= span;

@@ -1,4 +1,4 @@
-//! Searching: plan the probes of a query, carry them out together, merge what they find (spec, section 8).
+//! Searching: plan the probes of a query, carry them out together, merge the matches (spec, section 11).
 
 use super::flips::Ranges;
 use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
@@ -8,10 +8,10 @@ use crate::design::TableProbes;
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
-/// Queries that are under way together.
+/// Number of queries that are processed together.
 const QUERIES_UNDER_WAY: usize = 64;
 
-/// A scan: one probe of table 0 whose address has no bits, and so holds all values.
+/// A scan: one probe of table 0 with an address of no bits. Its range holds all values.
 const SCAN: [TableProbes; 1] = [TableProbes {
     table: 0,
     address_bits: 0,
@@ -19,7 +19,7 @@ const SCAN: [TableProbes; 1] = [TableProbes {
     range_bits: 0,
 }];
 
-/// How queries are answered: every strategy gives the same answer.
+/// How queries are answered. Every strategy gives the same answer.
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder};
@@ -39,7 +39,7 @@ const SCAN: [TableProbes; 1] = [TableProbes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// Probes or a scan, whichever the plan holds to be cheaper.
+    /// Probes or a scan, whichever the plan estimates to be cheaper.
     #[default]
     Auto,
     /// Probes, even where a scan would be cheaper.
@@ -71,13 +71,13 @@ pub struct Match<F> {
     pub distance: u32,
     /// The fingerprint found.
     pub fingerprint: F,
-    /// The number of smaller fingerprints in the index, by which [`Index::ids`] finds the ids. `None` in an index
-    /// without ids, in an answer from several indexes, and where damage keeps table 0 from telling.
+    /// The number of smaller fingerprints in the index. [`Index::ids`] finds the ids by it. `None` in an index without
+    /// ids, in an answer from several indexes, and where table 0 is damaged.
     pub rank: Option<u64>,
 }
 
 impl<F> Match<F> {
-    /// A match whose rank is not known.
+    /// A match of unknown rank.
     pub(crate) fn unranked(distance: u32, fingerprint: F) -> Self {
         Match {
             distance,
@@ -87,7 +87,7 @@ impl<F> Match<F> {
     }
 }
 
-/// What queries cost. Statistics of several queries are added with `+=`.
+/// The cost of queries. `+=` adds the statistics of several queries.
 ///
 /// ```
 /// # use simidx::{BuildOptions, Index, IndexBuilder};
@@ -110,12 +110,12 @@ impl<F> Match<F> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct QueryStats {
-    /// Look-ups: one for each table and each pattern of flipped prefix bits; a scan of table 0 counts as one. Those that
-    /// find the ranks of matches are not counted.
+    /// Look-ups: one for each table and each pattern of flipped prefix bits. A scan of table 0 counts as one. Look-ups
+    /// of the ranks of matches do not count.
     pub probes: u64,
     /// Blocks read by these look-ups.
     pub blocks: u64,
-    /// Fingerprints that shared a probed prefix and were compared.
+    /// Fingerprints that share a probed prefix and were compared.
     pub candidates: u64,
 }
 
@@ -128,7 +128,7 @@ impl std::ops::AddAssign for QueryStats {
 }
 
 impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
-    /// A searcher of this index, which has a scratch of its own; make one for each thread.
+    /// A searcher of this index, with a scratch of its own. Make one for each thread.
     pub fn searcher(&self) -> Searcher<F, &Self> {
         Searcher::new(self)
     }
@@ -147,11 +147,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// All fingerprints within `distance` of `fingerprint`, each once, by distance, then by value. They stay in the scratch
     /// until its next query.
     ///
-    /// Any distance is answered exactly, by the probes of [`Index::plan`]; the more it exceeds
-    /// [`Index::max_distance`], the more probes that takes, up to a scan of table 0.
+    /// Any distance is answered exactly, by the probes of [`Index::plan`]. Distances beyond [`Index::max_distance`] take
+    /// more and more probes, up to a scan of table 0.
     ///
     /// # Errors
-    /// A damaged block among those that had to be read; then there is no answer.
+    /// A damaged block among those that had to be read. There is no answer then.
     pub fn query_with<'s>(
         &self,
         scratch: &'s mut Scratch<F>,
@@ -165,12 +165,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Ok(&scratch.matches)
     }
 
-    /// Answers many queries, several under way at a time, and calls `visit` with the number of each in
-    /// `fingerprints`, in order, and its answer as from [`Index::query_with`].
+    /// Answers many queries, several at a time. Calls `visit` for each in order, with its number in `fingerprints` and
+    /// its answer as from [`Index::query_with`].
     ///
     /// # Errors
-    /// A damaged block among those that had to be read: `visit` has then seen the answers to some of the queries
-    /// before, and sees no more.
+    /// A damaged block among those that had to be read. `visit` has then been called for some of the queries before it,
+    /// and is not called again.
     pub fn query_many_with(
         &self,
         scratch: &mut Scratch<F>,
@@ -200,7 +200,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Ok(())
     }
 
-    /// Finds the matches of some queries, in order and each once.
+    /// Finds the matches of some queries, each once and in order.
     fn find_matches(
         &self,
         scratch: &mut Scratch<F>,
@@ -236,7 +236,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 }
 
-/// All probes of a plan for some queries.
+/// All probes of a plan, for some queries.
 struct ProbeAll<'a, 'b, F> {
     target: Target<'a, F>,
     plan: &'a [TableProbes],

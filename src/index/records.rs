@@ -1,6 +1,6 @@
 //! All records of an index in rank order, one id at a time: however many share a fingerprint, none is held.
 
-use super::{Fingerprints, Id, Index};
+use super::{Fingerprints, Id, IdBuffer, Index};
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
@@ -11,8 +11,7 @@ pub(crate) struct Records<'a, F, D> {
     fingerprints: Fingerprints<'a, F, D>,
     fingerprint: Option<F>,
     next_id: u64,
-    /// Where the strings go on.
-    at: usize,
+    buffer: IdBuffer,
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> Records<'a, F, D> {
@@ -22,15 +21,19 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Records<'a, F, D> {
             fingerprints: index.fingerprints(0)?,
             fingerprint: None,
             next_id: 0,
-            at: 0,
+            buffer: IdBuffer::default(),
         })
     }
 
-    fn read(&mut self) -> Result<Option<(F, Id<'a>)>> {
+    /// The next record, and the slot of its id (see [`Index::visit_ids`]). The id is lent until the next one is read.
+    ///
+    /// # Errors
+    /// A damaged block or page, or ids that do not belong to the fingerprints; nothing may be read after an error.
+    pub(crate) fn read(&mut self) -> Result<Option<(F, Id<'_>, u64)>> {
         let Some(ids) = &self.index.ids else {
             return Ok(None);
         };
-        let (file, id) = (self.index.bytes(), self.next_id);
+        let (file, id) = (self.index.file(), self.next_id);
         if id == ids.record_count() {
             // Fingerprints without an id would be lost.
             return match self.fingerprints.next() {
@@ -43,7 +46,9 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Records<'a, F, D> {
         }
         let fingerprint = self.fingerprint.ok_or_else(too_few)?;
         self.next_id += 1;
-        Ok(Some((fingerprint, ids.read_next(file, id, &mut self.at)?)))
+        let slot = ids.slot(file, id)?;
+        let id = ids.read_at_slot(file, slot, &mut self.buffer)?;
+        Ok(Some((fingerprint, id, slot)))
     }
 }
 
@@ -53,14 +58,4 @@ fn too_many() -> crate::Error {
 
 fn too_few() -> crate::Error {
     FormatError::damaged(29, "there are fewer fingerprints than groups of ids").into()
-}
-
-/// # Errors
-/// A damaged block or page, or ids that do not belong to the fingerprints; nothing comes behind an error.
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> Iterator for Records<'a, F, D> {
-    type Item = Result<(F, Id<'a>)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.read().transpose()
-    }
 }

@@ -13,6 +13,7 @@ use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::{Permutation, Permuted};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
+use crate::format::{Kind, place_checksum};
 use crate::memory::will_need;
 
 /// Bytes that are asked for ahead of reading.
@@ -32,8 +33,8 @@ pub(super) struct Table<F> {
     /// Where the blocks lie in the file.
     pub(super) blocks: Range<usize>,
     pub(super) block_size: usize,
-    /// Number of values of each block minus 1, where the file says it (table 0 of one with ids).
-    pub(super) block_counts: Option<Vec<u16>>,
+    /// Where the block counts lie in the file: table 0 has some.
+    pub(super) block_counts: Option<Range<usize>>,
     pub(super) checked: CheckedSet,
 }
 
@@ -91,7 +92,7 @@ impl<F: Fingerprint> Table<F> {
     ) -> Result<Block<'a, F>, FormatError> {
         let block = self.checked_block(file, number);
         if !self.is_checked(number) {
-            self.check(block, number)?;
+            self.check(file, block, number)?;
         }
         Ok(block)
     }
@@ -107,18 +108,22 @@ impl<F: Fingerprint> Table<F> {
         number: usize,
     ) -> Result<Block<'a, F>, FormatError> {
         let block = self.checked_block(file, number);
-        let checked = self.check(block, number);
+        let checked = self.check(file, block, number);
         checked.inspect_err(|_| self.checked.distrust(number))?;
         Ok(block)
     }
 
     #[cold]
-    fn check(&self, block: Block<'_, F>, number: usize) -> Result<(), FormatError> {
+    fn check(&self, file: &[u8], block: Block<'_, F>, number: usize) -> Result<(), FormatError> {
+        let place = place_checksum(Kind::Blocks, self.number, number);
         block
-            .validate()
+            .validate(place)
             .map_err(|error| self.error(number, error))?;
-        let counted = self.block_counts.as_ref().map(|counts| counts[number]);
-        if counted.is_some_and(|count| usize::from(count) + 1 != block.count()) {
+        let counts = self.block_counts.clone().and_then(|range| file.get(range));
+        let counted = counts.and_then(|counts| counts.as_chunks::<2>().0.get(number));
+        let differs =
+            |count: &[u8; 2]| usize::from(u16::from_le_bytes(*count)) + 1 != block.count();
+        if counted.is_some_and(differs) {
             let message = "the block and the block counts disagree on its size";
             return Err(self.damaged(27, message, number));
         }
@@ -215,20 +220,8 @@ impl<F: Fingerprint> Table<F> {
 
     #[cold]
     fn error(&self, block: usize, error: BlockError) -> FormatError {
-        let (rule, message) = match error {
-            BlockError::Checksum { stored, computed } => {
-                let message =
-                    format!("the block checksum is {stored:08x}, should be {computed:08x}");
-                return self.damaged(21, &message, block);
-            }
-            BlockError::NoCodeword => (22, "bits that are no codeword"),
-            BlockError::HighBits => (22, "the high bits of the block do not count its values"),
-            BlockError::Overrun => (23, "values run past the end of the block"),
-            BlockError::NotAscending => (24, "the values of the block do not ascend"),
-            BlockError::AboveTheKey => (25, "a value of the block is not below its key"),
-            BlockError::Padding => (26, "a bit behind the last value of the block is set"),
-        };
-        self.damaged(rule, message, block)
+        let (rule, message) = block_fault(error);
+        self.damaged(rule, &message, block)
     }
 
     fn damaged(&self, rule: u8, message: &str, block: usize) -> FormatError {
@@ -237,6 +230,23 @@ impl<F: Fingerprint> Table<F> {
             .in_block(block)
             .at(self.block_offset(block) as u64)
     }
+}
+
+/// The rule that a block breaks, and words for it.
+pub(super) fn block_fault(error: BlockError) -> (u8, String) {
+    let (rule, message) = match error {
+        BlockError::Checksum { stored, computed } => {
+            let message = format!("the block checksum is {stored:08x}, should be {computed:08x}");
+            return (21, message);
+        }
+        BlockError::NoCodeword => (22, "bits that are no codeword"),
+        BlockError::HighBits => (22, "the high bits of the block do not count its values"),
+        BlockError::Overrun => (23, "values run past the end of the block"),
+        BlockError::NotAscending => (24, "the values of the block do not ascend"),
+        BlockError::AboveTheKey => (25, "a value of the block is not below its key"),
+        BlockError::Padding => (26, "a bit after the last value of the block is set"),
+    };
+    (rule, message.to_owned())
 }
 
 /// The index of a value below the key in a good block.

@@ -1,12 +1,12 @@
 //! The full check of a file: every block, every page, every rule (spec, section 12).
 
-use super::Index;
-use super::ids::Rank;
-use super::open::parse;
+use super::ids::{IdSections, Rank};
+use super::open::{check_record_checksum, parse, slice};
 use super::table::BLOCKS_READ_TOGETHER;
+use super::{Id, IdBuffer, Index};
 use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
-use crate::format::{HEADER_LEN, Header};
+use crate::format::{ContentId, HEADER_LEN, Header, ItemDigest, Kind};
 
 /// Fingerprints that are compared between tables at a time: a bound on memory.
 const COMPARE_COUNT: usize = 1 << 25;
@@ -56,6 +56,11 @@ impl VerifyReport {
         if self.problems.len() < KEPT_PROBLEMS {
             self.problems.push(problem);
         }
+    }
+
+    /// Adds the error if there is one.
+    fn value<T>(&mut self, result: Result<T, FormatError>) -> Option<T> {
+        result.map_err(|problem| self.add(problem)).ok()
     }
 
     /// Adds the error if there is one; whether there was none.
@@ -111,23 +116,35 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     pub fn verify_with(&self, mut progress: impl FnMut(VerifyStage)) -> VerifyReport {
         let mut report = VerifyReport::default();
         report.check(self.check_opening());
-        let mut sound = Vec::with_capacity(self.tables.len());
+        let mut totals = Vec::with_capacity(self.tables.len());
         for table in 0..self.tables.len() {
             progress(VerifyStage::Blocks(table));
-            sound.push(self.verify_blocks(table, &mut report));
+            totals.push(self.verify_blocks(table, &mut report));
         }
-        if self.ids.is_some() {
+        let is_whole = |table: usize| totals[table] == Some(self.len());
+        let mut content_id = None;
+        if let Some(ids) = &self.ids {
             progress(VerifyStage::Ids);
-            self.verify_ids(sound[0], &mut report);
+            content_id = self.verify_ids(ids, is_whole(0), &mut report);
         }
         report.check(self.check_gaps());
-        for table in (1..self.tables.len()).filter(|&t| sound[0] && sound[t]) {
+        for (table, &total) in totals.iter().enumerate() {
+            if let Some(total) = total.filter(|&total| total != self.len()) {
+                let message = format!("{total} values, should be {}", self.len());
+                report.add(FormatError::damaged(35, message).in_table(table));
+            }
+        }
+        for table in (1..self.tables.len()).filter(|&t| is_whole(0) && is_whole(t)) {
             progress(VerifyStage::Compare(table));
             report.check(self.compare_with_table_0(table));
         }
-        report
-            .problems
-            .sort_by_key(|problem| place_in_order(problem.rule()));
+        if self.ids.is_none() && is_whole(0) {
+            content_id = report.value(self.content_of_fingerprints());
+        }
+        if let Some(content_id) = content_id {
+            report.check(self.check_content_id(content_id));
+        }
+        report.check(self.check_ancillary());
         report
     }
 
@@ -166,8 +183,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Ok(())
     }
 
-    /// V21 to V27 and V35 for one table; whether all hold.
-    fn verify_blocks(&self, number: usize, report: &mut VerifyReport) -> bool {
+    /// V21 to V27 for one table; the number of its values if all hold.
+    fn verify_blocks(&self, number: usize, report: &mut VerifyReport) -> Option<u64> {
         let table = &self.tables[number];
         let (mut total, mut sound) = (0u64, true);
         for block in 0..table.block_count() {
@@ -186,17 +203,17 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         if number == 0 {
             report.fingerprint_count = total;
         }
-        if sound && total != self.len() {
-            let message = format!("{total} values, should be {}", self.len());
-            report.add(FormatError::damaged(35, message).in_table(number));
-            sound = false;
-        }
-        sound
+        sound.then_some(total)
     }
 
-    /// V28 to V33.
-    fn verify_ids(&self, table_0_is_sound: bool, report: &mut VerifyReport) {
-        let Some(ids) = &self.ids else { return };
+    /// V28 to V33, the places of V37 as far as ids are read by them, and V34 for the bits after packed arrays; what is known
+    /// of the ids if all can be read.
+    fn verify_ids(
+        &self,
+        ids: &IdSections,
+        table_0_is_whole: bool,
+        report: &mut VerifyReport,
+    ) -> Option<ContentId> {
         let mut sound = true;
         for section in ids.paged_sections() {
             for page in 0..section.page_count() {
@@ -204,37 +221,98 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                     section.read_ahead(self.bytes(), page, PAGES_READ_AHEAD);
                 }
                 report.page_count += 1;
-                sound &= report.check(section.check_page_again(self.bytes(), page));
+                sound &= report.check(section.check_page_again(self.file(), page));
             }
         }
         if !sound {
-            return;
+            return None;
         }
-        sound &= report.check(ids.check_groups(self.bytes()));
-        sound &= report.check(ids.check_strings(self.bytes()));
-        report.check(ids.check_spare_bits(self.bytes()));
-        if sound && table_0_is_sound {
-            report.check(self.check_id_order());
+        let mut content_id = None;
+        if let Some(repeats) = report.value(ids.check(self.file()))
+            && report.check(ids.check_order(self.file()))
+            && report.check(ids.check_repeats(self.file(), &repeats))
+            && table_0_is_whole
+            && let Some((found, order)) = report.value(self.check_records(ids))
+        {
+            report.check(order);
+            content_id = Some(found);
         }
+        report.check(ids.check_spare_bits(self.file()));
+        content_id
     }
 
-    /// V30 for all ids, then V33.
-    fn check_id_order(&self) -> Result<(), FormatError> {
-        let Some(ids) = &self.ids else { return Ok(()) };
-        let mut order = Ok(());
+    /// V40.
+    fn check_ancillary(&self) -> Result<(), FormatError> {
+        let sections = self.directory.sections.iter();
+        let mut ancillary = sections.filter(|s| matches!(s.kind, Kind::Ancillary(_)));
+        ancillary.try_for_each(|s| check_record_checksum(s, slice(self.bytes(), s)))
+    }
+
+    /// The content of all records, and V33.
+    ///
+    /// # Errors
+    /// What keeps an id from being read.
+    fn check_records(
+        &self,
+        ids: &IdSections,
+    ) -> Result<(ContentId, Result<(), FormatError>), FormatError> {
+        let mut fingerprints = self.iter();
+        let (mut order, mut content_id) = (Ok(()), ContentId::default());
+        let mut buffer = IdBuffer::default();
         for rank in 0..self.len() {
-            let (mut ascending, mut last) = (true, None);
-            let mut of_rank = ids.of(self.bytes(), Rank(rank))?;
-            while let Some(id) = of_rank.read()? {
-                ascending &= last <= Some(id);
-                last = Some(id);
+            let Some(Ok(fingerprint)) = fingerprints.next() else {
+                // It was sound a moment ago: the file is being overwritten.
+                return Err(FormatError::damaged(35, "fingerprints have gone").in_table(0));
+            };
+            let (mut ascends, mut last) = (true, None);
+            for index in ids.indexes(self.file(), Rank(rank))? {
+                let mut digest = ItemDigest::new(fingerprint);
+                // Numbers may be equal, places may not.
+                let now = match ids.read(self.file(), index, &mut buffer)? {
+                    Id::Number(number) => {
+                        digest.add_word(number);
+                        (number, index)
+                    }
+                    Id::String(string) => {
+                        digest.add_string(string.as_bytes());
+                        (ids.slot(self.file(), index)?, 0)
+                    }
+                };
+                content_id.add(digest.finish());
+                ascends &= last < Some(now);
+                last = Some(now);
             }
-            if !ascending && order.is_ok() {
+            if !ascends && order.is_ok() {
                 let message = format!("the ids of rank {rank} do not ascend");
                 order = Err(FormatError::damaged(33, message));
             }
         }
-        order
+        Ok((content_id, order))
+    }
+
+    /// What is in table 0.
+    fn content_of_fingerprints(&self) -> Result<ContentId, FormatError> {
+        let mut content_id = ContentId::default();
+        let mut fingerprints = self.iter();
+        while let Some(chunk) = fingerprints.next_chunk() {
+            let Ok(chunk) = chunk else {
+                return Err(FormatError::damaged(35, "fingerprints have gone").in_table(0));
+            };
+            // The values of table 0 are the fingerprints.
+            for value in chunk {
+                content_id.add(ItemDigest::new(value.0).finish());
+            }
+        }
+        Ok(content_id)
+    }
+
+    /// V39.
+    fn check_content_id(&self, found: ContentId) -> Result<(), FormatError> {
+        if found == self.content_id() {
+            return Ok(());
+        }
+        let message = format!("the contents are {found}, should be {}", self.content_id());
+        Err(FormatError::damaged(39, message))
     }
 
     /// V36: collects from the table what falls into a range of table 0, range by range, and compares.
@@ -286,15 +364,5 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         }
         F::sort(&mut found);
         Ok(found)
-    }
-}
-
-/// The order in which problems are told: by stage, those of blocks and ids as they stand in the file, those
-/// of the full check by rule (spec, section 12).
-fn place_in_order(rule: u8) -> u8 {
-    match rule {
-        0..=27 => 27,
-        29..=32 => 32,
-        other => other,
     }
 }

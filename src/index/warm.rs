@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::file_bytes::FileBytes;
 use super::ids::IdSections;
 use super::paged::Paged;
 use super::table::Table;
@@ -356,7 +357,10 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
             }
             Items::Pages(section) => {
                 for page in items {
-                    let bytes = section.bytes(part.file, page * PAGE_LEN..(page + 1) * PAGE_LEN)?;
+                    let bytes = section.bytes(
+                        FileBytes::Whole(part.file),
+                        page * PAGE_LEN..(page + 1) * PAGE_LEN,
+                    )?;
                     // Pages of the section and those of memory begin at different places.
                     bytes
                         .first()

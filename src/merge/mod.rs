@@ -1,5 +1,6 @@
 //! Merges segments into one file: streams through their sorted tables and sorts nothing again.
 
+mod excluded_ids;
 mod exclusions;
 mod passes;
 mod streams;
@@ -14,7 +15,7 @@ use crate::codec::Codec;
 use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
-use crate::format::MAX_COUNT;
+use crate::format::{MAX_COUNT, Metadata};
 use crate::index::Index;
 use crate::segments::{AsSegments, SegmentsView};
 use crate::summary::Summary;
@@ -61,7 +62,7 @@ impl From<Option<Codec>> for MergeCodec {
 /// options.exclusions.add_fingerprint(0xdead_beef);
 /// options.memory = 1 << 30;
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct MergeOptions<F> {
     /// How the tables are coded.
@@ -109,11 +110,15 @@ impl<F> Default for MergeOptions<F> {
 pub struct Merged<F> {
     /// Parameters and sizes of the file.
     pub summary: Summary<F>,
+    /// The metadata of the file: what all segments say.
+    pub metadata: Metadata,
     /// Records that were left out. Without ids, each fingerprint left out counts once for each segment that held it; where no
     /// fingerprint is left, all records do.
     pub dropped_record_count: u64,
     /// Distinct fingerprints that were left out with them.
     pub dropped_fingerprint_count: u64,
+    /// Ids among the exclusions that no record has.
+    pub unmatched_id_count: u64,
 }
 
 /// Writes one index with the records of all segments to `out`, from a thread of its own, and flushes it. The segments must
@@ -180,17 +185,21 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
         let mut file = Assembler::new::<F>(sink, model.block_size(), temp, limit)?;
         let fingerprint_count = merger.merge_tables(&mut file, &records, &mut reporter)?;
         let record_count = records.count(fingerprint_count);
+        let metadata = merger.metadata();
         let parameters = FileParameters {
             max_distance: model.max_distance(),
             block_size: model.block_size(),
             id_kind: model.id_kind(),
             record_count,
             pipeline: model.pipeline(),
+            metadata: &metadata,
         };
         Ok(Merged {
             summary: file.finish(&parameters, records.ids, &mut reporter)?,
             dropped_record_count: segments.record_count().saturating_sub(record_count),
             dropped_fingerprint_count: records.dropped.len() as u64,
+            metadata,
+            unmatched_id_count: records.unmatched_id_count,
         })
     })
 }

@@ -1,5 +1,8 @@
 //! The passes of a merge: one over the records of all segments, then for each table one or two over its values.
 
+use std::cell::RefCell;
+
+use super::excluded_ids::ExcludedSlots;
 use super::exclusions::IdPass;
 use super::streams::{RecordStream, TableStream};
 use super::{MergeCodec, MergeOptions};
@@ -9,7 +12,7 @@ use crate::design::Permutation;
 use crate::error::{FormatError, Result};
 use crate::extsort::{Merge, NamedRecords, Numbered, RecordBuffer, Stream, TempSpace, ValueSource};
 use crate::fingerprint::Fingerprint;
-use crate::format::IdKind;
+use crate::format::{IdKind, Metadata};
 use crate::index::Index;
 use crate::segments::SegmentsView;
 
@@ -22,6 +25,8 @@ pub(super) struct MergedRecords<F> {
     pub(super) fingerprint_count: Option<u64>,
     /// Fingerprints that are left with no record, ascending.
     pub(super) dropped: Vec<F>,
+    /// Ids to be left out that no record has.
+    pub(super) unmatched_id_count: u64,
 }
 
 impl<F> MergedRecords<F> {
@@ -59,10 +64,16 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
         self.segments().map(stream).collect()
     }
 
-    /// The records of each segment.
-    fn records(&self) -> Result<Vec<RecordStream<'a, F, D>>> {
-        let stream = |segment| RecordStream::new(self.segments, segment);
-        self.segments().map(stream).collect()
+    /// The records of each segment but those that their ids leave out, whose fingerprints go to `touched`.
+    fn records<'t>(
+        &self,
+        excluded: &'t [ExcludedSlots],
+        touched: &'t RefCell<Vec<F>>,
+    ) -> Result<Vec<RecordStream<'a, 't, F, D>>> {
+        let segments = self.segments().zip(excluded);
+        segments
+            .map(|(segment, excluded)| RecordStream::new(self.segments, segment, excluded, touched))
+            .collect()
     }
 
     /// Reads the records of all segments in order and keeps their ids for the file.
@@ -74,27 +85,70 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
         }
         reporter.begin(BuildStage::MergeRecords, total);
         let exclusions = &self.options.exclusions;
-        let mut pass = IdPass::new(exclusions, IdSpool::new(kind, &self.temp));
+        let (numbers, segments): (Vec<usize>, Vec<_>) = self.segments().unzip();
+        let blame = |at: usize, error| self.segments.blame(numbers[at])(error);
+        let (excluded, unmatched_id_count) = exclusions.marked(&segments, blame)?;
+        let touched = RefCell::new(Vec::new());
+        let mut pass = IdPass::new(exclusions, self.id_spool(kind));
+        let streams = self.records(&excluded, &touched)?;
         match kind {
-            IdKind::Number => self.for_each_round(reporter, |round: &mut Vec<Numbered<F>>| {
-                round.iter().try_for_each(|record| {
-                    let excluded = exclusions.has_number(record.id);
-                    match pass.keep(record.fingerprint, excluded) {
-                        Some(is_first) => Ok(pass.ids.push_number(is_first, record.id)?),
-                        None => Ok(()),
-                    }
-                })
-            })?,
-            _ => self.for_each_round(reporter, |round: &mut NamedRecords<F>| {
-                round.for_each(|fingerprint, id| {
-                    match pass.keep(fingerprint, exclusions.has_string(id)) {
-                        Some(is_first) => Ok(pass.ids.push_string(is_first, id)?),
-                        None => Ok(()),
-                    }
+            IdKind::Number => {
+                self.for_each_round(streams, reporter, |round: &mut Vec<Numbered<F>>| {
+                    round.iter().try_for_each(|record| {
+                        let (fingerprint, id) = (record.fingerprint, record.id);
+                        match pass.keep(fingerprint) {
+                            Some(is_first) => {
+                                Ok(pass.ids.push_number(fingerprint, is_first, id)?)
+                            }
+                            None => Ok(()),
+                        }
+                    })
+                })?;
+            }
+            _ => self.for_each_round(streams, reporter, |round: &mut NamedRecords<F>| {
+                round.for_each(|fingerprint, id| match pass.keep(fingerprint) {
+                    Some(is_first) => Ok(pass.ids.push_string(fingerprint, is_first, id)?),
+                    None => Ok(()),
                 })
             })?,
         }
-        Ok(pass.finish())
+        let mut dropped = touched.into_inner();
+        F::sort(&mut dropped);
+        dropped.dedup();
+        let dropped = self.without_records(dropped, &excluded)?;
+        Ok(pass.finish(dropped, unmatched_id_count))
+    }
+
+    /// Those of some fingerprints all of whose records are left out by their ids.
+    fn without_records(&self, mut all: Vec<F>, excluded: &[ExcludedSlots]) -> Result<Vec<F>> {
+        for ((number, segment), excluded) in self.segments().zip(excluded) {
+            let mut fault = None;
+            all.retain(|&fingerprint| {
+                let is_left = segment.all_slots(fingerprint, |slot| excluded.contains(slot));
+                is_left.unwrap_or_else(|error| {
+                    fault = Some(error);
+                    false
+                })
+            });
+            if let Some(error) = fault {
+                return Err(self.segments.blame(number)(error));
+            }
+        }
+        Ok(all)
+    }
+
+    /// No ids yet. The result has their order if all segments have it.
+    fn id_spool(&self, kind: IdKind) -> IdSpool {
+        let with_order = self.segments().all(|(_, index)| index.has_id_lookup());
+        IdSpool::new(kind, with_order, &self.temp)
+    }
+
+    /// What all segments say of themselves.
+    pub(super) fn metadata(&self) -> Metadata {
+        let mut segments = self.segments().map(|(_, index)| index.metadata());
+        let mut common = segments.next().cloned().unwrap_or_default();
+        segments.for_each(|other| common.retain_common(other));
+        common
     }
 
     /// Without ids no records need to be read.
@@ -121,19 +175,21 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
             record_count: total.saturating_sub(held),
             fingerprint_count: None,
             dropped,
+            unmatched_id_count: 0,
         })
     }
 
-    fn for_each_round<B>(
+    fn for_each_round<'t, B>(
         &self,
+        streams: Vec<RecordStream<'a, 't, F, D>>,
         reporter: &mut Reporter<'_>,
         mut take: impl FnMut(&mut B) -> Result<()>,
     ) -> Result<()>
     where
         B: RecordBuffer,
-        RecordStream<'a, F, D>: Stream<B>,
+        RecordStream<'a, 't, F, D>: Stream<B>,
     {
-        let mut merge = Merge::new(self.records()?, self.budget);
+        let mut merge = Merge::new(streams, self.budget);
         while let Some(round) = merge.next_round()? {
             take(round)?;
             reporter.advance(round.count() as u64);

@@ -1,9 +1,12 @@
 //! The values of one table of a segment, and the records of a segment, as ordered streams that are checked on the way.
 
+use std::cell::RefCell;
+
+use super::excluded_ids::ExcludedSlots;
 use crate::error::{Error, FormatError, Result};
 use crate::extsort::{NamedRecords, Numbered, RecordBuffer, Stream};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Fingerprints, Id, Index, Records};
+use crate::index::{Fingerprints, Id, IdBuf, Index, Records};
 use crate::segments::SegmentsView;
 
 /// A table of a segment, from its first value to its last.
@@ -85,16 +88,19 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
     }
 }
 
-/// The records of a segment in order.
-pub(super) struct RecordStream<'a, F, D> {
+/// The records of a segment in order, without those that are left out by their ids.
+pub(super) struct RecordStream<'a, 't, F, D> {
     segments: SegmentsView<'a, F, D>,
     number: usize,
     records: Records<'a, F, D>,
     /// The record given last.
-    last: Option<(F, Id<'a>)>,
+    last: Option<(F, IdBuf)>,
+    excluded: &'t ExcludedSlots,
+    /// The fingerprints of records that were left out, one after the other.
+    touched: &'t RefCell<Vec<F>>,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
+impl<'a, 't, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, 't, F, D> {
     /// Reads the records of segment number `number`.
     ///
     /// # Errors
@@ -102,8 +108,12 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
     pub(super) fn new(
         segments: SegmentsView<'a, F, D>,
         (number, segment): (usize, &'a Index<F, D>),
+        excluded: &'t ExcludedSlots,
+        touched: &'t RefCell<Vec<F>>,
     ) -> Result<Self> {
         Ok(RecordStream {
+            excluded,
+            touched,
             segments,
             number,
             records: segment.records()?,
@@ -111,37 +121,54 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, F, D> {
         })
     }
 
-    fn next(&mut self) -> Result<Option<(F, Id<'a>)>> {
-        let record = self.records.next().transpose();
-        let record = record.map_err(self.segments.blame(self.number))?;
-        self.check_order(record)?;
-        self.last = record;
-        Ok(record)
-    }
-
-    /// Rules V24 and V33, which are not checked each time that records are read: merging relies on the order.
-    fn check_order(&self, record: Option<(F, Id<'a>)>) -> Result<()> {
-        if record.is_none() || record >= self.last {
-            return Ok(());
-        }
-        let error = match (record, self.last) {
-            (Some((now, _)), Some((before, _))) if now == before => {
-                FormatError::damaged(33, "the ids of a fingerprint descend")
-            }
-            _ => FormatError::damaged(24, "the values do not ascend").in_table(0),
+    /// Hands the next record to `take`, unless it is left out; false at the end.
+    fn next(&mut self, take: impl FnOnce(F, Id<'_>)) -> Result<bool> {
+        let blame = self.segments.blame(self.number);
+        let Some((fingerprint, id, slot)) = self.records.read().map_err(&blame)? else {
+            return Ok(false);
         };
-        Err(self.segments.blame(self.number)(error.into()))
+        // Rules V24 and V33, which are not checked each time that records are read: merging relies on the order.
+        match &mut self.last {
+            Some((before, last)) if (*before, last.as_id()) > (fingerprint, id) => {
+                return Err(blame(descending(*before == fingerprint).into()));
+            }
+            // The memory of the string is used again.
+            Some((before, last)) => {
+                *before = fingerprint;
+                last.clone_from_id(id);
+            }
+            None => self.last = Some((fingerprint, id.into())),
+        }
+        if self.excluded.contains(slot) {
+            let mut touched = self.touched.borrow_mut();
+            if touched.last() != Some(&fingerprint) {
+                touched.push(fingerprint);
+            }
+            return Ok(true);
+        }
+        take(fingerprint, id);
+        Ok(true)
+    }
+}
+
+fn descending(same_fingerprint: bool) -> FormatError {
+    match same_fingerprint {
+        true => FormatError::damaged(33, "the ids of a fingerprint descend"),
+        false => FormatError::damaged(24, "the values do not ascend").in_table(0),
     }
 }
 
 /// Records whose ids are numbers.
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'_, F, D> {
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'_, '_, F, D> {
     fn fill(&mut self, buffer: &mut Vec<Numbered<F>>, budget: usize) -> Result<bool> {
         while buffer.memory_len() < budget {
-            match self.next()? {
-                Some((fingerprint, Id::Number(id))) => buffer.push(Numbered { fingerprint, id }),
-                Some((_, Id::String(_))) => {}
-                None => return Ok(false),
+            let is_there = self.next(|fingerprint, id| {
+                if let Id::Number(id) = id {
+                    buffer.push(Numbered { fingerprint, id });
+                }
+            })?;
+            if !is_there {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -149,13 +176,16 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'
 }
 
 /// Records whose ids are strings.
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<NamedRecords<F>> for RecordStream<'_, F, D> {
+impl<F: Fingerprint, D: AsRef<[u8]>> Stream<NamedRecords<F>> for RecordStream<'_, '_, F, D> {
     fn fill(&mut self, buffer: &mut NamedRecords<F>, budget: usize) -> Result<bool> {
         while buffer.memory_len() < budget {
-            match self.next()? {
-                Some((fingerprint, Id::String(id))) => buffer.push(fingerprint, id.as_bytes()),
-                Some((_, Id::Number(_))) => {}
-                None => return Ok(false),
+            let is_there = self.next(|fingerprint, id| {
+                if let Id::String(id) = id {
+                    buffer.push(fingerprint, id.as_bytes());
+                }
+            })?;
+            if !is_there {
+                return Ok(false);
             }
         }
         Ok(true)

@@ -5,12 +5,13 @@ use std::vec;
 
 use super::view::Names;
 use crate::error::Result;
-use crate::index::{Id, Ids};
+use crate::index::{Id, IdBuf, Ids};
 
 /// The ids that a fingerprint has in one or several segments, in order; made by [`Segments::ids`](super::Segments::ids) and
 /// [`Segments::ids_of`](super::Segments::ids_of).
 ///
-/// The ids of one segment are read as the iterator goes on; an error is its last item. Those of several have been read.
+/// The ids of one segment are read as the iterator goes on; an error is its last item. Those of several have been read. As an
+/// iterator it gives each id as a value of its own; [`SegmentIds::read`] lends it.
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder};
@@ -45,8 +46,9 @@ enum Source<'a> {
     },
     /// Each id with how often it comes. Equal ones may take no bytes in a file, so that there may be any number of them.
     Merged {
-        ids: vec::IntoIter<(Id<'a>, u64)>,
-        current: Option<(Id<'a>, u64)>,
+        ids: vec::IntoIter<(IdBuf, u64)>,
+        /// The id that was read last, and how often it comes again.
+        current: Option<(IdBuf, u64)>,
     },
 }
 
@@ -71,10 +73,11 @@ impl<'a> SegmentIds<'a> {
         let others = std::iter::once(second).chain(segments);
         for (segment, of_segment) in std::iter::once((first, Ok(first_ids))).chain(others) {
             let read = || {
-                of_segment?.try_for_each(|id| {
-                    count_in(&mut ids, id?);
-                    Ok(())
-                })
+                let mut of_segment = of_segment?;
+                while let Some(id) = of_segment.read()? {
+                    count_in(&mut ids, id);
+                }
+                Ok(())
             };
             read().map_err(|error| names.blame(segment, error))?;
         }
@@ -83,7 +86,7 @@ impl<'a> SegmentIds<'a> {
         Ok(Self::merged(ids))
     }
 
-    fn merged(ids: Vec<(Id<'a>, u64)>) -> Self {
+    fn merged(ids: Vec<(IdBuf, u64)>) -> Self {
         SegmentIds(Source::Merged {
             ids: ids.into_iter(),
             current: None,
@@ -92,32 +95,42 @@ impl<'a> SegmentIds<'a> {
 }
 
 /// Adds an id to those that are counted.
-fn count_in<'a>(ids: &mut Vec<(Id<'a>, u64)>, id: Id<'a>) {
+fn count_in(ids: &mut Vec<(IdBuf, u64)>, id: Id<'_>) {
     match ids.last_mut() {
-        Some((last, count)) if *last == id => *count += 1,
-        _ => ids.push((id, 1)),
+        Some((last, count)) if last.as_id() == id => *count += 1,
+        _ => ids.push((id.into(), 1)),
     }
 }
 
-impl<'a> Iterator for SegmentIds<'a> {
-    type Item = Result<Id<'a>>;
-
-    fn next(&mut self) -> Option<Result<Id<'a>>> {
+impl SegmentIds<'_> {
+    /// The next id, lent until the one after it is read.
+    ///
+    /// # Errors
+    /// A damaged page, with the name of its segment. No id follows.
+    pub fn read(&mut self) -> Result<Option<Id<'_>>> {
         match &mut self.0 {
             Source::One {
                 ids,
                 names,
                 segment,
-            } => {
-                let id = ids.next()?;
-                Some(id.map_err(|error| names.blame(*segment, error)))
-            }
+            } => ids.read().map_err(|error| names.blame(*segment, error)),
             Source::Merged { ids, current } => {
-                let (id, left) = current.take().or_else(|| ids.next())?;
-                *current = (left > 1).then_some((id, left - 1));
-                Some(Ok(id))
+                match current {
+                    Some((_, left)) if *left > 1 => *left -= 1,
+                    _ => *current = ids.next(),
+                }
+                Ok(current.as_ref().map(|(id, _)| id.as_id()))
             }
         }
+    }
+}
+
+impl Iterator for SegmentIds<'_> {
+    type Item = Result<IdBuf>;
+
+    fn next(&mut self) -> Option<Result<IdBuf>> {
+        let next = self.read().transpose()?;
+        Some(next.map(IdBuf::from))
     }
 }
 

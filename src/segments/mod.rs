@@ -19,7 +19,7 @@ pub use view::{AsSegments, SegmentsView};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{Index, Match, Storage};
+use crate::index::{Id, Index, Match, Storage};
 use view::Names;
 
 /// Several indexes that answer as one index of all their records would.
@@ -237,6 +237,14 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
     /// As for [`SegmentsView::ids_of`].
     pub fn ids_of(&self, fingerprint: F) -> Result<SegmentIds<'_>> {
         self.view().ids_of(fingerprint)
+    }
+
+    /// The fingerprints of all records of any segment that have an id, as from [`SegmentsView::fingerprints_of_id`].
+    ///
+    /// # Errors
+    /// As for [`SegmentsView::fingerprints_of_id`].
+    pub fn fingerprints_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Vec<F>> {
+        self.view().fingerprints_of_id(id)
     }
 
     /// The fingerprints of table `table` of all segments in its order, each once. A few dozen nanoseconds a fingerprint;

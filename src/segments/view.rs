@@ -8,7 +8,7 @@ use super::{SegmentFingerprints, SegmentIds, differ, no_segment};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::{Index, Storage};
+use crate::index::{Id, Index, Storage};
 
 use super::Segments;
 
@@ -324,6 +324,22 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
             self.names,
             segments.map(|(number, segment)| (number, segment.ids_of(fingerprint))),
         )
+    }
+
+    /// The fingerprints of all records of any segment that have an id, ascending, each once. A look-up in each segment, see
+    /// [`Index::rank_of_id`].
+    ///
+    /// # Errors
+    /// A damaged block or page of a segment.
+    pub fn fingerprints_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Vec<F>> {
+        let (id, mut all) = (id.into(), Vec::new());
+        for (number, segment) in self.indexes().enumerate() {
+            let found = segment.fingerprints_of_id(id);
+            all.append(&mut found.map_err(self.blame(number))?);
+        }
+        F::sort(&mut all);
+        all.dedup();
+        Ok(all)
     }
 
     /// The fingerprints of a table of all segments, as from [`Segments::fingerprints`].

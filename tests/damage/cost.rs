@@ -2,9 +2,9 @@
 
 use simidx::index::QueryStats;
 
-/// Bytes that may be held beside a multiple of the length of the file: the tables of codes and what is worked out for
-/// queries.
-const HELD_ANYWAY: usize = 1 << 17;
+/// Bytes that may be held beside a multiple of the length of the file: the tables of codes, twice in a full check, which
+/// opens the file again, and what is worked out for queries.
+const HELD_ANYWAY: usize = 1 << 19;
 
 /// Most bytes held for each byte of the file.
 const HELD_FOR_A_BYTE: usize = 16;

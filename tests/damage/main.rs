@@ -1,5 +1,5 @@
-//! Damaged files: every flipped bit, every other length and random bytes under right checksums give an error or the
-//! right answer, never a panic, in bounded memory and work, and a full check finds each accident.
+//! Damaged files: every flipped bit, every other length, exchanged parts and random bytes under right checksums give an
+//! error or the right answer, never a panic, in bounded memory and work, and a full check finds each accident.
 
 mod batches;
 mod blocks;

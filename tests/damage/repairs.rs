@@ -10,8 +10,16 @@ fn check_repairs<F: Fingerprint>() {
     for sample in samples::<F>() {
         assert!(repair(&sample.file) == sample.file, "{}", sample.name);
         let mut file = sample.file.clone();
-        let footer = file.len() - 32;
-        for at in [0, 13, footer + 13, footer + 17, footer + 25, footer + 30] {
+        let footer = file.len() - 40;
+        for at in [
+            0,
+            13,
+            footer + 13,
+            footer + 17,
+            footer + 25,
+            footer + 33,
+            footer + 38,
+        ] {
             file[at] ^= 0x55;
         }
         // The checksum of the first block.

@@ -1,40 +1,54 @@
 //! The samples that are damaged: small files that cover widths, codecs, designs, kinds of ids and pipelines.
 
+use rand::RngExt;
 use simidx::design::{COVERING_7, TableDesign};
 use simidx::{BuildOptions, Codec, Fingerprint};
 
 use super::sample::{Records, Sample};
-use simidx_testkit::{clustered, options, sorted_set, uniform};
+use simidx_testkit::reference::{
+    BUCKET_OFFSETS, BUCKETS, GROUPS, ID_ORDER, Layout, NUMBERS, PLACES,
+};
+use simidx_testkit::{clustered, options, rng, sorted_set, uniform};
 
 /// What a sample holds beside its fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     NoIds,
-    Pipeline,
+    Metadata,
     Numbers,
     GroupedNumbers,
+    OrderedNumbers,
     Strings,
     GroupedStrings,
+    OrderedStrings,
 }
 
 impl Kind {
-    const ALL: [Kind; 6] = [
+    const ALL: [Kind; 8] = [
         Kind::NoIds,
-        Kind::Pipeline,
+        Kind::Metadata,
         Kind::Numbers,
         Kind::GroupedNumbers,
+        Kind::OrderedNumbers,
         Kind::Strings,
         Kind::GroupedStrings,
+        Kind::OrderedStrings,
     ];
+
+    fn is_ordered(self) -> bool {
+        matches!(self, Kind::OrderedNumbers | Kind::OrderedStrings)
+    }
 
     fn name(self) -> &'static str {
         match self {
             Kind::NoIds => "no ids",
-            Kind::Pipeline => "a pipeline",
+            Kind::Metadata => "a pipeline and metadata",
             Kind::Numbers => "numbers",
             Kind::GroupedNumbers => "grouped numbers",
+            Kind::OrderedNumbers => "ordered numbers",
             Kind::Strings => "strings",
             Kind::GroupedStrings => "grouped strings",
+            Kind::OrderedStrings => "ordered strings",
         }
     }
 
@@ -53,18 +67,18 @@ impl Kind {
         };
         match self {
             Kind::NoIds => Records::Plain(grouped),
-            Kind::Pipeline => Records::Plain(set[..3].to_vec()),
+            Kind::Metadata => Records::Plain(set[..3].to_vec()),
             Kind::Numbers => {
                 let ids = [3, 70_000, 9].into_iter().cycle();
                 Records::Numbers(set.into_iter().zip(ids).collect())
             }
-            Kind::GroupedNumbers => Records::Numbers(numbers(&grouped)),
+            Kind::GroupedNumbers | Kind::OrderedNumbers => Records::Numbers(numbers(&grouped)),
             Kind::Strings => {
                 let mut records = strings(&set);
                 records[1].1.clear();
                 Records::Strings(records)
             }
-            Kind::GroupedStrings => Records::Strings(strings(&grouped)),
+            Kind::GroupedStrings | Kind::OrderedStrings => Records::Strings(strings(&grouped)),
         }
     }
 }
@@ -78,8 +92,12 @@ pub(crate) fn sample<F: Fingerprint>(
 ) -> Sample<F> {
     let mut options = options(design, 128);
     options.codec = Some(codec);
-    if kind == Kind::Pipeline {
+    options.id_lookup = kind.is_ordered();
+    if kind == Kind::Metadata {
         options.pipeline = Some("{\"n\":3}".into());
+        for (key, value) in [("a", "1"), ("b", "é")] {
+            options.metadata.insert(key, value).expect("it is short");
+        }
     }
     Sample::new(kind.name(), options, &kind.records(count))
 }
@@ -114,19 +132,21 @@ pub(crate) fn samples<F: Fingerprint>() -> Vec<Sample<F>> {
     let mut samples = Vec::new();
     let first = 2 * (F::WIDTH / 64) as usize;
     let mut kinds = Kind::ALL.into_iter().cycle().skip(first);
-    for codec in Codec::ALL {
-        for kind in Kind::ALL {
-            samples.push(sample(halves(), codec, kind, 30));
+    for (i, codec) in Codec::ALL.into_iter().enumerate() {
+        for (j, kind) in Kind::ALL.into_iter().enumerate() {
+            // Every bit of a kind in one codec; ids look alike in all of them.
+            let stride = if i == j % 3 { 1 } else { 5 };
+            samples.push(sample(halves(), codec, kind, 30).with_stride(stride));
         }
         for design in other_designs() {
             let kind = kinds.next().expect("they come again and again");
-            samples.push(sample(design, codec, kind, 10));
+            samples.push(sample(design, codec, kind, 10).with_stride(7));
         }
         // So that no design meets the same kind with each codec.
         kinds.next();
     }
-    samples.extend([mixed_codecs(), wide_numbers(30, 30)]);
-    samples.push(text_pipeline());
+    samples
+        .extend([mixed_codecs(), wide_numbers(30, 30), text_pipeline()].map(|s| s.with_stride(5)));
     samples
 }
 
@@ -162,34 +182,68 @@ fn text_pipeline<F: Fingerprint>() -> Sample<F> {
     Sample::new("a text pipeline", options, &records)
 }
 
-/// Larger files, each with a section of several pages, so several checksums: numbers, string bytes, groups, offsets of
-/// strings. Not every bit of these is flipped, which would be more work than all others are, but every n-th with an odd
-/// n, so that all bits of bytes come up.
+/// Larger files, each with a section of several pages, so several checksums: numbers, buckets, groups, places and the
+/// order of the ids, offsets of buckets. Not every bit of these is flipped, which would be more work than all others are,
+/// but every n-th with an odd n, so that all bits of bytes come up.
 pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
     let one_table = || -> BuildOptions<F> {
         let design = TableDesign::partition(1, 1);
         options(design.expect("there is such a design"), 128)
     };
-    let long = |i: u64| format!("{i:0110}");
+    let ordered = || {
+        let mut options = one_table();
+        options.id_lookup = true;
+        options
+    };
+    let mut rng = rng(0x1d5);
+    let mut long = || {
+        (0..90)
+            .map(|_| rng.random_range('!'..='~'))
+            .collect::<String>()
+    };
     let fingerprints = || uniform::<F>(20).into_iter().cycle();
-    let strings = fingerprints().zip((0..40).map(long)).collect();
+    let strings = fingerprints().zip((0..120).map(|_| long())).collect();
     // The same number again and again takes no bits.
     let groups = fingerprints().zip([7; 65 * 448 - 1]).collect();
-    // Short ones, for there is one offset of 17 bits for each 16 strings.
+    let descending = fingerprints().zip((0..3000).rev()).collect();
+    // Short ones, for there is one offset of some 17 bits for each bucket.
     let digit = |i: u64| (i / 20 % 10).to_string();
-    let many = fingerprints().zip((0..32_769).map(digit)).collect();
+    let many = fingerprints().zip((0..40_000).map(digit)).collect();
     let mut samples = vec![
         wide_numbers(20, 520),
         Sample::new("long strings", one_table(), &Records::Strings(strings)),
         Sample::new("large groups", one_table(), &Records::Numbers(groups)),
+        Sample::new("a long order", ordered(), &Records::Numbers(descending)),
         Sample::new("many strings", one_table(), &Records::Strings(many)),
     ];
-    // Of each one section has two pages; the other sections with ids have one, that of equal numbers none. Of many
-    // strings the groups and the offsets have two and the bytes seventeen.
-    let expected = [(13, 3), (13, 4), (131, 2), (2003, 21)];
-    for (sample, (stride, pages)) in samples.iter_mut().zip(expected) {
+    let kinds = [
+        &[NUMBERS][..],
+        &[BUCKETS],
+        &[GROUPS],
+        &[ID_ORDER],
+        &[PLACES, BUCKET_OFFSETS],
+    ];
+    for (sample, (stride, kinds)) in samples
+        .iter_mut()
+        .zip([29, 61, 503, 151, 8009].into_iter().zip(kinds))
+    {
         sample.stride = stride;
-        assert_eq!(sample.report.page_count, pages, "{}", sample.name);
+        let layout = Layout::parse(&sample.file);
+        for &kind in kinds {
+            let payload = layout.payload(&sample.file, kind).len();
+            assert!(payload > 4096, "{}: kind {kind}", sample.name);
+        }
     }
     samples
+}
+
+/// A file of two key groups and a part of a third.
+pub(crate) fn many_blocks() -> Sample<u128> {
+    let design = TableDesign::partition(1, 1).expect("there is such a design");
+    let mut options = options(design, 128);
+    options.codec = Some(Codec::EliasFano);
+    let records = Records::Plain(uniform(5000));
+    let sample = Sample::new("many blocks", options, &records).with_stride(100_003);
+    assert!(Layout::parse(&sample.file).tables[0].block_count > 512);
+    sample
 }

@@ -1,6 +1,7 @@
-//! Every flipped bit, every truncation and many extensions of the samples: how many, and what became of them.
+//! Every flipped bit, every truncation, many extensions, exchanged and repeated parts of the samples: how many, and what
+//! became of them.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use std::thread;
 
 use rand::RngExt;
@@ -8,8 +9,12 @@ use simidx::{Fingerprint, Index};
 
 use super::cost::held_limit;
 use super::sample::{Asked, Sample, answer};
-use super::samples::{samples, samples_of_several_pages};
+use super::samples::{many_blocks, samples, samples_of_several_pages};
 use simidx_testkit::counting::most_held;
+use simidx_testkit::editor::Editor;
+use simidx_testkit::reference::{
+    KEY_ENTRIES, KEY_GROUPS, Layout, PAGE_LEN, is_paged, number, payload_len,
+};
 use simidx_testkit::rng;
 
 /// What came of damages of one kind.
@@ -95,6 +100,126 @@ fn flips<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     tally
 }
 
+/// A part of a file with a checksum of its own: where its bytes are, and where its checksum is if that is not in them.
+#[derive(Debug, Clone)]
+struct Part {
+    name: String,
+    bytes: Range<usize>,
+    checksum: Option<Range<usize>>,
+    /// The table whose key entries need their checksum made right.
+    keys_of: Option<usize>,
+}
+
+/// The blocks, pages and key groups of a file, those that may be exchanged together.
+fn parts(layout: &Layout, file: &[u8]) -> Vec<Vec<Part>> {
+    let mut blocks = Vec::new();
+    for (table, record) in layout.tables.iter().enumerate() {
+        for block in 0..record.block_count {
+            let at = layout.block_at(table, block);
+            blocks.push(Part {
+                name: format!("block {block} of table {table}"),
+                bytes: at..at + layout.block_size,
+                checksum: None,
+                keys_of: None,
+            });
+        }
+    }
+    let mut all = vec![blocks, key_groups(layout, file)];
+    let mut single = Vec::new();
+    for section in layout.sections.iter().filter(|s| is_paged(s.kind)) {
+        let payload = payload_len(section.len);
+        let page = |page: usize| {
+            let end = payload.min((page + 1) * PAGE_LEN);
+            let checksum = section.offset + payload + 4 * page;
+            Part {
+                name: format!("page {page} of kind {}", section.kind),
+                bytes: section.offset + page * PAGE_LEN..section.offset + end,
+                checksum: Some(checksum..checksum + 4),
+                keys_of: None,
+            }
+        };
+        let pages: Vec<Part> = (0..payload.div_ceil(PAGE_LEN)).map(page).collect();
+        single.extend(pages.first().cloned());
+        all.push(pages);
+    }
+    // Pages of different sections, too.
+    all.push(single);
+    all
+}
+
+fn key_groups(layout: &Layout, file: &[u8]) -> Vec<Part> {
+    let (mut groups, key_len) = (Vec::new(), layout.width as usize / 8);
+    for table in 0..layout.tables.len() {
+        let entries = layout.section(KEY_ENTRIES, table);
+        let section = layout.section(KEY_GROUPS, table);
+        let mut start = section.offset;
+        for entry in (0..entries.len).step_by(key_len + 12) {
+            let at = entries.offset + entry + key_len;
+            let end = section.offset + number(file, at, 8) as usize;
+            groups.push(Part {
+                name: format!("a key group of table {table}"),
+                bytes: start..end,
+                checksum: Some(at + 8..at + 12),
+                keys_of: Some(table),
+            });
+            start = end;
+        }
+    }
+    groups
+}
+
+/// Most pairs of parts of a kind that are exchanged and repeated.
+const MOST_PAIRS: usize = 8;
+
+/// Parts exchanged with others of their length, and in the place of others, whole and with their checksums.
+fn exchanges<F: Fingerprint>(sample: &Sample<F>) -> Tally {
+    let mut tally = Tally::default();
+    let layout = Layout::parse(&sample.file);
+    for parts in parts(&layout, &sample.file) {
+        let pairs = (0..parts.len()).flat_map(|i| (i + 1..parts.len()).map(move |j| (i, j)));
+        let pairs = pairs.filter(|&(i, j)| parts[i].bytes.len() == parts[j].bytes.len());
+        let pairs: Vec<(usize, usize)> = pairs.take(1 << 16).collect();
+        for &(i, j) in pairs
+            .iter()
+            .step_by(pairs.len().div_ceil(MOST_PAIRS).max(1))
+        {
+            let (one, two) = (&parts[i], &parts[j]);
+            for (way, exchange) in [("exchanged with", true), ("in the place of", false)] {
+                let what = format!("{}, {} {way} {}", sample.name, one.name, two.name);
+                let file = exchanged(sample, (one, two), exchange);
+                let failed_before = tally.failed + tally.refused;
+                tally.note(sample, &file, &what);
+                assert!(tally.failed + tally.refused > failed_before, "{what}");
+            }
+        }
+    }
+    tally
+}
+
+/// The file with two parts exchanged, or the first in the place of the second, too.
+fn exchanged<F>(sample: &Sample<F>, (one, two): (&Part, &Part), exchange: bool) -> Vec<u8> {
+    let mut editor = Editor::new(sample.file.clone());
+    let mut copy = |from: &Range<usize>, to: &Range<usize>| {
+        editor.put(to.start, &sample.file[from.clone()]);
+    };
+    let mut ways = vec![(one, two)];
+    ways.extend(exchange.then_some((two, one)));
+    for (from, to) in ways {
+        copy(&from.bytes, &to.bytes);
+        if let (Some(from), Some(to)) = (&from.checksum, &to.checksum) {
+            copy(from, to);
+        }
+    }
+    let has_keys = one.keys_of.is_some();
+    for table in [one.keys_of, two.keys_of].into_iter().flatten() {
+        editor.seal_section(KEY_ENTRIES, table);
+    }
+    match has_keys {
+        true => editor.finish(),
+        false => editor.file,
+    }
+}
+
 /// Every shorter length.
 fn truncations<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     let mut tally = Tally::default();
@@ -106,7 +231,7 @@ fn truncations<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     tally
 }
 
-/// 1 to 64 bytes more: zeros, ones, random ones and its own, behind the file, before it, and behind it with as many
+/// 1 to 64 bytes more: zeros, ones, random ones and its own, after the file, before it, and after it with as many
 /// lost before it.
 fn extensions<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     let mut tally = Tally::default();
@@ -123,9 +248,9 @@ fn extensions<F: Fingerprint>(sample: &Sample<F>) -> Tally {
             ("bytes of its end", own_end),
         ] {
             let what = format!("{}, {more} {kind} more", sample.name);
-            let behind = [file, &bytes].concat();
-            tally.note_length::<F>(&behind, &what);
-            tally.note_length::<F>(&behind[more..], &what);
+            let longer = [file, &bytes].concat();
+            tally.note_length::<F>(&longer, &what);
+            tally.note_length::<F>(&longer[more..], &what);
             tally.note_length::<F>(&[&bytes, file].concat(), &what);
         }
     }
@@ -134,11 +259,12 @@ fn extensions<F: Fingerprint>(sample: &Sample<F>) -> Tally {
     tally
 }
 
-/// What came of all damages to some samples: of flipped bits, of cuts, of extensions.
+/// What came of all damages to some samples: of flipped bits, of exchanges, of cuts, of extensions.
 #[derive(Debug, Default, Clone, Copy)]
 struct Tallies {
     samples: usize,
     flips: Tally,
+    exchanges: Tally,
     cuts: Tally,
     longer: Tally,
 }
@@ -147,6 +273,7 @@ impl AddAssign for Tallies {
     fn add_assign(&mut self, other: Self) {
         self.samples += other.samples;
         self.flips += other.flips;
+        self.exchanges += other.exchanges;
         self.cuts += other.cuts;
         self.longer += other.longer;
     }
@@ -157,6 +284,7 @@ impl Tallies {
         Tallies {
             samples: 1,
             flips: flips(sample),
+            exchanges: exchanges(sample),
             cuts: truncations(sample),
             longer: extensions(sample),
         }
@@ -165,11 +293,13 @@ impl Tallies {
     fn print(&self, name: &str) {
         let Tallies { flips, .. } = self;
         simidx_testkit::report(&format!(
-            "{name}: {} of {} flipped bits found, {} of them when opened; {} of {} cuts; {} of {} extensions; \
+            "{name}: {} of {} flipped bits found, {} of them when opened; {} of {} exchanges; {} of {} cuts; {} of {} extensions; \
              {} right answers, {} errors; at most {} bytes held and {} steps",
             flips.found,
             flips.tried,
             flips.refused,
+            self.exchanges.found,
+            self.exchanges.tried,
             self.cuts.found,
             self.cuts.tried,
             self.longer.found,
@@ -183,7 +313,7 @@ impl Tallies {
 
     /// Holds that nothing was missed, and that some of the flipped bits were not told of when the file was opened.
     fn check(&self, name: &str) {
-        for tally in [self.flips, self.cuts, self.longer] {
+        for tally in [self.flips, self.exchanges, self.cuts, self.longer] {
             assert_eq!(tally.found, tally.tried, "{name}");
         }
         let opened = self.flips.tried - self.flips.refused;
@@ -216,6 +346,13 @@ fn every_damage_is_found_and_none_gives_a_wrong_answer() {
             scope.spawn(check_damages::<u32>),
             scope.spawn(check_damages::<u64>),
             scope.spawn(check_damages::<u128>),
+            scope.spawn(|| {
+                let (sample, name) = (many_blocks(), "many blocks");
+                let tallies = Tallies::of(&sample);
+                tallies.print(name);
+                tallies.check(name);
+                tallies
+            }),
         ];
         for width in widths {
             total += width.join().expect("the samples of a width pass");
@@ -224,4 +361,5 @@ fn every_damage_is_found_and_none_gives_a_wrong_answer() {
     let name = format!("all {} samples", total.samples);
     total.print(&name);
     total.check(&name);
+    assert!(total.exchanges.tried > 1000);
 }

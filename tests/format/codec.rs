@@ -3,8 +3,9 @@
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Fingerprint};
 use simidx_testkit::forged::codec_number;
+use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{self, Layout};
-use simidx_testkit::{build, build_numbers, data_sets, options, sorted_set};
+use simidx_testkit::{build, build_numbers, build_strings, data_sets, options, sorted_set};
 
 /// The values of a table as the specification wants them.
 fn permuted<F: Fingerprint>(set: &[F], mask: u128) -> Vec<u128> {
@@ -35,19 +36,24 @@ fn check_table<F: Fingerprint>(file: &[u8], layout: &Layout, number: usize, set:
         .iter()
         .map(|block| block.1[block.1.len() - 1])
         .collect();
-    let section = layout.section(reference::KEYS, number);
-    let keys = reference::keys_section(&keys, layout.width);
-    assert!(
-        file[section.offset..section.offset + section.len] == keys,
-        "{what}: the keys"
-    );
+    let (groups, entries) = reference::key_sections(&keys, layout.width, number);
+    for (kind, bytes) in [
+        (reference::KEY_GROUPS, groups),
+        (reference::KEY_ENTRIES, entries),
+    ] {
+        assert!(
+            layout.bytes(file, kind, number) == bytes,
+            "{what}: the keys"
+        );
+    }
 
     let mut end = 0;
     let room = reference::room(layout.block_size);
-    for ((before, values), bytes) in decoded.iter().zip(stored.chunks_exact(layout.block_size)) {
+    let blocks = decoded.iter().zip(stored.chunks_exact(layout.block_size));
+    for (b, ((before, values), bytes)) in blocks.enumerate() {
         let stream = coding.stream(*before, values);
         assert_eq!(stream.len(), coding.stream_len(*before, values), "{what}");
-        let encoded = reference::block(values.len(), &stream, layout.block_size);
+        let encoded = reference::block(values.len(), &stream, layout.block_size, (number, b));
         assert!(encoded == bytes, "{what}: the encodings of a block differ");
         let start = end;
         end += values.len();
@@ -57,7 +63,7 @@ fn check_table<F: Fingerprint>(file: &[u8], layout: &Layout, number: usize, set:
         assert!(full, "{what}: a block has room for one more value");
     }
     if table.codec != reference::EF {
-        let (encoded, _) = coding.encode(&expected, layout.block_size);
+        let (encoded, _) = coding.encode(&expected, layout.block_size, number);
         assert!(
             encoded == stored,
             "{what}: the blocks are not the greedy ones"
@@ -237,47 +243,159 @@ fn a_codec_makes_the_same_file_whether_chosen_or_given() {
     }
 }
 
+/// Options with all that a file can have.
+fn everything<F: Fingerprint>() -> BuildOptions<F> {
+    let mut options = options(TableDesign::choose_bands(2, 3).unwrap(), 512);
+    options.pipeline = Some("{}".into());
+    options.metadata.insert("key", "value").unwrap();
+    options.id_lookup = true;
+    options
+}
+
 #[test]
 fn sections_stand_where_the_specification_puts_them() {
-    let mut options = options(TableDesign::<u64>::choose_bands(2, 3).unwrap(), 512);
-    options.pipeline = Some("{}".into());
-    let records: Vec<(u64, u64)> = simidx_testkit::uniform(300).into_iter().zip(0..).collect();
-    let mut doubled = records.clone();
-    doubled.extend(&records);
-    let file = build_numbers(options, &doubled);
-    let layout = Layout::parse(&file);
-    let kinds: Vec<(u16, u16)> = layout.sections.iter().map(|s| (s.kind, s.table)).collect();
-    let tables = [(1, 0), (2, 0), (1, 1), (2, 1), (1, 2), (2, 2)];
-    let expected: Vec<(u16, u16)> = tables
-        .into_iter()
-        .chain([(3, 0), (4, 0), (5, 0), (8, 0)])
+    let fingerprints = simidx_testkit::uniform::<u64>(300);
+    let numbers: Vec<(u64, u64)> = fingerprints.iter().copied().zip(0..).collect();
+    let strings: Vec<(u64, String)> = numbers
+        .iter()
+        .map(|&(f, id)| (f, format!("{f:016x}{id}")))
         .collect();
+    let of_tables = |kind| [(kind, 0), (kind, 1), (kind, 2)];
+    let tail = |kinds: &[u16]| -> Vec<(u16, u16)> {
+        let ids = kinds.iter().map(|&kind| (kind, 0));
+        let mut all: Vec<(u16, u16)> = of_tables(1).into_iter().chain(ids).collect();
+        all.push((9, 0));
+        all.extend(of_tables(10));
+        all.extend(of_tables(11));
+        all
+    };
+    let of_numbers = [tail(&[2, 3, 4, 8]), vec![(13, 0), (14, 0)]].concat();
+    let of_strings = [tail(&[2, 3, 5, 6, 7, 8]), vec![(12, 0), (13, 0), (14, 0)]].concat();
+    check_places(
+        &build_numbers(everything(), &numbers.repeat(2)),
+        &of_numbers,
+    );
+    check_places(
+        &build_strings(everything(), &[&strings[..], &strings].concat()),
+        &of_strings,
+    );
+    let file = build(everything(), &fingerprints);
+    check_places(&file, &[tail(&[]), vec![(13, 0), (14, 0)]].concat());
+}
+
+/// Holds that the sections are these, each right after the one before, and that the records have the right checksums.
+fn check_places(file: &[u8], expected: &[(u16, u16)]) {
+    let layout = Layout::parse(file);
+    let kinds: Vec<(u16, u16)> = layout.sections.iter().map(|s| (s.kind, s.table)).collect();
     assert_eq!(kinds, expected);
     let mut end = 16usize;
     for section in &layout.sections {
-        let alignment = if section.kind == reference::BLOCKS {
-            512
-        } else {
-            64
+        let alignment = match section.kind {
+            reference::BLOCKS => 512,
+            2..=8 if section.len > 4100 => 4096,
+            _ => 64,
         };
         assert_eq!(section.offset, end.next_multiple_of(alignment));
         assert!(file[end..section.offset].iter().all(|&byte| byte == 0));
         end = section.offset + section.len;
         let checksum = match section.kind {
-            2 | 3 | 8 => reference::crc32(&file[section.offset..end]),
+            9 | 11..=14 => reference::crc32(&file[section.offset..end]),
             _ => 0,
         };
         assert_eq!(section.checksum, checksum, "kind {}", section.kind);
     }
     assert_eq!(layout.directory_at, end.next_multiple_of(64));
-    assert_eq!(layout.directory_at + layout.directory_len + 32, file.len());
+    assert_eq!(layout.directory_at + layout.directory_len + 40, file.len());
     assert_eq!(layout.fingerprint_count, 300);
-    assert_eq!(layout.record_count, 600);
+}
+
+/// The payloads of all sections of ids, made by the reference of records in the order of fingerprints and ids.
+fn id_sections(records: &[(u64, String)]) -> Vec<(u16, Vec<u8>)> {
+    let firsts: Vec<bool> = (0..records.len())
+        .map(|i| i == 0 || records[i].0 != records[i - 1].0)
+        .collect();
+    let mut sections = Vec::new();
+    let fingerprints = firsts.iter().filter(|first| **first).count();
+    if fingerprints < records.len() {
+        let (mut groups, mut samples, mut ones) = (Vec::new(), Vec::new(), 0u64);
+        for (number, chunk) in firsts.chunks(448).enumerate() {
+            groups.extend(ones.to_le_bytes());
+            let mut bits: reference::Bits = chunk.iter().copied().collect();
+            bits.resize(448, false);
+            groups.extend(reference::filled(bits));
+            for _ in chunk.iter().filter(|first| **first) {
+                if ones.is_multiple_of(512) {
+                    samples.push(number as u128);
+                }
+                ones += 1;
+            }
+        }
+        let bits = reference::bit_length(firsts.len().div_ceil(448) - 1);
+        sections.push((reference::GROUPS, groups));
+        sections.push((
+            reference::GROUP_SAMPLES,
+            reference::packed_array(&samples, bits),
+        ));
+    }
+    let mut order: Vec<usize> = (0..records.len()).collect();
+    order.sort_by_key(|&i| (&records[i].1, i));
+    let mut places = vec![0; records.len()];
+    for (place, &index) in order.iter().enumerate() {
+        places[index] = place as u128;
+    }
+    let bits = reference::bit_length(records.len() - 1);
+    let order: Vec<u128> = order.into_iter().map(|i| i as u128).collect();
+    sections.push((reference::PLACES, reference::packed_array(&places, bits)));
+    sections.push((reference::ID_ORDER, reference::packed_array(&order, bits)));
+    sections
+}
+
+#[test]
+fn groups_places_and_orders_are_those_of_the_reference() {
+    for (count, of_one) in [(1, 1), (2, 1), (300, 2), (1000, 1), (1700, 3), (2500, 2)] {
+        let count = simidx_testkit::sized(count);
+        let fingerprints = simidx_testkit::uniform::<u64>(count);
+        let record = |i: usize| (fingerprints[i / of_one], format!("id {}", i * 37 % 701));
+        let mut records: Vec<(u64, String)> = (0..count).map(record).collect();
+        let file = build_strings(everything(), &records);
+        let layout = Layout::parse(&file);
+        records.sort();
+        let expected = id_sections(&records);
+        for (kind, payload) in expected {
+            assert!(
+                layout.payload(&file, kind) == payload,
+                "kind {kind} of {count}"
+            );
+        }
+        // The dictionary holds the sorted ids, and each bucket is the one encoding of its ids.
+        let mut parts = Parts::of(&file);
+        let mut ids: Vec<Vec<u8>> = records.iter().map(|r| r.1.clone().into_bytes()).collect();
+        ids.sort();
+        assert!(parts.dictionary() == ids);
+        let digests = records.iter().map(|(fingerprint, id)| {
+            let words = reference::words_of_fingerprint((*fingerprint).into(), 64);
+            let of_id = reference::words_of_string(id.as_bytes());
+            reference::digest(&[words, of_id].concat())
+        });
+        assert_eq!(layout.content_id, digests.fold(0, u128::wrapping_add));
+    }
+}
+
+#[test]
+fn keys_of_many_groups_are_those_of_the_reference() {
+    for blocks in [255, 256, 257, 512, 513, 700] {
+        // With the largest code, each block holds few values.
+        let design = TableDesign::<u128>::choose_bands(0, 1).unwrap();
+        let values = simidx_testkit::uniform::<u128>(8 * simidx_testkit::sized(blocks));
+        let file = build(coded(&design, 128, Codec::EliasFano), &values);
+        let layout = Layout::parse(&file);
+        check_table(&file, &layout, 0, &sorted_set(&values), "many keys");
+    }
 }
 
 #[test]
 fn the_reference_follows_the_examples_of_the_specification() {
-    // Those of the codes and of the blocks are in tests/spec.rs.
+    // Those of the codes and of the blocks are in the tests of the specification.
     assert_eq!(reference::crc32(b"123456789"), 0xcbf4_3926);
     assert_eq!(reference::apply(0x1122_3344, 0x0000_ff00, 32), 0x3311_2244);
 }

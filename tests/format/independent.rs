@@ -10,9 +10,10 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use simidx::design::TableDesign;
 use simidx::format::FORMAT_VERSION;
-use simidx::{AnyIndex, BuildOptions, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx::{AnyIndex, BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::manifest::{self, Expect};
+use simidx_testkit::reference::{DIRECTORY_FIXED_LEN, HEADER_LEN, SECTION_RECORD_LEN};
 use simidx_testkit::reference_reader::{self, reference_verdict, verdict};
 
 /// What a run that succeeds prints.
@@ -37,7 +38,7 @@ fn query<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, query: F, distance
         if index.id_kind() == IdKind::None {
             lines += &format!("{line}\n");
         }
-        let push = |id| lines += &format!("{line}\t{id}\n");
+        let push = |id: Id<'_>| lines += &format!("{line}\t{id}\n");
         simidx_testkit::each_id(index.ids(&found), push).unwrap();
     }
     lines
@@ -119,7 +120,7 @@ fn the_reference_reader_says_about_every_file_what_the_manifest_says() {
         ("\tV21\tquery\t", "\tV21\tverify\t"),
         ("\tV34\tverify\t", "\tV34\tquery\t"),
         ("\ttwo-bit-0.txt\t", "\ttwo-bit-63.txt\t"),
-        ("\t5000\t5000\t", "\t5000\t5001\t"),
+        ("\t65537\t65537\t", "\t65537\t65538\t"),
     ] {
         let with_it = rows.lines().filter(|row| row.contains(right)).count();
         assert!(with_it > 0, "no row has {right:?}");
@@ -144,6 +145,7 @@ fn both_readers_agree_on_a_fresh_file_of_many_blocks() {
     let mut options = BuildOptions::<u64>::default();
     options.design = Some(TableDesign::choose_bands(3, 5).unwrap());
     options.ids = IdKind::String;
+    options.id_lookup = true;
     let mut builder = IndexBuilder::new(options).unwrap();
     for i in 0..4000u64 {
         let fingerprint = (i % 3500).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -155,6 +157,63 @@ fn both_readers_agree_on_a_fresh_file_of_many_blocks() {
     let verified = reference_reader::run(&["verify", path.to_str().unwrap()]);
     assert_eq!(text(&verified), "sound\n");
     compare_any(&path);
+}
+
+/// What `find` prints, by this crate.
+fn find<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, id: Id<'_>) -> String {
+    let mut ranks = index.ranks_of_id(id).unwrap();
+    ranks.dedup();
+    let fingerprints = ranks
+        .iter()
+        .map(|&rank| index.fingerprint(rank).unwrap().unwrap());
+    fingerprints
+        .map(|f| format!("{id}\t{}\n", f.to_hex()))
+        .collect()
+}
+
+#[test]
+fn both_readers_find_the_same_by_ids() {
+    let mut found = 0;
+    for path in golden_files() {
+        let mut check = |ids: Vec<String>, ours: &dyn Fn(&str) -> String| {
+            let mut arguments = vec!["find", path.to_str().unwrap()];
+            // As one argument after `--` an id may be anything.
+            arguments.push("--");
+            arguments.extend(ids.iter().map(String::as_str));
+            let theirs = reference_reader::printed(&arguments);
+            let ours: String = ids.iter().map(|id| ours(id)).collect();
+            assert_eq!(theirs, ours, "{}", path.display());
+            found += ours.lines().count();
+        };
+        macro_rules! check_index {
+            ($index:expr) => {{
+                let index = $index;
+                let (kind, mut ids) = (index.id_kind(), Vec::new());
+                let mut fingerprints = index.fingerprints(0).unwrap();
+                while fingerprints.next().is_some() {
+                    let push = |id: Id<'_>| ids.push(id.to_string());
+                    simidx_testkit::each_id(fingerprints.ids(), push).unwrap();
+                }
+                let step = ids.len().div_ceil(3).max(1);
+                let mut some: Vec<String> = ids.into_iter().step_by(step).collect();
+                some.push("4711471".into());
+                some.retain(|id| !id.contains('\0'));
+                match kind {
+                    IdKind::None => {}
+                    IdKind::Number => {
+                        check(some, &|id| find(&index, id.parse::<u64>().unwrap().into()))
+                    }
+                    IdKind::String => check(some, &|id| find(&index, id.into())),
+                }
+            }};
+        }
+        match AnyIndex::from_bytes(fs::read(&path).unwrap()).unwrap() {
+            AnyIndex::W32(index) => check_index!(index),
+            AnyIndex::W64(index) => check_index!(index),
+            AnyIndex::W128(index) => check_index!(index),
+        }
+    }
+    assert!(found > 100, "{found} records found");
 }
 
 #[test]
@@ -213,13 +272,13 @@ fn both_readers_name_the_same_rule_for_a_damaged_file() {
 fn parts(editor: &Editor) -> Vec<std::ops::Range<usize>> {
     let layout = &editor.layout;
     let directory = layout.directory_at;
-    let mut parts = vec![8..12, directory..directory + 40];
-    parts.extend(layout.tables.iter().map(|t| t.record_at..t.record_at + 32));
-    let codes = layout.tables.iter().map(|t| t.record_at + 32);
+    let mut parts = vec![8..12, directory..directory + DIRECTORY_FIXED_LEN];
+    parts.extend(layout.tables.iter().map(|t| t.record_at..t.lengths_at));
+    let codes = layout.tables.iter().map(|t| t.lengths_at);
     parts.extend(codes.map(|at| at..at + layout.width as usize));
     let records = layout.sections.iter().map(|s| s.record_at);
-    parts.extend(records.map(|at| at..at + 24));
-    let mut end = 16;
+    parts.extend(records.map(|at| at..at + SECTION_RECORD_LEN));
+    let mut end = HEADER_LEN;
     for section in &layout.sections {
         parts.push(end..section.offset);
         end = section.offset + section.len;
@@ -229,7 +288,7 @@ fn parts(editor: &Editor) -> Vec<std::ops::Range<usize>> {
         parts.push(section.offset.max(end.saturating_sub(16))..end);
     }
     parts.push(end..directory);
-    parts.push(editor.file.len() - 32..editor.file.len() - 8);
+    parts.push(editor.footer_at(0)..editor.footer_at(32));
     parts.retain(|part| !part.is_empty());
     parts
 }

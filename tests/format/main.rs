@@ -2,6 +2,7 @@
 
 mod codec;
 mod corpus;
+mod frozen;
 mod golden;
 mod independent;
 mod rules_block;

@@ -9,7 +9,9 @@ use rand::seq::SliceRandom;
 use simidx::build::BuildError;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
-use simidx::{BuildOptions, Error, Fingerprint, Id, IdKind, Index, IndexBuilder, Match, Scratch};
+use simidx::{
+    BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match, Scratch,
+};
 use simidx_testkit::{build_numbers, build_strings, each_id, open, options, rng};
 
 /// The ids of each fingerprint as the index must give them.
@@ -78,8 +80,8 @@ fn a_rank_beyond_the_end_is_an_error() {
     found.rank = Some(2);
     assert!(matches!(index.ids(&found), Err(Error::Options(_))));
     found.rank = None;
-    let ids: Vec<Id<'_>> = index.ids(&found).unwrap().map(Result::unwrap).collect();
-    assert_eq!(ids, [Id::Number(20)], "it is looked up");
+    let ids: Vec<IdBuf> = index.ids(&found).unwrap().map(Result::unwrap).collect();
+    assert_eq!(ids, [IdBuf::Number(20)], "it is looked up");
 }
 
 /// Compares the ids by look-up, and by reading each table through.

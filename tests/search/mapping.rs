@@ -7,7 +7,7 @@ use std::path::Path;
 use simidx::design::TableDesign;
 use simidx::format::FormatClass;
 use simidx::{AnyIndex, Codec, Error, Index, Storage};
-use simidx_testkit::reference::{KEYS, Layout};
+use simidx_testkit::reference::{BUCKETS, KEY_ENTRIES, KEY_GROUPS, Layout};
 use simidx_testkit::{build, each_id, options, scan, sorted_set};
 
 /// A set and its index: two tables of blocks of 512 bytes.
@@ -239,9 +239,14 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
         }
     };
     assert!(index.verify().is_sound(), "every page has been checked");
-    // From the first string to the end of the last, each with its length before it, on pages that have been checked.
-    let at = file.windows(7).position(|w| w == b"record ").unwrap();
-    overwrite(&path, at as u64, &vec![b'x'; 2000 * 13 - 1]);
+    // All buckets, on pages that have been checked.
+    let layout = Layout::parse(&file);
+    let buckets = layout.payload(&file, BUCKETS).len();
+    overwrite(
+        &path,
+        layout.section(BUCKETS, 0).offset as u64,
+        &vec![b'x'; buckets],
+    );
     for (fingerprint, id) in &records {
         assert_ne!(ids_of(*fingerprint).as_ref(), Ok(id), "it is overwritten");
     }
@@ -257,12 +262,16 @@ fn what_opening_has_read_is_checked_again_by_a_full_check() {
     let path = folder.path().join("x.simidx");
     let (set, file) = sample(Codec::EliasFano, 1);
     let layout = Layout::parse(&file);
-    let keys = layout.section(KEYS, 1).offset;
+    let (groups, entries) = (
+        layout.section(KEY_GROUPS, 1),
+        layout.section(KEY_ENTRIES, 1),
+    );
     for (at, rule) in [
         (0, 1),
         (file.len() - 20, 5),
         (layout.directory_at, 7),
-        (keys, 16),
+        (groups.offset, 16),
+        (entries.offset, 16),
     ] {
         fs::write(&path, &file).unwrap();
         let index = Index::<u64, _>::open(&path).unwrap();

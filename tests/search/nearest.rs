@@ -7,7 +7,7 @@ use rand::seq::IndexedRandom;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
 use simidx::segments::{SegmentScratch, Segments};
-use simidx::{Codec, Fingerprint, Id, Index, Scratch};
+use simidx::{Codec, Fingerprint, IdBuf, Index, Scratch};
 use simidx_testkit::reference::Layout;
 use simidx_testkit::{
     build, build_numbers, clustered, data_sets, flipped, matched, open, options, random, rng, scan,
@@ -127,6 +127,27 @@ fn distances_grow_until_enough_are_found() {
     }
 }
 
+/// A search that grows from distance to distance carries out hardly more probes than the last of these distances has.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn probes_are_not_repeated_when_the_distance_grows() {
+    let fingerprints = uniform::<u64>(200_000);
+    let set = sorted_set(&fingerprints);
+    let design = TableDesign::with_table_count(3, 2).unwrap();
+    let index = open::<u64>(build(options(design, 512), &fingerprints));
+    let mut scratch = Scratch::new();
+    let mut rng = rng(3);
+    for distance in 1..=3 {
+        let query = flipped(set[70_000], distance, &mut rng);
+        let found = index.nearest_with(&mut scratch, query, 1, 10).unwrap();
+        assert_eq!(found[0].distance, distance);
+        let probes = scratch.stats().probes;
+        index.query_with(&mut scratch, query, 3).unwrap();
+        // Whether by steps or not: one for the query itself, and one for each table without flips.
+        assert!(probes <= scratch.stats().probes + 3, "{distance}: {probes}");
+    }
+}
+
 /// Sets that are spread over segments, some fingerprints in several of them.
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
@@ -183,8 +204,8 @@ fn the_nearest_have_their_ids() {
         for found in index.nearest(query, 20, 64).unwrap() {
             let rank = set.binary_search(&found.fingerprint).unwrap();
             assert_eq!(found.rank, Some(rank as u64));
-            let ids: Vec<Id> = index.ids(&found).unwrap().map(|id| id.unwrap()).collect();
-            assert_eq!(ids, [Id::Number(!found.fingerprint)]);
+            let ids: Vec<IdBuf> = index.ids(&found).unwrap().map(|id| id.unwrap()).collect();
+            assert_eq!(ids, [IdBuf::Number(!found.fingerprint)]);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 use rand::RngExt;
 use simidx::design::TableDesign;
 use simidx::{Codec, Error, Index};
-use simidx_testkit::reference::{GROUPS, Layout, STRING_BYTES, STRING_OFFSETS};
+use simidx_testkit::reference::{BUCKET_OFFSETS, BUCKETS, GROUPS, Layout, PLACES};
 use simidx_testkit::{
     build, build_strings, clustered, each_id, flipped, matched, open, options, rng, scan,
     sorted_set,
@@ -168,7 +168,7 @@ fn threads_that_meet_a_damaged_page_of_ids_at_once_get_no_wrong_ids() {
     let good = ids(&open(file.clone()), &set);
     let layout = Layout::parse(&file);
     let (mut right, mut refused) = (0, 0);
-    for kind in [GROUPS, STRING_OFFSETS, STRING_BYTES] {
+    for kind in [GROUPS, PLACES, BUCKET_OFFSETS, BUCKETS] {
         let section = layout.section(kind, 0);
         for round in 0..ROUNDS {
             let mut rng = rng(round);

@@ -8,7 +8,7 @@ use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
 use simidx::segments::AnySegments;
 use simidx::{AnyIndex, BuildOptions, Error, IdKind, Index};
-use simidx_testkit::reference::{Layout, STRING_BYTES};
+use simidx_testkit::reference::{BUCKETS, Layout};
 use simidx_testkit::{build, build_strings, open, options, sized, uniform};
 
 /// A file of several megabytes with string ids.
@@ -85,7 +85,7 @@ fn the_first_damage_is_told_whichever_thread_finds_it() {
     let mut file = file_with_ids();
     let layout = Layout::parse(&file);
     let blocks = layout.blocks(&file, 1).len();
-    let section = layout.section(STRING_BYTES, 0);
+    let section = layout.section(BUCKETS, 0);
     let warm = |file: &[u8], threads| match open::<u64>(file.to_vec()).warm(threads) {
         Err(Error::Format(error)) => (error.rule(), error.table(), error.block()),
         other => panic!("{other:?}"),

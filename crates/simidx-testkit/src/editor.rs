@@ -1,6 +1,11 @@
 //! Changing files by hand: bytes are patched, then the checksums above them made right again.
 
-use crate::reference::{self, FOOTER_LEN, KEYS, Layout, Section, crc32, number};
+pub use crate::parts::{assemble, seal_footer};
+use crate::reference::directory::Field;
+use crate::reference::{
+    self, BLOCKS, FOOTER_LEN, KEY_ENTRIES, KEY_GROUPS, Layout, PAGE_LEN, Section, bound_checksum,
+    crc32, has_record_checksum, is_paged, number,
+};
 
 /// A file under change; places are those of the file as it was.
 #[derive(Debug, Clone)]
@@ -25,8 +30,13 @@ impl Editor {
     }
 
     /// Writes a field of the directory.
-    pub fn put_directory(&mut self, at: usize, value: u128, len: usize) {
+    pub fn put_directory(&mut self, (at, len): Field, value: u128) {
         self.put_number(self.layout.directory_at + at, value, len);
+    }
+
+    /// Where a byte of the footer is.
+    pub fn footer_at(&self, byte: usize) -> usize {
+        self.file.len() - FOOTER_LEN + byte
     }
 
     pub fn flip(&mut self, at: usize, bits: u8) {
@@ -42,26 +52,29 @@ impl Editor {
         &self.file[at..at + self.layout.block_size]
     }
 
-    /// The keys of a table, its section being right.
+    /// The keys of a table, its sections being right.
     pub fn keys(&self, table: usize) -> Vec<u128> {
         self.layout.keys(&self.file, table)
     }
 
-    /// Writes other keys, whose section must be as long as that of the old ones.
+    /// Writes other keys, whose sections must be as long as those of the old ones.
     pub fn put_keys(&mut self, table: usize, keys: &[u128]) {
-        let section = self.section(KEYS, table);
-        let bytes = reference::keys_section(keys, self.layout.width);
-        assert_eq!(bytes.len(), section.len, "the section keeps its length");
-        self.put(section.offset, &bytes);
-        self.seal_section(KEYS, table);
+        let (groups, entries) = reference::key_sections(keys, self.layout.width, table);
+        for (kind, bytes) in [(KEY_GROUPS, groups), (KEY_ENTRIES, entries)] {
+            let section = self.section(kind, table);
+            assert_eq!(bytes.len(), section.len, "the section keeps its length");
+            self.put(section.offset, &bytes);
+        }
+        self.seal_section(KEY_ENTRIES, table);
     }
 
-    /// Writes other values into a block, whose key stays that of the keys section or becomes it.
+    /// Writes other values into a block, whose key stays the one that it has or becomes another.
     pub fn put_values(&mut self, table: usize, block: usize, values: &[u128]) {
         let mut keys = self.keys(table);
         let before = block.checked_sub(1).map(|b| keys[b]);
         let stream = self.layout.coding(table).stream(before, values);
-        let bytes = reference::block(values.len(), &stream, self.layout.block_size);
+        let place = (table, block);
+        let bytes = reference::block(values.len(), &stream, self.layout.block_size, place);
         self.put(self.layout.block_at(table, block), &bytes);
         let key = values[values.len() - 1];
         if keys[block] != key {
@@ -73,42 +86,73 @@ impl Editor {
     /// Writes the checksum of a block.
     pub fn seal_block(&mut self, table: usize, block: usize) {
         let at = self.layout.block_at(table, block);
-        seal_block(&mut self.file[at..at + self.layout.block_size]);
+        seal_block(
+            &mut self.file[at..at + self.layout.block_size],
+            (table, block),
+        );
     }
 
     /// Writes the checksum of a section into its record.
     pub fn seal_section(&mut self, kind: u16, table: usize) {
-        let section = self.section(kind, table);
+        self.seal_record(self.section(kind, table));
+    }
+
+    fn seal_record(&mut self, section: Section) {
         let checksum = crc32(&self.file[section.offset..section.offset + section.len]);
         self.put(section.record_at + 4, &checksum.to_le_bytes());
     }
 
     /// Bytes of the payload of a paged section.
     pub fn payload_len(&self, kind: u16) -> usize {
-        let len = self.section(kind, 0).len;
-        len - 4 * len.div_ceil(4100)
+        reference::payload_len(self.section(kind, 0).len)
     }
 
     /// Writes the checksums of the pages of a section.
     pub fn seal_pages(&mut self, kind: u16) {
         let Section { offset, len, .. } = self.section(kind, 0);
-        seal_pages(&mut self.file[offset..offset + len]);
+        seal_pages(&mut self.file[offset..offset + len], kind);
+    }
+
+    /// Writes the checksums of the key groups of a table that lie where its entries say, and that of the entries.
+    pub fn seal_keys(&mut self, table: usize) {
+        let groups = self.section(KEY_GROUPS, table);
+        let entries = self.section(KEY_ENTRIES, table);
+        let key_len = self.layout.width as usize / 8;
+        let mut start = 0;
+        for (g, entry) in (0..entries.len).step_by(key_len + 12).enumerate() {
+            let at = entries.offset + entry + key_len;
+            let end = number(&self.file, at, 8).min(groups.len as u128) as usize;
+            let bytes = &self.file[groups.offset + start.min(end)..groups.offset + end];
+            let checksum = bound_checksum(bytes, KEY_GROUPS, table, g);
+            self.put(at + 8, &checksum.to_le_bytes());
+            start = end;
+        }
+        self.seal_section(KEY_ENTRIES, table);
     }
 
     /// Writes every checksum within the sections.
     pub fn seal_all_sections(&mut self) {
         for section in self.layout.sections.clone() {
+            let table = usize::from(section.table);
             match section.kind {
-                1 => {
-                    let table = usize::from(section.table);
+                BLOCKS => {
                     for block in 0..self.layout.tables[table].block_count {
                         self.seal_block(table, block);
                     }
                 }
-                2 | 3 | 8 => self.seal_section(section.kind, section.table.into()),
-                kind => self.seal_pages(kind),
+                KEY_ENTRIES => self.seal_keys(table),
+                kind if is_paged(kind) => self.seal_pages(kind),
+                kind if has_record_checksum(kind) => self.seal_record(section),
+                _ => {}
             }
         }
+    }
+
+    /// Exchanges two parts of the file of one length.
+    pub fn swap(&mut self, one: usize, two: usize, len: usize) {
+        let bytes = self.file[one..one + len].to_vec();
+        self.file.copy_within(two..two + len, one);
+        self.put(two, &bytes);
     }
 
     /// The file with the checksums of header, directory and footer made right.
@@ -124,40 +168,18 @@ impl Editor {
     }
 }
 
-/// Writes the checksum of a block.
-pub fn seal_block(block: &mut [u8]) {
+/// Writes the checksum of a block, by its table and number.
+pub fn seal_block(block: &mut [u8], (table, number): (usize, usize)) {
     let (checksum, stream) = block.split_at_mut(4);
-    checksum.copy_from_slice(&crc32(stream).to_le_bytes());
+    checksum.copy_from_slice(&bound_checksum(stream, BLOCKS, table, number).to_le_bytes());
 }
 
 /// Writes the checksums of the pages of a section.
-pub fn seal_pages(section: &mut [u8]) {
-    let pages = section.len().div_ceil(4100);
-    let (payload, checksums) = section.split_at_mut(section.len().saturating_sub(4 * pages));
-    for (page, checksum) in payload.chunks(4096).zip(checksums.chunks_mut(4)) {
-        checksum.copy_from_slice(&crc32(page).to_le_bytes());
+pub fn seal_pages(section: &mut [u8], kind: u16) {
+    let (payload, checksums) = section.split_at_mut(reference::payload_len(section.len()));
+    let pages = payload.chunks(PAGE_LEN).zip(checksums.chunks_exact_mut(4));
+    for (number, (page, checksum)) in pages.enumerate() {
+        let sum = bound_checksum(page, kind, 0, number);
+        checksum.copy_from_slice(&sum.to_le_bytes());
     }
-}
-
-/// Writes the checksum of the footer.
-pub fn seal_footer(file: &mut [u8]) {
-    let footer = file.len() - FOOTER_LEN;
-    let checksum = crc32(&file[footer..footer + 24]);
-    file[footer + 24..footer + 28].copy_from_slice(&checksum.to_le_bytes());
-}
-
-/// A file of the given bytes before the directory, with that directory and a good footer.
-pub fn assemble(front: &[u8], directory: &[u8]) -> Vec<u8> {
-    let mut file = front.to_vec();
-    file.extend_from_slice(directory);
-    file.extend_from_slice(&(front.len() as u64).to_le_bytes());
-    file.extend_from_slice(&(directory.len() as u32).to_le_bytes());
-    file.extend_from_slice(&crc32(directory).to_le_bytes());
-    let file_len = file.len() as u64 + 16;
-    file.extend_from_slice(&file_len.to_le_bytes());
-    file.extend_from_slice(&[0; 4]);
-    file.extend_from_slice(b"XDIS");
-    seal_footer(&mut file);
-    assert_eq!(number(&file, file.len() - 16, 8), file.len() as u128);
-    file
 }

@@ -5,8 +5,12 @@ use simidx::format::FormatClass::Damaged;
 use simidx::format::{FormatClass, FormatError};
 use simidx::{AnyIndex, BuildOptions, Codec, Error, Index};
 
-use crate::editor::{Editor, assemble};
-use crate::reference::{self, Bits, Coding, crc32, keys_section};
+use crate::editor::Editor;
+use crate::parts::{Part, Parts};
+use crate::reference::{
+    self, BLOCK_COUNTS, BLOCKS, Bits, Coding, DIRECTORY_FIXED_LEN, KEY_ENTRIES, KEY_GROUPS,
+    content_id_of_fingerprints, directory, key_sections,
+};
 use crate::reference_reader::common_verdict;
 use crate::{build, build_numbers, build_strings, each_id, options, uniform};
 
@@ -50,10 +54,36 @@ pub fn grouped_numbers() -> Editor {
     Editor::new(build_numbers(small(), &records))
 }
 
+/// The same with the order of the ids.
+pub fn ordered_numbers() -> Editor {
+    let records: Vec<(u64, u64)> = (0..10).map(|i| (i << 50, 7 * i % 10)).collect();
+    let mut options = small();
+    options.id_lookup = true;
+    Editor::new(build_numbers(options, &records))
+}
+
 /// Forty fingerprints with string ids of two bytes.
 pub fn strings() -> Editor {
     let records: Vec<(u64, String)> = (0..40).map(|i| (i << 50, format!("{i:02}"))).collect();
     Editor::new(build_strings(small(), &records))
+}
+
+/// Forty records of twenty fingerprints with string ids, some of them equal, and their order.
+pub fn ordered_strings() -> Editor {
+    let id = |i: u64| format!("{:02}", 7 * i % 30);
+    let records: Vec<(u64, String)> = (0..40).map(|i| ((i / 2) << 50, id(i))).collect();
+    let mut options = small();
+    options.id_lookup = true;
+    Editor::new(build_strings(options, &records))
+}
+
+/// Ten fingerprints, with metadata of two keys.
+pub fn with_metadata() -> Editor {
+    let mut options = small();
+    let mut put = |key, value| options.metadata.insert(key, value).expect("it is short");
+    put("made by", "hand");
+    put("source", "né");
+    Editor::new(build(options, &uniform(10)))
 }
 
 fn format_error(error: Error) -> FormatError {
@@ -150,8 +180,12 @@ pub struct ByHand {
     pub codec: Codec,
     pub lengths: Vec<u8>,
     pub blocks: Vec<Vec<u8>>,
-    pub keys: Vec<u8>,
+    /// The key groups and the key entries.
+    pub keys: (Vec<u8>, Vec<u8>),
+    /// The number of values that the file says it has, and of those in each block.
     pub fingerprint_count: usize,
+    pub block_counts: Vec<usize>,
+    pub content_id: u128,
 }
 
 /// Bytes of a block of a [`ByHand`].
@@ -166,76 +200,75 @@ impl ByHand {
             codec,
             lengths: vec![len; 64],
             blocks: Vec::new(),
-            keys: keys_section(&keys, 64),
-            fingerprint_count: blocks.iter().map(|block| block.len()).sum(),
+            keys: key_sections(&keys, 64, 0),
+            fingerprint_count: 0,
+            block_counts: Vec::new(),
+            content_id: 0,
         };
         let mut before = None;
         for block in blocks {
             let stream = file.coding().stream(before, block);
-            file.push(block.len(), &stream);
+            let place = (0, file.blocks.len());
+            file.blocks
+                .push(reference::block(block.len(), &stream, BLOCK_SIZE, place));
             before = block.last().copied();
         }
+        file.count(blocks);
         file
+    }
+
+    /// Says that these values are in the blocks.
+    pub fn count(&mut self, blocks: &[&[u128]]) {
+        self.fingerprint_count = blocks.iter().map(|block| block.len()).sum();
+        self.block_counts = blocks.iter().map(|block| block.len()).collect();
+        self.content_id = content_id_of_fingerprints(&blocks.concat(), 64);
     }
 
     pub fn coding(&self) -> Coding {
         Coding::new(codec_number(self.codec), &self.lengths, 64)
     }
 
-    /// Adds a block of that count and stream.
-    pub fn push(&mut self, count: usize, stream: &Bits) {
-        self.blocks
-            .push(reference::block(count, stream, BLOCK_SIZE));
-    }
-
     /// Puts a block of that count and stream in the place of another.
     pub fn replace(&mut self, block: usize, count: usize, stream: &Bits) {
-        self.blocks[block] = reference::block(count, stream, BLOCK_SIZE);
+        self.blocks[block] = reference::block(count, stream, BLOCK_SIZE, (0, block));
+    }
+
+    /// The file in parts.
+    pub fn parts(&self) -> Parts {
+        let mut record = (self.blocks.len() as u64).to_le_bytes().to_vec();
+        record.extend([codec_number(self.codec), 0, 0, 0, 0, 0, 0, 0]);
+        record.extend([0; 8]);
+        record.extend(&self.lengths);
+        let counts = self.block_counts.iter();
+        let counts = counts.flat_map(|&count| (count as u16).wrapping_sub(1).to_le_bytes());
+        let part = |(kind, bytes)| Part {
+            kind,
+            table: 0,
+            bytes,
+        };
+        let sections = [
+            (BLOCKS, self.blocks.concat()),
+            (BLOCK_COUNTS, counts.collect()),
+            (KEY_GROUPS, self.keys.0.clone()),
+            (KEY_ENTRIES, self.keys.1.clone()),
+        ];
+        let mut parts = Parts {
+            width: 64,
+            fixed: vec![0; DIRECTORY_FIXED_LEN],
+            tables: vec![record],
+            sections: sections.into_iter().map(part).collect(),
+        };
+        let count = self.fingerprint_count as u128;
+        parts.put(directory::FINGERPRINT_COUNT, count);
+        parts.put(directory::RECORD_COUNT, count);
+        parts.put(directory::CONTENT_ID, self.content_id);
+        parts.put(directory::BLOCK_SIZE, BLOCK_SIZE as u128);
+        parts.put(directory::TABLE_RECORD_LEN, parts.tables[0].len() as u128);
+        parts
     }
 
     /// The file, all its checksums right.
     pub fn file(&self) -> Vec<u8> {
-        let mut front = b"\x89SIMIDX\x0a\x01\0\x40\0".to_vec();
-        front.extend_from_slice(&crc32(&front).to_le_bytes());
-        front.resize(BLOCK_SIZE, 0);
-        front.extend(self.blocks.concat());
-        let keys_at = front.len().next_multiple_of(64);
-        front.resize(keys_at, 0);
-        front.extend_from_slice(&self.keys);
-        front.resize(front.len().next_multiple_of(64), 0);
-
-        let mut directory = Vec::new();
-        let mut put = |number: usize, len: usize| {
-            directory.extend_from_slice(&(number as u128).to_le_bytes()[..len]);
-        };
-        let fields = [
-            (self.fingerprint_count, 8),
-            (self.fingerprint_count, 8),
-            (0, 8),
-            (BLOCK_SIZE, 4),
-            (2, 2),
-            (1, 1),
-            (0, 9),
-        ];
-        let table = [
-            (0, 16),
-            (self.blocks.len(), 8),
-            (codec_number(self.codec).into(), 8),
-        ];
-        let lengths = self.lengths.iter().map(|&len| (usize::from(len), 1));
-        let blocks_len = self.blocks.len() * BLOCK_SIZE;
-        let blocks = [(1, 8), (BLOCK_SIZE, 8), (blocks_len, 8)];
-        let keys_crc = crc32(&self.keys) as usize;
-        let keys = [(2, 4), (keys_crc, 4), (keys_at, 8), (self.keys.len(), 8)];
-        for (number, len) in fields
-            .into_iter()
-            .chain(table)
-            .chain(lengths)
-            .chain(blocks)
-            .chain(keys)
-        {
-            put(number, len);
-        }
-        assemble(&front, &directory)
+        self.parts().file()
     }
 }

@@ -9,9 +9,11 @@ pub mod document;
 pub mod editor;
 pub mod forged;
 pub mod manifest;
+pub mod parts;
 pub mod reference;
 pub mod reference_reader;
 pub mod repair;
+pub mod strings;
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -19,7 +21,7 @@ use std::io::Write;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Error, Fingerprint, Id, IdKind, Index, IndexBuilder, Match};
+use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match};
 
 /// What the program's `dump` prints of a table, or the first error met.
 pub fn dump<F: Fingerprint, D: AsRef<[u8]>>(
@@ -41,12 +43,12 @@ pub fn dump<F: Fingerprint, D: AsRef<[u8]>>(
 }
 
 /// Calls `visit` with ids, such as [`Index::ids_of`] gives, up to the first error.
-pub fn each_id<'a>(
-    ids: Result<impl Iterator<Item = Result<Id<'a>, Error>>, Error>,
-    mut visit: impl FnMut(Id<'a>),
+pub fn each_id(
+    ids: Result<impl Iterator<Item = Result<IdBuf, Error>>, Error>,
+    mut visit: impl FnMut(Id<'_>),
 ) -> Result<(), Error> {
     ids?.try_for_each(|id| {
-        visit(id?);
+        visit(id?.as_id());
         Ok(())
     })
 }

@@ -7,18 +7,59 @@ use bitvec::prelude::{BitSlice, BitVec, Msb0};
 /// A bit stream as in section 3.2.
 pub type Bits = BitVec<u8, Msb0>;
 
-/// Kinds of section (section 10.4).
+/// Kinds of section (section 4.5).
 pub const BLOCKS: u16 = 1;
-pub const KEYS: u16 = 2;
-pub const BLOCK_COUNTS: u16 = 3;
-pub const GROUPS: u16 = 4;
-pub const NUMBERS: u16 = 5;
-pub const STRING_OFFSETS: u16 = 6;
-pub const STRING_BYTES: u16 = 7;
-pub const PIPELINE: u16 = 8;
+pub const GROUPS: u16 = 2;
+pub const GROUP_SAMPLES: u16 = 3;
+pub const NUMBERS: u16 = 4;
+pub const PLACES: u16 = 5;
+pub const BUCKET_OFFSETS: u16 = 6;
+pub const BUCKETS: u16 = 7;
+pub const ID_ORDER: u16 = 8;
+pub const BLOCK_COUNTS: u16 = 9;
+pub const KEY_GROUPS: u16 = 10;
+pub const KEY_ENTRIES: u16 = 11;
+pub const STRING_CODE: u16 = 12;
+pub const PIPELINE: u16 = 13;
+pub const METADATA: u16 = 14;
+pub const FIRST_ANCILLARY: u16 = 0x8000;
 
-/// Bytes of the footer.
-pub const FOOTER_LEN: usize = 32;
+/// Bytes of header, footer, the directory before its records, and a section record.
+pub const HEADER_LEN: usize = 16;
+pub const FOOTER_LEN: usize = 40;
+pub const DIRECTORY_FIXED_LEN: usize = 80;
+pub const SECTION_RECORD_LEN: usize = 24;
+
+/// Section 4.4: the fields of the directory, each its place and its length.
+pub mod directory {
+    pub type Field = (usize, usize);
+
+    pub const FINGERPRINT_COUNT: Field = (0, 8);
+    pub const RECORD_COUNT: Field = (8, 8);
+    pub const CONTENT_ID: Field = (16, 16);
+    pub const ID_BASE: Field = (32, 8);
+    pub const BLOCK_SIZE: Field = (40, 4);
+    pub const TABLE_COUNT: Field = (44, 2);
+    pub const SECTION_COUNT: Field = (46, 2);
+    pub const MAX_DISTANCE: Field = (48, 2);
+    pub const TABLE_RECORD_LEN: Field = (50, 2);
+    pub const ID_KIND: Field = (52, 1);
+    pub const ID_BITS: Field = (53, 1);
+    pub const RESERVED: Field = (54, 2);
+    pub const INCOMPATIBLE_FEATURES: Field = (56, 8);
+    pub const COMPATIBLE_FEATURES: Field = (64, 8);
+    pub const LAST_RESERVED: Field = (72, 8);
+}
+
+/// Whether a section ends with the checksums of its pages.
+pub fn is_paged(kind: u16) -> bool {
+    (GROUPS..=ID_ORDER).contains(&kind)
+}
+
+/// Whether the record of a section has its checksum.
+pub fn has_record_checksum(kind: u16) -> bool {
+    !is_paged(kind) && kind != BLOCKS && kind != KEY_GROUPS
+}
 
 /// Section 3.4: what each byte does to the checksum, bit by bit.
 const CRC_OF_BYTES: [u32; 256] = {
@@ -46,6 +87,18 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, next)
 }
 
+/// Section 3.4: what binds a checksum to the place of its bytes.
+pub fn place(kind: u16, table: usize, number: usize) -> u32 {
+    let kind = &kind.to_le_bytes()[..];
+    let table = &(table as u16).to_le_bytes()[..];
+    crc32(&[kind, table, &(number as u64).to_le_bytes()].concat())
+}
+
+/// Section 3.4: the checksum of bytes at a place.
+pub fn bound_checksum(bytes: &[u8], kind: u16, table: usize, number: usize) -> u32 {
+    crc32(bytes) ^ place(kind, table, number)
+}
+
 /// A little-endian number of `len` bytes at `at`.
 pub fn number(bytes: &[u8], at: usize, len: usize) -> u128 {
     bytes[at..at + len]
@@ -69,14 +122,22 @@ pub struct Section {
     pub len: usize,
 }
 
-/// A table record of the directory.
+/// A table record of the directory, and where its fields are.
 #[derive(Debug, Clone)]
 pub struct Table {
     pub record_at: usize,
+    pub codec_at: usize,
+    pub mask_at: usize,
+    pub lengths_at: usize,
     pub mask: u128,
     pub block_count: usize,
     pub codec: u8,
     pub lengths: Vec<u8>,
+}
+
+/// Bytes of a table record without extension.
+pub fn table_record_len(width: u32) -> usize {
+    16 + width as usize / 8 + width as usize
 }
 
 /// A file taken apart, nothing checked.
@@ -85,7 +146,12 @@ pub struct Layout {
     pub width: u32,
     pub fingerprint_count: usize,
     pub record_count: usize,
+    pub content_id: u128,
     pub block_size: usize,
+    pub id_kind: u8,
+    pub id_bits: usize,
+    pub id_base: u64,
+    pub table_record_len: usize,
     pub directory_at: usize,
     pub directory_len: usize,
     pub tables: Vec<Table>,
@@ -93,28 +159,34 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Sections 10.1 to 10.3.
+    /// Sections 4.2 to 4.4.
     pub fn parse(file: &[u8]) -> Self {
-        let width = u32::from(file[10]);
+        let width = number(file, 10, 2) as u32;
         let footer = file.len() - FOOTER_LEN;
         let directory_at = length(file, footer, 8);
         let directory_len = length(file, footer + 8, 4);
-        let section_count = length(file, directory_at + 28, 2);
-        let table_count = usize::from(file[directory_at + 30]);
-        let mut at = directory_at + 40;
+        let field = |(at, len): directory::Field| number(file, directory_at + at, len);
+        let count = |of| usize::try_from(field(of)).expect("counts of a file in memory fit");
+        let table_record_len = count(directory::TABLE_RECORD_LEN);
+        let mut at = directory_at + DIRECTORY_FIXED_LEN;
         let mut tables = Vec::new();
-        for _ in 0..table_count {
+        for _ in 0..count(directory::TABLE_COUNT) {
+            let mask_at = at + 16;
+            let lengths_at = mask_at + width as usize / 8;
             tables.push(Table {
                 record_at: at,
-                mask: number(file, at, 16),
-                block_count: length(file, at + 16, 8),
-                codec: file[at + 24],
-                lengths: file[at + 32..at + 32 + width as usize].to_vec(),
+                codec_at: at + 8,
+                mask_at,
+                lengths_at,
+                mask: number(file, mask_at, width as usize / 8),
+                block_count: length(file, at, 8),
+                codec: file[at + 8],
+                lengths: file[lengths_at..lengths_at + width as usize].to_vec(),
             });
-            at += 32 + width as usize;
+            at += table_record_len;
         }
         let mut sections = Vec::new();
-        for _ in 0..section_count {
+        for _ in 0..count(directory::SECTION_COUNT) {
             sections.push(Section {
                 record_at: at,
                 kind: number(file, at, 2) as u16,
@@ -123,14 +195,19 @@ impl Layout {
                 offset: length(file, at + 8, 8),
                 len: length(file, at + 16, 8),
             });
-            at += 24;
+            at += SECTION_RECORD_LEN;
         }
         assert_eq!(at, directory_at + directory_len);
         Layout {
             width,
-            fingerprint_count: length(file, directory_at, 8),
-            record_count: length(file, directory_at + 8, 8),
-            block_size: length(file, directory_at + 24, 4),
+            fingerprint_count: count(directory::FINGERPRINT_COUNT),
+            record_count: count(directory::RECORD_COUNT),
+            content_id: field(directory::CONTENT_ID),
+            block_size: count(directory::BLOCK_SIZE),
+            id_kind: field(directory::ID_KIND) as u8,
+            id_bits: count(directory::ID_BITS),
+            id_base: field(directory::ID_BASE) as u64,
+            table_record_len,
             directory_at,
             directory_len,
             tables,
@@ -140,11 +217,38 @@ impl Layout {
 
     /// The section of a kind and a table.
     pub fn section(&self, kind: u16, table: usize) -> Section {
-        *self
-            .sections
-            .iter()
-            .find(|s| s.kind == kind && usize::from(s.table) == table)
-            .expect("the file has the section")
+        let section = self.find_section(kind, table);
+        section.expect("the file has the section")
+    }
+
+    /// The section of a kind and a table, if there is one.
+    pub fn find_section(&self, kind: u16, table: usize) -> Option<Section> {
+        let mut sections = self.sections.iter().copied();
+        sections.find(|s| s.kind == kind && usize::from(s.table) == table)
+    }
+
+    /// The bytes of a section.
+    pub fn bytes<'f>(&self, file: &'f [u8], kind: u16, table: usize) -> &'f [u8] {
+        let section = self.section(kind, table);
+        &file[section.offset..section.offset + section.len]
+    }
+
+    /// The bytes of a paged section without the checksums.
+    pub fn payload<'f>(&self, file: &'f [u8], kind: u16) -> &'f [u8] {
+        let bytes = self.bytes(file, kind, 0);
+        &bytes[..payload_len(bytes.len())]
+    }
+
+    /// The numbers of the packed array that a paged section is, of so many bits.
+    pub fn packed(&self, file: &[u8], kind: u16, count: usize, bits: usize) -> Vec<u128> {
+        let array = Bits::from_slice(self.payload(file, kind));
+        let number = |i: usize| number_of(&array[i * bits..(i + 1) * bits]);
+        (0..count).map(number).collect()
+    }
+
+    /// The bits of a place or of an index of an id.
+    pub fn index_bits(&self) -> usize {
+        bit_length(self.record_count.saturating_sub(1))
     }
 
     /// The offset of a block.
@@ -152,11 +256,25 @@ impl Layout {
         self.section(BLOCKS, table).offset + block * self.block_size
     }
 
-    /// The keys of a table.
+    /// The keys of a table, every rule of section 8 asserted.
     pub fn keys(&self, file: &[u8], table: usize) -> Vec<u128> {
-        let keys = self.section(KEYS, table);
-        let bytes = &file[keys.offset..keys.offset + keys.len];
-        read_keys(bytes, self.tables[table].block_count, self.width)
+        let groups = self.bytes(file, KEY_GROUPS, table);
+        let entries = self.bytes(file, KEY_ENTRIES, table);
+        let (key_len, block_count) = (self.width as usize / 8, self.tables[table].block_count);
+        let (mut keys, mut start) = (Vec::new(), 0);
+        for (g, entry) in entries.chunks(key_len + 12).enumerate() {
+            let (last, end) = (number(entry, 0, key_len), length(entry, key_len, 8));
+            let bytes = &groups[start..end];
+            let checksum = bound_checksum(bytes, KEY_GROUPS, table, g);
+            assert_eq!(number(entry, key_len + 8, 4), checksum.into());
+            let count = (block_count - keys.len()).min(KEYS_PER_GROUP);
+            let before = keys.last().copied();
+            keys.extend(read_key_group(bytes, before, last, count));
+            start = end;
+        }
+        assert_eq!((start, keys.len()), (groups.len(), block_count));
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        keys
     }
 
     /// How the values of a table are coded.
@@ -173,6 +291,8 @@ impl Layout {
         for (number, key) in self.keys(file, table).into_iter().enumerate() {
             let at = self.block_at(table, number);
             let block = &file[at..at + self.block_size];
+            let checksum = bound_checksum(&block[4..], BLOCKS, table, number);
+            assert_eq!(length(block, 0, 4), checksum as usize);
             blocks.push((before, coding.decode(block, before, key)));
             before = Some(key);
         }
@@ -224,7 +344,7 @@ fn number_of(bits: &BitSlice<u8, Msb0>) -> u128 {
         .fold(0, |value, bit| value << 1 | u128::from(*bit))
 }
 
-/// Codecs (section 10.3).
+/// Codecs (section 7.2).
 pub const XOR: u8 = 1;
 pub const GAP: u8 = 2;
 pub const EF: u8 = 3;
@@ -273,33 +393,122 @@ fn read_elias_fano(bits: &BitSlice<u8, Msb0>, count: usize, max: u128) -> (Vec<u
     (numbers, count + buckets + count * low_bits)
 }
 
-/// Section 7.3: the keys section of ascending keys.
-pub fn keys_section(keys: &[u128], width: u32) -> Vec<u8> {
-    let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+/// Section 8: keys of a group, of which the last group has fewer.
+pub const KEYS_PER_GROUP: usize = 256;
+
+/// Section 8: the bytes of a group of ascending keys after the key before.
+pub fn key_group(before: Option<u128>, keys: &[u128]) -> Vec<u8> {
+    let Some((&last, others)) = keys.split_last().filter(|(_, others)| !others.is_empty()) else {
         return Vec::new();
     };
-    let numbers: Vec<u128> = keys.iter().map(|key| key - first).collect();
-    let key_len = width as usize / 8;
-    let mut bytes = first.to_le_bytes()[..key_len].to_vec();
-    bytes.extend_from_slice(&last.to_le_bytes()[..key_len]);
-    bytes.extend_from_slice(&filled(elias_fano(&numbers, last - first)));
-    bytes
+    let base = before.map_or(0, |before| before + 1);
+    let numbers: Vec<u128> = others.iter().map(|key| key - base).collect();
+    filled(elias_fano(&numbers, last - base - 1))
 }
 
-/// Section 7.3, its rules asserted.
-fn read_keys(bytes: &[u8], count: usize, width: u32) -> Vec<u128> {
-    if count == 0 {
-        assert!(bytes.is_empty(), "no keys, no bytes");
-        return Vec::new();
+/// Section 8, its rules asserted.
+fn read_key_group(bytes: &[u8], before: Option<u128>, last: u128, count: usize) -> Vec<u128> {
+    let base = before.map_or(0, |before| before + 1);
+    let mut keys = Vec::new();
+    if count == 1 {
+        assert!(bytes.is_empty(), "one key, no bytes");
+    } else {
+        let bits = Bits::from_slice(bytes);
+        let (numbers, len) = read_elias_fano(&bits, count - 1, last - base - 1);
+        assert!(bits[len..].not_any() && bits.len() < len + 8, "the length");
+        keys.extend(numbers.iter().map(|number| base + number));
     }
-    let key_len = width as usize / 8;
-    let (first, last) = (number(bytes, 0, key_len), number(bytes, key_len, key_len));
-    let bits = Bits::from_slice(&bytes[2 * key_len..]);
-    let (numbers, len) = read_elias_fano(&bits, count, last - first);
-    assert!(bits[len..].not_any() && bits.len() < len + 8, "the length");
-    let keys: Vec<u128> = numbers.iter().map(|number| first + number).collect();
-    assert_eq!((keys[0], keys[count - 1]), (first, last));
+    keys.push(last);
     keys
+}
+
+/// The entry of a key group with these bytes.
+pub fn key_entry(
+    bytes: &[u8],
+    (last, end): (u128, usize),
+    width: u32,
+    (table, group): (usize, usize),
+) -> Vec<u8> {
+    let mut entry = last.to_le_bytes()[..width as usize / 8].to_vec();
+    entry.extend_from_slice(&(end as u64).to_le_bytes());
+    let checksum = bound_checksum(bytes, KEY_GROUPS, table, group);
+    entry.extend_from_slice(&checksum.to_le_bytes());
+    entry
+}
+
+/// Section 8: the key groups and the key entries of the ascending keys of a table.
+pub fn key_sections(keys: &[u128], width: u32, table: usize) -> (Vec<u8>, Vec<u8>) {
+    let (mut groups, mut entries, mut before) = (Vec::new(), Vec::new(), None);
+    for (g, keys) in keys.chunks(KEYS_PER_GROUP).enumerate() {
+        let bytes = key_group(before, keys);
+        groups.extend_from_slice(&bytes);
+        let last = keys[keys.len() - 1];
+        entries.extend(key_entry(&bytes, (last, groups.len()), width, (table, g)));
+        before = Some(last);
+    }
+    (groups, entries)
+}
+
+/// Section 2.
+pub fn bit_length(number: usize) -> usize {
+    (usize::BITS - number.leading_zeros()) as usize
+}
+
+/// Section 3.3: the bytes of a packed array.
+pub fn packed_array(numbers: &[u128], bits: usize) -> Vec<u8> {
+    let mut array = Bits::new();
+    for &number in numbers {
+        array.extend_from_bitslice(&bits_of(number, bits as u32));
+    }
+    filled(array)
+}
+
+/// Section 3.5: the bytes of a page.
+pub const PAGE_LEN: usize = 4096;
+
+/// Section 3.5: the length of the payload of a section.
+pub fn payload_len(section_len: usize) -> usize {
+    section_len.saturating_sub(4 * section_len.div_ceil(PAGE_LEN + 4))
+}
+
+/// Section 10.3.
+fn fold(x: u64, y: u64) -> u64 {
+    let product = u128::from(x) * u128::from(y);
+    (product >> 64) as u64 ^ product as u64
+}
+
+/// Section 10.3: the digest of the words of an item.
+pub fn digest(words: &[u64]) -> u128 {
+    let (mut a, mut b) = (0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344);
+    for word in words {
+        a = fold(a ^ word, 0x9e37_79b9_7f4a_7c15);
+        b = fold(b ^ word, 0xd1b5_4a32_d192_ed03);
+    }
+    a = fold(a ^ b, 0xd1b5_4a32_d192_ed03);
+    b = fold(b ^ a, 0x9e37_79b9_7f4a_7c15);
+    u128::from(a) + (u128::from(b) << 64)
+}
+
+/// Section 10.3: the words of a fingerprint.
+pub fn words_of_fingerprint(fingerprint: u128, width: u32) -> Vec<u64> {
+    let halves = [fingerprint as u64, (fingerprint >> 64) as u64];
+    halves[..width.div_ceil(64) as usize].to_vec()
+}
+
+/// Section 10.3: the words of a string id.
+pub fn words_of_string(id: &[u8]) -> Vec<u64> {
+    let word = |bytes: &[u8]| number(bytes, 0, bytes.len()) as u64;
+    let mut words: Vec<u64> = id.chunks(8).map(word).collect();
+    words.push(id.len() as u64);
+    words
+}
+
+/// Section 10.3: the content identifier of fingerprints without ids.
+pub fn content_id_of_fingerprints(fingerprints: &[u128], width: u32) -> u128 {
+    let digests = fingerprints
+        .iter()
+        .map(|&fingerprint| digest(&words_of_fingerprint(fingerprint, width)));
+    digests.fold(0, u128::wrapping_add)
 }
 
 /// The bytes of a stream, its last one filled with zero bits.
@@ -318,13 +527,20 @@ pub fn room(block_size: usize) -> usize {
     (block_size - 4) * 8 - count_bits(block_size) as usize
 }
 
-/// Section 7.1: a block that says it holds `count` values, with that stream; what does not fit is cut off.
-pub fn block(count: usize, stream: &BitSlice<u8, Msb0>, block_size: usize) -> Vec<u8> {
+/// Section 7.1: a block at a place, its table and number, that says it holds `count` values, with that stream; what does
+/// not fit is cut off.
+pub fn block(
+    count: usize,
+    stream: &BitSlice<u8, Msb0>,
+    block_size: usize,
+    (table, number): (usize, usize),
+) -> Vec<u8> {
     let mut bits = bits_of(count as u128 - 1, count_bits(block_size));
     bits.extend_from_bitslice(stream);
     bits.resize((block_size - 4) * 8, false);
     let bytes = filled(bits);
-    [&crc32(&bytes).to_le_bytes()[..], &bytes].concat()
+    let checksum = bound_checksum(&bytes, BLOCKS, table, number);
+    [&checksum.to_le_bytes()[..], &bytes].concat()
 }
 
 /// Section 7.1: the number of values that a block says it holds.
@@ -353,7 +569,7 @@ impl Coding {
         }
     }
 
-    /// The position that has a codeword, and what stands above and in the tail, of a value behind a smaller one.
+    /// The position that has a codeword, and what stands above and in the tail, of a value after a smaller one.
     pub fn split(&self, previous: u128, value: u128) -> (u32, u128) {
         let number = match self.codec {
             XOR => previous ^ value,
@@ -363,7 +579,7 @@ impl Coding {
         (127 - number.leading_zeros(), tail)
     }
 
-    /// The bits that a value takes behind a smaller one.
+    /// The bits that a value takes after a smaller one.
     fn delta(&self, previous: u128, value: u128) -> Bits {
         let (position, tail) = self.split(previous, value);
         let word = &self.words[position as usize];
@@ -418,9 +634,8 @@ impl Coding {
         self.words[position as usize].len() + position as usize
     }
 
-    /// The values of a block, every rule of section 7.2.4 asserted.
+    /// The values of a block, every rule of section 7.3 but that of the checksum asserted.
     pub fn decode(&self, block: &[u8], before: Option<u128>, key: u128) -> Vec<u128> {
-        assert_eq!(number(block, 0, 4), u128::from(crc32(&block[4..])));
         let bits = Bits::from_slice(&block[4..]);
         let bits = &bits[count_bits(block.len()) as usize..];
         let stored = count_of(block) - 1;
@@ -483,14 +698,20 @@ impl Coding {
         (values, at)
     }
 
-    /// The blocks of ascending values, each as full as it goes, and the number of values in each.
-    pub fn encode(&self, values: &[u128], block_size: usize) -> (Vec<u8>, Vec<usize>) {
+    /// The blocks of a table of ascending values, each as full as it goes, and the number of values in each.
+    pub fn encode(
+        &self,
+        values: &[u128],
+        block_size: usize,
+        table: usize,
+    ) -> (Vec<u8>, Vec<usize>) {
         let (mut file, mut counts) = (Vec::new(), Vec::new());
         let (mut before, mut rest) = (None, values);
         while !rest.is_empty() {
             let count = self.fitting(before, rest, block_size);
             let stream = self.stream(before, &rest[..count]);
-            file.extend_from_slice(&block(count, &stream, block_size));
+            let place = (table, counts.len());
+            file.extend_from_slice(&block(count, &stream, block_size, place));
             counts.push(count);
             before = Some(rest[count - 1]);
             rest = &rest[count..];

@@ -7,8 +7,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use simidx::{AnyIndex, Error};
 
-/// Serves requests, each a letter and a body behind its length: `J` judges a file, `R` runs the program with arguments
-/// parted by zero bytes. An answer comes behind its length too.
+/// Serves requests, each a letter and a body after its length: `J` judges a file, `R` runs the program with arguments
+/// parted by zero bytes. An answer comes after its length too.
 const SERVER: &str = r#"
 import contextlib
 import io

@@ -1,13 +1,13 @@
 //! Makes of any bytes a file in which all that is counted, placed and summed up is right: what is wrong with it lies
 //! deeper.
 
-use crate::editor::{assemble, seal_block, seal_pages};
-use crate::reference::{BLOCK_COUNTS, BLOCKS, GROUPS, PIPELINE, STRING_BYTES};
-use crate::reference::{FOOTER_LEN, KEYS, Layout, Section, crc32, elias_fano_len, number};
-
-/// Bytes of the directory before its table records, and of a section record.
-const FIXED_LEN: usize = 40;
-const RECORD_LEN: usize = 24;
+use crate::editor::seal_block;
+use crate::parts::{Part, Parts};
+use crate::reference::{
+    self, BLOCK_COUNTS, BLOCKS, DIRECTORY_FIXED_LEN, FOOTER_LEN, HEADER_LEN, KEY_ENTRIES,
+    KEY_GROUPS, KEYS_PER_GROUP, SECTION_RECORD_LEN, Section, bound_checksum, directory,
+    elias_fano_len, is_paged, number, table_record_len,
+};
 
 /// Most bytes of sections together: what says it has more is cut off.
 const MOST_BYTES: usize = 1 << 17;
@@ -18,75 +18,114 @@ const MOST_DIRECTORY: usize = 1 << 16;
 /// The file with its magic bytes, lengths, places and checksums made right, as far as that makes it no other file; a file
 /// that is too short for a directory stays as it is.
 pub fn repair(file: &[u8]) -> Vec<u8> {
-    if file.len() < 16 + FIXED_LEN + FOOTER_LEN {
+    if file.len() < HEADER_LEN + DIRECTORY_FIXED_LEN + FOOTER_LEN {
         return file.to_vec();
     }
-    let file = with_a_directory(file);
-    let layout = Layout::parse(&file);
-    let directory = layout.directory_at..layout.directory_at + layout.directory_len;
-    let mut directory = file[directory].to_vec();
-    let mut front = file[..16].to_vec();
-    for section in &layout.sections {
-        let mut bytes = contents(&file, &layout, section);
-        bytes.truncate(MOST_BYTES.saturating_sub(front.len()));
-        let checksum = seal(&mut bytes, section.kind, layout.block_size);
-        let start = alignment(section.kind, &layout);
-        let start = front.len().next_multiple_of(start);
-        front.resize(start, 0);
-        let record = &mut directory[section.record_at - layout.directory_at..][..RECORD_LEN];
-        record[4..8].copy_from_slice(&checksum.to_le_bytes());
-        record[8..16].copy_from_slice(&(start as u64).to_le_bytes());
-        record[16..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-        front.extend(bytes);
+    let mut parts = parts(file);
+    for table in 0..parts.tables.len() {
+        repair_keys(&mut parts, table);
     }
-    front.resize(front.len().next_multiple_of(64), 0);
-    assemble(&front, &directory)
+    let block_size = parts.field(directory::BLOCK_SIZE) as usize;
+    for section in parts.sections.iter_mut().filter(|s| s.kind == BLOCKS) {
+        let table = usize::from(section.table);
+        if block_size > 4 {
+            let blocks = section.bytes.chunks_exact_mut(block_size);
+            for (number, block) in blocks.enumerate() {
+                seal_block(block, (table, number));
+            }
+        }
+    }
+    parts.file()
 }
 
-/// The file with a good header, and at its end a directory as long as it says.
-fn with_a_directory(file: &[u8]) -> Vec<u8> {
+/// What the directory at the end of a file says is there.
+fn parts(file: &[u8]) -> Parts {
     let mut widths = [32, 64, 128].into_iter();
-    let width = widths.find(|w| *w >= file[10]).unwrap_or(128);
-    let footer = file.len() - FOOTER_LEN;
+    let width = widths.find(|w| *w >= file[10]).unwrap_or(128).into();
     let at = directory_at(file, width);
-    let len = directory_len(file, at, width).min(MOST_DIRECTORY);
-    let mut directory = file[at..footer.min(at + len)].to_vec();
-    directory.resize(len, 0);
-    let tables = usize::from(directory[30]);
-    let sections = (len - FIXED_LEN - tables * (32 + usize::from(width))) / RECORD_LEN;
-    directory.truncate(FIXED_LEN + tables * (32 + usize::from(width)) + sections * RECORD_LEN);
-    directory[28..30].copy_from_slice(&(sections as u16).to_le_bytes());
-    let mut front = file[..at].to_vec();
-    front[..12].copy_from_slice(b"\x89SIMIDX\x0a\x01\0\0\0");
-    front[10] = width;
-    let checksum = crc32(&front[..12]);
-    front[12..16].copy_from_slice(&checksum.to_le_bytes());
-    assemble(&front, &directory)
+    let lengths = Lengths::of(file, at, width);
+    let mut directory = file[at..(file.len() - FOOTER_LEN).min(at + lengths.all())].to_vec();
+    directory.resize(lengths.all(), 0);
+    let (fixed, records) = directory.split_at(DIRECTORY_FIXED_LEN);
+    let (tables, sections) = records.split_at(lengths.tables * lengths.table);
+    let mut parts = Parts {
+        width,
+        fixed: fixed.to_vec(),
+        tables: tables.chunks(lengths.table).map(<[u8]>::to_vec).collect(),
+        sections: Vec::new(),
+    };
+    parts.put(directory::TABLE_RECORD_LEN, lengths.table as u128);
+    let mut left = MOST_BYTES;
+    for record in sections.chunks_exact(SECTION_RECORD_LEN) {
+        let section = Section {
+            record_at: 0,
+            kind: number(record, 0, 2) as u16,
+            table: number(record, 2, 2) as u16,
+            checksum: 0,
+            offset: number(record, 8, 8) as usize,
+            len: number(record, 16, 8) as usize,
+        };
+        let mut bytes = contents(file, &parts, &section);
+        bytes.truncate(left);
+        left -= bytes.len();
+        parts.sections.push(Part {
+            kind: section.kind,
+            table: section.table,
+            bytes,
+        });
+    }
+    parts
+}
+
+/// What a directory says of its own length, as far as that can be.
+struct Lengths {
+    tables: usize,
+    table: usize,
+    sections: usize,
+}
+
+impl Lengths {
+    fn of(file: &[u8], at: usize, width: u32) -> Self {
+        let field = |(field, len): directory::Field| number(file, at + field, len) as usize;
+        let room = MOST_DIRECTORY - DIRECTORY_FIXED_LEN;
+        let tables = field(directory::TABLE_COUNT).min(255);
+        let least = table_record_len(width);
+        let most = (room / tables.max(1)).max(least);
+        let table = field(directory::TABLE_RECORD_LEN).clamp(least, most);
+        let left = room.saturating_sub(tables * table) / SECTION_RECORD_LEN;
+        Lengths {
+            tables,
+            table,
+            sections: field(directory::SECTION_COUNT).min(left),
+        }
+    }
+
+    fn all(&self) -> usize {
+        DIRECTORY_FIXED_LEN + self.tables * self.table + self.sections * SECTION_RECORD_LEN
+    }
 }
 
 /// Where the directory is: where the footer says, or, if that is not right, as far from the end as it is long.
-fn directory_at(file: &[u8], width: u8) -> usize {
+fn directory_at(file: &[u8], width: u32) -> usize {
     let footer = file.len() - FOOTER_LEN;
-    let last = (footer - FIXED_LEN) as u128;
+    let last = (footer - DIRECTORY_FIXED_LEN) as u128;
     let told = number(file, footer, 8);
     let from_end = (footer as u128).saturating_sub(number(file, footer + 8, 4));
-    let places = [told, from_end].map(|at| at.clamp(16, last) as usize);
-    let is_right = |at: &usize| at + directory_len(file, *at, width) == footer;
+    let places = [told, from_end].map(|at| at.clamp(HEADER_LEN as u128, last) as usize);
+    let is_right = |at: &usize| at + Lengths::of(file, *at, width).all() == footer;
     places.into_iter().find(is_right).unwrap_or(places[0])
 }
 
-/// Bytes of a directory for as many tables and sections as the one at this place says it has.
-fn directory_len(file: &[u8], at: usize, width: u8) -> usize {
-    let tables = usize::from(file[at + 30]);
-    let sections = number(file, at + 28, 2) as usize;
-    FIXED_LEN + tables * (32 + usize::from(width)) + sections * RECORD_LEN
-}
-
-/// The bytes that a section says are its own, as many as it should have where that is quickly told.
-fn contents(file: &[u8], layout: &Layout, section: &Section) -> Vec<u8> {
+/// The bytes that a section says are its own, without the checksums of pages, as many as it should have where that is
+/// quickly told.
+fn contents(file: &[u8], parts: &Parts, section: &Section) -> Vec<u8> {
     let rest = file.get(section.offset..).unwrap_or_default();
-    let len = wanted_len(rest, layout, section).filter(|len| *len <= MOST_BYTES);
-    let len = len.unwrap_or(section.len);
+    let len = match is_paged(section.kind) {
+        true => reference::payload_len(section.len),
+        false => section.len,
+    };
+    let wanted = wanted_len(parts, section).filter(|len| *len <= MOST_BYTES);
+    let len = wanted.unwrap_or(len);
     let mut bytes = rest[..rest.len().min(len)].to_vec();
     if len <= MOST_BYTES {
         bytes.resize(len, 0);
@@ -94,45 +133,64 @@ fn contents(file: &[u8], layout: &Layout, section: &Section) -> Vec<u8> {
     bytes
 }
 
-fn wanted_len(rest: &[u8], layout: &Layout, section: &Section) -> Option<usize> {
-    let table = layout.tables.get(usize::from(section.table))?;
+fn block_count(parts: &Parts, table: usize) -> Option<usize> {
+    usize::try_from(number(parts.tables.get(table)?, 0, 8)).ok()
+}
+
+fn wanted_len(parts: &Parts, section: &Section) -> Option<usize> {
+    let blocks = block_count(parts, section.table.into())?;
     match section.kind {
-        BLOCKS => table.block_count.checked_mul(layout.block_size),
-        KEYS if table.block_count == 0 => Some(0),
-        KEYS if table.block_count <= MOST_BYTES => {
-            let key_len = layout.width as usize / 8;
-            let ends = rest.get(..2 * key_len)?;
-            let first = number(ends, 0, key_len);
-            let max = number(ends, key_len, key_len).checked_sub(first)?;
-            (max >= table.block_count as u128 - 1)
-                .then(|| 2 * key_len + elias_fano_len(table.block_count, max).div_ceil(8))
+        BLOCKS => blocks.checked_mul(parts.field(directory::BLOCK_SIZE) as usize),
+        BLOCK_COUNTS => blocks.checked_mul(2),
+        KEY_ENTRIES => {
+            let groups = blocks.div_ceil(KEYS_PER_GROUP);
+            groups.checked_mul(parts.width as usize / 8 + 12)
         }
-        BLOCK_COUNTS => table.block_count.checked_mul(2),
         _ => None,
     }
 }
 
-fn alignment(kind: u16, layout: &Layout) -> usize {
-    let block_size = layout.block_size;
-    if kind == BLOCKS && block_size.is_power_of_two() && block_size > 64 {
-        block_size.min(4096)
-    } else {
-        64
+/// Makes the ends and checksums of the key groups right, and the groups as long as their entries call for.
+fn repair_keys(parts: &mut Parts, table: usize) {
+    let has = |kind| {
+        let mut sections = parts.sections.iter();
+        sections.any(|s| s.kind == kind && usize::from(s.table) == table)
+    };
+    let blocks = block_count(parts, table).filter(|blocks| *blocks <= MOST_BYTES);
+    let (Some(blocks), true, true) = (blocks, has(KEY_GROUPS), has(KEY_ENTRIES)) else {
+        return;
+    };
+    let key_len = parts.width as usize / 8;
+    let mut entries = parts.section(KEY_ENTRIES, table).clone();
+    let groups = parts.section(KEY_GROUPS, table);
+    let (mut before, mut start) = (None, 0);
+    for (g, entry) in entries.chunks_exact_mut(key_len + 12).enumerate() {
+        let last = number(entry, 0, key_len);
+        let count = blocks.saturating_sub(g * KEYS_PER_GROUP);
+        let Some(len) = group_len(before, last, count.min(KEYS_PER_GROUP)) else {
+            return;
+        };
+        let end = start + len;
+        if groups.len() < end {
+            groups.resize(end, 0);
+        }
+        let checksum = bound_checksum(&groups[start..end], KEY_GROUPS, table, g);
+        entry[key_len..key_len + 8].copy_from_slice(&(end as u64).to_le_bytes());
+        entry[key_len + 8..].copy_from_slice(&checksum.to_le_bytes());
+        (before, start) = (Some(last), end);
     }
+    groups.truncate(start);
+    *parts.section(KEY_ENTRIES, table) = entries;
 }
 
-/// Writes the checksums within a section; returns that for its record.
-fn seal(bytes: &mut [u8], kind: u16, block_size: usize) -> u32 {
-    match kind {
-        BLOCKS if block_size > 4 => {
-            bytes.chunks_exact_mut(block_size).for_each(seal_block);
-            0
-        }
-        KEYS | BLOCK_COUNTS | PIPELINE => crc32(bytes),
-        GROUPS..=STRING_BYTES => {
-            seal_pages(bytes);
-            0
-        }
-        _ => 0,
+/// Bytes of a group of so many keys, if there can be so many.
+fn group_len(before: Option<u128>, last: u128, count: usize) -> Option<usize> {
+    let base = before.map_or(Some(0), |before| before.checked_add(1))?;
+    let others = count.checked_sub(1)?;
+    let room = last.checked_sub(base)?;
+    match others {
+        0 => Some(0),
+        _ if room < others as u128 => None,
+        _ => Some(elias_fano_len(others, room - 1).div_ceil(8)),
     }
 }

@@ -11,18 +11,18 @@ use crate::segments::SegmentsView;
 pub(super) type Shared = Vec<(u32, u64)>;
 
 /// The key of a record, given its fingerprint and its id.
-pub(super) type KeyOf<'k, 'a, F, K> = &'k mut dyn FnMut(F, Id<'a>) -> K;
+pub(super) type KeyOf<'k, F, K> = &'k mut dyn FnMut(F, Id<'_>) -> K;
 
 /// Reads all ids once: counts the records of each group, makes the value of the record with the least key its
 /// representative, if there are keys, and adds a group for each value that has several records and is in none.
 ///
 /// # Errors
 /// Damaged segments, or ones that hold other fingerprints than these values; values that do not fit the budget.
-pub(super) fn count<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
-    segments: SegmentsView<'a, F, D>,
+pub(super) fn count<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
+    segments: SegmentsView<'_, F, D>,
     values: &[F],
     groups: &mut Groups,
-    mut key: Option<KeyOf<'_, 'a, F, K>>,
+    mut key: Option<KeyOf<'_, F, K>>,
     budget: &MemoryBudget,
 ) -> Result<Shared> {
     let beside = size_of_val(values) + groups.len() + groups.groups.len() * size_of::<Option<K>>();
@@ -42,8 +42,8 @@ pub(super) fn count<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
             return Err(changed());
         }
         let (mut count, mut least) = (0, None);
-        for id in fingerprints.ids()? {
-            let id = id?;
+        let mut ids = fingerprints.ids()?;
+        while let Some(id) = ids.read()? {
             count += 1;
             let new = key.as_mut().map(|key| key(value, id));
             if is_less(&new, &least) {

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::index::Id;
+use crate::index::{Id, IdBuf};
 use crate::segments::{AsSegments, SegmentsView};
 use count_records::Shared;
 use groups::{Group, Groups, NONE};
@@ -212,9 +212,13 @@ fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
     finder.find(visit, |values, groups| {
         match (segments.id_kind(), representative) {
             (IdKind::None, _) => Ok(Shared::new()),
-            (_, Representative::First) => {
-                count_records::count(segments, values, groups, Some(&mut |_, id| id), &budget)
-            }
+            (_, Representative::First) => count_records::count(
+                segments,
+                values,
+                groups,
+                Some(&mut |_, id: Id<'_>| IdBuf::from(id)),
+                &budget,
+            ),
             (_, Representative::Central) => {
                 count_records::count::<F, D, ()>(segments, values, groups, None, &budget)
             }
@@ -262,19 +266,19 @@ fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
 ///
 /// # Errors
 /// As for [`clusters`], and segments that have records but no ids.
-pub fn clusters_by_key<'a, F: Fingerprint, D: AsRef<[u8]> + 'a, K: Ord>(
-    segments: &'a (impl AsSegments<F, D> + ?Sized),
+pub fn clusters_by_key<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
     options: &ClusterOptions,
-    key: impl FnMut(F, Id<'a>) -> K,
+    key: impl FnMut(F, Id<'_>) -> K,
     visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
 ) -> Result<ClusterReport> {
     clusters_of_view_by_key(segments.as_segments()?, options, key, visit)
 }
 
-fn clusters_of_view_by_key<'a, F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
-    segments: SegmentsView<'a, F, D>,
+fn clusters_of_view_by_key<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
+    segments: SegmentsView<'_, F, D>,
     options: &ClusterOptions,
-    mut key: impl FnMut(F, Id<'a>) -> K,
+    mut key: impl FnMut(F, Id<'_>) -> K,
     visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
 ) -> Result<ClusterReport> {
     if segments.id_kind() == IdKind::None && !segments.is_empty() {

@@ -1,4 +1,4 @@
-//! How the bits of fingerprints are balanced, and how they depend on each other, by pairs.
+//! The balance of the bits of fingerprints, and the dependence of pairs of bits.
 
 use rayon::prelude::*;
 
@@ -11,19 +11,19 @@ const BATCH: usize = 1 << 14;
 /// Words of a column.
 const WORDS: usize = BATCH / 64;
 
-/// Fewer fingerprints say nothing about bits.
+/// Fewer fingerprints are not enough for statements about bits.
 const MIN_SAMPLE: u64 = 64;
 
-/// Correlations that are noise are below this many standard deviations: of 8128 pairs one in 60,000 sets has one above.
+/// Noise stays below this many standard deviations: only one in 60,000 sets has a pair above it among its 8128 pairs.
 const DEVIATIONS: f64 = 6.0;
 
-/// A correlation below this costs no table anything.
+/// A correlation below this does no harm to any table.
 const MIN_CORRELATION: f64 = 0.3;
 
-/// A bit that is this much more often set or clear than half of the time still tells fingerprints apart.
+/// The share of set bits may differ from a half by this much: such a bit still distinguishes fingerprints.
 const MAX_IMBALANCE: f64 = 0.25;
 
-/// How the bits of a set of distinct fingerprints are balanced and depend on each other.
+/// The balance of the bits of a set of distinct fingerprints, and their dependence on each other.
 ///
 /// ```
 /// use simidx::batch::{LintOptions, lint};
@@ -42,20 +42,21 @@ const MAX_IMBALANCE: f64 = 0.25;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BitReport {
-    /// Fingerprints looked at: all, or one of every so many of a large set.
+    /// Number of fingerprints in the sample: all, or a regular selection from a large set.
     pub sample_count: u64,
-    /// For each bit, the least significant first, in how many of these it is set.
+    /// In how many of these each bit is set. The least significant bit comes first.
     pub set_counts: Vec<u64>,
-    /// Bits that are never set or always. Like all that follow, empty of fewer than 64 fingerprints.
+    /// Bits that are never set, or always. This list and those below are empty for fewer than 64 fingerprints.
     pub dead: Vec<u32>,
-    /// Bits, not dead, that are set or clear more than three quarters of the time, beyond chance.
+    /// Bits that are set or clear in more than three quarters of the fingerprints, beyond chance. Dead bits are left out.
     pub lopsided: Vec<u32>,
-    /// Bits that always repeat a lower one, or always its opposite.
+    /// Bits that are always equal to a lower one, or always its opposite.
     pub mirrored: Vec<BitPair>,
     /// Other pairs of bits whose correlation is at least 0.3 and beyond chance, the strongest first.
     pub correlated: Vec<BitPair>,
-    /// How many fair and independent bits tell as much as these at most, by the entropies of the bits and what the
-    /// strongest dependences between pairs (a spanning tree of them) take away; 0 of fewer than 64 fingerprints.
+    /// An upper bound of the information in these bits, as a number of fair and independent bits: the sum of their
+    /// entropies, less the information that the strongest dependences share (a spanning tree of pairs). 0 for fewer than
+    /// 64 fingerprints.
     pub effective_bits: f64,
 }
 
@@ -94,7 +95,7 @@ pub(super) struct BitCounter<F> {
     batch: Vec<F>,
     count: u64,
     set: Vec<u64>,
-    /// Row `i` holds for each `j` how often bits `i` and `j` are both set; used for `i < j`.
+    /// Row `i` holds for each `j` how often bits `i` and `j` are both set. Used for `i < j`.
     both: Vec<u64>,
 }
 
@@ -116,7 +117,7 @@ impl<F: Fingerprint> BitCounter<F> {
         }
     }
 
-    /// Counts what has been gathered, by columns of bits.
+    /// Counts the bits of the batch by columns.
     fn count_batch(&mut self) {
         let columns = columns(&self.batch);
         let column = |bit: usize| &columns[bit * WORDS..][..WORDS];
@@ -168,7 +169,7 @@ impl Work for BothSet<'_> {
     }
 }
 
-/// Bit b of fingerprint i as bit i % 64 of word i / 64 of column b; zeros behind the last fingerprint.
+/// Bit b of fingerprint i is bit i % 64 of word i / 64 of column b. Zeros follow the last fingerprint.
 fn columns<F: Fingerprint>(fingerprints: &[F]) -> Vec<u64> {
     let width = F::WIDTH as usize;
     let mut columns = vec![0u64; width * WORDS];
@@ -187,7 +188,7 @@ fn columns<F: Fingerprint>(fingerprints: &[F]) -> Vec<u64> {
     columns
 }
 
-/// Swaps rows and columns: bit j of word i becomes bit i of word j. By halves, quarters and so on.
+/// Swaps rows and columns, by halves, quarters and so on: bit j of word i becomes bit i of word j.
 fn transpose(square: &mut [u64; 64]) {
     let mut mask = u64::MAX >> 32;
     let mut half = 32;
@@ -240,7 +241,7 @@ impl Counts<'_> {
         self.both[i.min(j) * self.width + i.max(j)] as f64
     }
 
-    /// The correlation of two bits of which none is dead.
+    /// The correlation of two bits that are not dead.
     fn phi(&self, i: usize, j: usize) -> f64 {
         let (a, b, n) = (self.set[i] as f64, self.set[j] as f64, self.count);
         let spread = (a * (n - a)).sqrt() * (b * (n - b)).sqrt();
@@ -278,7 +279,7 @@ impl Counts<'_> {
     }
 
     fn find_correlated(&self, report: &mut BitReport, least: f64) {
-        // A bit that repeats another one has its correlations too.
+        // A bit that repeats another one also has the correlations of that one.
         let repeats = |bit: usize| report.mirrored.iter().any(|pair| pair.b as usize == bit);
         let mut live = self.live_bits();
         live.retain(|&bit| !repeats(bit));
@@ -299,8 +300,8 @@ impl Counts<'_> {
         report.correlated = found;
     }
 
-    /// The sum of the entropies, less the information that the edges of the spanning tree of most of it share (Chow and
-    /// Liu 1968). Correlations up to `noise` count as none.
+    /// The sum of the entropies, less the information that the pairs of the best spanning tree share (Chow and Liu 1968).
+    /// Correlations up to `noise` count as none.
     fn effective_bits(&self, noise: f64) -> f64 {
         let live = self.live_bits();
         let entropies = live
@@ -314,7 +315,7 @@ impl Counts<'_> {
             true => self.shared_information(i, j),
             false => 0.0,
         };
-        // Prim's algorithm: the most that each bit outside the tree shares with one inside.
+        // Prim's algorithm: the most information that each bit outside the tree shares with one inside.
         let mut edges: Vec<f64> = rest.iter().map(|&bit| shared(first, bit)).collect();
         let mut taken_away = 0.0;
         while let Some(best) = (0..rest.len()).max_by(|&x, &y| edges[x].total_cmp(&edges[y])) {
@@ -409,7 +410,7 @@ mod tests {
         let planted = random(20_000, 7).into_iter().map(|f| {
             let bit = |i: u32| f >> i & 1;
             let mut f = f & !(1 << 5) | 1 << 6;
-            // Bit 40 repeats bit 3, bit 41 is the opposite of bit 4, bit 50 follows bit 10 in four of five.
+            // Bit 40 repeats bit 3, bit 41 is the opposite of bit 4, bit 50 equals bit 10 in four of five.
             f = f & !(1 << 40) | bit(3) << 40;
             f = f & !(1 << 41) | (1 - bit(4)) << 41;
             if rng.random_bool(0.6) {
@@ -431,7 +432,7 @@ mod tests {
         };
         assert_eq!((pair.a, pair.b), (10, 50));
         assert!((pair.phi - 0.6).abs() < 0.05);
-        // 58 free bits, less what 50 and 60 lack: 1 - H(0.2) and 1 - H(0.1).
+        // There are 60 live bits. Bits 50 and 60 lack 1 - H(0.2) and 1 - H(0.1).
         let expected = 60.0 - (1.0 - 0.7219) - (1.0 - 0.469);
         assert!(
             (found.effective_bits - expected).abs() < 0.1,

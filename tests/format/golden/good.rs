@@ -3,10 +3,12 @@
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
 
-use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::{ByHand, codec_number};
 use simidx_testkit::manifest::{Entry, Expect};
-use simidx_testkit::reference::{KEYS, Layout, crc32};
+use simidx_testkit::parts::Parts;
+use simidx_testkit::reference::{
+    BLOCKS, FIRST_ANCILLARY, KEY_ENTRIES, KEY_GROUPS, Layout, crc32, directory,
+};
 
 /// A good file.
 #[derive(Debug, Clone)]
@@ -99,7 +101,6 @@ impl Good {
     /// The row of the manifest.
     pub(crate) fn entry(&self) -> Entry {
         let layout = Layout::parse(&self.file);
-        let id_kind = self.file[layout.directory_at + 32];
         let mut codecs: Vec<u8> = layout.tables.iter().map(|t| t.codec).collect();
         codecs.dedup();
         let names = Codec::ALL.map(|codec| (codec_number(codec), codec.name()));
@@ -112,7 +113,7 @@ impl Good {
             table_count: layout.tables.len(),
             block_size: layout.block_size,
             codec: codecs.iter().map(name).collect::<Vec<_>>().join("+"),
-            ids: ["none", "number", "string"][usize::from(id_kind)].into(),
+            ids: ["none", "number", "string"][usize::from(layout.id_kind)].into(),
             fingerprint_count: layout.fingerprint_count as u64,
             record_count: layout.record_count as u64,
             contents: self.contents.clone(),
@@ -130,6 +131,12 @@ fn small<F: Fingerprint>(max_distance: u32, tables: usize, codec: Codec) -> Buil
     options.design = Some(TableDesign::with_table_count(max_distance, tables).unwrap());
     options.block_size = 128;
     options.codec = Some(codec);
+    options
+}
+
+/// The same, and the file has the order of its ids.
+fn ordered<F: Fingerprint>(mut options: BuildOptions<F>) -> BuildOptions<F> {
+    options.id_lookup = true;
     options
 }
 
@@ -160,6 +167,8 @@ fn neighbours<F: Fingerprint>(pairs: u64) -> Vec<F> {
 pub(crate) fn all() -> Vec<Good> {
     let mut files = few();
     files.extend(shapes());
+    files.extend(with_order());
+    files.extend(with_metadata());
     files.extend(designs());
     files.extend(block_sizes());
     files.extend(codecs_and_ids::<u32>());
@@ -171,16 +180,16 @@ pub(crate) fn all() -> Vec<Good> {
 
 /// The worked example, and files of almost nothing.
 fn few() -> Vec<Good> {
-    let names = Ids::Strings(|i| ["ant", "bee", "cat", "dog"][i as usize].into());
+    let ids = Ids::Numbers(|i| [7, 9, 3, 12][i as usize]);
     let example = [0x0000_000fu32, 0x0000_000f, 0x0000_001f, 0x8000_0000];
     let one = [0xdead_beef_0bad_cafeu64];
     vec![
         case(
             "worked-example",
             "the example of section 16.1",
-            small(1, 2, Codec::Xor),
+            ordered(small(1, 2, Codec::Xor)),
             &example,
-            names,
+            ids,
         ),
         case::<u64>(
             "empty",
@@ -293,6 +302,16 @@ fn shapes() -> Vec<Good> {
             Ids::Numbers(|i| u64::MAX - i * (u64::MAX / 89)),
         ),
         case(
+            "long-strings",
+            "mixed(1) … mixed(600), with the hexadecimal digits of mixed(601), mixed(602), …, mixed(1,800) as ids, two and two",
+            small(3, 1, Codec::EliasFano),
+            &mixed(600).collect::<Vec<u64>>(),
+            Ids::Strings(|i| {
+                let digits = mixed(1800).skip(600 + 2 * i as usize).take(2);
+                digits.map(|x| format!("{x:016x}")).collect()
+            }),
+        ),
+        case(
             "strings-pipeline",
             "(mixed(i) mod 150) · 2^32, i = 1 … 200; `né` repeated (i − 1) mod 60 times as id; a pipeline",
             with_pipeline,
@@ -305,6 +324,98 @@ fn shapes() -> Vec<Good> {
             only_pipeline,
             &[1u32, 2, 3],
             Ids::None,
+        ),
+    ]
+}
+
+/// Orders of ids.
+fn with_order() -> Vec<Good> {
+    let many: Vec<u64> = mixed(60).collect();
+    let grouped: Vec<u64> = mixed(699).map(|x| (x % 500) << 40).collect();
+    vec![
+        case(
+            "empty-ordered",
+            "no record, string ids and their order",
+            ordered(small(3, 1, Codec::Gap)),
+            &[0u64; 0],
+            Ids::Strings(|_| String::new()),
+        )
+        .with_contents_of("empty"),
+        case(
+            "one-ordered",
+            "7 with the id 5: an order of no bits",
+            ordered(small(3, 1, Codec::Xor)),
+            &[7u32],
+            Ids::Numbers(|_| 5),
+        ),
+        case(
+            "ordered-numbers",
+            "mixed(1) … mixed(60), with the ids 37·j mod 41, j = 0 … 59, and their order",
+            ordered(small(3, 4, Codec::EliasFano)),
+            &many,
+            Ids::Numbers(|i| 37 * i % 41),
+        ),
+        case(
+            "ordered-strings",
+            "mixed(1) … mixed(60), with the two digits of 37·j mod 41, j = 0 … 59, as ids, and their order",
+            ordered(small(3, 4, Codec::EliasFano)),
+            &many,
+            Ids::Strings(|i| format!("{:02}", 37 * i % 41)),
+        ),
+        case(
+            "equal-strings",
+            "mixed(1) … mixed(60), all with the id `same`",
+            small(3, 1, Codec::EliasFano),
+            &many,
+            Ids::Strings(|_| "same".into()),
+        ),
+        case(
+            "ordered-groups",
+            "(mixed(i) mod 500) · 2^40, i = 1 … 699, with the ids 91·j mod 701, j = 0 … 698, and their order",
+            ordered(small(3, 1, Codec::Gap)),
+            &grouped,
+            Ids::Numbers(|i| 91 * i % 701),
+        ),
+        case(
+            "many-groups",
+            "(mixed(i) mod 1,500) · 2^40, i = 1 … 2,300, all with the id 7",
+            small(3, 1, Codec::EliasFano),
+            &mixed(2300).map(|x| (x % 1500) << 40).collect::<Vec<u64>>(),
+            Ids::Numbers(|_| 7),
+        ),
+        case(
+            "ordered-groups-strings",
+            "(mixed(i) mod 500) · 2^40, i = 1 … 699, with `https://example.org/` and 91·j mod 301, j = 0 … 698, as ids, and their order",
+            ordered(small(3, 1, Codec::Gap)),
+            &grouped,
+            Ids::Strings(|i| format!("https://example.org/{}", 91 * i % 301)),
+        ),
+    ]
+}
+
+/// Metadata, alone and with all that can be there.
+fn with_metadata() -> Vec<Good> {
+    let mut one = small(3, 1, Codec::Xor);
+    one.metadata.insert("source", "né").unwrap();
+    let mut several = ordered(small(3, 2, Codec::Gap));
+    several.pipeline = Some(r#"{"é":1}"#.into());
+    for (key, value) in [("made by", ""), ("source", "hand"), ("ß", "日本語\n")] {
+        several.metadata.insert(key, value).unwrap();
+    }
+    vec![
+        case(
+            "metadata",
+            "1, 2 and 3, and the key `source` with the value `né`",
+            one,
+            &[1u32, 2, 3],
+            Ids::None,
+        ),
+        case(
+            "all-sections",
+            "1, 2, 2 and 3 with the ids `a` to `d` and their order, a pipeline, and metadata of three keys",
+            several,
+            &[1u32, 2, 2, 3],
+            Ids::Strings(|i| ["a", "b", "c", "d"][i as usize].into()),
         ),
     ]
 }
@@ -380,8 +491,14 @@ fn block_sizes() -> Vec<Good> {
         let mut options = small(0, 1, codec);
         options.block_size = 16_384;
         let name = format!("large-block-{}", codec.name());
-        let what = "i², i = 0 … 4,999, with the number i as id";
-        files.push(case(&name, what, options, &squares, Ids::Numbers(|i| i)));
+        let what = "i², i = 0 … 4,999, with the number 5·i as id";
+        files.push(case(
+            &name,
+            what,
+            options,
+            &squares,
+            Ids::Numbers(|i| 5 * i),
+        ));
     }
     let run: Vec<u32> = (0..65_537).collect();
     let mut options = small(0, 1, Codec::Gap);
@@ -455,11 +572,20 @@ fn by_other_writers() -> Vec<Good> {
         files.push(Good {
             name: format!("by-hand-{}", codec.name()),
             file: ByHand::new(codec, &blocks).file(),
-            dump: blocks.concat().iter().map(|x| format!("{x:016x}\n")).collect(),
+            dump: dump(&blocks.concat()),
             contents: Some("by-hand.txt".into()),
             what: "two blocks that are not full, in a code of 6 bits for every position where there is one".into(),
         });
     }
+    let near: [&[u128]; 5] = [&[5], &[6], &[9], &[1000], &[70_000]];
+    files.push(Good {
+        name: "near-keys".into(),
+        file: ByHand::new(Codec::Gap, &near).file(),
+        dump: dump(&near.concat()),
+        contents: Some("near-keys.txt".into()),
+        what: "5, 6, 9, 1,000 and 70,000, each in a block of its own".into(),
+    });
+    files.push(two_key_groups());
     let values: Vec<u32> = mixed(20).map(|x| (x >> 32) as u32).collect();
     let build = |codec| case("mixed-codecs", "", small(1, 2, codec), &values, Ids::None);
     let mut mixed = build(Codec::Xor);
@@ -468,34 +594,103 @@ fn by_other_writers() -> Vec<Good> {
         "⌊mixed(i) / 2^32⌋, i = 1 … 20, table 0 in codec xor and table 1 in codec ef".into();
     files.push(mixed);
     let mut masks = build(Codec::Gap);
-    let mut editor = Editor::new(masks.file);
-    editor.put_number(editor.layout.tables[0].record_at, 0, 16);
-    editor.put_directory(31, 32, 1);
-    masks.file = editor.finish();
+    let mut parts = Parts::of(&masks.file);
+    parts.tables[0][16..20].fill(0);
+    parts.put(directory::MAX_DISTANCE, 32);
+    masks.file = parts.file();
     masks.name = "no-prefix".into();
     masks.what =
         "as mixed-codecs, in codec gap; the mask of table 0 is 0 and max_distance is 32".into();
     files.push(masks);
+    files.extend(extended());
     files
 }
 
-/// A file of two tables with table 1 of another file; both have the same sections but for what the tables hold.
+/// What `dump` prints of fingerprints of 64 bits without ids.
+fn dump(fingerprints: &[u128]) -> String {
+    let lines = fingerprints.iter().map(|x| format!("{x:016x}\n"));
+    lines.collect()
+}
+
+/// A value in each of 512 blocks.
+fn two_key_groups() -> Good {
+    let values: Vec<[u128; 1]> = (0..512u128).map(|i| [1000 * i + i * i % 997]).collect();
+    let blocks: Vec<&[u128]> = values.iter().map(|value| &value[..]).collect();
+    let file = ByHand::new(Codec::EliasFano, &blocks);
+    Good {
+        name: "two-key-groups".into(),
+        file: file.file(),
+        dump: dump(&values.concat()),
+        contents: Some("two-key-groups.txt".into()),
+        what: "1,000·i + (i² mod 997), i = 0 … 511, each in a block of its own: two key groups of one length".into(),
+    }
+}
+
+/// Files with what readers that do not know it ignore.
+fn extended() -> Vec<Good> {
+    let values: Vec<u32> = mixed(20).map(|x| (x >> 32) as u32).collect();
+    let twenty = "⌊mixed(i) / 2^32⌋, i = 1 … 20";
+    let base = || {
+        let options = small(1, 2, Codec::Gap);
+        case("mixed-codecs", "", options, &values, Ids::Numbers(|i| i))
+    };
+    let make = |name: &str, what: &str, change: fn(&mut Parts)| {
+        let mut good = base();
+        let mut parts = Parts::of(&good.file);
+        change(&mut parts);
+        good.file = parts.file();
+        good.name = name.into();
+        good.what = format!("{twenty}, with the numbers 0 … 19 as ids; {what}");
+        good.contents = Some("twenty-numbers.txt".into());
+        good
+    };
+    vec![
+        make(
+            "ancillary",
+            "three ancillary sections, of the kinds 0xffff, 0x8000 and 0xffff, the second without bytes",
+            |parts| {
+                parts.add(u16::MAX, b"not of this document".to_vec());
+                parts.add(FIRST_ANCILLARY, Vec::new());
+                parts.add(u16::MAX, vec![0xa5; 5000]);
+            },
+        ),
+        make(
+            "compatible-features",
+            "all bits of compatible_features are set",
+            |parts| parts.put(directory::COMPATIBLE_FEATURES, u64::MAX.into()),
+        ),
+        make(
+            "long-table-records",
+            "the table records have 13 bytes more, which are ff",
+            |parts| lengthen_tables(parts, &[0xff; 13]),
+        ),
+        make(
+            "all-extensions",
+            "an ancillary section, a bit of compatible_features, and table records of one byte more",
+            |parts| {
+                parts.add(0xc000, vec![1]);
+                parts.put(directory::COMPATIBLE_FEATURES, 1 << 63);
+                lengthen_tables(parts, &[0]);
+            },
+        ),
+    ]
+}
+
+/// Gives the table records an extension.
+fn lengthen_tables(parts: &mut Parts, extension: &[u8]) {
+    for table in &mut parts.tables {
+        table.extend_from_slice(extension);
+    }
+    let len = parts.tables[0].len();
+    parts.put(directory::TABLE_RECORD_LEN, len as u128);
+}
+
+/// A file of two tables with table 1 of another file with the same fingerprints.
 fn with_a_table_of(file: &[u8], other: &[u8]) -> Vec<u8> {
-    let mut editor = Editor::new(file.to_vec());
-    let other = Editor::new(other.to_vec());
-    let (ours, theirs) = (&editor.layout.tables[1], &other.layout.tables[1]);
-    assert_eq!((ours.block_count, theirs.block_count), (1, 1));
-    let record_len = 32 + editor.layout.width as usize;
-    let (at, from) = (ours.record_at, theirs.record_at);
-    editor.put(at, &other.file[from..from + record_len]);
-    let at = editor.layout.block_at(1, 0);
-    editor.put(at, other.block(1, 0));
-    let (keys, their_keys) = (editor.section(KEYS, 1), other.section(KEYS, 1));
-    assert_eq!(keys.len, their_keys.len);
-    editor.put(
-        keys.offset,
-        &other.file[their_keys.offset..their_keys.offset + their_keys.len],
-    );
-    editor.seal_section(KEYS, 1);
-    editor.finish()
+    let (mut parts, mut others) = (Parts::of(file), Parts::of(other));
+    parts.tables[1] = others.tables[1].clone();
+    for kind in [BLOCKS, KEY_GROUPS, KEY_ENTRIES] {
+        *parts.section(kind, 1) = others.section(kind, 1).clone();
+    }
+    parts.file()
 }

@@ -84,7 +84,7 @@ fn every_file_of_this_version_is_byte_for_byte_what_its_rule_makes() {
     let found = differences(&folder(FORMAT_VERSION), &corpus(), write);
     assert!(
         found.is_empty(),
-        "`SIMIDX_WRITE_GOLDEN=1 cargo test --test golden` writes what is missing:\n{}",
+        "`SIMIDX_WRITE_GOLDEN=1 cargo test --test format golden` writes what is missing:\n{}",
         found.join("\n")
     );
 }
@@ -113,10 +113,10 @@ fn a_new_format_version_gets_its_files_and_its_author_is_told() {
 fn the_corpus_is_small_enough_to_be_carried_along() {
     let files = corpus();
     let total: usize = files.values().map(Vec::len).sum();
-    assert!(total < 1_500_000, "{total} bytes");
+    assert!(total < 2_000_000, "{total} bytes");
     let small = files.values().filter(|bytes| bytes.len() < 8192).count();
     assert!(
-        small * 20 > files.len() * 19,
+        small * 10 > files.len() * 9,
         "{small} of {} below 8 KiB",
         files.len()
     );

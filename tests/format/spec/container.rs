@@ -7,7 +7,9 @@ use simidx::Codec;
 use simidx::format::FORMAT_VERSION;
 
 use super::worked_file::worked_file;
-use simidx_testkit::document::{named_table, named_values, plain_number, row, specification};
+use simidx_testkit::document::{
+    named_table, named_values, numbers, plain_number, row, specification,
+};
 use simidx_testkit::forged::codec_number;
 use simidx_testkit::manifest::{self, Expect};
 use simidx_testkit::reference;
@@ -46,14 +48,14 @@ fn magic_version_and_lengths_are_those_of_the_files() {
     assert_eq!(bytes(&header[0][4]), file[..8]);
     assert_eq!(header[1][4], FORMAT_VERSION.to_string());
     assert_eq!(file[8..10], FORMAT_VERSION.to_le_bytes());
-    assert_eq!(bytes(&footer[5][4]), file[file.len() - 4..]);
+    assert_eq!(bytes(&footer[8][4]), file[file.len() - 4..]);
     let sum = |row: &[String]| format!("CRC-32 of bytes [0, {})", row[0]);
-    assert_eq!(header[4][4], sum(&header[4]));
-    assert_eq!(footer[4][4], sum(&footer[4]) + " of the footer");
+    assert_eq!(header[3][4], sum(&header[3]));
+    assert_eq!(footer[7][4], sum(&footer[7]) + " of the footer");
     let rules = named_table(&text, "rules");
     assert!(row(&rules, "V1")[1].contains(&format!(" {} bytes ", header[0][1])));
     assert!(row(&rules, "V3")[1].contains(&format!("({FORMAT_VERSION})")));
-    for (rows, len) in [(&header, 16), (&footer, 32)] {
+    for (rows, len) in [(&header, 16), (&footer, 40)] {
         let mut end = 0;
         for row in rows {
             assert_eq!(row[0], end.to_string(), "{row:?}");
@@ -61,8 +63,8 @@ fn magic_version_and_lengths_are_those_of_the_files() {
         }
         assert_eq!(end, len);
     }
-    assert_eq!(reference::FOOTER_LEN, 32);
-    assert_eq!(super::limits::least("length of the file"), 16 + 32);
+    assert_eq!(reference::FOOTER_LEN, 40);
+    assert_eq!(super::limits::least("length of the file"), 16 + 40);
 }
 
 #[test]
@@ -74,7 +76,8 @@ fn the_records_of_the_directory_have_the_lengths_that_their_tables_tell() {
     let record = layout.tables[1].record_at - layout.tables[0].record_at;
     let expected = [
         layout.tables[0].record_at - layout.directory_at,
-        record - layout.width as usize,
+        // The mask is as long as the width says.
+        record - layout.width as usize - layout.width as usize / 8,
         layout.sections[1].record_at - layout.sections[0].record_at,
     ];
     for (table, expected) in tables.into_iter().zip(expected) {
@@ -96,16 +99,24 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
     let rows = named_table(&specification(), "sections");
     let names = [
         "blocks",
-        "keys",
-        "block counts",
         "groups",
+        "group samples",
         "numbers",
-        "string offsets",
-        "string bytes",
+        "places",
+        "bucket offsets",
+        "buckets",
+        "id order",
+        "block counts",
+        "key groups",
+        "key entries",
+        "string code",
         "pipeline",
+        "metadata",
     ];
+    let (ancillary, rows) = rows.split_last().unwrap();
+    assert_eq!(ancillary[0], "0x8000 to 0xffff");
     let listed: Vec<(&str, &str)> = rows.iter().map(|row| (&row[0][..], &row[1][..])).collect();
-    let numbers: Vec<String> = (1..=8).map(|kind| kind.to_string()).collect();
+    let numbers: Vec<String> = (1..=14).map(|kind| kind.to_string()).collect();
     let expected: Vec<(&str, &str)> = numbers.iter().map(|n| &n[..]).zip(names).collect();
     assert_eq!(listed, expected);
     let mut seen = BTreeSet::new();
@@ -114,19 +125,27 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
     for entry in good.filter(|entry| entry.expect == Expect::Good) {
         let file = fs::read(folder.join(&entry.file)).unwrap();
         let layout = reference::Layout::parse(&file);
-        let places: Vec<(u16, u16)> = layout.sections.iter().map(|s| (s.table, s.kind)).collect();
-        let (tables, others) = places.split_at(2 * layout.tables.len());
-        assert!(tables.is_sorted() && tables.iter().all(|(_, kind)| [1, 2].contains(kind)));
-        assert!(others.is_sorted() && others.iter().all(|(table, kind)| *table == 0 && *kind > 2));
+        let kinds = layout.sections.iter().map(|s| (s.kind, s.table));
+        let places: Vec<(u16, u16)> = kinds.take_while(|(kind, _)| *kind < 0x8000).collect();
+        assert!(places.is_sorted(), "{}", entry.file);
+        assert!(
+            layout.sections[places.len()..]
+                .iter()
+                .all(|s| s.kind >= 0x8000 && s.table == 0)
+        );
         for section in &layout.sections {
-            seen.insert(usize::from(section.kind));
-            let row = &rows[usize::from(section.kind) - 1];
+            seen.insert(usize::from(section.kind.min(0x8000)));
+            let row = rows.get(usize::from(section.kind) - 1).unwrap_or(ancillary);
             let alignment = match &row[3][..] {
                 "min(block_size, 4096)" => layout.block_size.min(4096),
+                "64 or 4096" if reference::payload_len(section.len) > 4096 => 4096,
+                "64 or 4096" => 64,
                 number => number.parse().unwrap(),
             };
             assert_eq!(section.offset % alignment, 0, "{}: {row:?}", entry.file);
             let in_record = row[5] == "section record";
+            assert_eq!(in_record, reference::has_record_checksum(section.kind));
+            assert_eq!(row[5] == "paged", reference::is_paged(section.kind));
             assert!(
                 in_record || section.checksum == 0,
                 "{}: {row:?}",
@@ -134,13 +153,14 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
             );
         }
     }
-    assert_eq!(seen, (1..=8).collect(), "the corpus has every kind");
+    let all = (1..=14).chain([0x8000]);
+    assert_eq!(seen, all.collect(), "the corpus has every kind");
 }
 
 /// Whether `id_kind ≠ 0 and record_count > fingerprint_count` or the like holds for a file.
-fn holds(condition: &str, file: &[u8], layout: &reference::Layout) -> bool {
+fn holds(condition: &str, layout: &reference::Layout) -> bool {
     let value = |name: &str| match name {
-        "id_kind" => file[layout.directory_at + 32].into(),
+        "id_kind" => layout.id_kind.into(),
         "record_count" => layout.record_count as u128,
         "fingerprint_count" => layout.fingerprint_count as u128,
         number => plain_number(number),
@@ -169,7 +189,7 @@ fn the_sections_are_there_under_the_conditions_printed() {
         }
         let file = fs::read(folder.join(&entry.file)).unwrap();
         let layout = reference::Layout::parse(&file);
-        for row in &rows {
+        for row in rows.iter().filter(|row| row[2] != "any number") {
             let of_kind = layout
                 .sections
                 .iter()
@@ -177,15 +197,20 @@ fn the_sections_are_there_under_the_conditions_printed() {
             let count = of_kind.count();
             let expected = match &row[2][..] {
                 "each table" => layout.tables.len(),
+                "always" => 1,
                 "optional" => count.min(1),
-                other => holds(other.strip_prefix("if ").unwrap(), &file, &layout).into(),
+                other => match other.strip_prefix("optional if ") {
+                    Some(condition) if holds(condition, &layout) => count.min(1),
+                    Some(_) => 0,
+                    None => holds(other.strip_prefix("if ").unwrap(), &layout).into(),
+                },
             };
             assert_eq!(count, expected, "{}: {row:?}", entry.file);
             seen.insert((row[0].clone(), count > 0));
         }
     }
-    // Two kinds are in all files, each of the others is in some and not in others.
-    assert_eq!(seen.len(), 2 + 6 * 2, "{seen:?}");
+    // Four kinds are in all files, each of the others is in some and not in others.
+    assert_eq!(seen.len(), 4 + 10 * 2, "{seen:?}");
 }
 
 #[test]
@@ -200,9 +225,64 @@ fn the_numbers_of_codecs_and_kinds_of_ids_are_those_of_the_program() {
     for entry in manifest::read(&folder) {
         if entry.expect == Expect::Good {
             let file = fs::read(folder.join(&entry.file)).unwrap();
-            let at = reference::Layout::parse(&file).directory_at;
-            let kind = &row(&kinds, &file[at + 32].to_string())[1];
+            let kind = reference::Layout::parse(&file).id_kind.to_string();
+            let kind = &row(&kinds, &kind)[1];
             assert_eq!(kind.trim_end_matches('s'), entry.ids, "{}", entry.file);
         }
     }
+}
+
+#[test]
+fn checksums_are_bound_to_the_places_printed() {
+    let text = specification();
+    let rows = named_table(&text, "bound-checksums");
+    let kinds: Vec<&str> = rows.iter().map(|row| &row[1][..]).collect();
+    assert_eq!(kinds, ["1", "kind of the section", "10"]);
+    for (place, value) in named_pairs(&text, "place-example") {
+        let arguments = place
+            .strip_prefix("place(")
+            .unwrap()
+            .strip_suffix(')')
+            .unwrap();
+        let [kind, table, number] = numbers(arguments)[..] else {
+            panic!("{place}");
+        };
+        let place = reference::place(kind as u16, table as usize, number as usize);
+        assert_eq!(u128::from(place), value, "{arguments}");
+    }
+}
+
+/// The lines of a block as names and numbers.
+fn named_pairs(text: &str, name: &str) -> Vec<(String, u128)> {
+    let values = named_values(text, name).into_iter();
+    let pairs: Vec<_> = values
+        .map(|(name, value)| (name, plain_number(&value)))
+        .collect();
+    assert!(pairs.len() > 2);
+    pairs
+}
+
+#[test]
+fn the_digests_printed_are_those_of_the_reference() {
+    let mut seen = 0;
+    for row in named_table(&specification(), "content-id-examples") {
+        let words: Vec<u64> = numbers(&row[3])
+            .into_iter()
+            .map(|word| word as u64)
+            .collect();
+        let width = row[0].parse().unwrap();
+        let mut expected = reference::words_of_fingerprint(plain_number(&row[1]), width);
+        match &row[2][..] {
+            "none" => {}
+            "the empty string" => expected.extend(reference::words_of_string(b"")),
+            id => match id.parse() {
+                Ok(number) => expected.push(number),
+                Err(_) => expected.extend(reference::words_of_string(id.as_bytes())),
+            },
+        }
+        assert_eq!(words, expected, "{row:?}");
+        assert_eq!(reference::digest(&words), plain_number(&row[4]), "{row:?}");
+        seen += 1;
+    }
+    assert!(seen > 4);
 }

@@ -9,6 +9,7 @@ use simidx_testkit::document::{
 };
 use simidx_testkit::forged::{ByHand, codec_number};
 use simidx_testkit::reference::{self, Bits, Coding};
+use simidx_testkit::strings::StringCode;
 
 /// The bits that a text of `0` and `1` prints, spaces left out.
 fn printed_bits(text: &str) -> Bits {
@@ -23,7 +24,7 @@ fn example_lengths() -> Vec<u8> {
     lengths.map(|length| length.try_into().unwrap()).collect()
 }
 
-/// The values that the program reads from a block of this stream, behind a block whose key is `before`, by the code
+/// The values that the program reads from a block of this stream, after a block whose key is `before`, by the code
 /// of section 6.
 fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]) -> Vec<u128> {
     let first = before.map(|key| [key]);
@@ -35,7 +36,9 @@ fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]
         file.lengths.resize(64, 0);
     }
     file.replace(blocks.len() - 1, values.len(), stream);
-    file.fingerprint_count = blocks.len() - 1 + values.len();
+    let last = blocks.len() - 1;
+    blocks[last] = values;
+    file.count(&blocks);
     let index = Index::<u64, _>::from_bytes(file.file()).unwrap();
     let report = index.verify();
     assert!(report.is_sound(), "{:?}", report.problems);
@@ -131,7 +134,7 @@ fn the_block_examples_are_what_the_program_reads() {
         assert_eq!(coding.stream(before, &values), stream, "{marker}");
         if before.is_none() {
             let printed = named_block(&text, "block-example-bytes").concat();
-            let block = reference::block(values.len(), &stream, 128);
+            let block = reference::block(values.len(), &stream, 128, (0, 0));
             let bytes = hex(&block[4..]);
             assert!(bytes.starts_with(&printed), "{bytes}");
             // The program reads it in a table of 64 bits, with a first value of so many.
@@ -171,13 +174,13 @@ fn the_elias_fano_example_is_right() {
     let bucket_count = (max >> low_bits) + 1;
     assert_eq!(value("H"), bucket_count);
     let buckets: Vec<u128> = set.iter().map(|u| u >> low_bits).collect();
-    assert_eq!(list("buckets"), buckets);
+    assert_eq!(list("intervals"), buckets);
     let low = set.iter().map(|u| u & ((1 << low_bits) - 1));
     assert!(low.eq(list("low bits")));
     let high = buckets.iter().zip(0..).map(|(bucket, i)| bucket + i);
     assert!(high.eq(list("high bits set")));
     let empty = (0..bucket_count).filter(|bucket| !buckets.contains(bucket));
-    assert!(empty.eq(list("empty buckets")));
+    assert!(empty.eq(list("empty")));
 }
 
 #[test]
@@ -185,22 +188,28 @@ fn the_keys_example_is_what_the_program_reads() {
     let text = specification();
     let values = named_values(&text, "keys-example");
     let (keys, offsets) = (numbers(&values["keys"]), numbers(&values["numbers"]));
-    assert!(
-        keys.iter()
-            .map(|key| key - keys[0])
-            .eq(offsets.iter().copied())
-    );
+    assert_eq!(keys[..keys.len() - 1], offsets);
     let max = plain_number(&values["Z"]);
     let stream = printed_bits(&values["stream"]);
     assert_eq!(stream, reference::elias_fano(&offsets, max));
-    let printed = values["bytes"].replace("  ", " ");
-    assert_eq!(printed, hex(&reference::keys_section(&keys, 32)));
+    let (groups, entries) = reference::key_sections(&keys, 32, 0);
+    assert_eq!(values["bytes"], hex(&groups));
+    assert_eq!(values["entry"].replace("  ", " "), hex(&entries));
+    assert_eq!(
+        plain_number(&values["CRC-32"]),
+        reference::crc32(&groups).into()
+    );
     let variable = |name: &'static str| (name, plain_number(&values[name]) as usize);
-    let variables = [("f", 32), ("c", keys.len()), variable("l"), variable("H")];
-    let len = named_formulas(&text, "keys-length").value("keys_len", &variables);
-    assert_eq!(printed.split(' ').count(), len);
-    // A table of 64 bits has the same keys section, but for the zeros above the two ends.
+    let variables = [variable("c"), variable("l"), variable("H")];
+    let formulas = named_block(&text, "keys-lengths")
+        .concat()
+        .replace("  if c ≥ 1, else 0", "");
+    assert!(formulas.contains("⌈(c + H + c·l) / 8⌉"));
+    let len = named_formulas(&text, "keys-lengths").value("group_len", &variables);
+    assert_eq!(groups.len(), len);
+    // A table of 64 bits has the same key group.
     let file = ByHand::new(Codec::Gap, &[&keys[..1], &keys[1..2], &keys[2..]]);
+    assert_eq!(file.keys.0, groups);
     let index = Index::<u64, _>::from_bytes(file.file()).unwrap();
     let read: Vec<u128> = index
         .fingerprints(0)
@@ -208,7 +217,61 @@ fn the_keys_example_is_what_the_program_reads() {
         .map(|f| f.unwrap().into())
         .collect();
     assert_eq!(read, keys);
-    assert_eq!(hex(&file.keys[16..]), printed[24..]);
+}
+
+#[test]
+fn the_example_of_a_block_has_the_checksum_printed() {
+    let text = specification();
+    let printed = named_values(&text, "block-example-checksum");
+    let start = named_block(&text, "block-example-bytes").concat();
+    let digits = start
+        .split(' ')
+        .map(|byte| u8::from_str_radix(byte, 16).unwrap());
+    let mut bytes: Vec<u8> = digits.collect();
+    bytes.resize(124, 0);
+    let value = |name: &str| plain_number(&printed[name]) as u32;
+    assert_eq!(value("CRC-32"), reference::crc32(&bytes));
+    assert_eq!(value("place(1, 0, 0)"), reference::place(1, 0, 0));
+    assert_eq!(
+        value("checksum"),
+        reference::bound_checksum(&bytes, 1, 0, 0)
+    );
+}
+
+#[test]
+fn the_metadata_example_is_what_the_program_writes() {
+    let mut options = simidx::BuildOptions::<u64>::default();
+    options.metadata.insert("source", "né").unwrap();
+    let file = simidx_testkit::build(options, &[]);
+    let layout = reference::Layout::parse(&file);
+    let printed = named_block(&specification(), "metadata-example").concat();
+    assert_eq!(printed, hex(layout.bytes(&file, reference::METADATA, 0)));
+}
+
+/// The bytes that are printed in hexadecimal.
+fn printed_bytes(text: &str) -> Vec<u8> {
+    let digits = text.split_whitespace();
+    let bytes = digits.map(|byte| u8::from_str_radix(byte, 16));
+    bytes.collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn the_example_of_a_bucket_is_what_the_reference_reads() {
+    let text = specification();
+    let mut section = vec![0; 128];
+    (section[63], section[65], section[127]) = (1, 2, 2);
+    section.extend(printed_bytes(
+        &named_block(&text, "string-code-bytes").join(" "),
+    ));
+    let code = StringCode::parse(&section);
+    let lines = named_block(&text, "string-bucket-example");
+    let bytes = lines.iter().find_map(|line| line.strip_prefix("bytes"));
+    let bytes = printed_bytes(bytes.expect("the bytes are printed"));
+    let ids = code.decode(b"", &bytes, 4);
+    assert_eq!(ids, [&b"ab"[..], b"abc", b"abd", b"b"]);
+    let of_lines = lines.iter().filter_map(|line| line.split_once(' '));
+    let names: Vec<&[u8]> = of_lines.take(4).map(|(id, _)| id.as_bytes()).collect();
+    assert_eq!(ids, names);
 }
 
 #[test]

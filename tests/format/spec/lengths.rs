@@ -10,7 +10,9 @@ use simidx_testkit::document::{named_formulas, named_table, plain_number, specif
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::{ByHand, found, small};
 use simidx_testkit::manifest::{self, Expect};
-use simidx_testkit::reference::{self, GROUPS, NUMBERS, STRING_BYTES, STRING_OFFSETS};
+use simidx_testkit::reference::{
+    self, BUCKET_OFFSETS, BUCKETS, GROUP_SAMPLES, GROUPS, NUMBERS, PLACES, bit_length,
+};
 use simidx_testkit::reference_reader::common_verdict;
 use simidx_testkit::{build, build_numbers, build_strings, options};
 
@@ -30,7 +32,7 @@ fn room(block_size: usize) -> usize {
     length("block-lengths", "s", &[("B", block_size)])
 }
 
-/// The stream of the first block of a file as its keys tell it, behind a count of the bits printed.
+/// The stream of the first block of a file as its keys tell it, after a count of the bits printed.
 fn first_block(file: &[u8], set: &[u128]) -> Vec<u8> {
     let layout = reference::Layout::parse(file);
     let key = layout.keys(file, 0)[0];
@@ -82,7 +84,7 @@ fn the_examples_of_the_bits_of_a_count_follow_the_formula() {
 }
 
 /// Values whose stream in the first block takes exactly so many bits where each position has a codeword of six bits,
-/// and a key behind them.
+/// and a key after them.
 fn values_of(bits: usize) -> Vec<u128> {
     let mut values = vec![0u128];
     let mut left = bits - 64;
@@ -109,7 +111,7 @@ fn values_fill_the_bits_printed_and_no_more() {
         let stream = file.coding().stream(None, &values);
         assert_eq!(stream.len(), bits);
         file.replace(0, values.len(), &stream);
-        file.fingerprint_count = values.len();
+        file.count(&[&values]);
         if fits {
             assert_eq!(common_verdict(&file.file()), "sound");
         } else {
@@ -162,7 +164,8 @@ fn pages_have_the_lengths_and_checksums_printed() {
         assert_eq!(payload, payload_len(section.len));
         let bytes = &editor.file[section.offset..section.offset + section.len];
         for i in 0..pages {
-            let sum = reference::crc32(&bytes[page * i..payload.min(page * (i + 1))]);
+            let page_bytes = &bytes[page * i..payload.min(page * (i + 1))];
+            let sum = reference::bound_checksum(page_bytes, NUMBERS, 0, i);
             let stored = reference::number(bytes, payload + checksum * i, checksum);
             assert_eq!(u128::from(sum), stored, "page {i} of {pages}");
         }
@@ -172,13 +175,26 @@ fn pages_have_the_lengths_and_checksums_printed() {
 #[test]
 fn lengths_that_no_payload_has_by_the_formulas_are_refused() {
     let [page, checksum] = page_lengths();
-    // A string behind the two bytes of its length, a little more than a page. Whatever shorter length the record tells,
-    // the directory stands where it must.
-    let id = "x".repeat(page + 4);
-    let good = Editor::new(build_strings(small(), &[(1, id)]));
-    let section = good.section(STRING_BYTES, 0);
+    // Buckets of a little more than a page.
+    let mut records: Vec<(u64, String)> = Vec::new();
+    let good = loop {
+        let id = |n: u64| {
+            format!(
+                "{:x}",
+                u128::from(n).pow(5).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            )
+        };
+        records.push((records.len() as u64, id(records.len() as u64)));
+        let editor = Editor::new(build_strings(small(), &records));
+        if editor.payload_len(BUCKETS) > page + 4 {
+            break editor;
+        }
+    };
+    let section = good.section(BUCKETS, 0);
     let mut refused = 0;
-    for len in page + 2..=section.len {
+    // What follows stays where it is.
+    assert_eq!(section.len.next_multiple_of(64), page + 64);
+    for len in page + checksum + 1..=section.len {
         let is_one = paged_len(payload_len(len)) == len;
         let mut editor = good.clone();
         editor.put_number(section.record_at + 16, len as u128, 8);
@@ -190,49 +206,59 @@ fn lengths_that_no_payload_has_by_the_formulas_are_refused() {
 }
 
 #[test]
-fn groups_and_string_offsets_have_the_lengths_printed() {
+fn groups_samples_places_and_offsets_have_the_lengths_printed() {
     let text = specification();
-    let (groups, offsets) = ("groups-lengths", "string-offsets-lengths");
+    let (groups, strings) = ("groups-lengths", "string-lengths");
     let chunk = length(groups, "P", &[("chunks", 1)]);
     let fields = named_table(&text, "chunk");
     let sizes: Vec<usize> = fields.iter().map(|row| row[1].parse().unwrap()).collect();
     assert_eq!([&fields[0][0], &fields[1][0]], ["0", &fields[0][1]]);
     assert_eq!(sizes.iter().sum::<usize>(), chunk);
-    let (ids, each) = (8 * sizes[1], 16);
-    for count in [ids - 1, ids, ids + 1, 2 * ids + 1, 3 * each, 3 * each + 1] {
+    let ids = 8 * sizes[1];
+    for count in [ids - 1, ids, ids + 1, 2 * ids + 1, 5 * ids + 1, 48, 49] {
         let id = |i: usize| ((i as u64 / 2) << 40, format!("{i:05}"));
         let records: Vec<(u64, String)> = (0..count).map(id).collect();
         let editor = Editor::new(build_strings(small(), &records));
         assert_eq!(common_verdict(&editor.file), "sound");
-        let expected = length(groups, "P", &[("record_count", count)]);
+        let records = ("record_count", count);
+        let expected = length(groups, "P", &[records]);
         assert_eq!(editor.payload_len(GROUPS), expected, "{count} records");
-        // Each string has five bytes and the one of its length.
-        let id_bits = (6 * count).ilog2() as usize + 1;
-        let variables = [("record_count", count), ("id_bits", id_bits)];
-        let expected = length(offsets, "P", &variables);
+        let chunks = length(groups, "chunks", &[records]);
+        let fingerprints = ("fingerprint_count", count.div_ceil(2));
+        let variables = [fingerprints, ("n", bit_length(chunks - 1))];
+        let expected = length(groups, "P_samples", &variables);
         assert_eq!(
-            editor.payload_len(STRING_OFFSETS),
+            editor.payload_len(GROUP_SAMPLES),
             expected,
             "{count} records"
+        );
+        let variables = [records, ("n", bit_length(count - 1))];
+        let expected = length(strings, "P_places", &variables);
+        assert_eq!(editor.payload_len(PLACES), expected, "{count} records");
+        let variables = [records, ("id_bits", editor.layout.id_bits)];
+        let expected = length(strings, "P_offsets", &variables);
+        assert_eq!(
+            editor.payload_len(BUCKET_OFFSETS),
+            expected,
+            "{count} records"
+        );
+        assert_eq!(
+            editor.layout.id_bits,
+            bit_length(editor.payload_len(BUCKETS))
         );
     }
 }
 
 #[test]
-fn string_offsets_have_the_bits_printed() {
-    let rows = named_table(&specification(), "id-bits");
+fn numbers_have_the_bit_lengths_printed() {
     let mut next = 0;
-    for row in rows {
+    for row in named_table(&specification(), "bit-length") {
         let (first, last) = row[0].split_once(" to ").unwrap_or((&row[0], &row[0]));
         let range = plain_number(first) as usize..=plain_number(last) as usize;
         assert_eq!(*range.start(), next, "{row:?}");
         next = range.end() + 1;
-        for len in range {
-            // An empty string takes the byte of its length.
-            let records: Vec<(u64, &str)> = (0..len).map(|i| ((i as u64) << 50, "")).collect();
-            let editor = Editor::new(build_strings(small(), &records));
-            let id_bits = editor.file[editor.layout.directory_at + 33].to_string();
-            assert_eq!(id_bits, row[1], "{len} bytes");
+        for number in range {
+            assert_eq!(bit_length(number).to_string(), row[1], "{number}");
         }
     }
 }
@@ -251,6 +277,7 @@ fn directories_have_the_length_printed() {
                 ("f", layout.width as usize),
                 ("table_count", layout.tables.len()),
                 ("section_count", layout.sections.len()),
+                ("table_record_len", layout.table_record_len),
             ];
             let expected = formulas.value("directory_len", &variables);
             assert_eq!(layout.directory_len, expected, "{}", entry.file);

@@ -11,7 +11,7 @@ use simidx_testkit::document::{
 };
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::ByHand;
-use simidx_testkit::reference;
+use simidx_testkit::reference::{self, directory};
 use simidx_testkit::reference_reader::common_verdict;
 
 /// How section 13 calls the size of a block.
@@ -64,7 +64,7 @@ fn the_rules_print_the_limits() {
 #[test]
 fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
     let python = fs::read_to_string(root().join("tools/simidx_ref.py")).unwrap();
-    assert_eq!(limits().len(), 12, "a limit that no test knows");
+    assert_eq!(limits().len(), 14, "a limit that no test knows");
     let constant = |name: &str| {
         let line = python
             .lines()
@@ -81,6 +81,8 @@ fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
     assert_eq!(most("bytes of a string id"), MAX_ID_LEN as u128);
     assert_eq!(most("bytes of a string id"), constant("MAX_STRING_LEN"));
     assert_eq!(most("bytes of the pipeline"), constant("MAX_PIPELINE_LEN"));
+    assert_eq!(most("bytes of the metadata"), constant("MAX_METADATA_LEN"));
+    assert_eq!(most("table_count"), constant("MAX_TABLE_COUNT"));
     let text = specification();
     let formulas = |name| named_formulas(&text, name);
     // How many are in one unit: one more makes a second.
@@ -88,11 +90,13 @@ fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
         ("PAGE_LEN", "paged-lengths", "pages", "P"),
         ("CHUNK_IDS", "groups-lengths", "chunks", "record_count"),
         (
-            "STRINGS_PER_OFFSET",
-            "string-offsets-lengths",
-            "offsets",
-            "record_count",
+            "SAMPLE_BITS",
+            "groups-lengths",
+            "samples",
+            "fingerprint_count",
         ),
+        ("BUCKET_LEN", "string-lengths", "buckets", "record_count"),
+        ("KEYS_PER_GROUP", "keys-lengths", "groups", "block_count"),
     ] {
         let full = constant(name) as usize;
         let units = [full, full + 1].map(|n| formulas(block).value(formula, &[(variable, n)]));
@@ -134,8 +138,10 @@ fn the_longest_pipeline_is_written_and_read_and_no_longer_one() {
         assert_eq!(file.is_some_and(|file| opens(&file)), fits, "{len}");
     }
     let sections = named_table(&specification(), "sections");
-    let range = row(&sections, "8")[4].strip_prefix("1 to ").unwrap();
+    let range = row(&sections, "13")[4].strip_prefix("1 to ").unwrap();
     assert_eq!(plain_number(range), limit as u128);
+    let range = row(&sections, "14")[4].strip_prefix("1 to ").unwrap();
+    assert_eq!(plain_number(range), most("bytes of the metadata"));
 }
 
 #[test]
@@ -154,7 +160,7 @@ fn the_most_records_are_read_and_no_more() {
     let limit = most("record_count");
     for (records, verdict) in [(limit, "sound"), (limit + 1, "damaged V8")] {
         let mut editor = Editor::new(simidx_testkit::build(one_table(128), &[7]));
-        editor.put_directory(8, records, 8);
+        editor.put_directory(directory::RECORD_COUNT, records);
         assert_eq!(common_verdict(&editor.finish()), verdict, "{records}");
     }
 }
@@ -205,7 +211,7 @@ fn blocks_have_the_sizes_printed_and_no_others() {
         let fits = size.is_power_of_two() && range.contains(&size);
         assert_eq!(written(one_table(size), &[7]).is_some(), fits, "{size}");
         let mut editor = Editor::new(simidx_testkit::build(one_table(128), &[7]));
-        editor.put_directory(24, size.into(), 4);
+        editor.put_directory(directory::BLOCK_SIZE, size.into());
         let verdict = common_verdict(&editor.finish());
         // Blocks of another size than that which was written are too few or too many bytes.
         assert_eq!(verdict != "damaged V8", fits, "{size}: {verdict}");

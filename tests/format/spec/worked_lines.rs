@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::worked_file::{Line, worked_file, worked_lines};
-use simidx_testkit::document::{named_table, plain_number, specification};
+use simidx_testkit::document::{named_table, numbers, plain_number, specification};
 use simidx_testkit::reference::{self, Bits, crc32};
 
 /// Lines whose bytes their text does not give whole: the two magics, and what parts a number in the midst of its bits.
-const TOLD_IN_PART: usize = 6;
+const TOLD_IN_PART: usize = 5;
 
 /// The sizes of the fields of section 10, by name.
 fn fields() -> BTreeMap<String, usize> {
@@ -33,31 +33,48 @@ fn little_endian(number: u128, len: usize) -> Vec<u8> {
     number.to_le_bytes()[..len].to_vec()
 }
 
-/// The number that a text starts with, and what comes behind it.
+/// The number that a text starts with, and what comes after it.
 fn leading_number(text: &str) -> Option<(usize, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit())?;
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// `block_size 128`, `kind 1, blocks`: a field of section 10 and its value.
+/// `block_size 128`, `kind 1, blocks; table 0`: fields of section 4 and their values.
 fn field(line: &Line, fields: &BTreeMap<String, usize>) -> Option<Vec<u8>> {
-    let (name, value) = line.says.split_once(' ')?;
-    let size = *fields.get(name)?;
-    let value = value.split([',', ':']).next()?;
-    if !value.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
+    let mut bytes = Vec::new();
+    for said in line.says.split("; ") {
+        let (name, value) = said.split_once(' ')?;
+        let size = match name {
+            // As long as the width says.
+            "prefix_mask" => line.bytes.len(),
+            _ => *fields.get(name)?,
+        };
+        let value = value.split([',', ':']).next()?;
+        if !value.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        bytes.extend(little_endian(plain_number(value), size));
     }
-    Some(little_endian(plain_number(value), size))
+    Some(bytes)
 }
 
-/// `first key, 0x80000000, …`, and `last key, the same`.
-fn key(line: &Line, file: &[u8]) -> Option<Vec<u8>> {
-    let len = line.bytes.len();
-    if line.says == "last key, the same" {
-        return Some(file[line.at - len..line.at].to_vec());
-    }
-    let value = line.says.strip_prefix("first key, ")?.split(',').next()?;
-    Some(little_endian(plain_number(value), len))
+/// `last key, 0x80000000, …`, and `end 0: …` of a key group.
+fn key(line: &Line) -> Option<Vec<u8>> {
+    let value = line
+        .says
+        .strip_prefix("last key, ")
+        .or_else(|| line.says.strip_prefix("end "))?;
+    let value = value.split([',', ':']).next()?;
+    value
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then(|| little_endian(plain_number(value), line.bytes.len()))
+}
+
+/// `numbers 4, 6, 0, 9 in 4 bits: …`: a packed array.
+fn packed(line: &Line) -> Option<Vec<u8>> {
+    let (list, rest) = line.says.strip_prefix("numbers ")?.split_once(" in ")?;
+    let (bits, _) = leading_number(rest)?;
+    Some(reference::packed_array(&numbers(list), bits))
 }
 
 /// The bytes of which a checksum at `at` is said to be.
@@ -80,12 +97,13 @@ fn summed(at: usize, of: &str, file: &[u8]) -> Range<usize> {
             let (first, last) = of["bytes ".len()..].split_once(" to ").unwrap();
             first.parse().unwrap()..last.parse::<usize>().unwrap() + 1
         }
-        _ if of.ends_with(" of the block") => {
+        _ if of.ends_with(" bytes of the block") => {
             let block = at..at + 4 + count("the other ", " bytes");
             assert_eq!(block.len(), reference::Layout::parse(file).block_size);
             at + 4..block.end
         }
         _ if of.ends_with(" before") => at - count("the ", " bytes")..at,
+        _ if of.starts_with("the key group of 0 bytes") => at..at,
         _ => at - count("the page of ", " byte")..at,
     }
 }
@@ -93,7 +111,20 @@ fn summed(at: usize, of: &str, file: &[u8]) -> Range<usize> {
 /// `CRC-32 of …`.
 fn checksum(line: &Line, file: &[u8]) -> Option<Vec<u8>> {
     let of = line.says.strip_prefix("CRC-32 of ")?;
-    let sum = crc32(&file[summed(line.at, of, file)]);
+    let (of, place) = match of.split_once(", bound to (") {
+        Some((of, place)) => (of, Some(numbers(place.strip_suffix(')')?))),
+        None => (of, None),
+    };
+    let bytes = &file[summed(line.at, of, file)];
+    let sum = match place {
+        Some(place) => {
+            let [kind, table, number] = place[..] else {
+                return None;
+            };
+            reference::bound_checksum(bytes, kind as u16, table as usize, number as usize)
+        }
+        None => crc32(bytes),
+    };
     Some(sum.to_le_bytes().to_vec())
 }
 
@@ -134,14 +165,6 @@ fn bits(line: &Line) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// ``3 bytes, `ant` ``: a length and a string.
-fn string(line: &Line) -> Option<Vec<u8>> {
-    let (len, rest) = leading_number(&line.says)?;
-    let string = rest.strip_prefix(" bytes, `")?.strip_suffix('`')?;
-    assert_eq!(string.len(), len);
-    Some([&[len as u8], string.as_bytes()].concat())
-}
-
 /// `block 0 of table 0 holds 3 values, minus 1`.
 fn block_count(line: &Line) -> Option<Vec<u8>> {
     let (_, values) = line.says.split_once(" holds ")?;
@@ -174,9 +197,9 @@ fn code_lengths(line: &Line) -> Option<Vec<u8>> {
 fn told(line: &Line, file: &[u8], fields: &BTreeMap<String, usize>) -> Option<Vec<u8>> {
     checksum(line, file)
         .or_else(|| zeros(line, file))
-        .or_else(|| key(line, file))
+        .or_else(|| key(line))
         .or_else(|| bits(line))
-        .or_else(|| string(line))
+        .or_else(|| packed(line))
         .or_else(|| block_count(line))
         .or_else(|| code_lengths(line))
         .or_else(|| field(line, fields))
@@ -185,16 +208,18 @@ fn told(line: &Line, file: &[u8], fields: &BTreeMap<String, usize>) -> Option<Ve
 #[test]
 fn every_line_of_the_worked_hex_says_what_its_bytes_are() {
     let (file, lines, fields) = (worked_file(), worked_lines(), fields());
-    let mut compared = 0;
+    let (mut compared, mut untold) = (0, Vec::new());
     for line in &lines {
         assert_ne!(line.says, "", "nothing is said of {:08x}", line.at);
         if let Some(bytes) = told(line, &file, &fields) {
             assert_eq!(bytes, line.bytes, "{:08x} {}", line.at, line.says);
             compared += 1;
+        } else {
+            untold.push(&line.says[..]);
         }
     }
-    println!("{compared} of {} lines compared", lines.len());
-    assert!(compared >= 100 && compared + TOLD_IN_PART >= lines.len());
+    println!("{compared} of {} lines compared: {untold:?}", lines.len());
+    assert!(compared >= 95 && compared + TOLD_IN_PART >= lines.len());
 }
 
 #[test]

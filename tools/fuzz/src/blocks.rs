@@ -1,4 +1,4 @@
-//! Blocks and keys sections, good ones and such in which bits are changed: the quick decoders against the plain one, and
+//! Blocks and key groups, good ones and such in which bits are changed: the quick decoders against the plain one, and
 //! all against the reference.
 
 use arbitrary::Arbitrary;
@@ -9,6 +9,9 @@ use crate::sets::{Width, in_width};
 use simidx_testkit::editor::seal_block;
 use simidx_testkit::forged::codec_number;
 use simidx_testkit::reference::{self, Coding};
+
+/// Where the decoder takes every block to be: the table and the number.
+const PLACE: (usize, usize) = (0, 0);
 
 /// What is put into blocks and what is done to them.
 #[derive(Debug, Arbitrary)]
@@ -42,7 +45,7 @@ impl Gap {
     }
 }
 
-/// A bit to be changed: in a block, or behind them in the keys section.
+/// A bit to be changed: in a block, or after them in the key group.
 #[derive(Debug, Arbitrary)]
 struct Flip {
     part: u8,
@@ -80,7 +83,7 @@ fn check_in<F: Fingerprint>(input: &Input) {
     for flip in &input.flips {
         if let Some(block) = blocks.get_mut(flip.part()) {
             flip_bit(&mut block[4..], flip.bit);
-            seal_block(block);
+            seal_block(block, PLACE);
             changed[flip.part()] = true;
         }
     }
@@ -201,7 +204,7 @@ impl<F: Fingerprint> Table<F> {
         let encode = |number: usize| {
             let values = &self.blocks[number];
             let stream = self.coding.stream(self.previous(number), values);
-            reference::block(values.len(), &stream, self.block_size)
+            reference::block(values.len(), &stream, self.block_size, PLACE)
         };
         (0..self.blocks.len()).map(encode).collect()
     }
@@ -215,7 +218,7 @@ impl<F: Fingerprint> Table<F> {
         assert_eq!(decoded, values);
         if !is_changed || self.codec != Codec::Xor {
             let stream = self.coding.stream(previous, values);
-            let encoded = reference::block(values.len(), &stream, self.block_size);
+            let encoded = reference::block(values.len(), &stream, self.block_size, PLACE);
             assert_eq!(encoded, block);
         }
     }
@@ -309,42 +312,44 @@ fn in_buckets(values: &[u128], base: u128, (low, high): (u128, u128)) -> Vec<(us
         .collect()
 }
 
-/// The keys of the blocks, and the section with bits changed: the one encoding of its keys, or refused.
+/// The values as keys, and the group with bits changed: the one encoding of its keys, or refused.
 fn check_keys<F: Fingerprint>(table: &Table<F>, input: &Input) {
     let keys: Vec<u128> = table.blocks.iter().flatten().copied().collect();
-    if keys.is_empty() {
+    let Some(&last) = keys.last() else {
         return;
-    }
+    };
     let as_keys: Vec<F> = keys.iter().map(|&key| F::from_u128(key)).collect();
-    let mut section = encode_keys(&as_keys);
-    assert_eq!(section, reference::keys_section(&keys, F::WIDTH));
-    assert_eq!(decode_keys(&section, keys.len() as u64), Ok(as_keys));
+    let previous = table.before.map(F::from_u128);
+    let mut group = encode_keys(previous, &as_keys);
+    assert_eq!(group, reference::key_group(table.before, &keys));
+    let last = F::from_u128(last);
+    let decoded = decode_keys(&group, previous, last, keys.len());
+    assert_eq!(decoded, Ok(as_keys));
     for flip in input.flips.iter().filter(|f| f.part() >= BLOCKS_IN_STEP) {
-        flip_bit(&mut section, flip.bit);
+        flip_bit(&mut group, flip.bit);
     }
-    check_section::<F>(&section, keys.len() as u64);
+    check_group(&group, previous, last, keys.len());
 }
 
-fn check_section<F: Fingerprint>(section: &[u8], count: u64) {
-    if let Ok(keys) = decode_keys::<F>(section, count)
-        && !keys.is_empty()
-    {
+fn check_group<F: Fingerprint>(group: &[u8], previous: Option<F>, last: F, count: usize) {
+    if let Ok(keys) = decode_keys(group, previous, last, count) {
         assert!(keys.is_sorted_by(|a, b| a < b));
-        assert_eq!(keys.len() as u64, count);
-        assert_eq!(encode_keys(&keys), section);
+        assert!(previous < keys.first().copied() && keys.last() == Some(&last));
+        assert_eq!(keys.len(), count);
+        assert_eq!(encode_keys(previous, &keys), group);
     }
 }
 
 /// Bytes that are no block for the most part: there is an end to them.
 fn check_raw<F: Fingerprint>(raw: &Raw) {
-    check_section::<F>(&raw.bytes, raw.count.into());
     let mut lengths = raw.lengths.clone();
     lengths.resize(F::WIDTH as usize, 0);
     let mut bytes = raw.bytes.clone();
     let size = bytes.len().clamp(128, 1024).next_power_of_two();
     bytes.resize(size, 0);
-    seal_block(&mut bytes);
+    seal_block(&mut bytes, PLACE);
     let (previous, key) = (raw.previous.map(F::from_u128), F::from_u128(raw.key));
+    check_group(&raw.bytes, previous, key, usize::from(raw.count).max(1));
     // Keys that do not ascend are refused before any block is looked at.
     for codec in Codec::ALL.into_iter().filter(|_| previous < Some(key)) {
         let Some(decoder) = Decoder::new(codec, &lengths) else {

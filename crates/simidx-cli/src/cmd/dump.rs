@@ -7,8 +7,9 @@ use simidx::{Fingerprint, IdKind, Storage};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
+use crate::support::id_word::{fingerprints_of, id};
 use crate::support::index_file::{IndexArgs, with_segments};
-use crate::support::json_ids::write_ids;
+use crate::support::json_ids::{id_to_json, write_ids};
 use crate::support::output::stdout;
 
 /// The head of `simidx dump --help` and of its man page.
@@ -18,6 +19,7 @@ Print the fingerprints of an index with their ids, decoded, in the order of a ta
 Examples:
   simidx dump crawl.simidx | head
   simidx dump crawl.simidx --table 1 --permuted
+  simidx dump crawl.simidx --id https://example.org/
   simidx dump crawl.simidx --json > fingerprints.jsonl";
 
 /// Arguments of `simidx dump`.
@@ -28,6 +30,9 @@ pub(crate) struct Args {
     /// Table whose order to print
     #[arg(long, value_name = "T", default_value_t = 0)]
     table: usize,
+    /// Print only the fingerprints of the records with this id. May be repeated
+    #[arg(long = "id", value_name = "ID", conflicts_with_all = ["table", "permuted"])]
+    ids: Vec<String>,
     /// Print permuted values, as they are stored in the table
     #[arg(long)]
     permuted: bool,
@@ -49,6 +54,9 @@ fn dump<F: Fingerprint>(
     args: &Args,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    if !args.ids.is_empty() {
+        return dump_ids(segments, args, out);
+    }
     let mut fingerprints = segments.fingerprints(args.table)?;
     let mut line = Vec::new();
     while let Some(value) = fingerprints.next_permuted() {
@@ -68,8 +76,29 @@ fn dump<F: Fingerprint>(
         } else if segments.id_kind() == IdKind::None {
             writeln!(out, "{shown}")?;
         } else {
-            for id in fingerprints.ids()? {
-                writeln!(out, "{shown}\t{}", id?)?;
+            let mut ids = fingerprints.ids()?;
+            while let Some(id) = ids.read()? {
+                writeln!(out, "{shown}\t{id}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Prints the fingerprints of records by their ids.
+fn dump_ids<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    for word in &args.ids {
+        for fingerprint in fingerprints_of(segments, word)? {
+            let shown = fingerprint.to_hex();
+            if args.json {
+                let id = id_to_json(id(segments.id_kind(), word)?);
+                writeln!(out, r#"{{"fingerprint":"{shown}","ids":[{id}]}}"#)?;
+            } else {
+                writeln!(out, "{shown}\t{word}")?;
             }
         }
     }

@@ -49,7 +49,7 @@ fn reports<F: Fingerprint>(segments: &Segments<F, Storage>) -> Vec<SegmentReport
     named
         .map(|(name, index)| SegmentReport {
             path: name.clone(),
-            report: Report::new(&index.summary(), index.pipeline()),
+            report: Report::new(&index.summary(), index.pipeline(), index.metadata()),
         })
         .collect()
 }

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// Index file to write; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// File of what to leave out, one on each line; it is held in memory
+    /// File of what to leave out, one on each line
     #[arg(long, value_name = "FILE")]
     exclude: Option<PathBuf>,
     /// What the lines of --exclude are
@@ -94,10 +94,7 @@ fn merge<F: Fingerprint>(
     options.codec = args.codec.into();
     options.exclusions = exclusions(args, segments.id_kind())?;
     options.memory = args.memory.as_u64();
-    options.temp_dir = Some(match &args.temp_dir {
-        Some(folder) => folder.clone(),
-        None => folder(&args.output).to_owned(),
-    });
+    options.temp_dir = Some(temp_dir(args));
     let mut folders = options.temp_dir.iter();
     folders.try_for_each(|folder| check_temp_dir(folder))?;
     let mut clock = Clock::start();
@@ -119,15 +116,24 @@ fn merge<F: Fingerprint>(
     clock.end_stage();
     bar.finish();
 
-    let index = Report::new(&merged.summary, segments.pipeline());
+    let index = Report::new(&merged.summary, segments.pipeline(), &merged.metadata);
     let report = MergeReport {
         build: BuildReport::new(index, clock, options.memory),
         segment_count: segments.segments().len(),
         dropped_record_count: merged.dropped_record_count,
         dropped_fingerprint_count: merged.dropped_fingerprint_count,
+        unmatched_id_count: merged.unmatched_id_count,
     };
     output.report(&report, args.json, |out| report.print(out))?;
     Ok(true)
+}
+
+/// Where temporary files go.
+fn temp_dir(args: &Args) -> PathBuf {
+    match &args.temp_dir {
+        Some(folder) => folder.clone(),
+        None => folder(&args.output).to_owned(),
+    }
 }
 
 /// Releases the pages of mapped files that have been read, so that a merge does not appear to use as much memory as its
@@ -170,10 +176,10 @@ impl From<MergeCodecChoice> for MergeCodec {
 
 /// The contents of the file of `--exclude`.
 fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>, Failure> {
-    let mut exclusions = Exclusions::default();
     let Some(path) = &args.exclude else {
-        return Ok(exclusions);
+        return Ok(Exclusions::default());
     };
+    let mut exclusions = Exclusions::with_memory(args.memory.as_u64(), Some(temp_dir(args)))?;
     let format = match args.exclude_by {
         ExcludeBy::Fingerprint => Format::Hex,
         ExcludeBy::Id => Format::Lines,
@@ -190,7 +196,7 @@ fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>,
                 exclusions.add_fingerprint(fingerprint);
                 None
             }
-            Content::Text(id) => exclude_id(&mut exclusions, ids, &id),
+            Content::Text(id) => exclude_id(&mut exclusions, ids, &id)?,
         };
         if let Some(problem) = problem {
             let (source, place) = reader.place();
@@ -201,20 +207,26 @@ fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>,
 }
 
 /// Adds an id, or says what is wrong with it.
+///
+/// # Errors
+/// A temporary file cannot be written.
 fn exclude_id<F: Fingerprint>(
     exclusions: &mut Exclusions<F>,
     ids: IdKind,
     id: &str,
-) -> Option<String> {
-    match (ids, u64::parse_dec(id)) {
-        (IdKind::String, _) => exclusions.add_string(id),
-        (IdKind::Number, Some(id)) => exclusions.add_number(id),
-        (IdKind::Number, None) => {
-            return Some(format!("the id {id:?} is not a number below 2^64"));
+) -> Result<Option<String>, Failure> {
+    Ok(match (ids, u64::parse_dec(id)) {
+        (IdKind::String, _) => {
+            exclusions.add_string(id)?;
+            None
         }
-        _ => return Some("is an id, but the index stores no ids".into()),
-    }
-    None
+        (IdKind::Number, Some(id)) => {
+            exclusions.add_number(id)?;
+            None
+        }
+        (IdKind::Number, None) => Some(format!("the id {id:?} is not a number below 2^64")),
+        _ => Some("is an id, but the index stores no ids".into()),
+    })
 }
 
 /// The report of a merge.
@@ -225,6 +237,7 @@ struct MergeReport {
     segment_count: usize,
     dropped_record_count: u64,
     dropped_fingerprint_count: u64,
+    unmatched_id_count: u64,
 }
 
 impl MergeReport {
@@ -236,6 +249,9 @@ impl MergeReport {
             "{:<24}{} records, {} fingerprints",
             "left out", self.dropped_record_count, self.dropped_fingerprint_count
         )?;
+        if self.unmatched_id_count > 0 {
+            writeln!(out, "{:<24}{}", "ids not found", self.unmatched_id_count)?;
+        }
         self.build.print_cost(out)
     }
 }

@@ -15,6 +15,7 @@ use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::heading;
+use crate::support::id_word::fingerprints_of;
 use crate::support::index_file::{OpenArgs, together, with_segments};
 use crate::support::json_ids::push_match;
 use crate::support::output::{cost, counted, say, stdout};
@@ -33,6 +34,7 @@ Examples:
   simidx query crawl.simidx 9a3f00c1d2e4b576 -k 4
   simidx query crawl.simidx --text \"The quick brown fox\" --json
   simidx query crawl.simidx 9a3f00c1d2e4b576 --nearest 10
+  simidx query crawl.simidx --id https://example.org/
   simidx query monday.simidx tuesday.simidx --documents new.jsonl
   cut -f1 new.tsv | simidx query crawl.simidx --stats";
 
@@ -61,6 +63,9 @@ pub(crate) struct Args {
     /// [default of -k: any distance]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     nearest: Option<u32>,
+    /// Find what is near the records with this id. May be repeated
+    #[arg(long = "id", value_name = "ID", conflicts_with_all = ["text", "documents"])]
+    ids: Vec<String>,
     /// Find documents like this text, which is fingerprinted as those of the index were
     #[arg(long, value_name = "TEXT", conflicts_with = "documents")]
     text: Option<String>,
@@ -168,8 +173,9 @@ impl Words {
 
     fn check(&self, args: &Args) -> Result<(), Failure> {
         let asked = self.stdin || !self.fingerprints.is_empty();
-        if asked && (args.text.is_some() || args.documents.is_some()) {
-            let message = "fingerprints cannot be used with --text or --documents; see --help";
+        if asked && (args.text.is_some() || args.documents.is_some() || !args.ids.is_empty()) {
+            let message =
+                "fingerprints cannot be used with --id, --text or --documents; see --help";
             return Err(Failure::new(message));
         }
         if args.fields.are_given() && args.documents.is_none() {
@@ -248,6 +254,12 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
         let options = args.fields.options();
         let reader = simidx_input::open_with::<F>(path, args.document_format(), &options)?;
         run.query_reader(reader, Some(recorded(segments, &args.files.read()?)?))?;
+    } else if !args.ids.is_empty() {
+        for word in &args.ids {
+            for fingerprint in fingerprints_of(segments, word)? {
+                run.query(fingerprint)?;
+            }
+        }
     } else if words.fingerprints.is_empty() {
         let reader = simidx_input::open::<F>("-".as_ref(), args.fingerprint_format())?;
         run.query_reader(reader, None)?;

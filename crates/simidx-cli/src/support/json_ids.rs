@@ -3,20 +3,20 @@
 use std::io::Write;
 
 use serde_json::Value;
-use simidx::{Fingerprint, Id};
+use simidx::{Fingerprint, Id, IdBuf};
 
 /// Writes the array of some ids.
 ///
 /// # Errors
 /// What `ids` or `out` reports; then a part of the array may be written.
-pub(crate) fn write_ids<'i>(
+pub(crate) fn write_ids(
     out: &mut impl Write,
-    ids: impl Iterator<Item = simidx::Result<Id<'i>>>,
+    ids: impl Iterator<Item = simidx::Result<IdBuf>>,
 ) -> simidx::Result<()> {
     out.write_all(b"[")?;
     let mut separator = "";
     for id in ids {
-        write!(out, "{separator}{}", id_to_json(id?))?;
+        write!(out, "{separator}{}", id_to_json(id?.as_id()))?;
         separator = ",";
     }
     Ok(out.write_all(b"]")?)
@@ -26,10 +26,10 @@ pub(crate) fn write_ids<'i>(
 ///
 /// # Errors
 /// What `ids` reports.
-pub(crate) fn push_match<'i, F: Fingerprint>(
+pub(crate) fn push_match<F: Fingerprint>(
     elements: &mut Vec<u8>,
     (fingerprint, distance): (F, u32),
-    ids: impl Iterator<Item = simidx::Result<Id<'i>>>,
+    ids: impl Iterator<Item = simidx::Result<IdBuf>>,
 ) -> simidx::Result<()> {
     if !elements.is_empty() {
         elements.push(b',');

@@ -5,6 +5,7 @@ pub(crate) mod choices;
 pub(crate) mod diagnostics;
 pub(crate) mod failure;
 pub(crate) mod heading;
+pub(crate) mod id_word;
 pub(crate) mod index_file;
 pub(crate) mod interrupt;
 pub(crate) mod json_ids;

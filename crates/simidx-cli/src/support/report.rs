@@ -1,10 +1,11 @@
 //! The figures of an index: what `build` and `info` print.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use simidx::Fingerprint;
-use simidx::format::{FORMAT_VERSION, Summary, TableSummary};
+use simidx::format::{FORMAT_VERSION, Metadata, Summary, TableSummary};
 
 use crate::support::output::one_line;
 
@@ -20,6 +21,9 @@ pub(crate) struct Report {
     block_size: u32,
     codec: &'static str,
     id_kind: &'static str,
+    id_bytes: u64,
+    id_lookup: bool,
+    content_id: String,
     file_bytes: u64,
     raw_bytes: u64,
     bits_per_fingerprint: f64,
@@ -27,6 +31,7 @@ pub(crate) struct Report {
     bound_bits_per_fingerprint: f64,
     ratio_to_raw: f64,
     pipeline: Option<String>,
+    metadata: BTreeMap<String, String>,
     tables: Vec<TableReport>,
 }
 
@@ -72,7 +77,11 @@ pub(crate) struct TotalReport {
 
 impl Report {
     /// The figures of an index and the pipeline that it records.
-    pub(crate) fn new<F: Fingerprint>(summary: &Summary<F>, pipeline: Option<&str>) -> Self {
+    pub(crate) fn new<F: Fingerprint>(
+        summary: &Summary<F>,
+        pipeline: Option<&str>,
+        metadata: &Metadata,
+    ) -> Self {
         let raw = summary.raw_len();
         let mut codecs: Vec<&str> = summary.tables.iter().map(|t| t.codec.name()).collect();
         codecs.dedup();
@@ -90,6 +99,9 @@ impl Report {
                 "mixed"
             },
             id_kind: summary.id_kind.name(),
+            id_bytes: summary.ids_len,
+            id_lookup: summary.has_id_lookup,
+            content_id: summary.content_id.to_string(),
             file_bytes: summary.file_len,
             raw_bytes: raw,
             bits_per_fingerprint: summary.bits_per_fingerprint(),
@@ -97,6 +109,10 @@ impl Report {
             bound_bits_per_fingerprint: summary.bound_bits_per_fingerprint(),
             ratio_to_raw: ratio(summary.file_len, raw),
             pipeline: pipeline.map(str::to_owned),
+            metadata: metadata
+                .iter()
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .collect(),
             tables: summary
                 .tables
                 .iter()
@@ -112,7 +128,7 @@ impl Report {
         row("max distance", self.max_distance.to_string())?;
         row("records", self.record_count.to_string())?;
         row("distinct fingerprints", self.fingerprint_count.to_string())?;
-        row("ids", self.id_kind.to_owned())?;
+        row("ids", self.ids())?;
         row(
             "tables",
             format!(
@@ -139,8 +155,26 @@ impl Report {
         )
     }
 
-    /// Prints a line for each table and the pipeline.
+    /// The kind of ids and what they take.
+    fn ids(&self) -> String {
+        if self.id_bytes == 0 || self.record_count == 0 {
+            return self.id_kind.to_owned();
+        }
+        let lookup = if self.id_lookup { ", with look-up" } else { "" };
+        let each = self.id_bytes as f64 / self.record_count as f64;
+        format!(
+            "{}{lookup}: {} bytes, {each:.2} each",
+            self.id_kind, self.id_bytes
+        )
+    }
+
+    /// Prints what identifies the contents, metadata, the pipeline, and a line for each table.
     pub(crate) fn print_details(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{:<24}{}", "content id", self.content_id)?;
+        for (key, value) in &self.metadata {
+            let (key, value) = (one_line(key), one_line(value));
+            writeln!(out, "{:<24}{key}={value}", "metadata")?;
+        }
         if let Some(pipeline) = &self.pipeline {
             writeln!(out, "{:<24}{}", "pipeline", one_line(pipeline))?;
         }

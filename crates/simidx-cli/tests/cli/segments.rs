@@ -182,9 +182,9 @@ fn documents_and_raw_words_are_asked_of_several_files() {
     for word in ["1", "-"] {
         for option in [["--text", "a"], ["--documents", "d.jsonl"]] {
             let args = [&["query", "x", "y", word], &option[..]].concat();
-            sandbox
-                .run(&args)
-                .refused("fingerprints cannot be used with --text or --documents; see --help");
+            sandbox.run(&args).refused(
+                "fingerprints cannot be used with --id, --text or --documents; see --help",
+            );
         }
     }
     sandbox.write("q.le", 5u64.to_le_bytes());

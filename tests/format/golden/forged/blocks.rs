@@ -48,7 +48,7 @@ pub(super) fn block_rules() -> Vec<Forgery> {
         edit(26, "xor", Query, "xor-64", "the last bit of the last block is set", set_last_bit),
         edit(26, "gap", Query, "gap-64", "the last bit of the last block is set", set_last_bit),
         edit(26, "ef", Query, "ef-64", "the last bit of the last block is set", set_last_bit),
-        edit(26, "behind-the-stream", Query, "by-hand-xor", "the first bit behind the values of block 1 is set", |e| {
+        edit(26, "after-the-stream", Query, "by-hand-xor", "the first bit after the values of block 1 is set", |e| {
             let mut stream = stream_of(e, &VALUES);
             stream.push(true);
             put_block(e, VALUES.len(), &stream);
@@ -58,9 +58,9 @@ pub(super) fn block_rules() -> Vec<Forgery> {
             e.flip(at + 6, 1);
             e.seal_block(0, 0);
         }),
-        edit(27, "xor", Query, NUMBERS_32, "a value is counted in the block behind its own", shift_counts),
-        edit(27, "gap", Query, GROUPED, "a value is counted in the block behind its own", shift_counts),
-        edit(27, "ef", Query, STRINGS, "a value is counted in the block behind its own", shift_counts),
+        edit(27, "xor", Query, NUMBERS_32, "a value is counted in the block after its own", shift_counts),
+        edit(27, "gap", Query, GROUPED, "a value is counted in the block after its own", shift_counts),
+        edit(27, "ef", Query, STRINGS, "a value is counted in the block after its own", shift_counts),
     ]
 }
 
@@ -70,14 +70,14 @@ const BEFORE: u128 = 1000;
 /// The values of block 1 of the files made by hand.
 const VALUES: [u128; 5] = [1003, 1010, 1011, 2000, 2100];
 
-/// The stream of values behind the first key, the last of them the key.
+/// The stream of values after the first key, the last of them the key.
 fn stream_of(e: &Editor, values: &[u128]) -> Bits {
     e.layout.coding(0).stream(Some(BEFORE), values)
 }
 
 /// Writes block 1 of table 0.
 fn put_block(e: &mut Editor, count: usize, stream: &Bits) {
-    let bytes = reference::block(count, stream, e.layout.block_size);
+    let bytes = reference::block(count, stream, e.layout.block_size, (0, 1));
     let at = e.layout.block_at(0, 1);
     e.put(at, &bytes);
 }
@@ -131,14 +131,14 @@ pub(super) fn delta_blocks() -> Vec<Forgery> {
             let stream = stream_of(e, &VALUES);
             put_block(e, 1024, &stream);
         }),
-        edit(24, "xor-descending", Query, "by-hand-xor", "1,010 behind 1,011", |e| put_values(e, &[1011, 1010, 2100])),
-        edit(24, "xor-below-the-key-before", Query, "by-hand-xor", "the first value is 512, behind key 1,000", |e| {
+        edit(24, "xor-descending", Query, "by-hand-xor", "1,010 after 1,011", |e| put_values(e, &[1011, 1010, 2100])),
+        edit(24, "xor-below-the-key-before", Query, "by-hand-xor", "the first value is 512, after key 1,000", |e| {
             put_values(e, &[512, 1800, 2100]);
         }),
-        edit(25, "xor-above", Query, "by-hand-xor", "2,101 behind 1,003, and the key is 2,100", |e| {
+        edit(25, "xor-above", Query, "by-hand-xor", "2,101 after 1,003, and the key is 2,100", |e| {
             put_values(e, &[1003, 2101, 2100]);
         }),
-        edit(25, "gap-above", Query, "by-hand-gap", "2,101 behind 1,003, and the key is 2,100", |e| {
+        edit(25, "gap-above", Query, "by-hand-gap", "2,101 after 1,003, and the key is 2,100", |e| {
             put_values(e, &[1003, 2101, 2100]);
         }),
         edit(25, "gap-the-key", Query, "by-hand-gap", "the last stored value is the key", |e| {
@@ -170,17 +170,14 @@ pub(super) fn elias_fano_blocks() -> Vec<Forgery> {
             put_block(e, VALUES.len(), &stream);
         }),
         edit(22, "ef-no-room", Query, "ef-32", "block 0 counts more values than there are numbers up to its key", |e| {
-            let keys = e.keys(0);
-            let mut moved = keys.clone();
-            moved[0] = 3;
-            let stream = Bits::repeat(true, 5);
-            let block = reference::block(6, &stream, e.layout.block_size);
             let at = e.layout.block_at(0, 0);
+            let block = reference::block(6, &Bits::repeat(true, 5), e.layout.block_size, (0, 0));
             e.put(at, &block);
-            let bytes = reference::keys_section(&moved, e.layout.width);
-            let offset = e.section(KEYS, 0).offset;
-            e.put(offset, &bytes);
-            put_keys_len(e, bytes.len());
+            let mut keys = e.keys(0);
+            keys[0] = 3;
+            let mut parts = Parts::of(&e.file);
+            parts.put_keys(0, &keys);
+            *e = Editor::new(parts.file());
         }),
         edit(23, "ef", Query, EF, "the numbers run past the end of the block", |e| {
             let values: Vec<u128> = (1..=300).map(|i| BEFORE + 3 * i).collect();
@@ -189,7 +186,7 @@ pub(super) fn elias_fano_blocks() -> Vec<Forgery> {
         edit(24, "ef-equal", Query, EF, "the number 5 is there twice", |e| {
             put_block(e, 4, &elias_fano(&[5, 5, 600], MAX));
         }),
-        edit(24, "ef-descending", Query, EF, "4 behind 5 in one bucket", |e| {
+        edit(24, "ef-descending", Query, EF, "4 after 5 in one bucket", |e| {
             put_block(e, 4, &elias_fano(&[5, 4, 600], MAX));
         }),
         edit(25, "ef-above", Query, EF, "the last number is one more than there is room for below the key", |e| {

@@ -31,15 +31,15 @@ pub(super) fn header_and_footer() -> Vec<Forgery> {
             e.file[8] = 2;
             e.file
         }),
-        raw(2, "reserved", PLAIN, "the reserved byte is 1 under the checksum of 0", |mut e| {
-            e.file[11] = 1;
+        raw(2, "width", PLAIN, "width 64 under the checksum of width 32", |mut e| {
+            e.file[10] = 64;
             e.file
         }),
         edit(3, "version-0", Open, PLAIN, "format_version 0", |e| e.put_number(8, 0, 2)),
         edit(3, "version-2", Open, PLAIN, "format_version 2", |e| e.put_number(8, 2, 2)),
         edit(3, "version-256", Open, PLAIN, "format_version 256: 1 in the other byte", |e| e.put_number(8, 256, 2)),
         edit(3, "version-65535", Open, PLAIN, "format_version 65,535", |e| e.put_number(8, 0xffff, 2)),
-        raw(3, "version-2-all-new", PLAIN, "format_version 2, and other things behind the header", |e| {
+        raw(3, "version-2-all-new", PLAIN, "format_version 2, and other things after the header", |e| {
             let mut e = Editor {
                 file: e.file[..64].to_vec(),
                 ..e
@@ -50,37 +50,43 @@ pub(super) fn header_and_footer() -> Vec<Forgery> {
             e.put_number(12, checksum.into(), 4);
             e.file
         }),
-        edit(4, "width-0", Open, PLAIN, "width 0", |e| e.put_number(10, 0, 1)),
-        edit(4, "width-16", Open, PLAIN, "width 16", |e| e.put_number(10, 16, 1)),
-        edit(4, "width-63", Open, PLAIN, "width 63", |e| e.put_number(10, 63, 1)),
-        edit(4, "width-255", Open, PLAIN, "width 255", |e| e.put_number(10, 255, 1)),
-        edit(4, "reserved", Open, PLAIN, "the reserved byte of the header is 1", |e| e.put_number(11, 1, 1)),
+        edit(4, "width-0", Open, PLAIN, "width 0", |e| e.put_number(10, 0, 2)),
+        edit(4, "width-16", Open, PLAIN, "width 16", |e| e.put_number(10, 16, 2)),
+        edit(4, "width-63", Open, PLAIN, "width 63", |e| e.put_number(10, 63, 2)),
+        edit(4, "width-256", Open, PLAIN, "width 256", |e| e.put_number(10, 256, 2)),
+        edit(4, "width-288", Open, PLAIN, "width 32 + 256", |e| e.put_number(10, 288, 2)),
+        edit(5, "another-version", Open, PLAIN, "the footer has format_version 2", |e| {
+            e.put_number(e.footer_at(24), 2, 2);
+        }),
+        edit(5, "another-width", Open, PLAIN, "the footer has width 64, the header 32", |e| {
+            e.put_number(e.footer_at(26), 64, 2);
+        }),
+        edit(5, "reserved", Open, PLAIN, "the last reserved byte of the footer is 1", |e| {
+            e.put_number(e.footer_at(31), 1, 1);
+        }),
         raw(5, "end-magic", PLAIN, "one bit of the end magic flipped", |mut e| {
             let end = e.file.len();
             e.flip(end - 1, 1);
             e.file
         }),
         raw(5, "checksum", PLAIN, "one bit of the footer checksum flipped", |mut e| {
-            let end = e.file.len();
-            e.flip(end - 8, 1);
+            e.flip(e.footer_at(32), 1);
             e.file
         }),
         raw(5, "directory-offset", PLAIN, "directory_offset changed under the old footer checksum", |mut e| {
-            let end = e.file.len();
-            e.flip(end - 32, 0x40);
+            e.flip(e.footer_at(0), 0x40);
             e.file
         }),
         edit(5, "file-len-too-large", Open, PLAIN, "file_len is one more than the file has", |e| {
             let end = e.file.len();
-            e.put_number(end - 16, end as u128 + 1, 8);
+            e.put_number(e.footer_at(16), end as u128 + 1, 8);
         }),
         edit(5, "file-len-too-small", Open, PLAIN, "file_len is one less than the file has", |e| {
             let end = e.file.len();
-            e.put_number(end - 16, end as u128 - 1, 8);
+            e.put_number(e.footer_at(16), end as u128 - 1, 8);
         }),
         edit(5, "file-len-largest", Open, PLAIN, "file_len is 2^64 - 1", |e| {
-            let end = e.file.len();
-            e.put_number(end - 16, u64::MAX.into(), 8);
+            e.put_number(e.footer_at(16), u64::MAX.into(), 8);
         }),
     ]
 }
@@ -91,10 +97,11 @@ pub(super) fn truncated(good: &[Good]) -> Vec<Forgery> {
     let layout = reference::Layout::parse(&example.file);
     let end = example.file.len();
     let mut cuts = vec![
-        (8, "behind the magic".to_owned()),
-        (16, "behind the header".into()),
-        (47, "a byte before the shortest file".into()),
-        (48, "to the length of the shortest file".into()),
+        (8, "after the magic".to_owned()),
+        (15, "a byte before the end of the header".into()),
+        (16, "after the header".into()),
+        (55, "a byte before the shortest file".into()),
+        (56, "to the length of the shortest file".into()),
     ];
     for section in &layout.sections {
         let name = format!(
@@ -102,7 +109,7 @@ pub(super) fn truncated(good: &[Good]) -> Vec<Forgery> {
             section.kind, section.table
         );
         cuts.push((section.offset, format!("before the {name}")));
-        cuts.push((section.offset + section.len, format!("behind the {name}")));
+        cuts.push((section.offset + section.len, format!("after the {name}")));
     }
     cuts.push((layout.directory_at, "before the directory".into()));
     cuts.push((end - FOOTER_LEN, "before the footer".into()));
@@ -113,7 +120,7 @@ pub(super) fn truncated(good: &[Good]) -> Vec<Forgery> {
     let cut = |(len, place): (usize, String)| Forgery {
         make: Make::Cut(len),
         ..edit(
-            if len < 48 { 2 } else { 5 },
+            if len < 16 { 2 } else { 5 },
             &format!("cut-{len:04}"),
             Open,
             EXAMPLE,
@@ -124,7 +131,7 @@ pub(super) fn truncated(good: &[Good]) -> Vec<Forgery> {
     cuts.into_iter().map(cut).collect()
 }
 
-/// V5 and V1: bytes behind the end, before the start and taken out.
+/// V5 and V1: bytes after the end, before the start and taken out.
 #[rustfmt::skip]
 pub(super) fn extended() -> Vec<Forgery> {
     fn with(mut e: Editor, more: &[u8]) -> Vec<u8> {
@@ -132,9 +139,9 @@ pub(super) fn extended() -> Vec<Forgery> {
         e.file
     }
     vec![
-        raw(5, "and-a-zero", EXAMPLE, "a zero byte behind the end", |e| with(e, &[0])),
-        raw(5, "and-a-line-feed", EXAMPLE, "a line feed behind the end", |e| with(e, b"\n")),
-        raw(5, "and-64-zeros", EXAMPLE, "64 zero bytes behind the end", |e| with(e, &[0; 64])),
+        raw(5, "and-a-zero", EXAMPLE, "a zero byte after the end", |e| with(e, &[0])),
+        raw(5, "and-a-line-feed", EXAMPLE, "a line feed after the end", |e| with(e, b"\n")),
+        raw(5, "and-64-zeros", EXAMPLE, "64 zero bytes after the end", |e| with(e, &[0; 64])),
         raw(5, "and-the-end-magic", EXAMPLE, "the end magic once more", |e| with(e, b"XDIS")),
         raw(5, "and-the-footer", EXAMPLE, "the footer once more", |e| {
             let footer = e.file[e.file.len() - FOOTER_LEN..].to_vec();
@@ -189,7 +196,7 @@ pub(super) fn directory() -> Vec<Forgery> {
         raw(6, "offset-wraps", PLAIN, "directory_offset and length whose sum is right modulo 2^64", |mut e| {
             let end = e.file.len() as u64;
             let at = 0u64.wrapping_sub(64);
-            put_footer(&mut e, at, (end - 32 + 64) as u32);
+            put_footer(&mut e, at, (end - FOOTER_LEN as u64 + 64) as u32);
             e.file
         }),
         raw(6, "begins-too-early", PLAIN, "directory_offset 64 less, directory_len 64 more", |mut e| {
@@ -198,24 +205,37 @@ pub(super) fn directory() -> Vec<Forgery> {
             e.file
         }),
         raw(6, "len-0", PLAIN, "a directory of no bytes", |e| assemble(&e.file[..64], &[])),
-        raw(6, "len-39", PLAIN, "a directory of 39 zero bytes", |e| assemble(&e.file[..64], &[0; 39])),
+        raw(6, "len-79", PLAIN, "a directory of 79 zero bytes", |e| assemble(&e.file[..64], &[0; 79])),
         edit(6, "too-few-sections", Open, PLAIN, "section_count one less", |e| {
             let count = e.layout.sections.len() as u128;
-            e.put_directory(28, count - 1, 2);
+            e.put_directory(directory::SECTION_COUNT, count - 1);
         }),
-        edit(6, "most-sections", Open, PLAIN, "section_count 65,535", |e| e.put_directory(28, 0xffff, 2)),
+        edit(6, "most-sections", Open, PLAIN, "section_count 65,535", |e| e.put_directory(directory::SECTION_COUNT, 0xffff)),
         edit(6, "too-many-tables", Open, PLAIN, "table_count one more", |e| {
             let count = e.layout.tables.len() as u128;
-            e.put_directory(30, count + 1, 1);
+            e.put_directory(directory::TABLE_COUNT, count + 1);
         }),
-        edit(6, "no-table", Open, PLAIN, "table_count 0 and both table records there", |e| e.put_directory(30, 0, 1)),
+        edit(6, "table-record-len", Open, PLAIN, "table_record_len one less", |e| {
+            let len = e.layout.table_record_len as u128;
+            e.put_directory(directory::TABLE_RECORD_LEN, len - 1);
+        }),
+        raw(6, "table-records-of-another-width", PLAIN, "the table records are those of 16 bits", |e| {
+            let mut parts = Parts::of(&e.file);
+            parts.tables.iter_mut().for_each(|table| table.truncate(34));
+            parts.put(directory::TABLE_RECORD_LEN, 34);
+            parts.file()
+        }),
+        edit(6, "table-records-too-long", Open, PLAIN, "table_record_len is 65,535", |e| {
+            e.put_directory(directory::TABLE_RECORD_LEN, 0xffff);
+        }),
+        edit(6, "no-table", Open, PLAIN, "table_count 0 and both table records there", |e| e.put_directory(directory::TABLE_COUNT, 0)),
         raw(7, "first-byte", PLAIN, "a bit of the first byte of the directory flipped", |mut e| {
             let at = e.layout.directory_at;
             e.flip(at, 1);
             e.file
         }),
         raw(7, "code-length", PLAIN, "a bit of a code length flipped", |mut e| {
-            let at = e.layout.tables[1].record_at + 32;
+            let at = e.layout.tables[1].lengths_at;
             e.flip(at, 1);
             e.file
         }),
@@ -237,55 +257,68 @@ pub(super) fn directory() -> Vec<Forgery> {
 #[rustfmt::skip]
 pub(super) fn parameters() -> Vec<Forgery> {
     vec![
-        edit(8, "block-size-0", Open, PLAIN, "block_size 0", |e| e.put_directory(24, 0, 4)),
-        edit(8, "block-size-64", Open, PLAIN, "block_size 64", |e| e.put_directory(24, 64, 4)),
-        edit(8, "block-size-192", Open, PLAIN, "block_size 192", |e| e.put_directory(24, 192, 4)),
-        edit(8, "block-size-131072", Open, PLAIN, "block_size 131,072", |e| e.put_directory(24, 1 << 17, 4)),
-        edit(8, "block-size-2147483648", Open, PLAIN, "block_size 2^31", |e| e.put_directory(24, 1 << 31, 4)),
+        edit(8, "block-size-0", Open, PLAIN, "block_size 0", |e| e.put_directory(directory::BLOCK_SIZE, 0)),
+        edit(8, "block-size-64", Open, PLAIN, "block_size 64", |e| e.put_directory(directory::BLOCK_SIZE, 64)),
+        edit(8, "block-size-192", Open, PLAIN, "block_size 192", |e| e.put_directory(directory::BLOCK_SIZE, 192)),
+        edit(8, "block-size-131072", Open, PLAIN, "block_size 131,072", |e| e.put_directory(directory::BLOCK_SIZE, 1 << 17)),
+        edit(8, "block-size-2147483648", Open, PLAIN, "block_size 2^31", |e| e.put_directory(directory::BLOCK_SIZE, 1 << 31)),
         raw(8, "no-table", PLAIN, "table_count 0 and no record", |e| {
-            let at = e.layout.directory_at;
-            let mut directory = e.file[at..at + 40].to_vec();
-            directory[28..31].fill(0);
-            assemble(&e.file[..64], &directory)
+            let mut parts = Parts::of(&e.file);
+            parts.tables.clear();
+            parts.sections.clear();
+            parts.file()
         }),
-        edit(8, "distance-33", Open, PLAIN, "max_distance 33 of 32 bits", |e| e.put_directory(31, 33, 1)),
-        edit(8, "distance-255", Open, PLAIN, "max_distance 255", |e| e.put_directory(31, 255, 1)),
+        raw(8, "too-many-tables", PLAIN, "256 tables", |e| {
+            let mut parts = Parts::of(&e.file);
+            parts.tables = vec![parts.tables[0].clone(); 256];
+            parts.file()
+        }),
+        edit(8, "distance-33", Open, PLAIN, "max_distance 33 of 32 bits", |e| e.put_directory(directory::MAX_DISTANCE, 33)),
+        edit(8, "distance-255", Open, PLAIN, "max_distance 255", |e| e.put_directory(directory::MAX_DISTANCE, 255)),
         edit(8, "fingerprints-above-width", Open, PLAIN, "2^32 + 1 fingerprints of 32 bits", |e| {
             put_counts(e, (1 << 32) + 1, (1 << 32) + 1);
         }),
         edit(8, "fingerprints-above-limit", Open, "xor-64", "2^48 + 1 fingerprints", |e| {
             put_counts(e, (1 << 48) + 1, (1 << 48) + 1);
         }),
-        edit(8, "records-above-limit", Open, PLAIN, "2^48 + 1 records", |e| e.put_directory(8, (1 << 48) + 1, 8)),
-        edit(8, "records-largest", Open, PLAIN, "2^64 - 1 records", |e| e.put_directory(8, u64::MAX.into(), 8)),
+        edit(8, "records-above-limit", Open, PLAIN, "2^48 + 1 records", |e| e.put_directory(directory::RECORD_COUNT, (1 << 48) + 1)),
+        edit(8, "records-largest", Open, PLAIN, "2^64 - 1 records", |e| e.put_directory(directory::RECORD_COUNT, u64::MAX.into())),
         edit(8, "fewer-records-than-fingerprints", Open, PLAIN, "record_count one less than fingerprint_count", |e| {
             let count = e.layout.fingerprint_count as u128;
-            e.put_directory(8, count - 1, 8);
+            e.put_directory(directory::RECORD_COUNT, count - 1);
         }),
         edit(8, "records-without-fingerprints", Open, "empty", "one record of no fingerprint", |e| {
-            e.put_directory(8, 1, 8);
+            e.put_directory(directory::RECORD_COUNT, 1);
         }),
-        edit(9, "id-kind-3", Open, PLAIN, "id_kind 3", |e| e.put_directory(32, 3, 1)),
-        edit(9, "id-kind-255", Open, NUMBERS_32, "id_kind 255", |e| e.put_directory(32, 255, 1)),
+        edit(9, "id-kind-3", Open, PLAIN, "id_kind 3", |e| e.put_directory(directory::ID_KIND, 3)),
+        edit(9, "id-kind-255", Open, NUMBERS_32, "id_kind 255", |e| e.put_directory(directory::ID_KIND, 255)),
         edit(9, "codec-0", Open, PLAIN, "codec 0 of table 0", |e| put_codec(e, 0, 0)),
         edit(9, "codec-4", Open, PLAIN, "codec 4 of table 1", |e| put_codec(e, 1, 4)),
         edit(9, "codec-255", Open, PLAIN, "codec 255 of table 1", |e| put_codec(e, 1, 255)),
         edit(9, "section-kind-0", Open, PLAIN, "the last section has kind 0", |e| put_kind(e, 0)),
-        edit(9, "section-kind-9", Open, "pipeline", "the last section has kind 9", |e| put_kind(e, 9)),
-        edit(9, "section-kind-264", Open, "pipeline", "the last section has kind 8 + 256", |e| put_kind(e, 264)),
+        parts(9, "section-kind-15", Open, "pipeline", "a section of kind 15 more", |parts| parts.add(15, vec![1])),
+        parts(9, "section-kind-32767", Open, "ancillary", "a section of kind 0x7fff before the ancillary ones",
+            |parts| parts.add(0x7fff, vec![1])),
+        edit(9, "section-kind-269", Open, "pipeline", "the last section has kind 13 + 256", |e| put_kind(e, 269)),
+        edit(9, "feature", Open, PLAIN, "bit 0 of incompatible_features is set", |e| {
+            e.put_directory(directory::INCOMPATIBLE_FEATURES, 1);
+        }),
+        edit(9, "last-feature", Open, "all-extensions", "bit 63 of incompatible_features is set", |e| {
+            e.put_directory(directory::INCOMPATIBLE_FEATURES, 1 << 63);
+        }),
         edit(9, "reserved-in-directory", Open, PLAIN, "the first reserved byte of the directory is 1", |e| {
-            e.put_directory(34, 1, 1);
+            e.put_directory(directory::RESERVED, 1);
         }),
         edit(9, "last-reserved-in-directory", Open, PLAIN, "the last reserved byte of the directory is 128", |e| {
-            e.put_directory(39, 128, 1);
+            e.put_directory(directory::LAST_RESERVED, 1 << 63);
         }),
         edit(9, "reserved-in-table", Open, PLAIN, "the first reserved byte of table record 1 is 1", |e| {
             let at = e.layout.tables[1].record_at;
-            e.put_number(at + 25, 1, 1);
+            e.put_number(at + 9, 1, 1);
         }),
         edit(9, "last-reserved-in-table", Open, PLAIN, "the last reserved byte of table record 0 is 1", |e| {
             let at = e.layout.tables[0].record_at;
-            e.put_number(at + 31, 1, 1);
+            e.put_number(at + 15, 1, 1);
         }),
     ]
 }

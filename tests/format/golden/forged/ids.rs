@@ -1,4 +1,4 @@
-//! Ids, and what only a full check looks at: V28 to V36.
+//! Ids, and what only a full check looks at: V28 to V40.
 
 use super::*;
 
@@ -28,14 +28,18 @@ pub(super) fn pages() -> Vec<Forgery> {
             "a bit of the checksum of the page of numbers flipped",
             flip_last::<NUMBERS>,
         ),
-        edit(28, "string-offsets", Query, STRINGS, "a bit of the string offsets flipped", flip_first::<STRING_OFFSETS>),
-        edit(28, "strings", Query, STRINGS, "a bit of the string bytes flipped", flip_first::<STRING_BYTES>),
-        edit(28, "second-page", Query, "strings-pipeline", "a bit of the second page of the string bytes flipped", |e| {
-            let at = e.section(STRING_BYTES, 0).offset;
+        edit(28, "samples", Query, "ordered-groups", "a bit of the group samples flipped", flip_first::<GROUP_SAMPLES>),
+        edit(28, "places", Query, STRINGS, "a bit of the places flipped", flip_first::<PLACES>),
+        edit(28, "bucket-offsets", Query, STRINGS, "a bit of the bucket offsets flipped", flip_first::<BUCKET_OFFSETS>),
+        edit(28, "buckets", Query, STRINGS, "a bit of the buckets flipped", flip_first::<BUCKETS>),
+        edit(28, "second-page", Query, LONG_STRINGS, "a bit of the second page of the buckets flipped", |e| {
+            let at = e.section(BUCKETS, 0).offset;
             e.flip(at + 4096, 1);
         }),
-        edit(28, "swapped-checksums", Query, "strings-pipeline", "the checksums of two pages have changed places", |e| {
-            let at = e.section(STRING_BYTES, 0).offset + e.payload_len(STRING_BYTES);
+        edit(28, "order-of-numbers", Verify, ORDERED, "a bit of the id order flipped", flip_first::<ID_ORDER>),
+        edit(28, "order-of-strings", Verify, ORDERED_STRINGS, "a bit of the id order flipped", flip_first::<ID_ORDER>),
+        edit(28, "swapped-checksums", Query, LONG_STRINGS, "the checksums of two pages have changed places", |e| {
+            let at = e.section(BUCKETS, 0).offset + e.payload_len(BUCKETS);
             let checksums = [&e.file[at + 4..at + 8], &e.file[at..at + 4]].concat();
             e.put(at, &checksums);
         }),
@@ -93,29 +97,44 @@ pub(super) fn groups() -> Vec<Forgery> {
                 bits.set(within, true);
             });
         }),
-        edit(29, "bit-behind-the-last-id", Query, GROUPED, "a bit behind the last id is set", |e| {
+        edit(29, "bit-after-the-last-id", Query, GROUPED, "a bit after the last id is set", |e| {
             let end = e.layout.record_count;
             put_bitmap(e, |bits| bits.set(end, true));
+        }),
+        edit(29, "sample-too-large", Query, "ordered-groups", "sample 0 names the last chunk", |e| put_sample(e, 1)),
+        edit(29, "later-sample", Query, "many-groups", "sample 1 names the chunk before that of its rank", |e| put_sample_1(e, -1)),
+        edit(29, "later-sample-too-large", Query, "many-groups", "sample 1 names a chunk after that of its rank", |e| put_sample_1(e, 1)),
+        edit(29, "sample-of-no-chunk", Query, "many-groups", "sample 0 names a chunk that is not there", |e| {
+            assert!(e.payload_len(GROUPS) / 64 <= 7);
+            let at = e.section(GROUP_SAMPLES, 0).offset;
+            e.flip(at, 0b1110_0000);
+            e.seal_pages(GROUP_SAMPLES);
         }),
         edit(29, "no-bit", Query, GROUPED_STRINGS, "all bits are clear", |e| put_bitmap(e, |bits| bits.fill(false))),
     ]
 }
 
-/// The place of string `number` in the string bytes.
-fn string_at(e: &Editor, number: usize) -> usize {
-    let mut at = e.section(STRING_BYTES, 0).offset;
-    for _ in 0..number {
-        assert!(e.file[at] < 0x80);
-        at += 1 + usize::from(e.file[at]);
-    }
-    at
+/// Writes the only sample, of one bit.
+fn put_sample(e: &mut Editor, chunk: u8) {
+    let at = e.section(GROUP_SAMPLES, 0).offset;
+    assert_eq!(
+        (e.payload_len(GROUP_SAMPLES), e.payload_len(GROUPS)),
+        (1, 128)
+    );
+    e.file[at] = chunk << 7;
+    e.seal_pages(GROUP_SAMPLES);
 }
 
-/// Writes bytes in the place of string 1 and what is behind it.
-fn put_string(e: &mut Editor, bytes: &[u8]) {
-    let at = string_at(e, 1);
-    e.put(at, bytes);
-    e.seal_pages(STRING_BYTES);
+/// Changes the second of the samples of three bits.
+fn put_sample_1(e: &mut Editor, change: i128) {
+    let count = e.layout.fingerprint_count.div_ceil(512);
+    let chunks = e.payload_len(GROUPS) / 64;
+    assert!((5..=8).contains(&chunks) && count > 1);
+    let mut samples = e.layout.packed(&e.file, GROUP_SAMPLES, count, 3);
+    samples[1] = samples[1].checked_add_signed(change).unwrap();
+    let at = e.section(GROUP_SAMPLES, 0).offset;
+    e.put(at, &reference::packed_array(&samples, 3));
+    e.seal_pages(GROUP_SAMPLES);
 }
 
 /// Flips a bit of the packed numbers of a section.
@@ -130,58 +149,41 @@ fn flip_packed(e: &mut Editor, kind: u16, bit: usize) {
 pub(super) fn ids() -> Vec<Forgery> {
     vec![
         edit(30, "base", Query, NUMBERS_32, "id_base 2^64 - 1, and not all numbers are 0", |e| {
-            e.put_directory(16, u64::MAX.into(), 8);
+            e.put_directory(directory::ID_BASE, u64::MAX.into());
         }),
         edit(30, "largest-number", Query, "numbers-128", "id_base 1, and one of the numbers is 2^64 - 1", |e| {
-            e.put_directory(16, 1, 8);
+            e.put_directory(directory::ID_BASE, 1);
             let at = e.section(NUMBERS, 0).offset;
             e.put(at, &[0xff; 8]);
             e.seal_pages(NUMBERS);
         }),
-        edit(31, "not-utf-8", Query, STRINGS, "a string with byte ff", |e| put_string(e, &[4, 0xff])),
-        edit(31, "half-a-character", Query, STRINGS, "a string with byte c3 before a digit", |e| {
-            put_string(e, &[4, b'0', 0xc3, b'1', b'2']);
+        parts(31, "not-utf-8", Query, STRINGS, "an id with byte ff", |parts| {
+            let mut ids = parts.dictionary();
+            ids[1][0] = 0xff;
+            parts.put_dictionary(&ids);
         }),
-        edit(31, "not-shortest", Query, STRINGS, "the length 2 as 82 00", |e| put_string(e, &[0x82, 0, b'x', b'y'])),
-        edit(31, "zero-not-shortest", Query, STRINGS, "the length 0 as 80 80 00", |e| put_string(e, &[0x80, 0x80, 0])),
-        edit(31, "length-65536", Query, STRINGS, "the length 65,536", |e| put_string(e, &[0x80, 0x80, 4])),
-        edit(31, "length-without-end", Query, STRINGS, "three bytes of a length with bit 7 set", |e| {
-            put_string(e, &[0xff, 0xff, 0xff]);
+        parts(31, "half-a-character", Query, STRINGS, "an id that ends within a character", |parts| {
+            let mut ids = parts.dictionary();
+            *ids[20].last_mut().unwrap() = 0xc3;
+            parts.put_dictionary(&ids);
         }),
-        edit(31, "past-the-end", Query, "xor-32-strings", "the last string is longer than what is left", |e| {
-            let at = string_at(e, e.layout.record_count - 1);
-            e.put_number(at, 5, 1);
-            e.seal_pages(STRING_BYTES);
+        parts(32, "first-offset", Query, STRINGS, "the first offset is 1", |parts| {
+            put_offset(parts, 0, |_| 1);
         }),
-        edit(32, "first-offset", Query, STRINGS, "the first offset is as large as its bits allow", |e| {
-            let bits = usize::from(e.file[e.layout.directory_at + 33]);
-            let at = e.section(STRING_OFFSETS, 0).offset;
-            assert!(bits >= 8 && e.payload_len(STRING_BYTES) < (1 << bits) - 1);
-            let mut packed = Bits::from_slice(&e.file[at..at + e.payload_len(STRING_OFFSETS)]);
-            packed[..bits].fill(true);
-            e.put(at, &packed.into_vec());
-            e.seal_pages(STRING_OFFSETS);
+        parts(32, "offset-past-the-end", Query, STRINGS, "the last offset is one more than there are bytes", |parts| {
+            let len = parts.section(BUCKETS, 0).len() as u128;
+            put_offset(parts, 2, |_| len + 1);
         }),
-        edit(32, "another-string", Verify, "gap-64-strings", "offset 1 points to string 17", |e| {
-            let bits = usize::from(e.file[e.layout.directory_at + 33]);
-            let at = e.section(STRING_OFFSETS, 0).offset;
-            let wrong = string_at(e, 17) - e.section(STRING_BYTES, 0).offset;
-            let mut packed = Bits::from_slice(&e.file[at..at + e.payload_len(STRING_OFFSETS)]);
-            packed[bits..2 * bits].copy_from_bitslice(&bits_of(wrong as u128, bits as u32));
-            e.put(at, &packed.into_vec());
-            e.seal_pages(STRING_OFFSETS);
-        }),
-        edit(32, "bytes-behind", Query, STRINGS, "the last string is a byte shorter than what is left", |e| {
-            let at = string_at(e, e.layout.record_count - 1);
-            e.put_number(at, 3, 1);
-            e.seal_pages(STRING_BYTES);
+        parts(32, "offset-largest", Query, STRINGS, "the last offset is as large as its bits allow", |parts| {
+            let bits = parts.field(directory::ID_BITS) as u32;
+            put_offset(parts, 2, |_| (1 << bits) - 1);
         }),
         edit(33, "numbers", Verify, GROUPED, "the ids of a fingerprint in the wrong order", |e| {
             let first = bitmap(e);
             let group = (0..e.layout.record_count - 1)
                 .find(|&i| !first[i + 1])
                 .unwrap();
-            let bits = usize::from(e.file[e.layout.directory_at + 33]);
+            let bits = e.layout.id_bits;
             let at = e.section(NUMBERS, 0).offset;
             let mut packed = Bits::from_slice(&e.file[at..at + e.payload_len(NUMBERS)]);
             let number = |i: usize| packed[i * bits..(i + 1) * bits].to_bitvec();
@@ -191,11 +193,130 @@ pub(super) fn ids() -> Vec<Forgery> {
             e.put(at, &packed.into_vec());
             e.seal_pages(NUMBERS);
         }),
-        edit(33, "strings", Verify, EXAMPLE, "`bee` before `ant`", |e| {
-            let at = e.section(STRING_BYTES, 0).offset;
-            e.put(at, b"\x03bee\x03ant");
-            e.seal_pages(STRING_BYTES);
+        parts(33, "strings", Verify, GROUPED_STRINGS, "the places of two ids of a fingerprint have changed places", |parts| {
+            let (one, two) = two_of_a_group(parts);
+            parts.swap_places(one, two);
         }),
+        parts(38, "equal-strings", Verify, "one-group-strings", "two equal ids of a fingerprint have each other's place", |parts| {
+            let mut ids = parts.dictionary();
+            ids[1] = ids[0].clone();
+            parts.put_dictionary(&ids);
+            parts.swap_places(0, 1);
+        }),
+    ]
+}
+
+/// The places of two ids of one fingerprint that follow each other.
+fn two_of_a_group(parts: &mut Parts) -> (u128, u128) {
+    let bitmap = Bits::from_slice(&parts.section(GROUPS, 0)[8..64]);
+    let group = (0..parts.record_count() - 1)
+        .find(|&i| !bitmap[i + 1])
+        .unwrap();
+    let places = parts.indexes(PLACES);
+    (places[group], places[group + 1])
+}
+
+/// The offsets of the buckets.
+fn offsets(parts: &mut Parts) -> Vec<u128> {
+    let buckets = parts.buckets().into_iter();
+    let starts = buckets.scan(0, |end, bucket| {
+        let start = *end;
+        *end += bucket.len() as u128;
+        Some(start)
+    });
+    starts.collect()
+}
+
+/// Changes the offset of a bucket.
+fn put_offset(parts: &mut Parts, bucket: usize, change: impl FnOnce(u128) -> u128) {
+    let mut offsets = offsets(parts);
+    offsets[bucket] = change(offsets[bucket]);
+    parts.put_offsets(&offsets);
+}
+
+/// V31: buckets that are not valid, the second of a file of three.
+pub(super) fn buckets(good: &[Good]) -> Vec<Forgery> {
+    let base = good.iter().find(|file| file.name == STRINGS).unwrap();
+    let mut parts = Parts::of(&base.file);
+    let (code, ids) = (parts.string_code(), parts.dictionary());
+    let make = |bad: strings::BadBucket| {
+        let mut changed = parts.clone();
+        let mut buckets = changed.buckets();
+        buckets[1] = bad.bytes;
+        changed.put_buckets(&buckets);
+        let stage = if bad.is_met_by_readers { Query } else { Verify };
+        let name = format!("bucket-{}", bad.name);
+        Forgery {
+            make: Make::Whole(changed.file()),
+            ..edit(31, &name, stage, STRINGS, bad.what, |_| ())
+        }
+    };
+    let second = &ids[strings::BUCKET_LEN..2 * strings::BUCKET_LEN];
+    let bad = code.bad_buckets(&ids[0], second);
+    bad.into_iter().map(make).collect()
+}
+
+/// V37.
+#[rustfmt::skip]
+pub(super) fn places() -> Vec<Forgery> {
+    fn change(parts: &mut Parts, kind: u16, change: impl FnOnce(&mut Vec<u128>)) {
+        let mut indexes = parts.indexes(kind);
+        change(&mut indexes);
+        parts.put_indexes(kind, &indexes);
+    }
+    vec![
+        parts(37, "no-such-place", Query, STRINGS, "the place of id 7 is the number of records", |parts| {
+            let count = parts.record_count() as u128;
+            change(parts, PLACES, |places| places[7] = count);
+        }),
+        parts(37, "largest-place", Query, GROUPED_STRINGS, "the place of the last id is the largest of so many bits", |parts| {
+            let last = parts.record_count() - 1;
+            change(parts, PLACES, |places| places[last] = 127);
+        }),
+        parts(37, "a-place-twice", Verify, STRINGS, "the ids 7 and 8 have the same place", |parts| {
+            change(parts, PLACES, |places| places[7] = places[8]);
+        }),
+        parts(37, "order-of-no-id", Verify, ORDERED, "an index in the id order is the number of records", |parts| {
+            let count = parts.record_count() as u128;
+            change(parts, ID_ORDER, |order| order[7] = count);
+        }),
+        parts(37, "order-descends", Verify, ORDERED, "two indexes of different numbers have changed places in the id order",
+            |parts| change(parts, ID_ORDER, |order| order.swap(3, 50))),
+        parts(37, "order-of-equal-numbers", Verify, ORDERED, "two indexes of equal numbers have changed places in the id order", |parts| {
+            // Of the ids j and j + 41 of the 60 the numbers are equal: the smallest of them comes twice.
+            change(parts, ID_ORDER, |order| order.swap(0, 1));
+        }),
+        parts(37, "an-index-twice", Verify, ORDERED, "an index is in the id order twice",
+            |parts| change(parts, ID_ORDER, |order| order[1] = order[0])),
+        parts(37, "order-of-strings", Verify, ORDERED_STRINGS, "the id order is not the inverse of the places", |parts| {
+            change(parts, ID_ORDER, |order| order.swap(3, 50));
+        }),
+        parts(37, "order-of-strings-no-id", Verify, "ordered-groups-strings", "an index in the id order is 2^10 - 1", |parts| {
+            change(parts, ID_ORDER, |order| order[0] = 1023);
+        }),
+    ]
+}
+
+/// V38.
+#[rustfmt::skip]
+pub(super) fn dictionaries() -> Vec<Forgery> {
+    fn swap(parts: &mut Parts, one: usize, two: usize) {
+        let mut ids = parts.dictionary();
+        ids.swap(one, two);
+        parts.put_dictionary(&ids);
+        parts.swap_places(one as u128, two as u128);
+    }
+    vec![
+        parts(38, "descends-in-a-bucket", Verify, STRINGS, "ids 3 and 4 of the dictionary, and their places, exchanged",
+            |parts| swap(parts, 3, 4)),
+        parts(38, "descends-between-buckets", Verify, STRINGS, "ids 15 and 16 of the dictionary, and their places, exchanged",
+            |parts| swap(parts, 15, 16)),
+        parts(38, "descends-with-order", Verify, ORDERED_STRINGS, "ids 0 and 59 of the dictionary, their places and indexes exchanged",
+            |parts| swap(parts, 0, 59)),
+        parts(38, "equal-ids", Verify, "equal-strings", "the places of two equal ids exchanged",
+            |parts| parts.swap_places(20, 21)),
+        parts(38, "equal-ids-between-buckets", Verify, "equal-strings", "the places of two equal ids of different buckets exchanged",
+            |parts| parts.swap_places(15, 16)),
     ]
 }
 
@@ -224,35 +345,47 @@ fn take_a_value(e: &mut Editor) {
     e.put_values(1, 0, &values);
 }
 
-/// V34 to V36.
+/// V34 to V36, V39 and V40.
 #[rustfmt::skip]
 pub(super) fn whole_file() -> Vec<Forgery> {
     vec![
         edit(34, "before-the-first-section", Verify, PLAIN, "a byte between the header and the first section", |e| {
             e.put_number(16, 1, 1);
         }),
-        edit(34, "between-sections", Verify, PLAIN, "the byte before the blocks of table 1", |e| {
-            let section = e.section(BLOCKS, 1);
+        edit(34, "between-sections", Verify, PLAIN, "the byte before the key entries of table 1", |e| {
+            let section = e.section(KEY_ENTRIES, 1);
             e.put_number(section.offset - 1, 0x80, 1);
         }),
         edit(34, "before-the-directory", Verify, PLAIN, "the byte before the directory", |e| {
             let at = e.layout.directory_at;
             e.put_number(at - 1, 1, 1);
         }),
-        edit(34, "behind-the-numbers", Verify, "numbers-spare-bits", "the last bit behind the numbers", |e| {
+        edit(34, "after-the-numbers", Verify, "numbers-spare-bits", "the last bit after the numbers", |e| {
             let last = 8 * e.payload_len(NUMBERS) - 1;
             flip_packed(e, NUMBERS, last);
         }),
-        edit(34, "behind-the-offsets", Verify, EXAMPLE, "the last bit behind the string offsets", |e| {
-            let last = 8 * e.payload_len(STRING_OFFSETS) - 1;
-            flip_packed(e, STRING_OFFSETS, last);
+        edit(34, "after-the-samples", Verify, "ordered-groups", "the last bit after the group samples",
+            |e| flip_packed(e, GROUP_SAMPLES, 7)),
+        edit(34, "after-the-places", Verify, "one-group-strings", "the last bit after the places", |e| {
+            let last = 8 * e.payload_len(PLACES) - 1;
+            flip_packed(e, PLACES, last);
+        }),
+        edit(34, "after-the-offsets", Verify, STRINGS, "the last bit after the bucket offsets", |e| {
+            let last = 8 * e.payload_len(BUCKET_OFFSETS) - 1;
+            flip_packed(e, BUCKET_OFFSETS, last);
+        }),
+        edit(34, "after-the-order", Verify, "ordered-groups", "the last bit after the id order", |e| {
+            let last = 8 * e.payload_len(ID_ORDER) - 1;
+            assert!(!(10 * e.layout.record_count).is_multiple_of(8));
+            flip_packed(e, ID_ORDER, last);
+        }),
+        edit(34, "before-ancillary", Verify, "all-extensions", "the byte before the ancillary section", |e| {
+            let at = e.section(0xc000, 0).offset;
+            e.put_number(at - 1, 1, 1);
         }),
         edit(35, "a-value-less", Verify, PLAIN, "table 1 lacks a value", take_a_value),
         edit(35, "a-value-less-with-ids", Verify, GROUPED, "table 1 lacks a value of a file with ids", take_a_value),
-        edit(35, "count", Verify, "ef-64", "fingerprint_count and record_count are one more", |e| {
-            let count = e.layout.fingerprint_count as u128 + 1;
-            put_counts(e, count, count);
-        }),
+        edit(35, "ef", Verify, "ef-64", "table 1 lacks a value", take_a_value),
         edit(36, "another-fingerprint", Verify, PLAIN, "table 1 holds a fingerprint that table 0 lacks", put_another),
         edit(
             36,
@@ -271,5 +404,28 @@ pub(super) fn whole_file() -> Vec<Forgery> {
             put_another,
         ),
         edit(36, "128", Verify, "gap-128", "table 1 holds a fingerprint that table 0 lacks", put_another),
+        edit(39, "one-bit", Verify, PLAIN, "a bit of content_id flipped", |e| {
+            e.flip(e.layout.directory_at + directory::CONTENT_ID.0, 1);
+        }),
+        edit(39, "last-bit", Verify, "xor-128", "the last bit of content_id flipped", |e| {
+            e.flip(e.layout.directory_at + directory::CONTENT_ID.0 + 15, 0x80);
+        }),
+        edit(39, "of-fingerprints", Verify, NUMBERS_32, "content_id is that of the fingerprints without their ids", |e| {
+            let blocks = e.layout.blocks(&e.file, 0).into_iter();
+            let values: Vec<u128> = blocks.flat_map(|(_, values)| values).collect();
+            let content_id = reference::content_id_of_fingerprints(&values, 32);
+            e.put_directory(directory::CONTENT_ID, content_id);
+        }),
+        edit(39, "another-number", Verify, NUMBERS_32, "id_base one more: all ids are others", |e| {
+            let base = u128::from(e.layout.id_base) + 1;
+            e.put_directory(directory::ID_BASE, base);
+        }),
+        parts(39, "exchanged-ids", Verify, STRINGS, "two fingerprints have each other's id", |parts| parts.swap_places(5, 30)),
+        edit(39, "empty", Verify, "empty", "content_id 1 of no fingerprint", |e| e.put_directory(directory::CONTENT_ID, 1)),
+        edit(40, "contents", Verify, "all-extensions", "a bit of an ancillary section flipped", flip_first::<0xc000>),
+        edit(40, "checksum", Verify, "ancillary", "a bit of the checksum of an ancillary section without bytes flipped", |e| {
+            let at = e.section(0x8000, 0).record_at;
+            e.flip(at + 4, 1);
+        }),
     ]
 }

@@ -5,7 +5,9 @@
 
 mod blocks;
 mod container;
+mod exchanges;
 mod ids;
+mod keys;
 mod structure;
 
 use simidx::format::FormatClass;
@@ -15,11 +17,13 @@ use Field::{Checksum, Kind, Length, Offset, Table};
 use Stage::{Open, Query, Verify};
 use simidx_testkit::editor::{Editor, assemble, seal_footer};
 use simidx_testkit::manifest::{Broken, Entry, Expect, Stage};
-use simidx_testkit::reference;
+use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{
-    BLOCK_COUNTS, BLOCKS, Bits, FOOTER_LEN, GROUPS, KEYS, NUMBERS, PIPELINE, STRING_BYTES,
-    STRING_OFFSETS, Section, bits_of, elias_fano, elias_fano_layout,
+    self, BLOCK_COUNTS, BLOCKS, BUCKET_OFFSETS, BUCKETS, Bits, FOOTER_LEN, GROUP_SAMPLES, GROUPS,
+    ID_ORDER, KEY_ENTRIES, KEY_GROUPS, METADATA, NUMBERS, PIPELINE, PLACES, STRING_CODE, Section,
+    bits_of, directory, elias_fano, elias_fano_layout,
 };
+use simidx_testkit::strings;
 
 /// A file made wrong.
 #[derive(Debug, Clone)]
@@ -35,10 +39,16 @@ pub(crate) struct Forgery {
 }
 
 /// How the file is made of the good one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Make {
-    /// The edit leaves checksums alone; those of header, directory and footer are made right behind it.
+    /// The edit leaves checksums alone; those of header, directory and footer are made right after it.
     Sealed(fn(&mut Editor)),
+    /// The edit changes what is in sections and the directory; places, counts and checksums are made right after it.
+    Parts(fn(&mut Parts)),
+    /// The bytes of a section; all else as for parts.
+    Section(u16, Vec<u8>),
+    /// The file itself.
+    Whole(Vec<u8>),
     /// One field of the record of the section of a kind and a table gets the value that is made of the section as it
     /// was; checksums as for an edit.
     Record((u16, usize), Field, fn(Section) -> u128),
@@ -89,18 +99,29 @@ impl Forgery {
     pub(crate) fn file(&self, good: &[Good]) -> Vec<u8> {
         let base = self.base(good);
         let mut editor = Editor::new(base.file.clone());
-        let made = match self.make {
+        let made = match &self.make {
+            Make::Parts(edit) => {
+                let mut parts = Parts::of(&base.file);
+                edit(&mut parts);
+                parts.file()
+            }
+            Make::Section(kind, bytes) => {
+                let mut parts = Parts::of(&base.file);
+                parts.section(*kind, 0).clone_from(bytes);
+                parts.file()
+            }
             Make::Sealed(edit) => {
                 edit(&mut editor);
                 editor.finish()
             }
             Make::Record((kind, table), field, value) => {
-                let section = editor.section(kind, table);
-                put_record(&mut editor, section, field, value(section));
+                let section = editor.section(*kind, *table);
+                put_record(&mut editor, section, *field, value(section));
                 editor.finish()
             }
+            Make::Whole(file) => file.clone(),
             Make::Raw(make) => make(editor),
-            Make::Cut(len) => base.file[..len].to_vec(),
+            Make::Cut(len) => base.file[..*len].to_vec(),
         };
         assert!(made != base.file, "{} changes nothing", self.name);
         made
@@ -126,7 +147,7 @@ impl Forgery {
     }
 }
 
-/// An edit behind which header, directory and footer get right checksums.
+/// An edit after which header, directory and footer get right checksums.
 fn edit(
     rule: u8,
     name: &str,
@@ -142,6 +163,21 @@ fn edit(
         from,
         what: what.into(),
         make: Make::Sealed(edit),
+    }
+}
+
+/// An edit of what is in sections and the directory, after which all else is made right.
+fn parts(
+    rule: u8,
+    name: &str,
+    stage: Stage,
+    from: &'static str,
+    what: &str,
+    change: fn(&mut Parts),
+) -> Forgery {
+    Forgery {
+        make: Make::Parts(change),
+        ..edit(rule, name, stage, from, what, |_| ())
     }
 }
 
@@ -186,13 +222,22 @@ pub(crate) fn all(good: &[Good]) -> Vec<Forgery> {
     files.extend(structure::masks_and_codes());
     files.extend(structure::sections());
     files.extend(structure::section_contents());
-    files.extend(structure::keys());
+    files.extend(structure::metadata());
+    files.extend(structure::string_codes(good));
+    files.extend(keys::key_groups());
+    files.extend(keys::keys());
     files.extend(blocks::block_rules());
     files.extend(blocks::delta_blocks());
     files.extend(blocks::elias_fano_blocks());
+    files.extend(exchanges::blocks());
+    files.extend(exchanges::pages());
+    files.extend(exchanges::key_groups());
     files.extend(ids::pages());
     files.extend(ids::groups());
     files.extend(ids::ids());
+    files.extend(ids::buckets(good));
+    files.extend(ids::places());
+    files.extend(ids::dictionaries());
     files.extend(ids::whole_file());
     files.sort_by_key(|file| file.rule);
     files
@@ -203,17 +248,22 @@ const NUMBERS_32: &str = "xor-32-numbers";
 const GROUPED: &str = "gap-32-grouped-numbers";
 const STRINGS: &str = "ef-32-strings";
 const GROUPED_STRINGS: &str = "gap-32-grouped-strings";
+const ORDERED: &str = "ordered-numbers";
+const ORDERED_STRINGS: &str = "ordered-strings";
+const TWO_KEY_GROUPS: &str = "two-key-groups";
+/// Its buckets have several pages.
+const LONG_STRINGS: &str = "long-strings";
 const EXAMPLE: &str = "worked-example";
 
 /// Sets both counts of the directory.
 fn put_counts(e: &mut Editor, fingerprints: u128, records: u128) {
-    e.put_directory(0, fingerprints, 8);
-    e.put_directory(8, records, 8);
+    e.put_directory(directory::FINGERPRINT_COUNT, fingerprints);
+    e.put_directory(directory::RECORD_COUNT, records);
 }
 
 /// Gives all symbols of a table these code lengths, and the rest 0.
 fn put_lengths(e: &mut Editor, table: usize, lengths: &[u8]) {
-    let at = e.layout.tables[table].record_at + 32;
+    let at = e.layout.tables[table].lengths_at;
     let mut all = vec![0; e.layout.width as usize];
     all[..lengths.len()].copy_from_slice(lengths);
     e.put(at, &all);
@@ -245,20 +295,6 @@ fn put_in_section(e: &mut Editor, kind: u16, at: usize, bytes: &[u8]) {
     e.seal_section(kind, 0);
 }
 
-/// Gives the keys of table 0 another length, what follows staying where it is.
-fn put_keys_len(e: &mut Editor, len: usize) {
-    let section = e.section(KEYS, 0);
-    put_record(e, section, Length, len as u128);
-    let place = e
-        .layout
-        .sections
-        .iter_mut()
-        .find(|s| s.record_at == section.record_at);
-    place.unwrap().len = len;
-    e.seal_section(KEYS, 0);
-}
-
 fn put_codec(e: &mut Editor, table: usize, codec: u128) {
-    let at = e.layout.tables[table].record_at;
-    e.put_number(at + 24, codec, 1);
+    e.put_number(e.layout.tables[table].codec_at, codec, 1);
 }

@@ -1,6 +1,7 @@
 //! From records to a builder: the kind of ids, the pipeline, and which records are accepted.
 
 use simidx::design::TableDesign;
+use simidx::format::Metadata;
 use simidx::{BuildOptions, Error, Fingerprint, IdKind, IndexBuilder};
 use simidx_text::Pipeline;
 
@@ -12,6 +13,7 @@ use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id
 /// Takes records, and creates the builder when the first one shows what they are like.
 pub(super) struct Collector<'a, F> {
     args: &'a Args,
+    metadata: Metadata,
     design: Option<TableDesign<F>>,
     pipeline: Pipeline,
     open: Option<Open<F>>,
@@ -37,6 +39,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         };
         let collector = Collector {
             args,
+            metadata: args.metadata()?,
             design,
             pipeline: args.input.pipeline.pipeline()?,
             open: None,
@@ -57,6 +60,8 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         options.block_size = self.args.block_size;
         options.codec = self.args.codec.codec();
         options.ids = ids;
+        options.id_lookup = self.args.id_lookup;
+        options.metadata = self.metadata.clone();
         options.memory = Some(self.args.memory_limit());
         options.temp_dir = Some(self.args.scratch_folder());
         options.pipeline = match documents {

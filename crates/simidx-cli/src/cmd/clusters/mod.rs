@@ -5,7 +5,7 @@ mod records;
 
 use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_by_key};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Storage};
+use simidx::{Fingerprint, Id, IdKind, Storage};
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
@@ -104,7 +104,7 @@ fn of_segments<F: Fingerprint>(
     let printer = Printer::new(args, Some((segments, ids)));
     printed(args, mode, options.distance, printer, |visit| match ids {
         Ids::Numbers(records) if args.representative == Representative::Longest => {
-            let key = |_, id| KnownRecords::number(id).map(|number| records.key(number));
+            let key = |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
             clusters_by_key(segments, &options, key, visit)
         }
         _ => clusters(segments, &options, visit),

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use serde_json::{Map, Value};
 use simidx::batch::Cluster;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, Storage};
+use simidx::{Fingerprint, IdBuf, Storage};
 use simidx_input::RecordId;
 
 use super::Args;
@@ -145,14 +145,14 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
 }
 
 /// The ids of a member.
-type MemberIds<'i, 'a> = &'i mut dyn Iterator<Item = simidx::Result<Id<'a>>>;
+type MemberIds<'i> = &'i mut dyn Iterator<Item = simidx::Result<IdBuf>>;
 
 /// Hands the ids of a member to `take`, in order; of the representative that of its record comes first.
 fn with_ids<F: Fingerprint, T>(
     source: Option<IdSource<'_, F>>,
     cluster: &Cluster<'_, F>,
     member: F,
-    take: impl FnOnce(MemberIds<'_, '_>) -> simidx::Result<T>,
+    take: impl FnOnce(MemberIds<'_>) -> simidx::Result<T>,
 ) -> simidx::Result<T> {
     let Some((segments, kind)) = source else {
         return take(&mut std::iter::empty());
@@ -162,7 +162,7 @@ fn with_ids<F: Fingerprint, T>(
     };
     let mut numbers = Vec::new();
     for number in segments.ids_of(member)? {
-        numbers.extend(KnownRecords::number(number?));
+        numbers.extend(KnownRecords::number(number?.as_id()));
     }
     let mut first = 0;
     if member == cluster.representative {
@@ -176,15 +176,15 @@ fn with_ids<F: Fingerprint, T>(
     for number in numbers {
         ids.extend(records.id(number)?);
     }
-    let mut ids: Vec<Id<'_>> = ids.iter().map(as_id).collect();
+    let mut ids: Vec<IdBuf> = ids.into_iter().map(id_of_record).collect();
     ids[first..].sort_unstable();
     take(&mut ids.into_iter().map(Ok))
 }
 
-fn as_id(id: &RecordId) -> Id<'_> {
+fn id_of_record(id: RecordId) -> IdBuf {
     match id {
-        RecordId::Number(number) => Id::Number(*number),
-        RecordId::Text(text) => Id::String(text),
+        RecordId::Number(number) => IdBuf::Number(number),
+        RecordId::Text(text) => IdBuf::String(text),
     }
 }
 

@@ -59,7 +59,7 @@ impl<F: Fingerprint> Labels<'_, F> {
         let mut first = None;
         if let Some(segments) = self.segments.filter(|s| s.id_kind() != IdKind::None) {
             let id = segments.ids_of(fingerprint)?.next().transpose()?;
-            first = id.map(|id| (id.to_string(), id_to_json(id)));
+            first = id.map(|id| (id.to_string(), id_to_json(id.as_id())));
         }
         Ok(first)
     }

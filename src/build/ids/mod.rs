@@ -1,0 +1,238 @@
+//! Keeps the ids of all records in rank order while the tables are written, then writes them (spec, section 9).
+
+mod groups;
+mod strings;
+
+use std::io;
+
+use super::progress::Reporter;
+use super::sections::{PagedSection, SectionWriter};
+use crate::codec::bits::{BitWriter, bit_length};
+use crate::codec::strings::StringCode;
+use crate::error::Result;
+use crate::extsort::{Numbered, Sorted, Sorter, Spool, TempSpace};
+use crate::fingerprint::Fingerprint;
+use crate::format::{ContentId, IdKind, ItemDigest, Kind, index_bits};
+use groups::GroupBitmap;
+
+/// Bytes of a number that is set aside.
+const NUMBER_LEN: usize = 8;
+
+/// The parameters of the ids that go into the directory.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct IdParameters {
+    pub(super) base: u64,
+    pub(super) bits: u32,
+}
+
+/// Where ids are sorted.
+#[derive(Debug, Clone)]
+pub(super) struct SortSpace {
+    pub(super) temp: TempSpace,
+    /// Bytes of memory.
+    pub(super) budget: usize,
+}
+
+/// Ids in rank order.
+#[derive(Debug)]
+pub(crate) struct IdSpool {
+    kind: IdKind,
+    /// Whether the file gets the order of the ids.
+    with_order: bool,
+    groups: GroupBitmap,
+    numbers: Spool,
+    least: u64,
+    most: u64,
+    /// Each string after its length in two bytes.
+    strings: Spool,
+    content_id: ContentId,
+}
+
+impl IdSpool {
+    /// No ids yet, of a kind that is not [`IdKind::None`].
+    pub(crate) fn new(kind: IdKind, with_order: bool, temp: &TempSpace) -> Self {
+        IdSpool {
+            kind,
+            with_order,
+            groups: GroupBitmap::new(temp),
+            numbers: temp.spool(),
+            least: u64::MAX,
+            most: 0,
+            strings: temp.spool(),
+            content_id: ContentId::default(),
+        }
+    }
+
+    pub(crate) fn record_count(&self) -> u64 {
+        self.groups.record_count()
+    }
+
+    /// Number of fingerprints that the records have.
+    pub(crate) fn fingerprint_count(&self) -> u64 {
+        self.groups.first_count()
+    }
+
+    /// That of all records so far.
+    pub(super) fn content_id(&self) -> ContentId {
+        self.content_id
+    }
+
+    /// Appends the id of a record; `is_first` is true for the first one of its fingerprint.
+    pub(crate) fn push_number<F: Fingerprint>(
+        &mut self,
+        fingerprint: F,
+        is_first: bool,
+        id: u64,
+    ) -> io::Result<()> {
+        let mut digest = ItemDigest::new(fingerprint);
+        digest.add_word(id);
+        self.content_id.add(digest.finish());
+        self.groups.push(is_first)?;
+        self.least = self.least.min(id);
+        self.most = self.most.max(id);
+        self.numbers.write(&id.to_le_bytes())
+    }
+
+    /// Appends an id of at most 65,535 bytes; `is_first` is true for the first one of its fingerprint.
+    pub(crate) fn push_string<F: Fingerprint>(
+        &mut self,
+        fingerprint: F,
+        is_first: bool,
+        id: &[u8],
+    ) -> io::Result<()> {
+        let mut digest = ItemDigest::new(fingerprint);
+        digest.add_string(id);
+        self.content_id.add(digest.finish());
+        self.groups.push(is_first)?;
+        self.strings.write(&(id.len() as u16).to_le_bytes())?;
+        self.strings.write(id)
+    }
+
+    /// Writes all id sections but the code of the strings, which is returned if there is one.
+    pub(super) fn write(
+        mut self,
+        file: &mut SectionWriter<'_>,
+        space: &SortSpace,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<(IdParameters, Option<StringCode>)> {
+        self.groups.write(file, &space.temp)?;
+        if self.kind == IdKind::String {
+            let order = self.with_order;
+            let (parameters, code) = strings::write(
+                &mut self.strings,
+                self.groups.record_count(),
+                order,
+                file,
+                space,
+                reporter,
+            )?;
+            return Ok((parameters, Some(code)));
+        }
+        Ok((self.write_numbers(file, space, reporter)?, None))
+    }
+
+    fn write_numbers(
+        &mut self,
+        file: &mut SectionWriter<'_>,
+        space: &SortSpace,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<IdParameters> {
+        let base = self.least.min(self.most);
+        let bits = bit_length(self.most - base);
+        let count = self.record_count();
+        let mut section = PackedSection::begin(file, Kind::Numbers, count, bits, &space.temp)?;
+        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(space.temp.clone(), space.budget);
+        let mut index = 0;
+        self.numbers.read::<crate::Error>(NUMBER_LEN, |piece| {
+            for number in piece.chunks_exact(NUMBER_LEN) {
+                let id = u64::from_le_bytes(number.try_into().expect("the chunk has eight bytes"));
+                section.push(id - base)?;
+                if self.with_order {
+                    sorter.add(|ids| {
+                        ids.push(Numbered {
+                            fingerprint: id,
+                            id: index,
+                        })
+                    })?;
+                    index += 1;
+                }
+            }
+            reporter.advance((piece.len() / NUMBER_LEN) as u64);
+            Ok(())
+        })?;
+        section.end()?;
+        if self.with_order {
+            let bits = index_bits(count);
+            let mut section = PackedSection::begin(file, Kind::IdOrder, count, bits, &space.temp)?;
+            for_each_sorted(sorter.finish()?, |_, index| section.push(index))?;
+            section.end()?;
+        }
+        Ok(IdParameters { base, bits })
+    }
+}
+
+/// Hands sorted pairs of numbers to `take`.
+fn for_each_sorted(
+    sorted: Sorted<Vec<Numbered<u64>>>,
+    mut take: impl FnMut(u64, u64) -> io::Result<()>,
+) -> Result<()> {
+    let mut take_all = |pairs: &Vec<Numbered<u64>>| {
+        let mut pairs = pairs.iter();
+        pairs.try_for_each(|pair| take(pair.fingerprint, pair.id))
+    };
+    match sorted {
+        Sorted::Memory(pairs) => Ok(take_all(&pairs)?),
+        Sorted::Runs(mut merge) => {
+            while let Some(round) = merge.next_round()? {
+                take_all(round)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A paged section that is a packed array (spec, section 3.3).
+struct PackedSection<'w, 'a> {
+    section: PagedSection<'w, 'a>,
+    bits: u32,
+    writer: BitWriter,
+    waiting: usize,
+}
+
+impl<'w, 'a> PackedSection<'w, 'a> {
+    /// Numbers that are written together.
+    const PIECE_COUNT: usize = 1 << 12;
+
+    /// Starts an array of `count` numbers of so many bits.
+    fn begin(
+        file: &'w mut SectionWriter<'a>,
+        kind: Kind,
+        count: u64,
+        bits: u32,
+        temp: &TempSpace,
+    ) -> io::Result<Self> {
+        let payload_len = (count * u64::from(bits)).div_ceil(8);
+        Ok(PackedSection {
+            section: file.begin_paged(kind, payload_len, temp)?,
+            bits,
+            writer: BitWriter::new(),
+            waiting: 0,
+        })
+    }
+
+    fn push(&mut self, number: u64) -> io::Result<()> {
+        self.writer.write_value(number, self.bits);
+        self.waiting += 1;
+        if self.waiting < Self::PIECE_COUNT {
+            return Ok(());
+        }
+        self.waiting = 0;
+        let section = &mut self.section;
+        self.writer.drain(|bytes| section.write(bytes))
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        self.section.write(&self.writer.finish())?;
+        self.section.end()
+    }
+}

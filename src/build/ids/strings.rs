@@ -1,0 +1,242 @@
+//! Writes string ids as a compressed sorted dictionary and the place of each id in it (spec, section 9.4).
+
+use super::{IdParameters, PackedSection, SortSpace, for_each_sorted};
+use crate::build::progress::{BuildStage, Reporter};
+use crate::build::sections::SectionWriter;
+use crate::codec::bits::bit_length;
+use crate::codec::strings::{BUCKET_LEN, BucketWriter, SAMPLE_BUCKETS, StringCode};
+use crate::error::Result;
+use crate::extsort::{IndexedStrings, Numbered, Sorted, Sorter, Spool};
+use crate::format::{Kind, index_bits};
+
+/// Most bytes of the ids that the code is made for, about: of very long ids there are fewer.
+const SAMPLE_LEN: usize = 8 << 20;
+
+/// Writes the sections of the ids that `strings` holds in rank order, each after its length in two bytes.
+pub(super) fn write(
+    strings: &mut Spool,
+    count: u64,
+    with_order: bool,
+    file: &mut SectionWriter<'_>,
+    space: &SortSpace,
+    reporter: &mut Reporter<'_>,
+) -> Result<(IdParameters, StringCode)> {
+    reporter.begin(BuildStage::SortIds, count);
+    let sorted = sort(strings, space, reporter)?;
+    let mut dictionary = collect(sorted, count, space)?;
+    reporter.begin(BuildStage::WriteIds, count);
+    let code = StringCode::train(dictionary.sample.iter());
+    let mut places = dictionary.places(space)?;
+    let mut buckets = encode(&mut dictionary.strings, &code, space, reporter)?;
+    let bits = index_bits(count);
+    let mut section = PackedSection::begin(file, Kind::Places, count, bits, &space.temp)?;
+    for_each_number(&mut places, |place| section.push(place))?;
+    section.end()?;
+    let id_bits = bit_length(buckets.bytes.len());
+    let offsets = count.div_ceil(BUCKET_LEN as u64);
+    let mut section =
+        PackedSection::begin(file, Kind::BucketOffsets, offsets, id_bits, &space.temp)?;
+    for_each_number(&mut buckets.offsets, |offset| section.push(offset))?;
+    section.end()?;
+    let mut section = file.begin_paged(Kind::Buckets, buckets.bytes.len(), &space.temp)?;
+    buckets.bytes.read(1, |bytes| section.write(bytes))?;
+    section.end()?;
+    if with_order {
+        let mut section = PackedSection::begin(file, Kind::IdOrder, count, bits, &space.temp)?;
+        for_each_number(&mut dictionary.indexes, |index| section.push(index))?;
+        section.end()?;
+    }
+    let parameters = IdParameters {
+        base: 0,
+        bits: id_bits,
+    };
+    Ok((parameters, code))
+}
+
+/// Sorts ids by their bytes, equal ones by their index in rank order.
+fn sort(
+    strings: &mut Spool,
+    space: &SortSpace,
+    reporter: &mut Reporter<'_>,
+) -> Result<Sorted<IndexedStrings>> {
+    let mut sorter = Sorter::<IndexedStrings>::new(space.temp.clone(), space.budget / 2);
+    let (mut index, mut waiting) = (0, Vec::new());
+    strings.read::<crate::Error>(1, |piece| {
+        let before = index;
+        let mut rest = if waiting.is_empty() {
+            piece
+        } else {
+            waiting.extend_from_slice(piece);
+            &waiting
+        };
+        while let Some((id, after)) = split_id(rest) {
+            sorter.add(|ids| ids.push(id, index))?;
+            index += 1;
+            rest = after;
+        }
+        waiting = rest.to_vec();
+        reporter.advance(index - before);
+        Ok(())
+    })?;
+    sorter.finish()
+}
+
+/// The id at the start of these bytes, after its length, and what follows; `None` if it goes on elsewhere.
+fn split_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = bytes.split_first_chunk::<2>()?;
+    rest.split_at_checked(usize::from(u16::from_le_bytes(*len)))
+}
+
+/// The ids in their order.
+struct Dictionary {
+    /// Each id after its length in two bytes.
+    strings: Spool,
+    /// The index in rank order of each, in eight bytes.
+    indexes: Spool,
+    sample: Sample,
+}
+
+/// Whole buckets of ids from all over the dictionary.
+#[derive(Debug, Default)]
+struct Sample {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Sample {
+    fn push(&mut self, id: &[u8]) {
+        self.bytes.extend_from_slice(id);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let ranges = starts.zip(&self.ends);
+        ranges.map(|(start, &end)| &self.bytes[start..end])
+    }
+}
+
+/// Keeps sorted ids and chooses the sample: by position alone, so that it is the same whatever the memory.
+fn collect(sorted: Sorted<IndexedStrings>, count: u64, space: &SortSpace) -> Result<Dictionary> {
+    let mut dictionary = Dictionary {
+        strings: space.temp.spool(),
+        indexes: space.temp.spool(),
+        sample: Sample::default(),
+    };
+    let bucket_count = count.div_ceil(BUCKET_LEN as u64);
+    let stride = bucket_count.div_ceil(SAMPLE_BUCKETS as u64).max(1);
+    let (mut place, mut is_sampled) = (0, false);
+    let mut take = |id: &[u8], index: u64| -> Result<()> {
+        if place % BUCKET_LEN as u64 == 0 {
+            let bucket = place / BUCKET_LEN as u64;
+            let has_room = dictionary.sample.bytes.len() < SAMPLE_LEN;
+            is_sampled = bucket.is_multiple_of(stride) && has_room;
+        }
+        if is_sampled {
+            dictionary.sample.push(id);
+        }
+        place += 1;
+        dictionary.strings.write(&(id.len() as u16).to_le_bytes())?;
+        dictionary.strings.write(id)?;
+        Ok(dictionary.indexes.write(&index.to_le_bytes())?)
+    };
+    match sorted {
+        Sorted::Memory(ids) => ids.for_each(&mut take)?,
+        Sorted::Runs(mut merge) => {
+            while let Some(round) = merge.next_round()? {
+                round.for_each(&mut take)?;
+            }
+        }
+    }
+    Ok(dictionary)
+}
+
+impl Dictionary {
+    /// The place of each id, in rank order, in eight bytes.
+    fn places(&mut self, space: &SortSpace) -> Result<Spool> {
+        let mut sorter = Sorter::<Vec<Numbered<u64>>>::new(space.temp.clone(), space.budget);
+        let mut place = 0;
+        self.indexes.read::<crate::Error>(8, |indexes| {
+            for &index in indexes.as_chunks::<8>().0 {
+                let fingerprint = u64::from_le_bytes(index);
+                sorter.add(|pairs| {
+                    pairs.push(Numbered {
+                        fingerprint,
+                        id: place,
+                    })
+                })?;
+                place += 1;
+            }
+            Ok(())
+        })?;
+        let mut places = space.temp.spool();
+        for_each_sorted(sorter.finish()?, |_, place| {
+            places.write(&place.to_le_bytes())
+        })?;
+        Ok(places)
+    }
+}
+
+/// The buckets of a dictionary.
+struct Buckets {
+    bytes: Spool,
+    /// Where each bucket starts, in eight bytes.
+    offsets: Spool,
+}
+
+/// Compresses the ids of a dictionary.
+fn encode(
+    strings: &mut Spool,
+    code: &StringCode,
+    space: &SortSpace,
+    reporter: &mut Reporter<'_>,
+) -> Result<Buckets> {
+    let mut buckets = Buckets {
+        bytes: space.temp.spool(),
+        offsets: space.temp.spool(),
+    };
+    let mut writer = BucketWriter::new(code);
+    let mut waiting = Vec::new();
+    strings.read::<crate::Error>(1, |piece| {
+        let mut rest = if waiting.is_empty() {
+            piece
+        } else {
+            waiting.extend_from_slice(piece);
+            &waiting
+        };
+        let mut count = 0;
+        while let Some((id, after)) = split_id(rest) {
+            if let Some(bucket) = writer.push(id) {
+                buckets.push(bucket)?;
+            }
+            count += 1;
+            rest = after;
+        }
+        waiting = rest.to_vec();
+        reporter.advance(count);
+        Ok(())
+    })?;
+    if let Some(bucket) = writer.finish() {
+        buckets.push(bucket)?;
+    }
+    Ok(buckets)
+}
+
+impl Buckets {
+    fn push(&mut self, bucket: &[u8]) -> Result<()> {
+        let offset = self.bytes.len();
+        self.offsets.write(&offset.to_le_bytes())?;
+        Ok(self.bytes.write(bucket)?)
+    }
+}
+
+/// Hands numbers of eight bytes to `take`.
+fn for_each_number(
+    numbers: &mut Spool,
+    mut take: impl FnMut(u64) -> std::io::Result<()>,
+) -> Result<()> {
+    numbers.read::<crate::Error>(8, |piece| {
+        let mut numbers = piece.as_chunks::<8>().0.iter();
+        Ok(numbers.try_for_each(|&number| take(u64::from_le_bytes(number)))?)
+    })
+}

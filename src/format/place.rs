@@ -1,0 +1,38 @@
+//! Checksums that are bound to the place of their bytes. Spec §3.4.
+
+use super::Kind;
+
+/// What is combined with the CRC-32 of a block, a page or a key group by exclusive or, so that the same bytes have another
+/// checksum at another place.
+#[inline]
+pub(crate) fn place_checksum(kind: Kind, table: usize, number: usize) -> u32 {
+    let mut place = [0; 12];
+    place[..2].copy_from_slice(&kind.code().to_le_bytes());
+    place[2..4].copy_from_slice(&(table as u16).to_le_bytes());
+    place[4..].copy_from_slice(&(number as u64).to_le_bytes());
+    crc32fast::hash(&place)
+}
+
+/// The checksum of bytes at a place.
+#[inline]
+pub(crate) fn checksum_at(bytes: &[u8], kind: Kind, table: usize, number: usize) -> u32 {
+    crc32fast::hash(bytes) ^ place_checksum(kind, table, number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn places_have_different_checksums() {
+        let mut seen = HashSet::new();
+        for kind in [Kind::Blocks, Kind::Groups, Kind::KeyGroups] {
+            for table in [0, 1, 254] {
+                for number in (0..2000).chain([1 << 16, 1 << 32, (1 << 32) + 1]) {
+                    assert!(seen.insert(place_checksum(kind, table, number)));
+                }
+            }
+        }
+    }
+}

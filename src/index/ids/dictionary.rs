@@ -1,0 +1,364 @@
+//! String ids: a compressed sorted dictionary, and the place of each id in it (spec, section 9.4).
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use crate::codec::strings::{
+    BUCKET_LEN, Bucket, BucketReader, GROUP_LEN, StringBuffer, StringCode, StringFault,
+};
+use crate::cpu::prefetch;
+use crate::error::FormatError;
+use crate::format::index_bits;
+use crate::index::file_bytes::FileBytes;
+use crate::index::paged::Paged;
+
+/// Ids of a bucket.
+const IDS_PER_BUCKET: u64 = BUCKET_LEN as u64;
+
+/// Buckets of a group, the first strings of which are coded relative to that of the first one.
+const BUCKETS_PER_GROUP: u64 = GROUP_LEN as u64;
+
+/// The memory in which string ids are decoded. Who keeps it from one [`Ids`](crate::index::Ids) to the next allocates
+/// nothing for each.
+#[derive(Debug, Clone, Default)]
+pub struct IdBuffer {
+    /// The first id of a group of buckets.
+    reference: StringBuffer,
+    id: StringBuffer,
+}
+
+/// The sections of string ids.
+#[derive(Debug)]
+pub(super) struct Dictionary {
+    pub(super) code: StringCode,
+    pub(super) places: Paged,
+    pub(super) offsets: Paged,
+    pub(super) offset_bits: u32,
+    pub(super) buckets: Paged,
+    pub(super) record_count: u64,
+}
+
+impl Dictionary {
+    /// The sections with page checksums.
+    pub(super) fn paged_sections(&self) -> [&Paged; 3] {
+        [&self.places, &self.offsets, &self.buckets]
+    }
+
+    /// Where an id is in the order of all ids.
+    #[inline]
+    pub(super) fn place(&self, file: FileBytes<'_>, index: u64) -> Result<u64, FormatError> {
+        let place = self.places.packed(file, index, self.place_bits())?;
+        if place < self.record_count {
+            return Ok(place);
+        }
+        Err(self.places.damaged(37, "there is no such place"))
+    }
+
+    fn place_bits(&self) -> u32 {
+        index_bits(self.record_count)
+    }
+
+    fn bucket_count(&self) -> u64 {
+        self.record_count.div_ceil(IDS_PER_BUCKET)
+    }
+
+    /// The bytes of a bucket, which must be there.
+    fn bucket_bytes<'a>(&self, file: FileBytes<'a>, number: u64) -> Result<&'a [u8], FormatError> {
+        let payload_len = self.buckets.len();
+        let wrong = || {
+            let message = "an offset does not point to its bucket";
+            self.offsets.damaged(32, message)
+        };
+        let offset = |number| -> Result<usize, FormatError> {
+            if number == self.bucket_count() {
+                return Ok(payload_len);
+            }
+            let offset = self.offsets.packed(file, number, self.offset_bits)?;
+            usize::try_from(offset).map_err(|_| wrong())
+        };
+        let (start, end) = (offset(number)?, offset(number + 1)?);
+        if start >= end || end > payload_len || (start == 0) != (number == 0) {
+            return Err(wrong());
+        }
+        self.buckets.bytes(file, start..end)
+    }
+
+    /// A bucket whose first id is coded relative to a reference: none in the first bucket of a group.
+    fn bucket<'a>(
+        &'a self,
+        file: FileBytes<'a>,
+        number: u64,
+        reference: &'a [u8],
+    ) -> Result<Bucket<'a>, FormatError> {
+        let bytes = self.bucket_bytes(file, number)?;
+        let left = self.record_count - number * IDS_PER_BUCKET;
+        let count = left.min(IDS_PER_BUCKET) as usize;
+        Ok(Bucket::new(&self.code, bytes, count, reference))
+    }
+
+    /// Reads the first id of a group of buckets.
+    fn first_of_group(
+        &self,
+        file: FileBytes<'_>,
+        group: u64,
+        id: &mut StringBuffer,
+    ) -> Result<(), FormatError> {
+        let bucket = self.bucket(file, group * BUCKETS_PER_GROUP, &[])?;
+        bucket.nth(0, id).map_err(|fault| self.fault(fault))
+    }
+
+    /// Reads the id at a place, which must be less than the number of records.
+    pub(super) fn read<'b>(
+        &self,
+        file: FileBytes<'_>,
+        place: u64,
+        buffer: &'b mut IdBuffer,
+    ) -> Result<&'b str, FormatError> {
+        let number = place / IDS_PER_BUCKET;
+        // On its way to the processor while the first id of the group is read.
+        prefetch(self.bucket_bytes(file, number)?, 0);
+        let mut reference: &[u8] = &[];
+        if !number.is_multiple_of(BUCKETS_PER_GROUP) {
+            let group = number / BUCKETS_PER_GROUP;
+            self.first_of_group(file, group, &mut buffer.reference)?;
+            reference = buffer.reference.as_bytes();
+        }
+        let index = (place % IDS_PER_BUCKET) as usize;
+        let bucket = self.bucket(file, number, reference)?;
+        let read = bucket.nth(index, &mut buffer.id);
+        read.map_err(|fault| self.fault(fault))?;
+        self.text(buffer.id.as_bytes())
+    }
+
+    /// An id as text.
+    pub(super) fn text<'b>(&self, id: &'b [u8]) -> Result<&'b str, FormatError> {
+        std::str::from_utf8(id).map_err(|_| self.fault(StringFault::Utf8))
+    }
+
+    /// The places of an id: none if no record has it.
+    pub(super) fn find(
+        &self,
+        file: FileBytes<'_>,
+        wanted: &[u8],
+    ) -> Result<Range<u64>, FormatError> {
+        let mut buffer = IdBuffer::default();
+        let group_count = self.bucket_count().div_ceil(BUCKETS_PER_GROUP);
+        let group = first_not_less(0..group_count, |group| {
+            let bucket = self.bucket(file, group * BUCKETS_PER_GROUP, &[])?;
+            let is_less = bucket.first_is_less(wanted, &mut buffer.id);
+            is_less.map_err(|fault| self.fault(fault))
+        })?;
+        // The id is in the group before, if not at the start of this one.
+        let group = group.saturating_sub(1);
+        if group_count > 0 {
+            self.first_of_group(file, group, &mut buffer.reference)?;
+        }
+        let buckets = group * BUCKETS_PER_GROUP + 1..(group + 1) * BUCKETS_PER_GROUP;
+        let buckets = buckets.start..buckets.end.min(self.bucket_count());
+        let bucket = first_not_less(buckets, |number| {
+            let bucket = self.bucket(file, number, buffer.reference.as_bytes())?;
+            let is_less = bucket.first_is_less(wanted, &mut buffer.id);
+            is_less.map_err(|fault| self.fault(fault))
+        })?;
+        let mut found = 0..0;
+        let mut ids = self.ids_from(file, bucket.saturating_sub(1), buffer);
+        while let Some((place, id)) = ids.next()? {
+            match id.cmp(wanted) {
+                Ordering::Less => {}
+                Ordering::Equal if found.is_empty() => found = place..place + 1,
+                Ordering::Equal => found.end = place + 1,
+                Ordering::Greater => break,
+            }
+        }
+        Ok(found)
+    }
+
+    /// The ids from the first one of a bucket on. The buffer has the first id of the group of buckets as its reference,
+    /// unless the bucket is the first of a group.
+    pub(super) fn ids_from<'a>(
+        &'a self,
+        file: FileBytes<'a>,
+        bucket: u64,
+        buffer: IdBuffer,
+    ) -> DictionaryIds<'a> {
+        DictionaryIds {
+            dictionary: self,
+            file,
+            next_bucket: bucket,
+            reader: None,
+            place: bucket * IDS_PER_BUCKET,
+            buffer,
+        }
+    }
+
+    /// Checks the offsets, and all buckets with the order of the ids (V31, V32, V38); returns which ids equal the one before.
+    pub(super) fn check(&self, file: FileBytes<'_>) -> Result<Repeats, FormatError> {
+        let (mut last, mut buffer) = (Vec::new(), IdBuffer::default());
+        let (mut repeats, mut place) = (Repeats::default(), 0);
+        if self.bucket_count() == 0 && self.buckets.len() > 0 {
+            return Err(self.buckets.damaged(32, "there are bytes and no buckets"));
+        }
+        for number in 0..self.bucket_count() {
+            if number.is_multiple_of(BUCKETS_PER_GROUP) {
+                let group = number / BUCKETS_PER_GROUP;
+                self.first_of_group(file, group, &mut buffer.reference)?;
+            }
+            let reference = match number.is_multiple_of(BUCKETS_PER_GROUP) {
+                true => &[],
+                false => buffer.reference.as_bytes(),
+            };
+            let bucket = self.bucket(file, number, reference)?;
+            let checked = bucket.check(&mut last, &mut buffer.id, |is_equal| {
+                // The first of all has none before.
+                if is_equal && place > 0 {
+                    repeats.0.set(place);
+                }
+                place += 1;
+            });
+            checked.map_err(|fault| self.fault(fault))?;
+        }
+        Ok(repeats)
+    }
+
+    /// Checks that the places are those of a permutation (V37).
+    pub(super) fn check_places(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+        let mut seen = Bitmap::default();
+        for index in 0..self.record_count {
+            let place = self.place(file, index)?;
+            if seen.contains(place) {
+                return Err(self.places.damaged(37, "two ids have the same place"));
+            }
+            seen.set(place);
+        }
+        Ok(())
+    }
+
+    /// Checks the order of the indexes of equal ids (V38); the places must be those of a permutation.
+    pub(super) fn check_repeats(
+        &self,
+        file: FileBytes<'_>,
+        repeats: &Repeats,
+    ) -> Result<(), FormatError> {
+        let mut seen = Bitmap::default();
+        for index in 0..self.record_count {
+            let place = self.place(file, index)?;
+            // The id before, which is equal, has a smaller index.
+            if repeats.0.contains(place) && !seen.contains(place - 1) {
+                return Err(self.places.damaged(38, "the indexes of equal ids descend"));
+            }
+            seen.set(place);
+        }
+        Ok(())
+    }
+
+    /// Checks that the bits after the packed arrays are zero (V34).
+    pub(super) fn check_spare_bits(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+        let places = (self.record_count, self.place_bits());
+        self.places.check_spare_bits(file, places.0, places.1)?;
+        let offsets = (self.bucket_count(), self.offset_bits);
+        self.offsets.check_spare_bits(file, offsets.0, offsets.1)
+    }
+
+    #[cold]
+    fn fault(&self, fault: StringFault) -> FormatError {
+        let rule = match fault {
+            StringFault::Order => 38,
+            _ => 31,
+        };
+        self.buckets.damaged(rule, &fault.to_string())
+    }
+}
+
+/// The first number of a range that is not less than what is wanted; the end if all are less.
+fn first_not_less(
+    range: Range<u64>,
+    mut is_less: impl FnMut(u64) -> Result<bool, FormatError>,
+) -> Result<u64, FormatError> {
+    let Range { mut start, mut end } = range;
+    while start < end {
+        let middle = start + (end - start) / 2;
+        match is_less(middle)? {
+            true => start = middle + 1,
+            false => end = middle,
+        }
+    }
+    Ok(end)
+}
+
+/// The places of ids that equal the one before.
+#[derive(Debug, Default)]
+pub(in crate::index) struct Repeats(Bitmap);
+
+/// A set of places, as long as its greatest one calls for: all are below the number of records, for which the file has
+/// about a bit each if there are several.
+#[derive(Debug, Default)]
+struct Bitmap(Vec<u64>);
+
+impl Bitmap {
+    fn set(&mut self, place: u64) {
+        let word = (place / 64) as usize;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (place % 64);
+    }
+
+    fn contains(&self, place: u64) -> bool {
+        let word = self.0.get((place / 64) as usize);
+        word.is_some_and(|word| word & 1 << (place % 64) != 0)
+    }
+}
+
+/// The ids of a dictionary in their order.
+#[derive(Debug)]
+pub(super) struct DictionaryIds<'a> {
+    dictionary: &'a Dictionary,
+    file: FileBytes<'a>,
+    next_bucket: u64,
+    reader: Option<BucketReader<'a>>,
+    /// That of the id to come.
+    place: u64,
+    buffer: IdBuffer,
+}
+
+impl DictionaryIds<'_> {
+    /// The next id with its place, lent until the one after it is read.
+    pub(super) fn next(&mut self) -> Result<Option<(u64, &[u8])>, FormatError> {
+        let dictionary = self.dictionary;
+        loop {
+            if let Some(reader) = &mut self.reader {
+                let next = reader.next(&mut self.buffer.id);
+                if next.map_err(|fault| dictionary.fault(fault))? {
+                    break;
+                }
+            }
+            if self.next_bucket == dictionary.bucket_count() {
+                return Ok(None);
+            }
+            self.begin_bucket()?;
+        }
+        if (self.place).is_multiple_of(IDS_PER_BUCKET * BUCKETS_PER_GROUP) {
+            self.buffer.reference.set(self.buffer.id.as_bytes());
+        }
+        self.place += 1;
+        Ok(Some((self.place - 1, self.buffer.id.as_bytes())))
+    }
+
+    fn begin_bucket(&mut self) -> Result<(), FormatError> {
+        let (dictionary, number) = (self.dictionary, self.next_bucket);
+        let bytes = dictionary.bucket_bytes(self.file, number)?;
+        let left = dictionary.record_count - number * IDS_PER_BUCKET;
+        let count = left.min(IDS_PER_BUCKET) as usize;
+        let reference = match number.is_multiple_of(BUCKETS_PER_GROUP) {
+            true => &[],
+            false => self.buffer.reference.as_bytes(),
+        };
+        let code = &dictionary.code;
+        // What the reader starts from is copied into the buffer now.
+        let reader = Bucket::new(code, bytes, count, &[]).reader(&mut self.buffer.id);
+        self.buffer.id.set(reference);
+        self.reader = Some(reader);
+        self.next_bucket += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,408 @@
+//! Reading the ids of a fingerprint, and finding an id (spec, section 9).
+
+mod dictionary;
+mod groups;
+mod id;
+mod order;
+
+use std::iter::FusedIterator;
+use std::ops::Range;
+
+use super::file_bytes::FileBytes;
+use super::paged::Paged;
+use crate::codec::strings::StringCode;
+use crate::error::{FormatError, Result};
+use dictionary::Dictionary;
+pub use dictionary::IdBuffer;
+pub(super) use dictionary::Repeats;
+use groups::Groups;
+pub use id::{Id, IdBuf};
+
+/// Position of a fingerprint in table 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rank(pub(super) u64);
+
+/// The id sections of an open index.
+#[derive(Debug)]
+pub(super) struct IdSections {
+    record_count: u64,
+    /// Absent where each fingerprint has one id.
+    groups: Option<Groups>,
+    values: IdValues,
+    /// The indexes of the ids in the order of the ids.
+    order: Option<Paged>,
+}
+
+/// The ids themselves.
+#[derive(Debug)]
+enum IdValues {
+    Numbers(Numbers),
+    Strings(Box<Dictionary>),
+}
+
+/// The section of number ids.
+#[derive(Debug)]
+struct Numbers {
+    base: u64,
+    bits: u32,
+    packed: Paged,
+}
+
+impl Numbers {
+    /// Whether some number of so many bits is too large.
+    fn may_overflow(&self) -> bool {
+        let most = u64::MAX.checked_shr(64 - self.bits).unwrap_or(0);
+        self.base.checked_add(most).is_none()
+    }
+
+    fn read(&self, file: FileBytes<'_>, index: u64) -> Result<u64, FormatError> {
+        let number = self.packed.packed(file, index, self.bits)?;
+        let number = self.base.checked_add(number);
+        number.ok_or_else(|| self.packed.damaged(30, "an id passes 2^64"))
+    }
+}
+
+/// What opening finds of the ids.
+pub(super) struct IdParts {
+    pub(super) fingerprint_count: u64,
+    pub(super) record_count: u64,
+    /// The groups and their samples.
+    pub(super) groups: Option<(Paged, Paged)>,
+    pub(super) order: Option<Paged>,
+}
+
+impl IdSections {
+    /// Number ids, which are `base` and what the packed array says in so many bits.
+    pub(super) fn of_numbers(parts: IdParts, packed: Paged, base: u64, bits: u32) -> Self {
+        let numbers = Numbers { base, bits, packed };
+        IdSections::new(parts, IdValues::Numbers(numbers))
+    }
+
+    /// String ids: the sections of places, offsets (of so many bits) and buckets.
+    pub(super) fn of_strings(
+        parts: IdParts,
+        code: StringCode,
+        [places, offsets, buckets]: [Paged; 3],
+        offset_bits: u32,
+    ) -> Self {
+        let dictionary = Dictionary {
+            code,
+            places,
+            offsets,
+            offset_bits,
+            buckets,
+            record_count: parts.record_count,
+        };
+        IdSections::new(parts, IdValues::Strings(Box::new(dictionary)))
+    }
+
+    fn new(parts: IdParts, values: IdValues) -> Self {
+        let groups = parts.groups.map(|(chunks, samples)| Groups {
+            chunks,
+            samples,
+            fingerprint_count: parts.fingerprint_count,
+            record_count: parts.record_count,
+        });
+        IdSections {
+            record_count: parts.record_count,
+            groups,
+            values,
+            order: parts.order,
+        }
+    }
+
+    /// The sections with page checksums, in the order of the file.
+    pub(super) fn paged_sections(&self) -> Vec<&Paged> {
+        let mut sections = Vec::new();
+        if let Some(groups) = &self.groups {
+            sections.extend([&groups.chunks, &groups.samples]);
+        }
+        match &self.values {
+            IdValues::Numbers(numbers) => sections.push(&numbers.packed),
+            IdValues::Strings(dictionary) => sections.extend(dictionary.paged_sections()),
+        }
+        sections.extend(&self.order);
+        sections
+    }
+
+    /// Number of ids.
+    pub(super) fn record_count(&self) -> u64 {
+        self.record_count
+    }
+
+    /// Whether the file has the order of its ids.
+    pub(super) fn has_order(&self) -> bool {
+        self.order.is_some()
+    }
+
+    /// The indexes of the ids of a rank, which must be less than the number of fingerprints.
+    pub(super) fn indexes(
+        &self,
+        file: FileBytes<'_>,
+        rank: Rank,
+    ) -> Result<Range<u64>, FormatError> {
+        match &self.groups {
+            None => Ok(rank.0..rank.0 + 1),
+            Some(groups) => groups.of(file, rank),
+        }
+    }
+
+    /// The ids of a rank, which must be less than the number of fingerprints.
+    pub(super) fn of<'a>(
+        &'a self,
+        file: FileBytes<'a>,
+        rank: Rank,
+    ) -> Result<Ids<'a>, FormatError> {
+        let indexes = self.indexes(file, rank)?;
+        Ok(Ids {
+            source: Some((self, file)),
+            next: indexes.start,
+            end: indexes.end,
+            buffer: IdBuffer::default(),
+        })
+    }
+
+    /// Whether an id is the first one of its fingerprint.
+    pub(super) fn is_first(&self, file: FileBytes<'_>, index: u64) -> Result<bool, FormatError> {
+        match &self.groups {
+            None => Ok(true),
+            Some(groups) => groups.is_first(file, index),
+        }
+    }
+
+    /// The rank of the fingerprint that an id belongs to.
+    fn rank_of_index(&self, file: FileBytes<'_>, index: u64) -> Result<Rank, FormatError> {
+        match &self.groups {
+            None => Ok(Rank(index)),
+            Some(groups) => groups.rank_of(file, index),
+        }
+    }
+
+    /// An id by its index, which must be less than the number of records.
+    pub(super) fn read<'b>(
+        &self,
+        file: FileBytes<'_>,
+        index: u64,
+        buffer: &'b mut IdBuffer,
+    ) -> Result<Id<'b>, FormatError> {
+        let slot = self.slot(file, index)?;
+        self.read_at_slot(file, slot, buffer)
+    }
+
+    /// An id by its slot.
+    pub(super) fn read_at_slot<'b>(
+        &self,
+        file: FileBytes<'_>,
+        slot: u64,
+        buffer: &'b mut IdBuffer,
+    ) -> Result<Id<'b>, FormatError> {
+        match &self.values {
+            IdValues::Numbers(numbers) => Ok(Id::Number(numbers.read(file, slot)?)),
+            IdValues::Strings(dictionary) => Ok(Id::String(dictionary.read(file, slot, buffer)?)),
+        }
+    }
+
+    /// The slot of an id: its place in the dictionary if ids are strings, and its index if they are numbers.
+    pub(super) fn slot(&self, file: FileBytes<'_>, index: u64) -> Result<u64, FormatError> {
+        match &self.values {
+            IdValues::Numbers(_) => Ok(index),
+            IdValues::Strings(dictionary) => dictionary.place(file, index),
+        }
+    }
+
+    /// Hands each id with its slot to `visit`, in the order of the slots: strings ascend.
+    pub(super) fn visit(
+        &self,
+        file: FileBytes<'_>,
+        mut visit: impl FnMut(u64, Id<'_>),
+    ) -> Result<(), FormatError> {
+        match &self.values {
+            IdValues::Numbers(numbers) => {
+                for index in 0..self.record_count {
+                    visit(index, Id::Number(numbers.read(file, index)?));
+                }
+            }
+            IdValues::Strings(dictionary) => {
+                let mut ids = dictionary.ids_from(file, 0, IdBuffer::default());
+                while let Some((place, id)) = ids.next()? {
+                    visit(place, Id::String(dictionary.text(id)?));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that groups (V29), numbers (V30) and the dictionary (V31, V32, V38) can be read as a whole.
+    pub(super) fn check(&self, file: FileBytes<'_>) -> Result<Repeats, FormatError> {
+        if let Some(groups) = &self.groups {
+            groups.check(file)?;
+        }
+        match &self.values {
+            IdValues::Numbers(numbers) => {
+                if numbers.may_overflow() {
+                    (0..self.record_count).try_for_each(|i| numbers.read(file, i).map(drop))?;
+                }
+                Ok(Repeats::default())
+            }
+            IdValues::Strings(dictionary) => dictionary.check(file),
+        }
+    }
+
+    /// Checks the order of the indexes of equal ids that [`IdSections::check`] has found (V38); the places must be right.
+    pub(super) fn check_repeats(
+        &self,
+        file: FileBytes<'_>,
+        repeats: &Repeats,
+    ) -> Result<(), FormatError> {
+        match &self.values {
+            IdValues::Numbers(_) => Ok(()),
+            IdValues::Strings(dictionary) => dictionary.check_repeats(file, repeats),
+        }
+    }
+
+    /// Checks that the bits after packed arrays are zero (V34).
+    pub(super) fn check_spare_bits(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
+        if let Some(groups) = &self.groups {
+            groups.check_spare_bits(file)?;
+        }
+        match &self.values {
+            IdValues::Numbers(numbers) => {
+                let (packed, bits) = (&numbers.packed, numbers.bits);
+                packed.check_spare_bits(file, self.record_count, bits)?;
+            }
+            IdValues::Strings(dictionary) => dictionary.check_spare_bits(file)?,
+        }
+        self.check_spare_bits_of_order(file)
+    }
+}
+
+/// The ids of one fingerprint, in order; made by [`Index::ids`](super::Index::ids) and
+/// [`Index::ids_of`](super::Index::ids_of).
+///
+/// As an iterator it gives each id as a value of its own, which allocates memory for a string; [`Ids::read`] lends it
+/// instead. An error is that of a damaged page of ids, and the last item.
+///
+/// ```
+/// # use simidx::{BuildOptions, IndexBuilder};
+/// use simidx::{IdKind, Index};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// builder.push_with_number(0xff, 1)?;
+/// builder.push_with_number(0xff, 2)?;
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+///
+/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let ids = index.ids_of(0xff)?;
+/// assert_eq!(ids.len(), 2);
+/// let texts: Vec<String> = ids.map(|id| Ok(id?.to_string())).collect::<simidx::Result<_>>()?;
+/// assert_eq!(texts, ["1", "2"]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Ids<'a> {
+    /// Absent where there is no id.
+    source: Option<(&'a IdSections, FileBytes<'a>)>,
+    next: u64,
+    end: u64,
+    /// The string that was read last.
+    buffer: IdBuffer,
+}
+
+impl Ids<'_> {
+    /// No ids.
+    pub(super) fn none() -> Self {
+        Ids {
+            source: None,
+            next: 0,
+            end: 0,
+            buffer: IdBuffer::default(),
+        }
+    }
+
+    /// Lets a buffer be used for strings, so that none has to be allocated; [`Ids::into_buffer`] gives it back.
+    pub fn with_buffer(mut self, buffer: IdBuffer) -> Self {
+        self.buffer = buffer;
+        self
+    }
+
+    /// The memory in which strings were read.
+    pub fn into_buffer(self) -> IdBuffer {
+        self.buffer
+    }
+
+    /// Number of ids that are left, known without reading them.
+    pub fn len(&self) -> u64 {
+        self.end - self.next
+    }
+
+    /// Whether no id is left.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The next id, lent until the one after it is read. Allocates nothing if the buffer is long enough.
+    ///
+    /// ```
+    /// # use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+    /// # let mut options = BuildOptions::default();
+    /// # options.ids = IdKind::String;
+    /// # let mut builder = IndexBuilder::<u64>::new(options)?;
+    /// # builder.push_with_string(0xff, "a")?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let index = Index::<u64, _>::from_bytes(file)?;
+    /// let mut buffer = simidx::index::IdBuffer::default();
+    /// for found in index.query(0xfe, 1)? {
+    ///     let mut ids = index.ids(&found)?.with_buffer(buffer);
+    ///     while let Some(id) = ids.read()? {
+    ///         println!("{id}");
+    ///     }
+    ///     buffer = ids.into_buffer();
+    /// }
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged page. No id follows.
+    pub fn read(&mut self) -> Result<Option<Id<'_>>> {
+        Ok(self.read_next()?)
+    }
+
+    pub(super) fn read_next(&mut self) -> Result<Option<Id<'_>>, FormatError> {
+        let Some((sections, file)) = self.source.filter(|_| self.next < self.end) else {
+            return Ok(None);
+        };
+        let index = self.next;
+        self.next += 1;
+        match sections.read(file, index, &mut self.buffer) {
+            Ok(id) => Ok(Some(id)),
+            Err(error) => {
+                self.next = self.end;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Iterator for Ids<'_> {
+    type Item = Result<IdBuf>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<IdBuf>> {
+        let next = self.read().transpose()?;
+        Some(next.map(IdBuf::from))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match usize::try_from(self.len()) {
+            // An error takes the place of all that were to come.
+            Ok(len) => (len.min(1), Some(len)),
+            Err(_) => (1, None),
+        }
+    }
+}
+
+impl FusedIterator for Ids<'_> {}
