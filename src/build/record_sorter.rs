@@ -4,7 +4,7 @@ use super::ids::IdSpool;
 use super::progress::{BuildStage, Reporter};
 use crate::error::Result;
 use crate::extsort::{
-    NamedRecords, Numbered, RecordBuffer, Sorted, Sorter, ValueCollector, ValueSpace, Values,
+    NamedRecords, Numbered, RecordBuffer, Sorter, ValueCollector, ValueSpace, Values,
 };
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
@@ -55,7 +55,7 @@ impl<F: Fingerprint> RecordSorter<F> {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
                 let mut separator = Separator::new(IdKind::Number, id_lookup, space);
-                for_each_round(sorted, |round| {
+                sorted.for_each_round(|round| {
                     reporter.advance(round.count() as u64);
                     round.iter().try_for_each(|record| {
                         let is_first = separator.is_first(record.fingerprint)?;
@@ -70,7 +70,7 @@ impl<F: Fingerprint> RecordSorter<F> {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
                 let mut separator = Separator::new(IdKind::String, id_lookup, space);
-                for_each_round(sorted, |round| {
+                sorted.for_each_round(|round| {
                     reporter.advance(round.count() as u64);
                     round.for_each(|fingerprint, id| {
                         let is_first = separator.is_first(fingerprint)?;
@@ -79,22 +79,6 @@ impl<F: Fingerprint> RecordSorter<F> {
                 })?;
                 separator.finish()
             }
-        }
-    }
-}
-
-/// Hands sorted records to `take`, those in memory at once.
-fn for_each_round<B: RecordBuffer>(
-    sorted: Sorted<B>,
-    mut take: impl FnMut(&B) -> Result<()>,
-) -> Result<()> {
-    match sorted {
-        Sorted::Memory(buffer) => take(&buffer),
-        Sorted::Runs(mut merge) => {
-            while let Some(round) = merge.next_round()? {
-                take(round)?;
-            }
-            Ok(())
         }
     }
 }

@@ -47,6 +47,24 @@ pub(crate) enum Sorted<B> {
     Runs(Merge<B, RunReader>),
 }
 
+impl<B: RecordBuffer> Sorted<B> {
+    /// Hands the records to `take` in order, those in memory at once.
+    ///
+    /// # Errors
+    /// What keeps runs from being read, or `take` returns.
+    pub(crate) fn for_each_round(self, mut take: impl FnMut(&B) -> Result<()>) -> Result<()> {
+        match self {
+            Sorted::Memory(buffer) => take(&buffer),
+            Sorted::Runs(mut merge) => {
+                while let Some(round) = merge.next_round()? {
+                    take(round)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
 impl<B: RecordBuffer> Sorter<B> {
     pub(crate) fn new(temp: TempSpace, budget: usize) -> Self {
         Sorter {

@@ -1,7 +1,7 @@
 //! Ids whose records a merge leaves out: sorted in bounded memory, then compared with the ids of each segment in order.
 
 use crate::error::{Error, Result};
-use crate::extsort::{IndexedStrings, Sorted, Sorter, Spool, TempSpace};
+use crate::extsort::{IndexedStrings, Sorter, Spool, TempSpace};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, Index};
@@ -80,26 +80,18 @@ impl ExcludedIds {
             ExcludedIds::None | ExcludedIds::Sorted(_) => {}
             ExcludedIds::Numbers(sorter) => {
                 let mut last = None;
-                let mut take = |numbers: &Vec<u64>| {
+                sorter.finish()?.for_each_round(|numbers| {
                     numbers.iter().try_for_each(|&number| {
                         match last.replace(number) == Some(number) {
                             true => Ok(()),
-                            false => ids.write(&number.to_le_bytes()),
+                            false => Ok(ids.write(&number.to_le_bytes())?),
                         }
                     })
-                };
-                match sorter.finish()? {
-                    Sorted::Memory(numbers) => take(&numbers)?,
-                    Sorted::Runs(mut merge) => {
-                        while let Some(round) = merge.next_round()? {
-                            take(round)?;
-                        }
-                    }
-                }
+                })?;
             }
             ExcludedIds::Strings(sorter) => {
                 let mut last: Option<Vec<u8>> = None;
-                let mut take = |strings: &IndexedStrings| {
+                sorter.finish()?.for_each_round(|strings| {
                     strings.for_each(|string, _| {
                         if last.as_deref() == Some(string) {
                             return Ok(());
@@ -110,15 +102,7 @@ impl ExcludedIds {
                         ids.write(&(string.len() as u16).to_le_bytes())?;
                         Ok(ids.write(string)?)
                     })
-                };
-                match sorter.finish()? {
-                    Sorted::Memory(strings) => take(&strings)?,
-                    Sorted::Runs(mut merge) => {
-                        while let Some(round) = merge.next_round()? {
-                            take(round)?;
-                        }
-                    }
-                }
+                })?;
             }
         }
         Ok(SortedIds { ids, kind })

@@ -176,19 +176,10 @@ fn for_each_sorted(
     sorted: Sorted<Vec<Numbered<u64>>>,
     mut take: impl FnMut(u64, u64) -> io::Result<()>,
 ) -> Result<()> {
-    let mut take_all = |pairs: &Vec<Numbered<u64>>| {
+    sorted.for_each_round(|pairs| {
         let mut pairs = pairs.iter();
-        pairs.try_for_each(|pair| take(pair.fingerprint, pair.id))
-    };
-    match sorted {
-        Sorted::Memory(pairs) => Ok(take_all(&pairs)?),
-        Sorted::Runs(mut merge) => {
-            while let Some(round) = merge.next_round()? {
-                take_all(round)?;
-            }
-            Ok(())
-        }
-    }
+        Ok(pairs.try_for_each(|pair| take(pair.fingerprint, pair.id))?)
+    })
 }
 
 /// A paged section that is a packed array (spec, section 3.3).

@@ -60,25 +60,39 @@ fn sort(
     reporter: &mut Reporter<'_>,
 ) -> Result<Sorted<IndexedStrings>> {
     let mut sorter = Sorter::<IndexedStrings>::new(space.temp.clone(), space.budget / 2);
-    let (mut index, mut waiting) = (0, Vec::new());
-    strings.read::<crate::Error>(1, |piece| {
-        let before = index;
+    let mut index = 0;
+    for_each_id(strings, reporter, |id| {
+        sorter.add(|ids| ids.push(id, index))?;
+        index += 1;
+        Ok(())
+    })?;
+    sorter.finish()
+}
+
+/// Hands the ids of a spool, each after its length in two bytes, to `take`.
+fn for_each_id(
+    strings: &mut Spool,
+    reporter: &mut Reporter<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut waiting = Vec::new();
+    strings.read(1, |piece| {
         let mut rest = if waiting.is_empty() {
             piece
         } else {
             waiting.extend_from_slice(piece);
             &waiting
         };
+        let mut count = 0;
         while let Some((id, after)) = split_id(rest) {
-            sorter.add(|ids| ids.push(id, index))?;
-            index += 1;
+            take(id)?;
+            count += 1;
             rest = after;
         }
         waiting = rest.to_vec();
-        reporter.advance(index - before);
+        reporter.advance(count);
         Ok(())
-    })?;
-    sorter.finish()
+    })
 }
 
 /// The id at the start of these bytes, after its length, and what follows; `None` if it goes on elsewhere.
@@ -140,14 +154,7 @@ fn collect(sorted: Sorted<IndexedStrings>, count: u64, space: &SortSpace) -> Res
         dictionary.strings.write(id)?;
         Ok(dictionary.indexes.write(&index.to_le_bytes())?)
     };
-    match sorted {
-        Sorted::Memory(ids) => ids.for_each(&mut take)?,
-        Sorted::Runs(mut merge) => {
-            while let Some(round) = merge.next_round()? {
-                round.for_each(&mut take)?;
-            }
-        }
-    }
+    sorted.for_each_round(|ids| ids.for_each(&mut take))?;
     Ok(dictionary)
 }
 
@@ -196,25 +203,9 @@ fn encode(
         offsets: space.temp.spool(),
     };
     let mut writer = BucketWriter::new(code);
-    let mut waiting = Vec::new();
-    strings.read::<crate::Error>(1, |piece| {
-        let mut rest = if waiting.is_empty() {
-            piece
-        } else {
-            waiting.extend_from_slice(piece);
-            &waiting
-        };
-        let mut count = 0;
-        while let Some((id, after)) = split_id(rest) {
-            if let Some(bucket) = writer.push(id) {
-                buckets.push(bucket)?;
-            }
-            count += 1;
-            rest = after;
-        }
-        waiting = rest.to_vec();
-        reporter.advance(count);
-        Ok(())
+    for_each_id(strings, reporter, |id| match writer.push(id) {
+        Some(bucket) => buckets.push(bucket),
+        None => Ok(()),
     })?;
     if let Some(bucket) = writer.finish() {
         buckets.push(bucket)?;
