@@ -855,12 +855,6 @@ def read_metadata(data):
 LOW_64 = 2**64 - 1
 
 
-def fold(x, y):
-    """§10.3: the two halves of a product, combined."""
-    product = x * y
-    return product >> 64 ^ product & LOW_64
-
-
 def words_of(width, fingerprint, record_id):
     """§10.3: the words of a fingerprint and an id, which is None without ids."""
     words = [fingerprint] if width <= 64 else [fingerprint & LOW_64, fingerprint >> 64]
@@ -874,12 +868,12 @@ def words_of(width, fingerprint, record_id):
 
 def digest(words):
     """§10.3: the digest of an item."""
-    a, b = 0x243f6a8885a308d3, 0x13198a2e03707344
+    a, b = 0x243f6a8885a308d3, 0
     for word in words:
-        a = fold(a ^ word, 0x9e3779b97f4a7c15)
-        b = fold(b ^ word, 0xd1b54a32d192ed03)
-    a = fold(a ^ b, 0xd1b54a32d192ed03)
-    b = fold(b ^ a, 0x9e3779b97f4a7c15)
+        product = (a ^ word) * 0x9e3779b97f4a7c15
+        low, high = product & LOW_64, product >> 64
+        a = high ^ low
+        b = (b ^ word) + high & LOW_64
     return a + (b << 64)
 
 

@@ -471,21 +471,15 @@ pub fn payload_len(section_len: usize) -> usize {
     section_len.saturating_sub(4 * section_len.div_ceil(PAGE_LEN + 4))
 }
 
-/// Section 10.3.
-fn fold(x: u64, y: u64) -> u64 {
-    let product = u128::from(x) * u128::from(y);
-    (product >> 64) as u64 ^ product as u64
-}
-
 /// Section 10.3: the digest of the words of an item.
 pub fn digest(words: &[u64]) -> u128 {
-    let (mut a, mut b) = (0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344);
+    let (mut a, mut b) = (0x243f_6a88_85a3_08d3u64, 0u64);
     for word in words {
-        a = fold(a ^ word, 0x9e37_79b9_7f4a_7c15);
-        b = fold(b ^ word, 0xd1b5_4a32_d192_ed03);
+        let product = u128::from(a ^ word) * 0x9e37_79b9_7f4a_7c15;
+        let (low, high) = (product as u64, (product >> 64) as u64);
+        a = high ^ low;
+        b = (b ^ word).wrapping_add(high);
     }
-    a = fold(a ^ b, 0xd1b5_4a32_d192_ed03);
-    b = fold(b ^ a, 0x9e37_79b9_7f4a_7c15);
     u128::from(a) + (u128::from(b) << 64)
 }
 

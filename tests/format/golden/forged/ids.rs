@@ -167,6 +167,16 @@ pub(super) fn ids() -> Vec<Forgery> {
             *ids[20].last_mut().unwrap() = 0xc3;
             parts.put_dictionary(&ids);
         }),
+        parts(31, "surrogate", Query, STRINGS, "a surrogate, in three bytes, as an id", |parts| {
+            let mut ids = parts.dictionary();
+            ids[20] = SURROGATE.to_vec();
+            parts.put_dictionary(&ids);
+        }),
+        parts(31, "overlong", Query, STRINGS, "a slash in two bytes as an id", |parts| {
+            let mut ids = parts.dictionary();
+            ids[20] = OVERLONG.to_vec();
+            parts.put_dictionary(&ids);
+        }),
         parts(32, "first-offset", Query, STRINGS, "the first offset is 1", |parts| {
             put_offset(parts, 0, |_| 1);
         }),
@@ -317,6 +327,8 @@ pub(super) fn dictionaries() -> Vec<Forgery> {
             |parts| parts.swap_places(20, 21)),
         parts(38, "equal-ids-between-buckets", Verify, "equal-strings", "the places of two equal ids of different buckets exchanged",
             |parts| parts.swap_places(15, 16)),
+        parts(38, "equal-ids-with-order", Verify, ORDERED_STRINGS, "the places and indexes of two equal ids exchanged",
+            |parts| parts.swap_places(0, 1)),
     ]
 }
 

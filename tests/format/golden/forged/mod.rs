@@ -255,6 +255,11 @@ const TWO_KEY_GROUPS: &str = "two-key-groups";
 const LONG_STRINGS: &str = "long-strings";
 const EXAMPLE: &str = "worked-example";
 
+/// What would be U+D800 in UTF-8, which has no surrogates.
+const SURROGATE: &[u8] = b"\xed\xa0\x80";
+/// What would be `/` in two bytes, where UTF-8 requires one.
+const OVERLONG: &[u8] = b"\xc0\xaf";
+
 /// Sets both counts of the directory.
 fn put_counts(e: &mut Editor, fingerprints: u128, records: u128) {
     e.put_directory(directory::FINGERPRINT_COUNT, fingerprints);

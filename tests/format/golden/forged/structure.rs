@@ -244,6 +244,10 @@ pub(super) fn section_contents() -> Vec<Forgery> {
         }),
         parts(19, "half-a-character", Open, "pipeline", "the pipeline ends within a character",
             |parts| parts.section(PIPELINE, 0).truncate(3)),
+        parts(19, "surrogate", Open, "pipeline", "a surrogate, in three bytes, before the pipeline",
+            |parts| { parts.section(PIPELINE, 0).splice(..0, SURROGATE.iter().copied()); }),
+        parts(19, "overlong", Open, "pipeline", "a slash in two bytes before the pipeline",
+            |parts| { parts.section(PIPELINE, 0).splice(..0, OVERLONG.iter().copied()); }),
         edit(20, "bits-without-ids", Open, PLAIN, "id_bits 1 without ids", |e| e.put_directory(directory::ID_BITS, 1)),
         edit(20, "base-without-ids", Open, PLAIN, "id_base 1 without ids", |e| e.put_directory(directory::ID_BASE, 1)),
         edit(20, "numbers-of-65-bits", Open, "empty-numbers", "id_bits 65", |e| e.put_directory(directory::ID_BITS, 65)),
@@ -281,6 +285,9 @@ pub(super) fn metadata() -> Vec<Forgery> {
             |p| put(p, &[entry(2, 0, b"aa"), entry(1, 0, b"a")])),
         parts(41, "key-not-utf-8", Open, FROM, "byte ff in a key", |p| put(p, &[entry(1, 1, b"\xffa")])),
         parts(41, "value-not-utf-8", Open, FROM, "half a character in a value", |p| put(p, &[entry(1, 1, b"a\xc3")])),
+        parts(41, "key-with-surrogate", Open, FROM, "a surrogate, in three bytes, as a key", |p| put(p, &[entry(3, 0, SURROGATE)])),
+        parts(41, "value-overlong", Open, FROM, "a slash in two bytes as a value",
+            |p| put(p, &[entry(1, 2, &[b"a", OVERLONG].concat())])),
     ]
 }
 
