@@ -40,6 +40,30 @@ pub(crate) fn dispatch<W: Work>(work: W) -> W::Output {
     work.run(Portable)
 }
 
+/// The instruction set that this process searches and builds with: `x86-64-v3` where the processor has its instructions,
+/// unless `SIMIDX_SIMD` is `off` in the environment, else `portable`.
+///
+/// ```
+/// assert!(["x86-64-v3", "portable"].contains(&simidx::index::instruction_set()));
+/// ```
+pub fn instruction_set() -> &'static str {
+    struct Name;
+
+    impl Work for Name {
+        type Output = &'static str;
+
+        #[inline(always)]
+        fn run<C: Cpu>(self, _: C) -> &'static str {
+            match C::IS_PORTABLE {
+                true => "portable",
+                false => "x86-64-v3",
+            }
+        }
+    }
+
+    dispatch(Name)
+}
+
 /// Whether special instructions may be used.
 #[cfg(target_arch = "x86_64")]
 fn is_allowed() -> bool {
@@ -186,30 +210,17 @@ mod tests {
         assert_eq!(Portable.select(u64::MAX, 63), 0);
     }
 
-    /// Whether the work is done with portable instructions.
-    #[cfg(target_arch = "x86_64")]
-    struct IsPortable;
-
-    #[cfg(target_arch = "x86_64")]
-    impl Work for IsPortable {
-        type Output = bool;
-
-        #[inline(always)]
-        fn run<C: Cpu>(self, _: C) -> bool {
-            C::IS_PORTABLE
-        }
-    }
-
     /// Otherwise the comparison of the twins compares one with itself.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn special_instructions_are_used_where_they_are() {
         let found = is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("avx2");
         let forbidden = std::env::var("SIMIDX_SIMD").is_ok_and(|value| value == "off");
-        assert_eq!(dispatch(IsPortable), !found || forbidden);
+        let is_portable = instruction_set() == "portable";
+        assert_eq!(is_portable, !found || forbidden);
         // Under Miri the processor has what the compiler was told that it has.
         let told = cfg!(all(target_feature = "bmi2", target_feature = "avx2"));
-        assert!(!dispatch(IsPortable) || !told || forbidden);
+        assert!(!is_portable || !told || forbidden);
     }
 
     proptest! {

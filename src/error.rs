@@ -44,7 +44,7 @@ pub enum Error {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The work does not fit the memory that its options allow.
-    #[error("{purpose} takes at least {needed} bytes of memory, and the limit leaves {given}")]
+    #[error("{purpose} takes at least {} of memory, and the limit leaves {}", Size(*.needed), Size(*.given))]
     Budget {
         /// What the memory is for.
         purpose: String,
@@ -82,6 +82,25 @@ pub enum Error {
         #[source]
         error: Box<Error>,
     },
+}
+
+/// Bytes as people read them: in the largest binary unit of which there is one, and exactly if few digits do.
+struct Size(u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let power = self.0.checked_ilog2().unwrap_or(0) / 10;
+        let Some(unit) =
+            ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].get(power.wrapping_sub(1) as usize)
+        else {
+            return write!(f, "{} bytes", self.0);
+        };
+        let bits = 10 * power;
+        match self.0.trailing_zeros() >= bits {
+            true => write!(f, "{} {unit}", self.0 >> bits),
+            false => write!(f, "{:.1} {unit}", self.0 as f64 / 2f64.powi(bits as i32)),
+        }
+    }
 }
 
 impl Error {
@@ -295,4 +314,24 @@ pub enum BuildError {
         /// Bytes that an id has at most.
         limit: usize,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        for (bytes, shown) in [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1 KiB"),
+            (64 << 20, "64 MiB"),
+            ((64 << 20) + 1, "64.0 MiB"),
+            (3 << 29, "1.5 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(Size(bytes).to_string(), shown);
+        }
+    }
 }

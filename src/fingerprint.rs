@@ -93,11 +93,12 @@ pub trait Fingerprint:
     /// Appends the `BYTES` little-endian bytes of the value.
     fn extend_le(self, out: &mut Vec<u8>);
 
-    /// Reads 1 to f / 4 hexadecimal digits of either case; `None` for anything else.
+    /// Reads 1 to f / 4 hexadecimal digits of either case, after `0x` or not; `None` for anything else.
     ///
     /// ```
     /// use simidx::Fingerprint;
     /// assert_eq!(u64::parse_hex("00000000000000fF"), Some(255));
+    /// assert_eq!(u64::parse_hex("0xff"), Some(255));
     /// assert_eq!(u64::parse_hex("00000000000000000"), None); // 17 digits
     /// ```
     #[inline]
@@ -216,8 +217,19 @@ mod tests {
     }
 
     #[test]
-    fn hex_refuses_signs_prefixes_and_extra_digits() {
-        for bad in ["", "+1", "-1", "0x1", "g", " 1", "123456789"] {
+    fn hex_refuses_signs_lone_prefixes_and_extra_digits() {
+        for bad in [
+            "",
+            "+1",
+            "-1",
+            "0x",
+            "0x+1",
+            "0x0x1",
+            "g",
+            " 1",
+            "123456789",
+            "0x123456789",
+        ] {
             assert_eq!(u32::parse_hex(bad), None, "{bad:?}");
         }
     }

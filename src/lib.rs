@@ -79,6 +79,7 @@
 //! `mmap`, on by default, maps files. Without it, files are read into memory.
 
 pub mod batch;
+mod bit_set;
 mod bound;
 pub mod build;
 mod codec;

@@ -113,6 +113,9 @@ fn covers<F: Fingerprint>(bits: F, distance: u32) -> Vec<Vec<F>> {
         .filter(|&bit| bits & bit != F::ZERO)
         .collect();
     let width = positions.len() as u32;
+    if distance >= width {
+        return Vec::new();
+    }
     let bands = (distance + 1..=distance + 4)
         .filter(|&bands| bands <= width && binomial(bands, distance) <= MOST_MASKS);
     let choices = bands.map(|bands| choices_of_bands(&positions, bands, distance));

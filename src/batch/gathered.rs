@@ -36,7 +36,7 @@ impl<F: Fingerprint> Gathered<F> {
         add_all(&mut self.sorter, fingerprints)
     }
 
-    /// Adds all fingerprints of segments: table 0 of each, read once.
+    /// Adds all fingerprints of segments but those that are left out: table 0 of each, read once.
     pub(super) fn extend_from_segments<D: AsRef<[u8]>>(
         &mut self,
         segments: SegmentsView<'_, F, D>,
@@ -46,10 +46,16 @@ impl<F: Fingerprint> Gathered<F> {
             // before its first block is read.
             let believed = (MOST_BELIEVED / F::BYTES) as u64;
             self.reserve(segment.expected_count().min(believed));
-            let mut values = segment.fingerprints(0)?;
+            let blame = segments.blame(number);
+            let hides_some = segments.hides_some(number);
+            let (mut values, mut rank) = (segment.fingerprints(0)?, 0);
             while let Some(chunk) = values.next_chunk() {
-                for value in chunk.map_err(segments.blame(number))? {
-                    self.push(value.0)?;
+                for value in chunk.map_err(&blame)? {
+                    let hides = hides_some.then(|| segments.hides(number, value.0, Some(rank)));
+                    if !hides.unwrap_or(Ok(false)).map_err(&blame)? {
+                        self.push(value.0)?;
+                    }
+                    rank += 1;
                 }
             }
         }

@@ -80,22 +80,59 @@ pub fn id_pairs<F: Fingerprint, D: AsRef<[u8]>>(
     options: &PairOptions,
     mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
 ) -> Result<()> {
-    id_pairs_of_view(segments.as_segments()?, options, &mut visit)
+    id_pairs_of_view((segments.as_segments()?, &[]), options, &mut visit)
 }
 
+/// [`id_pairs`], and at distance 0 all pairs of each group of `equal`: records that are the same though no fingerprint
+/// says so, such as documents without features of one content, which are in no segment.
+///
+/// ```
+/// use simidx::batch::{PairOptions, id_pairs_with};
+/// use simidx::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut file = Vec::new();
+/// IndexBuilder::<u64>::new(options)?.finish(&mut file)?;
+/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let equal = [[7, 2, 5].map(IdBuf::Number).to_vec()];
+/// let mut found = Vec::new();
+/// id_pairs_with(&index, &equal, &PairOptions::default(), |pair| {
+///     found.push(format!("{} {}", pair.smaller, pair.larger));
+///     Ok(())
+/// })?;
+/// assert_eq!(found, ["2 7", "5 7", "2 5"]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`id_pairs`].
+pub fn id_pairs_with<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    equal: &[Vec<IdBuf>],
+    options: &PairOptions,
+    mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
+) -> Result<()> {
+    id_pairs_of_view((segments.as_segments()?, equal), options, &mut visit)
+}
+
+/// Where pairs come from: segments, and records that are equal.
+type Source<'a, F, D> = (SegmentsView<'a, F, D>, &'a [Vec<IdBuf>]);
+
 fn id_pairs_of_view<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
+    source: Source<'_, F, D>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
+    let (segments, _) = source;
     match segments.id_kind() {
         IdKind::None if !segments.is_empty() => {
             let message = format!("{} has no ids; leave --by id out", segments.name(0));
             Err(Error::option("by", message))
         }
-        _ if !options.sorted => find(segments, options, visit),
-        IdKind::Number => sort_numbers(segments, options, visit),
-        _ => sort_names(segments, options, visit),
+        _ if !options.sorted => find(source, options, visit),
+        IdKind::Number => sort_numbers(source, options, visit),
+        _ => sort_names(source, options, visit),
     }
 }
 
@@ -104,7 +141,7 @@ type Visit<'v> = &'v mut dyn FnMut(IdPair<'_>) -> Result<()>;
 
 /// The pairs in the order in which they are found.
 fn find<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
+    (segments, equal): Source<'_, F, D>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
@@ -121,12 +158,10 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
         for id in shared.ids()? {
             ids.push(id?);
         }
-        let mut rest = &ids[..];
-        while let [id, others @ ..] = rest {
-            let mut others_of_id = others.iter();
-            others_of_id.try_for_each(|other| visit(IdPair::new(id.as_id(), other.as_id(), 0)))?;
-            rest = others;
-        }
+        all_pairs(&ids, &mut visit)?;
+    }
+    for ids in equal {
+        all_pairs(ids, &mut visit)?;
     }
     let mut look_up = LookUp {
         segments,
@@ -144,6 +179,17 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
         }
         Ok(())
     })
+}
+
+/// All pairs of these records, which are equal.
+fn all_pairs(ids: &[IdBuf], visit: Visit<'_>) -> Result<()> {
+    let mut rest = ids;
+    while let [id, others @ ..] = rest {
+        let mut others_of_id = others.iter();
+        others_of_id.try_for_each(|other| visit(IdPair::new(id.as_id(), other.as_id(), 0)))?;
+        rest = others;
+    }
+    Ok(())
 }
 
 /// The ids of fingerprints, some of them remembered.
@@ -191,14 +237,14 @@ fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
 }
 
 fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
+    source: Source<'_, F, D>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
     let (budget, rest) = share(options)?;
     let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
     let mut sorter = PairSorter::<u64>::new(temp, budget);
-    find(segments, &rest, &mut |pair| {
+    find(source, &rest, &mut |pair| {
         let (Id::Number(smaller), Id::Number(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };
@@ -220,14 +266,14 @@ fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
 }
 
 fn sort_names<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
+    source: Source<'_, F, D>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
     let (budget, rest) = share(options)?;
     let temp = MemoryLimit::unlimited().temp(options.temp_dir.clone());
     let mut sorter = name_sorter(temp, budget);
-    find(segments, &rest, &mut |pair| {
+    find(source, &rest, &mut |pair| {
         let (Id::String(smaller), Id::String(larger)) = (pair.smaller, pair.larger) else {
             return Ok(());
         };

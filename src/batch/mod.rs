@@ -23,7 +23,7 @@ pub use clusters::{
     clusters_by_key,
 };
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Verifier};
-pub use id_pairs::{IdPair, id_pairs};
+pub use id_pairs::{IdPair, id_pairs, id_pairs_with};
 pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard, join};
 pub use lint::{
     BitPair, BitReport, DocumentLengths, DuplicateGroup, LintOptions, LintReport, LintWarning,

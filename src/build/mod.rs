@@ -205,10 +205,11 @@ impl<F: Fingerprint> IndexBuilder<F> {
         self.add(1, |engine| engine.push_with_number(fingerprint, id))
     }
 
-    /// Adds a record whose id is a string of at most 65,535 bytes.
+    /// Adds a record whose id is a string of 1 to 65,535 bytes. It may hold any characters: the program escapes those
+    /// that would break a line of its output, and reads them back.
     ///
     /// # Errors
-    /// The index does not have string ids, the string is too long, the index is full, or a temporary file cannot be
+    /// The index does not have string ids, the string is empty or too long, the index is full, or a temporary file cannot be
     /// written.
     pub fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
         self.add(1, |engine| engine.push_with_string(fingerprint, id))

@@ -17,6 +17,8 @@
 pub enum BuildStage {
     /// The records that are in memory are sorted by fingerprint and id.
     SortRecords,
+    /// The ids of all segments are compared, in a merge in which the newest record of an id wins.
+    CompareIds,
     /// Records that did not fit in memory are merged in order, and their ids are set aside.
     MergeRecords,
     /// A table is permuted and sorted.

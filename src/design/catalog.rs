@@ -1,8 +1,8 @@
 //! The designs that there are for a distance, and the choice among them.
 
-use super::TableDesign;
 use super::bands::check_distance;
 use super::covering::COVERINGS;
+use super::{MAX_DISTANCE, TableDesign};
 use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
@@ -11,8 +11,12 @@ use crate::fingerprint::Fingerprint;
 const MOST_TWO_LEVEL_DISTANCE: u32 = 6;
 
 impl<F: Fingerprint> TableDesign<F> {
-    /// All designs that this version offers for a distance, by number of tables, one for each number.
+    /// All designs that this version offers for a distance, by number of tables, one for each number; none for a distance
+    /// above [`MAX_DISTANCE`].
     pub fn available(max_distance: u32) -> Vec<Self> {
+        if max_distance > MAX_DISTANCE {
+            return Vec::new();
+        }
         let partitions = (1..=max_distance).map(|bands| Self::partition(max_distance, bands));
         let mut designs: Vec<Self> = partitions.flatten().collect();
         let choices = max_distance + 1..=max_distance + 4;
@@ -97,7 +101,8 @@ mod tests {
                 .table_count()
         };
         assert_eq!(tables(0), 1);
-        assert_eq!(tables(1000), 1);
+        assert_eq!(tables(100), 1);
+        assert_eq!(tables(1000), 2);
         assert_eq!(tables(10_000_000), 2);
         assert_eq!(tables(8_600_000_000), 2);
     }

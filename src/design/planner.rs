@@ -13,11 +13,21 @@ use crate::codec::{Codec, check_block_size, prefers_elias_fano};
 use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
-/// A latency in memory that is not worth more bytes: see [`PlanRequest::choose`].
+/// A latency in memory that is not worth more bytes, if the fingerprints alone take [`LARGE_LEN`] bytes or more: see
+/// [`PlanRequest::choose`].
 const MEMORY_TARGET_US: f64 = 20.0;
 
-/// The same on an SSD: five rounds of reads.
+/// The same for few fingerprints. Between the two it grows with the number of fingerprints.
+const SMALL_TARGET_US: f64 = 2.0;
+
+/// The same on an SSD, for any number: five rounds of reads.
 const SSD_TARGET_US: f64 = 500.0;
+
+/// Bytes of raw fingerprints from which on size counts as much as latency.
+const LARGE_LEN: f64 = 64e6;
+
+/// Bytes of a file that no one minds: a smaller one is not better.
+const SMALL_FILE_LEN: f64 = 1e6;
 
 /// What a query costs beside its probes: permuting it, and successive cache misses that nothing hides.
 const QUERY_NS: f64 = 800.0;
@@ -263,22 +273,32 @@ impl PlanRequest {
     }
 
     /// Which of the alternatives to build: of those that fit the memory the one with the least product of size and
-    /// latency, where a latency below 20 µs in memory or 500 µs on an SSD counts as that. So the smallest wins
-    /// among those that are fast enough, and beyond, a file twice the size must be more than twice as fast.
-    /// `None` if none fits. Where no codec is requested, only the one counts that a build without one takes for such
-    /// fingerprints.
+    /// latency. A file below 1 MB counts as 1 MB. A latency below 20 µs in memory or 500 µs on an SSD counts as that; in
+    /// memory with less than 64 MB of raw fingerprints the limit shrinks with them, down to 2 µs, so that a small index
+    /// is a fast one. Beyond these limits, a file twice the size must be more than twice as fast. `None` if none fits.
+    /// Where no codec is requested, only the one counts that a build without one takes for such fingerprints.
     pub fn choose<F: Fingerprint>(&self, alternatives: &[PlannedIndex<F>]) -> Option<usize> {
         let enough_us = match self.device {
-            StorageDevice::Memory => MEMORY_TARGET_US,
+            StorageDevice::Memory => {
+                let raw_len = self.count as f64 * F::BYTES as f64;
+                (MEMORY_TARGET_US * raw_len / LARGE_LEN).clamp(SMALL_TARGET_US, MEMORY_TARGET_US)
+            }
             StorageDevice::Ssd => SSD_TARGET_US,
         };
-        let product =
-            |i: usize| alternatives[i].file_len as f64 * alternatives[i].latency_us.max(enough_us);
+        let product = |i: usize| {
+            let PlannedIndex {
+                file_len,
+                latency_us,
+                ..
+            } = alternatives[i];
+            (file_len as f64).max(SMALL_FILE_LEN) * latency_us.max(enough_us)
+        };
         (0..alternatives.len())
             .filter(|&i| {
                 alternatives[i].fits_memory
                     && (self.codec.is_some() || is_automatic(alternatives, i))
             })
+            // Of several small files the smallest, since they come in the order of their sizes.
             .min_by(|&a, &b| product(a).total_cmp(&product(b)))
     }
 
@@ -496,6 +516,32 @@ mod tests {
             ..request
         };
         assert_eq!(choice(ssd), Some(2));
+    }
+
+    #[test]
+    fn a_smaller_index_is_not_slower_unless_fast_enough() {
+        for distance in 0..=5 {
+            let mut before: Option<(u64, f64)> = None;
+            for step in 0..=30 {
+                let count = 10f64.powf(f64::from(step) / 5.0) as u64;
+                let request = request(count, distance, Codec::EliasFano);
+                let alternatives = request.alternatives::<u64>().unwrap();
+                let chosen = &alternatives[request.choose(&alternatives).unwrap()];
+                let tables = chosen.design.table_count();
+                println!(
+                    "{distance} {count} {tables} {} {:.2}",
+                    chosen.file_len, chosen.latency_us
+                );
+                if let Some((smaller, latency_us)) = before {
+                    assert!(
+                        latency_us < SMALL_TARGET_US.max(1.1 * chosen.latency_us),
+                        "distance {distance}: {smaller} in {latency_us} us, {count} in {} us",
+                        chosen.latency_us
+                    );
+                }
+                before = Some((count, chosen.latency_us));
+            }
+        }
     }
 
     #[test]

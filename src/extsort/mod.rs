@@ -19,5 +19,6 @@ pub(crate) use record_buffer::{FixedRecord, NamedRecords, Numbered, RecordBuffer
 pub(crate) use sorter::{Sorted, Sorter};
 pub(crate) use temp_space::{Spool, TempSpace};
 pub(crate) use values::{
-    RearrangeStep, ValueCollector, ValueSource, ValueSpace, Values, add_all, for_each_slice,
+    RearrangeStep, ValueCollector, ValueReader, ValueSource, ValueSpace, Values, add_all,
+    for_each_slice,
 };

@@ -1,6 +1,6 @@
 //! Sorts in bounded memory: writes what does not fit as ordered runs, then merges these.
 
-use std::io::BufReader;
+use std::io::{BufReader, BufWriter, IntoInnerError, Seek};
 use std::thread::JoinHandle;
 
 use super::merge::{Merge, Stream};
@@ -8,7 +8,7 @@ use super::record_buffer::RecordBuffer;
 use super::temp_space::{TempFile, TempSpace};
 use crate::error::Result;
 
-/// Bytes read from a run at a time.
+/// Bytes of a run that are read or written at a time.
 const RUN_BUFFER_LEN: usize = 1 << 16;
 
 /// The least share of memory that makes a run worth merging: as much again for records in and out of the buffer.
@@ -211,17 +211,20 @@ fn fan_in(budget: usize) -> usize {
 }
 
 fn write_run<B: RecordBuffer>(temp: &TempSpace, buffer: &B) -> Result<Run> {
-    let mut file = temp.file()?;
-    buffer.write_to(&mut file)?;
+    // Some buffers write record by record.
+    let mut out = BufWriter::with_capacity(RUN_BUFFER_LEN, temp.file()?);
+    buffer.write_to(&mut out)?;
+    let file = out.into_inner().map_err(IntoInnerError::into_error)?;
     Ok(Run(file))
 }
 
 fn merge_runs<B: RecordBuffer>(temp: &TempSpace, runs: Vec<Run>, budget: usize) -> Result<Run> {
-    let mut file = temp.file()?;
+    let mut out = BufWriter::with_capacity(RUN_BUFFER_LEN, temp.file()?);
     let mut merge = merge::<B>(runs, budget)?;
     while let Some(round) = merge.next_round()? {
-        round.write_to(&mut file)?;
+        round.write_to(&mut out)?;
     }
+    let file = out.into_inner().map_err(IntoInnerError::into_error)?;
     Ok(Run(file))
 }
 

@@ -57,18 +57,17 @@ pub(crate) struct TempFile {
     folder: Arc<Path>,
 }
 
-impl TempFile {
-    /// Goes back to the first byte.
-    pub(crate) fn rewind(&mut self) -> io::Result<()> {
-        let back = self.file.rewind();
-        back.map_err(|error| blame(&self.folder, error))
-    }
-}
-
 impl Read for TempFile {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(bytes);
         read.map_err(|error| blame(&self.folder, error))
+    }
+}
+
+impl Seek for TempFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let sought = self.file.seek(to);
+        sought.map_err(|error| blame(&self.folder, error))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The values of a table in ascending order, in memory or, if they do not fit, in a temporary file.
 
-use std::io::BufReader;
+use std::io::{BufReader, Seek};
 
+use super::merge::Stream;
 use super::record_buffer::RecordBuffer;
 use super::sorter::{Sorted, Sorter};
 use super::temp_space::{TempFile, TempSpace};
@@ -42,20 +43,39 @@ pub(crate) enum Values<F> {
 
 impl<F: Fingerprint> ValueSource<F> for Values<F> {
     fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()> {
-        let file = match self {
-            Values::Memory(values) => return take(values),
-            Values::File { file, .. } => file,
-        };
-        file.get_mut().rewind()?;
-        // What the buffer still holds is from the end of the file, where nothing is left of it.
-        let mut piece: Vec<F> = Vec::new();
-        let mut more = true;
+        if let Values::Memory(values) = self {
+            return take(values);
+        }
+        let mut reader = self.reader()?;
+        let (mut piece, mut more) = (Vec::new(), true);
         while more {
-            more = piece.read_from(file, PIECE_LEN)?;
+            more = reader.fill(&mut piece, PIECE_LEN)?;
             take(&piece)?;
             piece.clear();
         }
         Ok(())
+    }
+}
+
+/// Reads the values of a table once.
+#[derive(Debug)]
+pub(crate) enum ValueReader<'v, F> {
+    Memory(&'v [F]),
+    File(&'v mut BufReader<TempFile>),
+}
+
+impl<F: Fingerprint> Stream<Vec<F>> for ValueReader<'_, F> {
+    fn fill(&mut self, buffer: &mut Vec<F>, budget: usize) -> Result<bool> {
+        match self {
+            ValueReader::Memory(values) => {
+                let wanted = budget.saturating_sub(buffer.memory_len()) / F::BYTES;
+                let (now, later) = values.split_at(wanted.max(1).min(values.len()));
+                buffer.extend_from_slice(now);
+                *values = later;
+                Ok(!later.is_empty())
+            }
+            ValueReader::File(file) => Ok(buffer.read_from(*file, budget)?),
+        }
     }
 }
 
@@ -64,6 +84,20 @@ impl<F: Fingerprint> Values<F> {
         match self {
             Values::Memory(values) => values.len() as u64,
             Values::File { count, .. } => *count,
+        }
+    }
+
+    /// Starts to read the values from the first one on.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn reader(&mut self) -> Result<ValueReader<'_, F>> {
+        match self {
+            Values::Memory(values) => Ok(ValueReader::Memory(values)),
+            Values::File { file, .. } => {
+                file.rewind()?;
+                Ok(ValueReader::File(file))
+            }
         }
     }
 
@@ -283,6 +317,12 @@ mod tests {
                 prop_assert_eq!(collected.len(), values.len() as u64);
                 for _ in 0..2 {
                     prop_assert_eq!(all(&mut collected), values.clone());
+                    let (mut read, mut reader) = (Vec::new(), collected.reader().unwrap());
+                    let mut piece = Vec::new();
+                    while reader.fill(&mut piece, cut).unwrap() || !piece.is_empty() {
+                        read.append(&mut piece);
+                    }
+                    prop_assert_eq!(read, values.clone());
                 }
                 let identity = Permutation::new(u64::MAX);
                 let rearranged = collected.rearrange(&identity, &to, &space, &mut |_| ());

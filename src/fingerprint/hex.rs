@@ -2,13 +2,19 @@
 
 use super::Fingerprint;
 
-/// The value of 1 to `F::BYTES * 2` hexadecimal digits of either case.
+/// The value of 1 to `F::BYTES * 2` hexadecimal digits of either case, after `0x` or not.
 #[inline]
-pub(super) fn parse<F: Fingerprint>(digits: &[u8]) -> Option<F> {
+pub(super) fn parse<F: Fingerprint>(text: &[u8]) -> Option<F> {
     let full = F::BYTES * 2;
-    if digits.len() == full {
-        return parse_eights(digits);
+    if text.len() == full
+        && let Some(value) = parse_eights(text)
+    {
+        return Some(value);
     }
+    let digits = match text {
+        [b'0', b'x' | b'X', digits @ ..] => digits,
+        digits => digits,
+    };
     if digits.is_empty() || digits.len() > full {
         return None;
     }
@@ -84,6 +90,8 @@ mod tests {
     /// What the standard library reads, which takes signs too.
     fn expected<F: Fingerprint>(digits: &[u8]) -> Option<F> {
         let text = std::str::from_utf8(digits).ok()?;
+        let prefix = text.strip_prefix("0x").or(text.strip_prefix("0X"));
+        let text = prefix.unwrap_or(text);
         let fits = text.len() <= F::BYTES * 2 && text.bytes().all(|b| b.is_ascii_hexdigit());
         let value = u128::from_str_radix(text, 16).ok();
         value.filter(|_| fits).map(F::from_u128)
@@ -103,6 +111,23 @@ mod tests {
             }
         }
         assert_eq!(parse::<u64>(b""), None);
+    }
+
+    #[test]
+    fn a_prefix_is_no_digit() {
+        for length in 0..=34 {
+            let digits = &b"c0ffee12".repeat(5)[..length];
+            for prefix in [
+                "0x", "0X", "x", "0", "00", "0x0x", "0x0X", "x0", "-0x", "0x+", "0x ",
+            ] {
+                let text = [prefix.as_bytes(), digits].concat();
+                assert_eq!(parse::<u32>(&text), expected(&text), "{prefix} {length}");
+                assert_eq!(parse::<u64>(&text), expected(&text), "{prefix} {length}");
+                assert_eq!(parse::<u128>(&text), expected(&text), "{prefix} {length}");
+            }
+        }
+        assert_eq!(parse::<u64>(b"0xfF"), Some(255));
+        assert_eq!(parse::<u64>(b"0x"), None);
     }
 
     #[test]

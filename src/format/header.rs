@@ -8,8 +8,8 @@ use crate::error::FormatError;
 /// Spec §4.2.
 pub(crate) const HEADER_LEN: usize = 16;
 
-/// Spec §4.2.
-const MAGIC: [u8; 8] = *b"\x89SIMIDX\n";
+/// What every index file begins with, of any version (spec §4.2).
+pub const MAGIC: [u8; 8] = *b"\x89SIMIDX\n";
 
 /// Spec §4.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,6 +20,7 @@ pub use content_id::ContentId;
 pub(crate) use content_id::ItemDigest;
 pub(crate) use directory::{Directory, SectionRecord, TableRecord};
 pub(crate) use footer::{FOOTER_LEN, Footer};
+pub use header::MAGIC;
 pub(crate) use header::{HEADER_LEN, Header};
 pub(crate) use layout::{
     Kind, PAGE_LEN, SECTION_ALIGNMENT, expected_sections, index_bits, page_count, paged_len,

@@ -134,6 +134,13 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
         self.index.tables[self.table].permutation.invert(value)
     }
 
+    /// The rank of the fingerprint given last, where it is known: in table 0.
+    pub(crate) fn rank(&self) -> Option<u64> {
+        let last = self.next_value.checked_sub(1)?;
+        let first = self.index.block_ranks().get(self.first_block)?;
+        (self.table == 0).then_some(first + last as u64)
+    }
+
     /// The ids of the fingerprint given last, in order. For table 0 this needs no look-up.
     ///
     /// # Errors
@@ -142,12 +149,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
         let (Some(_), Some(last)) = (&self.index.ids, self.next_value.checked_sub(1)) else {
             return Ok(Ids::none());
         };
-        if self.table == 0
-            && let Some(first) = self.index.block_ranks().get(self.first_block)
-        {
-            return self.index.ids_of_rank(Rank(first + last as u64));
+        match self.rank() {
+            Some(rank) => self.index.ids_of_rank(Rank(rank)),
+            None => self.index.ids_of_member(self.invert(self.values[last])),
         }
-        self.index.ids_of_member(self.invert(self.values[last]))
     }
 }
 

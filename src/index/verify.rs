@@ -1,9 +1,10 @@
 //! The full check of a file: every block, every page, every rule (spec, section 12).
 
-use super::ids::{IdSections, Rank};
+use super::ids::{IdSections, IdSequence, Rank};
 use super::open::{check_record_checksum, parse, slice};
+use super::records::READ_AHEAD_LEN;
 use super::table::BLOCKS_READ_TOGETHER;
-use super::{Id, IdBuffer, Index};
+use super::{Id, Index};
 use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, HEADER_LEN, Header, ItemDigest, Kind};
@@ -258,7 +259,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ) -> Result<(ContentId, Result<(), FormatError>), FormatError> {
         let mut fingerprints = self.iter();
         let (mut order, mut content_id) = (Ok(()), ContentId::default());
-        let mut buffer = IdBuffer::default();
+        let mut sequence = IdSequence::new(ids, self.file(), READ_AHEAD_LEN);
         for rank in 0..self.len() {
             let Some(Ok(fingerprint)) = fingerprints.next() else {
                 // It was sound a moment ago: the file is being overwritten.
@@ -266,16 +267,23 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             };
             let (mut ascends, mut last) = (true, None);
             for index in ids.indexes(self.file(), Rank(rank))? {
+                if sequence.next_index() != index {
+                    // The groups were sound a moment ago.
+                    return Err(FormatError::damaged(29, "groups of ids have moved"));
+                }
+                let Some((id, slot)) = sequence.read()? else {
+                    break;
+                };
                 let mut digest = ItemDigest::new(fingerprint);
                 // Numbers may be equal, places may not.
-                let now = match ids.read(self.file(), index, &mut buffer)? {
+                let now = match id {
                     Id::Number(number) => {
                         digest.add_word(number);
                         (number, index)
                     }
                     Id::String(string) => {
                         digest.add_string(string.as_bytes());
-                        (ids.slot(self.file(), index)?, 0)
+                        (slot, 0)
                     }
                 };
                 content_id.add(digest.finish());

@@ -1,10 +1,12 @@
-//! Merges segments into one file: streams through their sorted tables and sorts nothing again.
+//! Merges segments into one file: streams through their sorted tables, and sorts again only what they do not have.
 
-mod excluded_ids;
-mod exclusions;
+mod design;
+mod newest;
 mod passes;
 mod streams;
+mod tables;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,14 +14,13 @@ use crate::build::{
     Assembler, AtomicFile, BuildProgress, FileParameters, Reporter, with_writer_thread,
 };
 use crate::codec::Codec;
+use crate::design::TableDesign;
 use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
-use crate::format::{MAX_COUNT, Metadata};
-use crate::index::Index;
-use crate::segments::{AsSegments, SegmentsView};
+use crate::format::{IdKind, MAX_COUNT, Metadata};
+use crate::segments::{AsSegments, Exclusions, SegmentsView};
 use crate::summary::Summary;
-pub use exclusions::Exclusions;
 use passes::Merger;
 
 /// Bytes of memory that a merge takes by default.
@@ -39,7 +40,8 @@ pub enum MergeCodec {
     /// Chosen by the data, as in a build.
     #[default]
     Chosen,
-    /// That of the segments, where they agree on it; otherwise chosen by the data.
+    /// For each table that of the tables of this number in the segments, where all have one and they agree; otherwise
+    /// chosen by the data.
     AsSegments,
     /// This one.
     Given(Codec),
@@ -52,6 +54,16 @@ impl From<Option<Codec>> for MergeCodec {
     }
 }
 
+impl MergeCodec {
+    /// The codec of all tables, if it is known beforehand.
+    fn given(self) -> Option<Codec> {
+        match self {
+            MergeCodec::Given(codec) => Some(codec),
+            MergeCodec::Chosen | MergeCodec::AsSegments => None,
+        }
+    }
+}
+
 /// How segments are merged. Start from [`MergeOptions::default`] and set what differs.
 ///
 /// ```
@@ -60,20 +72,36 @@ impl From<Option<Codec>> for MergeCodec {
 /// let mut options = MergeOptions::<u64>::default();
 /// options.codec = MergeCodec::AsSegments;
 /// options.exclusions.add_fingerprint(0xdead_beef);
+/// options.segment_exclusions.entry(0).or_default().add_string("of the first segment only")?;
 /// options.memory = 1 << 30;
+/// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct MergeOptions<F> {
     /// How the tables are coded.
     pub codec: MergeCodec,
-    /// What is left out.
+    /// The tables. By default those of the segment with the most fingerprints, of several the first one.
+    pub design: Option<TableDesign<F>>,
+    /// The distance that the tables are for. Given without a design, the tables are chosen for it by the number of fingerprints of the
+    /// result, as in a build.
+    pub max_distance: Option<u32>,
+    /// Bytes of a block, see [`BuildOptions::block_size`](crate::BuildOptions::block_size). By default that of the segment with
+    /// the most fingerprints.
+    pub block_size: Option<u32>,
+    /// What is left out of all segments.
     pub exclusions: Exclusions<F>,
+    /// What is left out of single segments, by their numbers.
+    pub segment_exclusions: BTreeMap<usize, Exclusions<F>>,
+    /// Whether records are left out whose id a later segment has: then a segment with new versions of some records
+    /// replaces the old ones. Exclusions come on top: one that leaves out a new version does not bring the old one
+    /// back. Default false.
+    pub newest_wins: bool,
     /// Bytes of memory that the merge may use beside the segments themselves and what is decoded of each at a time, see
     /// [`merge`]; at least [`MIN_MEMORY`](crate::build::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
     pub memory: u64,
-    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). Only ids need them, about
-    /// as many bytes as they take in the result.
+    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They take about as many bytes as
+    /// the ids of the result, and as the fingerprints of the segments that lack one of its tables.
     pub temp_dir: Option<PathBuf>,
 }
 
@@ -81,7 +109,12 @@ impl<F> Default for MergeOptions<F> {
     fn default() -> Self {
         MergeOptions {
             codec: MergeCodec::default(),
+            design: None,
+            max_distance: None,
+            block_size: None,
             exclusions: Exclusions::default(),
+            segment_exclusions: BTreeMap::new(),
+            newest_wins: false,
             memory: DEFAULT_MEMORY,
             temp_dir: None,
         }
@@ -117,18 +150,50 @@ pub struct Merged<F> {
     pub dropped_record_count: u64,
     /// Distinct fingerprints that were left out with them.
     pub dropped_fingerprint_count: u64,
-    /// Ids among the exclusions that no record has.
-    pub unmatched_id_count: u64,
+    /// Records among those left out whose id a later segment has, see [`MergeOptions::newest_wins`].
+    pub replaced_record_count: u64,
+    /// What the exclusions of all segments name and no segment has.
+    pub unmatched: Unmatched,
+    /// What the exclusions of single segments name and these do not have, by the numbers of the segments.
+    pub unmatched_of_segments: BTreeMap<usize, Unmatched>,
 }
 
-/// Writes one index with the records of all segments to `out`, from a thread of its own, and flushes it. The segments must
-/// have the same tables, distance, block size, kind of ids and pipeline, but for segments without records, which add
-/// nothing; the result has them too, and is byte for byte what a build with these parameters makes of all records.
+/// How much of what was to be left out is not there.
 ///
-/// Cost: each table is decoded once for each of its codec's passes (`ef` one, the others two), merged and encoded, some 20
-/// to 40 ns a value. Memory does not grow with the records, but with the number of segments: of each, 16 blocks are decoded at a
-/// time and their values held up to twice. With fingerprints of 64 bits that is some 30 KiB a segment for blocks of 512 bytes,
-/// and at most 16 MiB for the largest ones. Without ids `record_count` is the sum of theirs, less one for
+/// ```
+/// use simidx::segments::{MergeOptions, merge};
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// let mut options = MergeOptions::default();
+/// options.exclusions.add_fingerprint(0xff01);
+/// options.exclusions.add_fingerprint(0xff77);
+/// let merged = merge(&index, &options, std::io::sink(), |_| ())?;
+/// assert_eq!(merged.unmatched.fingerprint_count, 1); // 0xff77
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Unmatched {
+    /// Ids that no record has.
+    pub id_count: u64,
+    /// Fingerprints that are not there.
+    pub fingerprint_count: u64,
+}
+
+/// Writes one index with the records of all segments to `out`, from a thread of its own, and flushes it. The result is byte for
+/// byte what a build with its parameters makes of all records: by default the tables, the distance and the block size
+/// of the largest segment. The segments may differ in these.
+///
+/// Cost: a table that a segment has is decoded once for each of its codec's passes (`ef` one, the others two), merged and
+/// encoded, some 20 to 40 ns a value. One that it has not is sorted anew, as in a build. An id that is a string takes about a
+/// microsecond. Memory does not grow with the records, but for a bit a record where some are left out by their ids, and with the number
+/// of segments: of each, 16 blocks are decoded at a time and their values held up to twice. With fingerprints of 64
+/// bits that is some 30 KiB a segment for blocks of 512 bytes, and at most 16 MiB for the largest ones. Without ids `record_count` is the sum of theirs, less one for
 /// each segment that held a fingerprint left out: how often a fingerprint was repeated is not known. It is 0 where no
 /// fingerprint is left.
 ///
@@ -151,8 +216,9 @@ pub struct Merged<F> {
 /// ```
 ///
 /// # Errors
-/// Segments that differ in a parameter, a damaged segment ([`Error::Segment`] names it), exclusions by ids of a kind that
-/// the segments do not have, too little memory, and what `out` or a temporary file reports.
+/// A damaged segment ([`Error::Segment`] names it), options out of their range, exclusions by ids of a kind that the
+/// segments do not have, or of a segment that there is not, too little memory, and what `out` or a temporary file
+/// reports.
 pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     options: &MergeOptions<F>,
@@ -168,8 +234,7 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
     out: W,
     progress: &mut dyn FnMut(BuildProgress),
 ) -> Result<Merged<F>> {
-    check_parameters(segments)?;
-    options.exclusions.check(segments.id_kind())?;
+    check(segments, options)?;
     let limit = MemoryLimit::new(Some(options.memory))?;
     let merger = Merger {
         segments,
@@ -179,27 +244,32 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
     };
     let mut reporter = Reporter::new(progress);
     with_writer_thread(out, |sink| {
-        let records = merger.merge_records(&mut reporter)?;
-        let model = merger.model()?;
+        let mut records = merger.merge_records(&mut reporter)?;
+        let design = merger.design(|| merger.count_fingerprints(&mut records, &mut reporter))?;
         let temp = merger.temp.clone();
-        let mut file = Assembler::new::<F>(sink, model.block_size(), temp, limit)?;
-        let fingerprint_count = merger.merge_tables(&mut file, &records, &mut reporter)?;
+        let mut file = Assembler::new::<F>(sink, design.block_size, temp, limit)?;
+        let dropped_fingerprint_count = records.dropped.len();
+        let fingerprint_count =
+            merger.merge_tables(&mut file, &design.masks, &mut records, &mut reporter)?;
         let record_count = records.count(fingerprint_count);
-        let metadata = merger.metadata();
+        let (model, metadata) = (merger.model()?, merger.metadata());
         let parameters = FileParameters {
-            max_distance: model.max_distance(),
-            block_size: model.block_size(),
+            max_distance: design.max_distance,
+            block_size: design.block_size,
             id_kind: model.id_kind(),
             record_count,
             pipeline: model.pipeline(),
             metadata: &metadata,
         };
+        let numbers = options.segment_exclusions.keys().copied();
         Ok(Merged {
             summary: file.finish(&parameters, records.ids, &mut reporter)?,
             dropped_record_count: segments.record_count().saturating_sub(record_count),
-            dropped_fingerprint_count: records.dropped.len() as u64,
+            dropped_fingerprint_count,
             metadata,
-            unmatched_id_count: records.unmatched_id_count,
+            replaced_record_count: records.replaced_record_count,
+            unmatched: records.unmatched,
+            unmatched_of_segments: numbers.zip(records.unmatched_of_segments).collect(),
         })
     })
 }
@@ -237,57 +307,30 @@ pub fn merge_to_path<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     AtomicFile::write_with(path, |file| merge(segments, options, file, progress))
 }
 
-/// Whether all segments with records have the same parameters.
-fn check_parameters<F: Fingerprint, D: AsRef<[u8]>>(
+/// Whether the segments can be merged with these options.
+fn check<F: Fingerprint, D: AsRef<[u8]>>(
     segments: SegmentsView<'_, F, D>,
+    options: &MergeOptions<F>,
 ) -> Result<()> {
-    let numbered = segments.indexes().enumerate();
-    let mut with_records = numbered.filter(|(_, index)| !index.is_empty());
-    if let Some((first_number, first)) = with_records.next() {
-        for (number, other) in with_records {
-            if let Some(difference) = difference(first, other) {
-                return Err(Error::Mismatch {
-                    first: segments.name(first_number).into_owned(),
-                    second: segments.name(number).into_owned(),
-                    difference,
-                });
-            }
-        }
-    }
-    let records = segments.record_count();
-    if records > MAX_COUNT {
+    if segments.record_count() > MAX_COUNT {
         return Err(Error::LimitReached {
             what: "records",
             limit: MAX_COUNT,
         });
     }
+    options.check_design()?;
+    let kind = segments.id_kind();
+    options.exclusions.check(kind)?;
+    for (&number, exclusions) in &options.segment_exclusions {
+        if segments.get(number).is_none() {
+            let message = format!("there is no segment {number} to leave records out of");
+            return Err(Error::option("segment_exclusions", message));
+        }
+        exclusions.check(kind)?;
+    }
+    if options.newest_wins && kind == IdKind::None && !segments.is_empty() {
+        let message = "which record is the newest is known by ids, and the segments have none";
+        return Err(Error::option("newest_wins", message));
+    }
     Ok(())
-}
-
-/// What keeps two segments from being merged.
-fn difference<F: Fingerprint, D: AsRef<[u8]>>(a: &Index<F, D>, b: &Index<F, D>) -> Option<String> {
-    let (a_count, b_count) = (a.table_count(), b.table_count());
-    if a_count != b_count {
-        return Some(format!(
-            "the number of their tables: {a_count} and {b_count}"
-        ));
-    }
-    if !a.prefix_masks().eq(b.prefix_masks()) {
-        return Some("the prefixes of their tables".into());
-    }
-    let (a_size, b_size) = (a.block_size(), b.block_size());
-    if a_size != b_size {
-        return Some(format!(
-            "the size of their blocks: {a_size} and {b_size} bytes"
-        ));
-    }
-    let (a_distance, b_distance) = (a.max_distance(), b.max_distance());
-    if a_distance != b_distance {
-        return Some(format!("their distance: {a_distance} and {b_distance}"));
-    }
-    if a.id_kind() != b.id_kind() {
-        let (a_kind, b_kind) = (a.id_kind().name(), b.id_kind().name());
-        return Some(format!("the kind of their ids: {a_kind} and {b_kind}"));
-    }
-    (a.pipeline() != b.pipeline()).then(|| "their text pipeline".into())
 }

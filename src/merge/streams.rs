@@ -2,12 +2,12 @@
 
 use std::cell::RefCell;
 
-use super::excluded_ids::ExcludedSlots;
+use crate::bit_set::BitSet;
 use crate::error::{Error, FormatError, Result};
-use crate::extsort::{NamedRecords, Numbered, RecordBuffer, Stream};
+use crate::extsort::{NamedRecords, Numbered, RecordBuffer, Sorter, Stream};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Fingerprints, Id, IdBuf, Index, Records};
-use crate::segments::SegmentsView;
+use crate::index::{Fingerprints, Id, IdBuf, Records};
+use crate::segments::{NumberedIndex, SegmentsView};
 
 /// A table of a segment, from its first value to its last.
 pub(super) struct TableStream<'a, F, D> {
@@ -28,7 +28,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> TableStream<'a, F, D> {
     /// There is no such table.
     pub(super) fn new(
         segments: SegmentsView<'a, F, D>,
-        (number, segment): (usize, &'a Index<F, D>),
+        (number, segment): NumberedIndex<'a, F, D>,
         table: usize,
     ) -> Result<Self> {
         Ok(TableStream {
@@ -88,43 +88,41 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
     }
 }
 
-/// The records of a segment in order, without those that are left out by their ids.
+/// The records of a segment in order, without those that are marked.
 pub(super) struct RecordStream<'a, 't, F, D> {
     segments: SegmentsView<'a, F, D>,
     number: usize,
     records: Records<'a, F, D>,
     /// The record given last.
     last: Option<(F, IdBuf)>,
-    excluded: &'t ExcludedSlots,
-    /// The fingerprints of records that were left out, one after the other.
-    touched: &'t RefCell<Vec<F>>,
+    excluded: &'t BitSet,
+    /// Takes the fingerprints of records that are left out.
+    touched: &'t RefCell<Sorter<Vec<F>>>,
 }
 
 impl<'a, 't, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, 't, F, D> {
-    /// Reads the records of segment number `number`.
-    ///
-    /// # Errors
-    /// The segment has no ids.
+    /// Reads the records of segment number `number`, their ids in about `budget` bytes of memory.
     pub(super) fn new(
         segments: SegmentsView<'a, F, D>,
-        (number, segment): (usize, &'a Index<F, D>),
-        excluded: &'t ExcludedSlots,
-        touched: &'t RefCell<Vec<F>>,
-    ) -> Result<Self> {
-        Ok(RecordStream {
+        (number, segment): NumberedIndex<'a, F, D>,
+        excluded: &'t BitSet,
+        touched: &'t RefCell<Sorter<Vec<F>>>,
+        budget: usize,
+    ) -> Self {
+        RecordStream {
             excluded,
             touched,
             segments,
             number,
-            records: segment.records()?,
+            records: segment.records_within(budget),
             last: None,
-        })
+        }
     }
 
     /// Hands the next record to `take`, unless it is left out; false at the end.
     fn next(&mut self, take: impl FnOnce(F, Id<'_>)) -> Result<bool> {
         let blame = self.segments.blame(self.number);
-        let Some((fingerprint, id, slot)) = self.records.read().map_err(&blame)? else {
+        let Some((fingerprint, id, slot)) = self.records.read_with_slot().map_err(&blame)? else {
             return Ok(false);
         };
         // Rules V24 and V33, which are not checked each time that records are read: merging relies on the order.
@@ -141,9 +139,7 @@ impl<'a, 't, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, 't, F, D> {
         }
         if self.excluded.contains(slot) {
             let mut touched = self.touched.borrow_mut();
-            if touched.last() != Some(&fingerprint) {
-                touched.push(fingerprint);
-            }
+            touched.add(|fingerprints| fingerprints.push(fingerprint))?;
             return Ok(true);
         }
         take(fingerprint, id);

@@ -87,7 +87,13 @@ impl<D: AsRef<[u8]>> AnySegments<D> {
         let widths = |index: &AnyIndex<D>| [first, index].map(AnyIndex::width);
         for (name, index) in &segments {
             if index.width() != first.width() {
-                return Err(differ([first_name, name], "their width", widths(index)));
+                let way_out = "fingerprints of different widths cannot be compared";
+                return Err(differ(
+                    [first_name, name],
+                    "their width",
+                    widths(index),
+                    way_out,
+                ));
             }
         }
         Ok(match first {

@@ -57,7 +57,8 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
                 let names = [0, number].map(|number| segments.name(number));
                 let masks = [first, order].map(|order| format!("{:#x}", order.mask()));
                 let what = format!("the prefix mask of table {table}");
-                return Err(differ([&names[0], &names[1]], &what, masks));
+                let way_out = "merge them to read such a table";
+                return Err(differ([&names[0], &names[1]], &what, masks, way_out));
             }
         }
         Ok(SegmentFingerprints {
@@ -74,6 +75,39 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
     /// # Errors
     /// A damaged block, once; the iteration goes on with the next block.
     pub fn next_permuted(&mut self) -> Option<Result<Permuted<F>>> {
+        loop {
+            let value = match self.next_of_files()? {
+                Ok(value) => value,
+                Err(error) => return Some(Err(error)),
+            };
+            match self.hide(value) {
+                Ok(()) if self.given.is_empty() => {}
+                Ok(()) => return Some(Ok(value)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// Forgets that segments gave a value of which all their records are left out.
+    fn hide(&mut self, value: Permuted<F>) -> Result<()> {
+        if self.segments.hidden().is_none() {
+            return Ok(());
+        }
+        let fingerprint = self.invert(value);
+        let mut kept = Vec::with_capacity(self.given.len());
+        for number in std::mem::take(&mut self.given) {
+            let rank = self.sources[number].rank();
+            let hides = self.segments.hides(number, fingerprint, rank);
+            match hides.map_err(self.segments.blame(number))? {
+                true => self.due.push(number),
+                false => kept.push(number),
+            }
+        }
+        self.given = kept;
+        Ok(())
+    }
+
+    fn next_of_files(&mut self) -> Option<Result<Permuted<F>>> {
         self.due.append(&mut self.given);
         while let Some(&number) = self.due.last() {
             match self.sources[number].next_permuted() {
@@ -104,11 +138,9 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
     /// # Errors
     /// A damaged block or page of a segment, or a fingerprint that its table 0 lacks.
     pub fn ids(&self) -> Result<SegmentIds<'a>> {
-        let segments = self.given.iter();
-        SegmentIds::merge(
-            self.segments.names(),
-            segments.map(|&number| (number, self.sources[number].ids())),
-        )
+        let given = self.given.iter();
+        let ids = given.map(|&number| (number, self.sources[number].ids()));
+        SegmentIds::merge(self.segments, ids)
     }
 }
 

@@ -3,8 +3,11 @@
 use std::iter::FusedIterator;
 use std::vec;
 
+use super::SegmentsView;
+use super::hidden::HiddenKeys;
 use super::view::Names;
 use crate::error::Result;
+use crate::fingerprint::Fingerprint;
 use crate::index::{Id, IdBuf, Ids};
 
 /// The ids that a fingerprint has in one or several segments, in order; made by [`Segments::ids`](super::Segments::ids) and
@@ -41,6 +44,8 @@ pub struct SegmentIds<'a>(Source<'a>);
 enum Source<'a> {
     One {
         ids: Ids<'a>,
+        /// The keys of ids that are left out.
+        hidden: Option<HiddenKeys<'a>>,
         names: Names<'a>,
         segment: usize,
     },
@@ -53,11 +58,12 @@ enum Source<'a> {
 }
 
 impl<'a> SegmentIds<'a> {
-    /// The ids of some segments, given with their numbers.
-    pub(super) fn merge(
-        names: Names<'a>,
+    /// The ids of some segments, given with their numbers, without those that are left out.
+    pub(super) fn merge<F: Fingerprint, D: AsRef<[u8]>>(
+        view: SegmentsView<'a, F, D>,
         mut segments: impl Iterator<Item = (usize, Result<Ids<'a>>)>,
     ) -> Result<Self> {
+        let names = view.names();
         let mut ids = Vec::new();
         let Some((first, first_ids)) = segments.next() else {
             return Ok(Self::merged(ids));
@@ -66,15 +72,17 @@ impl<'a> SegmentIds<'a> {
         let Some(second) = segments.next() else {
             return Ok(SegmentIds(Source::One {
                 ids: first_ids,
+                hidden: view.hidden_keys(first),
                 names,
                 segment: first,
             }));
         };
         let others = std::iter::once(second).chain(segments);
         for (segment, of_segment) in std::iter::once((first, Ok(first_ids))).chain(others) {
+            let hidden = view.hidden_keys(segment);
             let read = || {
                 let mut of_segment = of_segment?;
-                while let Some(id) = of_segment.read()? {
+                while let Some(id) = read_shown(&mut of_segment, hidden)? {
                     count_in(&mut ids, id);
                 }
                 Ok(())
@@ -94,6 +102,14 @@ impl<'a> SegmentIds<'a> {
     }
 }
 
+/// The next id that is not left out.
+fn read_shown<'i>(ids: &'i mut Ids<'_>, hidden: Option<HiddenKeys<'_>>) -> Result<Option<Id<'i>>> {
+    if let Some(keys) = hidden {
+        ids.skip_while(|key| keys.contains(key))?;
+    }
+    ids.read()
+}
+
 /// Adds an id to those that are counted.
 fn count_in(ids: &mut Vec<(IdBuf, u64)>, id: Id<'_>) {
     match ids.last_mut() {
@@ -111,9 +127,10 @@ impl SegmentIds<'_> {
         match &mut self.0 {
             Source::One {
                 ids,
+                hidden,
                 names,
                 segment,
-            } => ids.read().map_err(|error| names.blame(*segment, error)),
+            } => read_shown(ids, *hidden).map_err(|error| names.blame(*segment, error)),
             Source::Merged { ids, current } => {
                 match current {
                     Some((_, left)) if *left > 1 => *left -= 1,

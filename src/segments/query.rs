@@ -98,19 +98,43 @@ impl<F> SegmentScratch<F> {
         self.found.clear();
         self.ends.clear();
     }
+
+    /// Forgets the last query.
+    fn start(&mut self) {
+        self.clear();
+        self.stats = QueryStats::default();
+    }
 }
 
 impl<F: Fingerprint> SegmentScratch<F> {
-    /// Adds the answer of a segment.
-    fn add(&mut self, segment: usize) {
-        let matches = self.scratch.matches().iter();
-        self.found.extend(matches.map(|found| Found {
-            distance: found.distance,
-            fingerprint: found.fingerprint,
-            segment,
-            rank: found.rank,
-        }));
+    /// Adds the answer of a segment, without the matches that are left out. Returns how many these are.
+    ///
+    /// # Errors
+    /// A damaged segment.
+    fn add<D: AsRef<[u8]>>(
+        &mut self,
+        segments: &SegmentsView<'_, F, D>,
+        segment: usize,
+    ) -> Result<usize> {
         self.stats += self.scratch.stats();
+        let hides_some = segments.hides_some(segment);
+        let mut hidden = 0;
+        for found in self.scratch.matches() {
+            if hides_some {
+                let hides = segments.hides(segment, found.fingerprint, found.rank);
+                if hides.map_err(segments.blame(segment))? {
+                    hidden += 1;
+                    continue;
+                }
+            }
+            self.found.push(Found {
+                distance: found.distance,
+                fingerprint: found.fingerprint,
+                segment,
+                rank: found.rank,
+            });
+        }
+        Ok(hidden)
     }
 
     /// Finds out where each match ends, after the answers of several segments have been put in order.
@@ -312,18 +336,29 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         fingerprint: F,
         distance: u32,
     ) -> Result<SegmentMatches<'s, F>> {
-        scratch.clear();
-        scratch.stats = QueryStats::default();
-        for (segment, index) in self.indexes().enumerate() {
-            let found = index.query_with(&mut scratch.scratch, fingerprint, distance);
-            if let Err(error) = found {
-                scratch.clear();
-                return Err(self.blame(segment)(error));
-            }
-            scratch.add(segment);
+        scratch.start();
+        let asked = self.ask_all(scratch, fingerprint, distance);
+        if asked.is_err() {
+            scratch.clear();
         }
+        asked?;
         scratch.group(self.segment_count() > 1);
         Ok(scratch.matches())
+    }
+
+    /// Adds the matches of all segments.
+    fn ask_all(
+        &self,
+        scratch: &mut SegmentScratch<F>,
+        fingerprint: F,
+        distance: u32,
+    ) -> Result<()> {
+        for (segment, index) in self.indexes().enumerate() {
+            let found = index.query_with(&mut scratch.scratch, fingerprint, distance);
+            found.map_err(self.blame(segment))?;
+            scratch.add(self, segment)?;
+        }
+        Ok(())
     }
 
     /// The `count` fingerprints nearest to `fingerprint` among those within `max_distance` in any segment, as
@@ -342,22 +377,43 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         count: usize,
         max_distance: u32,
     ) -> Result<SegmentMatches<'s, F>> {
-        scratch.clear();
-        scratch.stats = QueryStats::default();
+        scratch.start();
+        let asked = self.ask_nearest(scratch, fingerprint, count, max_distance);
+        if asked.is_err() {
+            scratch.clear();
+        }
+        asked?;
+        Ok(scratch.matches())
+    }
+
+    /// Leaves the nearest of all segments in the scratch.
+    fn ask_nearest(
+        &self,
+        scratch: &mut SegmentScratch<F>,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+    ) -> Result<()> {
         let mut bound = max_distance;
         for (segment, index) in self.indexes().enumerate() {
-            let found = index.nearest_with(&mut scratch.scratch, fingerprint, count, bound);
-            if let Err(error) = found {
-                scratch.clear();
-                return Err(self.blame(segment)(error));
+            let (start, mut wanted) = (scratch.found.len(), count);
+            // As many more as are left out may take their places.
+            loop {
+                let found = index.nearest_with(&mut scratch.scratch, fingerprint, wanted, bound);
+                let found = found.map_err(self.blame(segment))?.len();
+                let hidden = scratch.add(self, segment)?;
+                if hidden == 0 || found < wanted || found - hidden >= count {
+                    break;
+                }
+                scratch.found.truncate(start);
+                wanted = count.saturating_add(hidden).max(wanted.saturating_mul(2));
             }
-            scratch.add(segment);
             scratch.group(segment > 0);
             if let Some(farthest) = scratch.keep_first(count) {
                 bound = farthest;
             }
         }
-        Ok(scratch.matches())
+        Ok(())
     }
 
     /// Whether any segment holds a fingerprint within `distance` of `fingerprint`, as
@@ -371,16 +427,28 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         fingerprint: F,
         distance: u32,
     ) -> Result<bool> {
-        scratch.clear();
-        scratch.stats = QueryStats::default();
+        scratch.start();
+        let mut may_be_hidden = false;
         for (segment, index) in self.indexes().enumerate() {
             let near = index.contains_near_with(&mut scratch.scratch, fingerprint, distance);
             scratch.stats += scratch.scratch.stats();
             if near.map_err(self.blame(segment))? {
-                return Ok(true);
+                if !self.hides_some(segment) {
+                    return Ok(true);
+                }
+                may_be_hidden = true;
             }
         }
-        Ok(false)
+        if !may_be_hidden {
+            return Ok(false);
+        }
+        // What is near may be left out: then something else may be as near.
+        let stats = scratch.stats;
+        let nearest = self.ask_nearest(scratch, fingerprint, 1, distance);
+        let is_near = !scratch.ends.is_empty();
+        scratch.clear();
+        scratch.stats += stats;
+        nearest.map(|()| is_near)
     }
 
     /// The ids that a match of a query of these segments has in any of them, in order: numbers by value, strings by their
@@ -399,7 +467,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
             };
             (segment, ids)
         });
-        SegmentIds::merge(self.names(), places)
+        SegmentIds::merge(*self, places)
     }
 }
 

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{SegmentFingerprints, SegmentIds, differ, no_segment};
+use super::hidden::Hidden;
+use super::{SegmentFingerprints, SegmentIds, SegmentRecords, Segments, differ, no_segment};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, Index, Storage};
-
-use super::Segments;
 
 /// What can be searched as segments: [`Segments`], an [`Index`] alone, or a slice of indexes.
 ///
@@ -75,6 +74,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> AsSegments<F, D> for Index<F, D> {
         Ok(SegmentsView {
             indexes: Indexes::One(self),
             names: Names::Alone,
+            hidden: None,
         })
     }
 }
@@ -90,6 +90,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> AsSegments<F, D> for [Index<F, D>] {
         let view = SegmentsView {
             indexes: Indexes::Owned(self),
             names: Names::Numbers,
+            hidden: None,
         };
         view.check()?;
         Ok(view)
@@ -98,7 +99,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> AsSegments<F, D> for [Index<F, D>] {
 
 impl<F: Fingerprint, D: AsRef<[u8]>> AsSegments<F, D> for [Arc<Index<F, D>>] {
     fn as_segments(&self) -> Result<SegmentsView<'_, F, D>> {
-        let view = SegmentsView::of_shared(self, Names::Numbers);
+        let view = SegmentsView::of_shared(self, Names::Numbers, None);
         view.check()?;
         Ok(view)
     }
@@ -123,6 +124,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> AsSegments<F, D> for [Arc<Index<F, D>>] {
 pub struct SegmentsView<'a, F, D = Storage> {
     indexes: Indexes<'a, F, D>,
     names: Names<'a>,
+    /// What is left out.
+    hidden: Option<&'a Hidden<F>>,
 }
 
 enum Indexes<'a, F, D> {
@@ -130,6 +133,9 @@ enum Indexes<'a, F, D> {
     Owned(&'a [Index<F, D>]),
     Shared(&'a [Arc<Index<F, D>>]),
 }
+
+/// An index with its number among segments.
+pub(crate) type NumberedIndex<'a, F, D> = (usize, &'a Index<F, D>);
 
 /// What errors call the segments.
 #[derive(Debug, Clone, Copy)]
@@ -186,11 +192,20 @@ impl<F, D> fmt::Debug for SegmentsView<'_, F, D> {
 }
 
 impl<'a, F, D> SegmentsView<'a, F, D> {
-    pub(super) fn of_shared(indexes: &'a [Arc<Index<F, D>>], names: Names<'a>) -> Self {
+    pub(super) fn of_shared(
+        indexes: &'a [Arc<Index<F, D>>],
+        names: Names<'a>,
+        hidden: Option<&'a Hidden<F>>,
+    ) -> Self {
         SegmentsView {
             indexes: Indexes::Shared(indexes),
             names,
+            hidden,
         }
+    }
+
+    pub(super) fn hidden(&self) -> Option<&'a Hidden<F>> {
+        self.hidden
     }
 
     /// Number of indexes.
@@ -246,11 +261,13 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
             let names = [&*names[0], &*names[1]];
             if first.id_kind() != other.id_kind() {
                 let kinds = [first.id_kind(), other.id_kind()].map(IdKind::name);
-                return Err(differ(names, "the kind of their ids", kinds));
+                let way_out = "build one again with ids like those of the other";
+                return Err(differ(names, "the kind of their ids", kinds, way_out));
             }
             if first.pipeline() != other.pipeline() {
                 let pipelines = [first, other].map(|index| index.pipeline().unwrap_or("none"));
-                return Err(differ(names, "their text pipelines", pipelines));
+                let way_out = "build one again from its documents with the pipeline of the other";
+                return Err(differ(names, "their text pipelines", pipelines, way_out));
             }
         }
         Ok(())
@@ -303,7 +320,11 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     /// A damaged block of a segment.
     pub fn contains(&self, fingerprint: F) -> Result<bool> {
         for (number, segment) in self.indexes().enumerate() {
-            if segment.contains(fingerprint).map_err(self.blame(number))? {
+            let shows = || {
+                let contains = segment.contains(fingerprint)?;
+                Ok(contains && !self.hides(number, fingerprint, None)?)
+            };
+            if shows().map_err(self.blame(number))? {
                 return Ok(true);
             }
         }
@@ -320,10 +341,9 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     /// A damaged block or page of a segment.
     pub fn ids_of(&self, fingerprint: F) -> Result<SegmentIds<'a>> {
         let segments = self.indexes().enumerate();
-        SegmentIds::merge(
-            self.names,
-            segments.map(|(number, segment)| (number, segment.ids_of(fingerprint))),
-        )
+        let shown = segments.filter(|&(number, _)| !self.hides_fingerprint(number, fingerprint));
+        let ids = shown.map(|(number, segment)| (number, segment.ids_of(fingerprint)));
+        SegmentIds::merge(*self, ids)
     }
 
     /// The fingerprints of all records of any segment that have an id, ascending, each once. A look-up in each segment, see
@@ -334,8 +354,12 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     pub fn fingerprints_of_id<'i>(&self, id: impl Into<Id<'i>>) -> Result<Vec<F>> {
         let (id, mut all) = (id.into(), Vec::new());
         for (number, segment) in self.indexes().enumerate() {
-            let found = segment.fingerprints_of_id(id);
-            all.append(&mut found.map_err(self.blame(number))?);
+            if self.hides_id(number, id)? {
+                continue;
+            }
+            let found = segment.fingerprints_of_id(id).map_err(self.blame(number))?;
+            let found = found.into_iter();
+            all.extend(found.filter(|&found| !self.hides_fingerprint(number, found)));
         }
         F::sort(&mut all);
         all.dedup();
@@ -348,6 +372,14 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     /// As for [`Segments::fingerprints`].
     pub fn fingerprints(&self, table: usize) -> Result<SegmentFingerprints<'a, F, D>> {
         SegmentFingerprints::new(*self, table)
+    }
+
+    /// All records of all segments, as from [`Segments::records`].
+    ///
+    /// # Errors
+    /// As for [`Segments::records`].
+    pub fn records(&self) -> Result<SegmentRecords<'a, F, D>> {
+        SegmentRecords::new(*self)
     }
 
     pub(super) fn names(&self) -> Names<'a> {

@@ -329,7 +329,7 @@ fn fingerprints_that_come_often_take_no_memory_and_too_many_are_refused() {
         .unwrap();
     let refused = finder.finish(|_| Ok(())).unwrap_err().to_string();
     assert!(
-        refused.contains("bytes of memory, and the limit leaves"),
+        refused.contains("MiB of memory, and the limit leaves"),
         "{refused}"
     );
     options.memory = Some(1);

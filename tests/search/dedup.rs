@@ -266,3 +266,86 @@ fn an_error_of_a_comparison_ends_the_search() {
         assert!(matches!(result, Err(Error::Io(_))));
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn documents_without_a_fingerprint_are_near_to_their_equals_only(
+        values in prop::collection::vec((any::<u64>(), prop::option::weighted(0.4, 0u128..6)), 0..80),
+        distance in 0u32..64, kinds in prop::collection::vec(0u64..12, 80),
+    ) {
+        // Few bits are set, so that fingerprints are near each other and near the one that stands for none.
+        let values: Vec<_> = values.into_iter().map(|(v, identity)| (v & v >> 7 & v >> 13, identity)).collect();
+        let near = |a: usize, b: usize| match (values[a], values[b]) {
+            ((_, Some(a)), (_, Some(b))) => a == b,
+            ((a, None), (b, None)) => a.distance(b) <= distance,
+            _ => false,
+        };
+        let fill = || {
+            let mut documents = Deduplicator::<u64>::new(&options(distance));
+            for &(value, identity) in &values {
+                match identity {
+                    None => documents.push(value).unwrap(),
+                    Some(identity) => documents.push_without_fingerprint(identity).unwrap(),
+                }
+            }
+            documents
+        };
+        let without = values.iter().filter(|(_, identity)| identity.is_some()).count();
+        let print = |&(value, identity): &(u64, Option<u128>)| identity.map_or(value, |_| 0);
+        let prints: Vec<u64> = values.iter().map(print).collect();
+        let first = firsts(values.len(), near);
+        let found = fill().finish(None).unwrap();
+        check(&found, &prints, &first);
+        prop_assert_eq!(found.counts().without_fingerprint, without as u64);
+        let numbers: BTreeSet<usize> = (0..values.len()).filter(|&d| first[d] != d).map(|d| first[d]).collect();
+        for (document, (_, identity)) in values.iter().enumerate() {
+            prop_assert_eq!(found.has_fingerprint(document), identity.is_none());
+            let number = numbers.iter().position(|&of| of == first[document]);
+            prop_assert_eq!(found.cluster_of(document), number.map(|number| number as u64));
+        }
+
+        // A verifier is not asked about them.
+        let mut kinds = Kinds { kinds: &kinds, asked: RefCell::default() };
+        let mut documents = fill();
+        for (document, is_candidate) in documents.candidates().unwrap().into_iter().enumerate() {
+            let has_other = (0..values.len()).any(|other| other != document && near(document, other));
+            prop_assert_eq!(is_candidate, has_other);
+        }
+        documents.finish(Some(&mut kinds)).unwrap();
+        for &(a, b) in kinds.asked.borrow().iter() {
+            prop_assert!(values[a].1.is_none() && values[b].1.is_none());
+        }
+
+        // An index that has the fingerprint which stands for none does not exclude them.
+        let mut builder = IndexBuilder::<u64>::new(BuildOptions::default()).unwrap();
+        builder.push(0).unwrap();
+        let mut file = Vec::new();
+        builder.finish(&mut file).unwrap();
+        let index = Index::<u64, _>::from_bytes(file).unwrap();
+        let mut documents = fill();
+        documents.exclude(&index).unwrap();
+        let excluded = documents.finish(None).unwrap();
+        for (document, &(value, identity)) in values.iter().enumerate() {
+            let is_excluded = matches!(excluded.decision(document), Decision::Excluded { .. });
+            prop_assert_eq!(is_excluded, identity.is_none() && value.count_ones() <= distance);
+        }
+    }
+}
+
+#[test]
+fn documents_without_a_fingerprint_take_memory_too() {
+    let mut options = options(3);
+    options.memory = Some(MIN_MEMORY + 3200);
+    let mut documents = Deduplicator::<u64>::new(&options);
+    let mut count = 0u32;
+    let error = loop {
+        match documents.push_without_fingerprint(count.into()) {
+            Ok(()) => count += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(count, 50);
+    assert!(matches!(error, Error::Budget { .. }));
+    assert_eq!(documents.finish(None).unwrap().counts().kept, 50);
+}

@@ -7,6 +7,8 @@ mod concurrency;
 mod contents;
 mod coverage;
 mod dedup;
+mod deletions;
+mod distances;
 mod ids;
 mod lookup;
 #[cfg(feature = "mmap")]
@@ -20,6 +22,7 @@ mod ranged;
 mod replacement;
 mod segments;
 mod shared_damage;
+mod updates;
 mod warm;
 
 use simidx_testkit::counting::Counting;

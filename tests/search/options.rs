@@ -171,6 +171,46 @@ fn a_string_id_that_is_too_long_is_refused_and_not_added() {
 }
 
 #[test]
+fn hostile_ids_come_back() {
+    let mut options = BuildOptions::<u64>::default();
+    options.ids = IdKind::String;
+    let mut builder = IndexBuilder::new(options).unwrap();
+    let hostile = [
+        "",
+        "\t",
+        "\n",
+        "\r",
+        "\0",
+        "\u{1b}[31m",
+        "\\",
+        " ",
+        "\u{202e}",
+    ];
+    for id in hostile {
+        builder.push_with_string(1, id).unwrap();
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).unwrap();
+    let index = simidx_testkit::open::<u64>(file);
+    let found = index.query(1, 0).unwrap();
+    let ids = index
+        .ids(&found[0])
+        .unwrap()
+        .map(|id| id.unwrap().to_string());
+    let mut expected = hostile;
+    expected.sort_unstable();
+    assert!(ids.eq(expected));
+    // An empty one is found.
+    let stored = std::fs::read("tests/data/v1/good-one-empty-string.simidx").unwrap();
+    let index = simidx_testkit::open::<u64>(stored);
+    assert_eq!(index.ranks_of_id("").unwrap(), [0]);
+    assert_eq!(
+        index.fingerprints_of_id("").unwrap(),
+        [0xdead_beef_0bad_cafe]
+    );
+}
+
+#[test]
 fn numbers_of_tables_out_of_range_are_refused() {
     assert!(TableDesign::<u64>::from_masks(0, vec![]).is_err());
     assert!(TableDesign::from_masks(0, vec![u64::MAX; MAX_TABLE_COUNT + 1]).is_err());

@@ -328,7 +328,7 @@ fn tables_in_different_orders_are_not_merged() {
     assert_eq!(
         message(segments.fingerprints(1)),
         "segment 0 and segment 2 differ in the prefix mask of table 1: \
-         0xffff00000000 and 0xfff8003ffe000000"
+         0xffff00000000 and 0xfff8003ffe000000; merge them to read such a table"
     );
     match segments.fingerprints(4).unwrap_err() {
         Error::Segment { segment, error, .. } => {
@@ -352,24 +352,26 @@ fn segments_of_different_records_are_refused() {
     assert_eq!(refused(vec![]), "there is no segment to search");
     let number = || segment(IdKind::Number, None, &some);
     let kinds = "differ in the kind of their ids";
+    let ids_again = "build one again with ids like those of the other";
     assert_eq!(
         refused(vec![
             number(),
             number(),
             segment(IdKind::String, None, &some)
         ]),
-        format!("segment 0 and segment 2 {kinds}: number and string")
+        format!("segment 0 and segment 2 {kinds}: number and string; {ids_again}")
     );
     // A segment without records goes with any.
     let empty = || segment(IdKind::None, Some("{}"), &[]);
     assert_eq!(
         refused(vec![empty(), number(), segment(IdKind::None, None, &some)]),
-        format!("segment 1 and segment 2 {kinds}: number and none")
+        format!("segment 1 and segment 2 {kinds}: number and none; {ids_again}")
     );
     let piped = || segment(IdKind::Number, Some("{}"), &some);
     assert_eq!(
         refused(vec![piped(), number()]),
-        "segment 0 and segment 1 differ in their text pipelines: {} and none"
+        "segment 0 and segment 1 differ in their text pipelines: {} and none; \
+         build one again from its documents with the pipeline of the other"
     );
     let segments = Segments::new(vec![empty(), number(), empty()]).unwrap();
     assert_eq!(
@@ -521,7 +523,8 @@ fn segments_of_any_width_are_told_by_their_files() {
     assert_eq!(message(names(&[])), "there is no segment to search");
     assert_eq!(
         message(names(&[64, 64, 128])),
-        "64.simidx and 128.simidx differ in their width: 64 and 128"
+        "64.simidx and 128.simidx differ in their width: 64 and 128; \
+         fingerprints of different widths cannot be compared"
     );
 }
 

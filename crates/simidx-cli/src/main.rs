@@ -1,17 +1,21 @@
 //! The `simidx` program: parse the arguments, run the command, turn its result into an exit code.
 
 mod cmd;
+#[cfg(test)]
+mod command_line;
 mod support;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
-use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use cmd::Command;
 use support::failure::Failure;
 use support::progress::ProgressMode;
-use support::{memory, output};
+use support::{heading, json, memory, output, quiet};
 
 /// clap's error for a command line without a command; it prints the help.
 const NO_COMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -35,7 +39,8 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(
     name = "simidx",
-    version = version(),
+    version = VERSION,
+    long_version = LONG_VERSION.as_str(),
     about = "Exact near-duplicate search over simhash fingerprints, in a compressed index file",
     long_about = HELP,
     after_help = "Exit codes: 0 done, match found, index sound; 1 no match, index damaged; 2 could not run.",
@@ -45,12 +50,19 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     /// When to draw progress bars on stderr
-    #[arg(long, global = true, value_enum, default_value_t = ProgressMode::Auto, value_name = "WHEN")]
+    #[arg(long, global = true, value_enum, default_value_t = ProgressMode::Auto, value_name = "WHEN", help_heading = heading::OUTPUT)]
     progress: ProgressMode,
+    /// Print no progress and no summary; results, warnings and errors stay
+    #[arg(short, long, global = true, help_heading = heading::OUTPUT)]
+    quiet: bool,
+    /// In JSON, print ids that are numbers as strings, and other numbers above 2^53 too: programs with floating-point
+    /// numbers would round them
+    #[arg(long, global = true, help_heading = heading::OUTPUT)]
+    json_strings: bool,
 }
 
 /// Crate version and the format versions read and written.
-fn version() -> &'static str {
+const VERSION: &str = {
     const _: () = assert!(
         simidx::format::FORMAT_VERSION == 1,
         "say the new version below"
@@ -59,21 +71,51 @@ fn version() -> &'static str {
         env!("CARGO_PKG_VERSION"),
         " (reads and writes file format version 1)"
     )
+};
+
+/// The same with what a report of a fault should name.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = option_env!("SIMIDX_COMMIT").unwrap_or("unknown");
+    let instructions = simidx::index::instruction_set();
+    format!("{VERSION}\ncommit {commit}\ninstructions {instructions}")
+});
+
+/// The definition of the command line.
+fn program() -> clap::Command {
+    // Otherwise a negative number would be taken for a flag, and refused as one.
+    Cli::command().mut_subcommands(|command| {
+        command.mut_args(|arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        })
+    })
 }
 
 /// Parses the arguments and runs the command.
 fn main() -> ExitCode {
     memory::return_large_buffers();
-    let cli = match Cli::try_parse() {
+    let matches = program().try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && error.kind() != NO_COMMAND => {
             output::say(usage_error(&error));
             return ExitCode::from(EXIT_FAILURE);
         }
-        // Help and version.
-        Err(help) => help.exit(),
+        Err(help) => return exit_code(print(&help)),
     };
-    match cli.command.run(cli.progress) {
+    let mut progress = cli.progress;
+    if cli.quiet {
+        progress = ProgressMode::Never;
+        quiet::be_quiet();
+    }
+    if cli.json_strings {
+        json::use_strings();
+    }
+    exit_code(cli.command.run(progress))
+}
+
+fn exit_code(answer: cmd::Answer) -> ExitCode {
+    match answer {
         Ok(answer) => ExitCode::from(if answer { 0 } else { EXIT_NO }),
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
@@ -83,7 +125,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error of the command line in one line: what is wrong without clap's advice on further lines.
+/// Prints help or version, and fails if there was no command.
+fn print(help: &clap::Error) -> cmd::Answer {
+    if help.use_stderr() {
+        help.exit();
+    }
+    let printed = help.print().and_then(|()| io::stdout().flush());
+    printed.map_err(|error| Failure::from(error).about("standard output"))?;
+    Ok(true)
+}
+
+/// An error of the command line in one line: what is wrong and what was probably meant, without clap's advice on further
+/// lines.
 fn usage_error(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let clause: Vec<&str> = text
@@ -93,53 +146,23 @@ fn usage_error(error: &clap::Error) -> Failure {
         .collect();
     let clause = clause.join(" ");
     let clause = clause.strip_prefix("error: ").unwrap_or(&clause);
-    Failure::new(format!("{clause}; see --help"))
+    let meant = match meant(error) {
+        Some(meant) => format!("did you mean {meant}? "),
+        None => String::new(),
+    };
+    Failure::new(format!("{clause}; {meant}see --help"))
 }
 
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_definitions_of_the_arguments_agree_with_each_other() {
-        Cli::command().debug_assert();
-    }
-
-    /// The words of a line of a shell; quotes hold one together.
-    fn words(line: &str) -> Vec<String> {
-        let (mut words, mut quote) = (vec![String::new()], None);
-        for c in line.chars() {
-            match (c, quote) {
-                ('"' | '\'', None) => quote = Some(c),
-                (c, Some(open)) if c == open => quote = None,
-                (' ', None) => words.push(String::new()),
-                (c, _) => words.last_mut().unwrap().push(c),
-            }
-        }
-        words
-    }
-
-    #[test]
-    fn every_example_of_a_help_text_is_a_valid_command_line() {
-        let program = Cli::command();
-        for command in std::iter::once(&program).chain(program.get_subcommands()) {
-            let help = command.get_long_about().unwrap().to_string();
-            let (_, examples) = help.split_once("\n\nExamples:\n").unwrap();
-            assert!(examples.lines().count() >= 2, "{}", command.get_name());
-            for line in examples.lines() {
-                assert!(line.len() <= 80, "{line}");
-                let lines = line.trim().split(" | ");
-                let ours: Vec<_> = lines.filter(|line| line.starts_with("simidx ")).collect();
-                assert!(!ours.is_empty(), "{line}");
-                for line in ours {
-                    let line = line.split(" > ").next().unwrap();
-                    if let Err(error) = Cli::try_parse_from(words(line)) {
-                        assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{line}: {error}");
-                    }
-                }
-            }
-        }
-    }
+/// What the user probably meant.
+fn meant(error: &clap::Error) -> Option<&str> {
+    let kinds = [
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedValue,
+    ];
+    kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(meant) => Some(meant.as_str()),
+        ContextValue::Strings(all) => all.last().map(String::as_str),
+        _ => None,
+    })
 }

@@ -1,12 +1,13 @@
 //! Lines of a fingerprint and an id: the formats `hex`, `dec` and `tsv`.
 
-use super::Record;
 use super::digits;
+use super::fields::CHOOSE;
 use super::id::RecordId;
 use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
 use super::plain_lines::{self, Extent};
 use super::source::Source;
+use super::{Format, Record};
 use simidx::Fingerprint;
 
 /// The greatest length of a line in bytes: twice that of an id.
@@ -20,11 +21,22 @@ pub(super) enum Radix {
 }
 
 /// Lines of a fingerprint with or without an id.
-pub(super) struct Columns(Radix);
+pub(super) struct Columns {
+    radix: Radix,
+    /// Whether the first line may name columns, by a mistake of the user.
+    may_have_names: bool,
+}
 
 impl Columns {
-    pub(super) fn reader(source: Source, radix: Radix) -> LineReader<Self> {
-        LineReader::new(LineSource::new(source, MAX_LINE), Columns(radix))
+    pub(super) fn reader(source: Source, format: Format) -> LineReader<Self> {
+        let columns = Columns {
+            radix: match format {
+                Format::Dec => Radix::Dec,
+                _ => Radix::Hex,
+            },
+            may_have_names: format == Format::Tsv,
+        };
+        LineReader::new(LineSource::new(source, MAX_LINE), columns)
     }
 }
 
@@ -34,16 +46,25 @@ impl LineFormat for Columns {
             Some((digits, id)) => (digits, Some(id)),
             None => (line, None),
         };
-        let fingerprint = match self.0 {
+        let fingerprint = match self.radix {
             Radix::Hex => digits::hex(digits)?,
             Radix::Dec => digits::dec(digits)?,
         };
         let id = match id {
             Some(id) if id.contains('\t') => return Err("more than two columns".into()),
-            Some(id) => Some(RecordId::from_text(id)?),
+            Some(id) => Some(RecordId::from_column(id)?),
             None => None,
         };
         Ok(Record::fingerprint(fingerprint, id))
+    }
+
+    fn explain_first(&self, line: &str, message: String) -> String {
+        let mut values = line.split('\t');
+        let is_name = |value: &str| value.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        match self.may_have_names && values.all(is_name) {
+            true => format!("{message}; if this line names columns, {CHOOSE}"),
+            false => message,
+        }
     }
 
     fn read_fingerprints<F: Fingerprint>(
@@ -51,7 +72,7 @@ impl LineFormat for Columns {
         lines: &mut LineSource,
         out: &mut Vec<F>,
     ) -> Extent {
-        plain_lines::read(lines.lines_ahead(), self.0, out)
+        plain_lines::read(lines.lines_ahead(), self.radix, out)
     }
 }
 
@@ -106,7 +127,10 @@ mod tests {
             ),
             (b"1\t", "id is empty"),
             (b"1\ta\tb", "more than two columns"),
-            (b"1\ta\x1b", "id holds a control character"),
+            (
+                b"1\ta\\d".as_slice(),
+                r#"id "a\\d": \d is no escape; a backslash is written \\"#,
+            ),
             (b"1\t\xff", "not valid UTF-8"),
         ] {
             let read = hex(&[b"1\n", line, b"\n2\n"].concat());
@@ -134,5 +158,17 @@ mod tests {
             [fingerprint(10, None), fingerprint(11, Some("id"))]
         );
         assert_eq!(read.errors(), ["in:4: more than two columns"]);
+    }
+
+    #[test]
+    fn names_of_columns_in_a_tsv_are_taken_for_that() {
+        let read: Read<u64> = read_all(b"id\ttext\n1\tx\n", Format::Tsv);
+        let errors = read.errors();
+        let end = "if this line names columns, choose with --text-field or --fingerprint-field";
+        assert!(errors.len() == 1 && errors[0].ends_with(end), "{errors:?}");
+        let read: Read<u64> = read_all(b"1\tx\nid\ttext\n", Format::Tsv);
+        assert_eq!(read.errors(), ["in:2: \"id\" is not a hexadecimal number"]);
+        let read = hex(b"id\ttext\n");
+        assert_eq!(read.errors(), ["in:1: \"id\" is not a hexadecimal number"]);
     }
 }

@@ -2,57 +2,110 @@
 
 use std::path::Path;
 
+use serde::de::IgnoredAny;
+
+use super::compression::split_suffix;
 use super::digits::quote;
-use super::npy_header;
-use super::source::{SNIFFED, Source, file_name, input_error, is_stdin, printable, split_suffix};
-use super::{Format, TextEncoding, encoding};
+use super::fields::Holds;
+use super::source::{SNIFFED, Source, file_name, input_error, is_stdin, printable};
+use super::{Format, ReadOptions, csv, encoding, kinds, npy_header};
 use crate::{Place, Result};
 use simidx::Fingerprint;
 
-/// What a Parquet file starts with.
+/// What files start with that are no text.
 const PARQUET_MAGIC: &[u8] = b"PAR1";
-
-/// What a web archive starts with.
+pub(super) const ARROW_MAGIC: &[u8] = b"ARROW1";
 const WARC_MAGIC: &[u8] = b"WARC/1.";
+
+/// What a message of Arrow, and so a stream of them, starts with before its length.
+const ARROW_CONTINUATION: &[u8] = &[0xff; 4];
+
+/// Bytes that the first message of a stream of Arrow, which names the columns, may have to be known for one.
+const ARROW_SCHEMA: u32 = 16 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The format that the path tells, if it tells any.
-pub(super) fn by_path<F: Fingerprint>(path: &Path) -> Result<Option<Format>> {
-    if is_stdin(path) {
-        return Ok(None);
+/// What is known of the format of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    Surely(Format),
+    /// Some format for JSON, this one if the content does not tell.
+    Json(Format),
+    Nothing,
+}
+
+impl Told {
+    /// The format, if it need not be looked for.
+    pub(super) fn format(self) -> Option<Format> {
+        match self {
+            Told::Surely(format) => Some(format),
+            Told::Json(_) | Told::Nothing => None,
+        }
     }
-    if path.is_dir() {
-        return Ok(Some(Format::Files));
+
+    /// What the user says, or else what the path tells.
+    pub(super) fn by<F: Fingerprint>(named: Option<Format>, path: &Path) -> Result<Self> {
+        match named {
+            Some(format) => Ok(Told::Surely(format)),
+            None => by_path::<F>(path),
+        }
     }
-    let name = file_name(path);
-    let (name, _) = split_suffix(&name);
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let told = match extension {
-        "u32" => 32,
-        "u64" => 64,
-        "u128" => 128,
-        _ => return Ok(by_extension(extension)),
-    };
-    if told != F::WIDTH {
+}
+
+/// What the name of a file tells.
+pub(super) fn by_path<F: Fingerprint>(path: &Path) -> Result<Told> {
+    let extension = extension(path);
+    if let Some(told) = width_of(&extension).filter(|&told| told != F::WIDTH) {
         let message = format!(
             "the name tells {told}-bit fingerprints, not {}-bit ones",
             F::WIDTH
         );
         return Err(input_error(&printable(path), Place::File, message));
     }
-    Ok(Some(Format::Le))
+    Ok(match by_extension(&extension) {
+        Some(format @ (Format::Json | Format::Jsonl)) => Told::Json(format),
+        Some(format) => Told::Surely(format),
+        None => Told::Nothing,
+    })
+}
+
+/// The format that the name of a file tells, with fingerprints of whatever width.
+pub(super) fn by_name(path: &Path) -> Option<Format> {
+    by_extension(&extension(path))
+}
+
+/// The extension of a file in lower case, the one before that of a compression.
+fn extension(path: &Path) -> String {
+    let name = match is_stdin(path) {
+        true => String::new(),
+        false => file_name(path),
+    };
+    let (name, _) = split_suffix(&name);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    extension.to_owned()
+}
+
+fn width_of(extension: &str) -> Option<u32> {
+    match extension {
+        "u32" => Some(32),
+        "u64" => Some(64),
+        "u128" => Some(128),
+        _ => None,
+    }
 }
 
 fn by_extension(extension: &str) -> Option<Format> {
     match extension {
         "hex" => Some(Format::Hex),
         "dec" => Some(Format::Dec),
-        "le" | "bin" => Some(Format::Le),
+        "le" | "bin" | "u32" | "u64" | "u128" => Some(Format::Le),
         "tsv" => Some(Format::Tsv),
+        "csv" => Some(Format::Csv),
         "jsonl" | "ndjson" => Some(Format::Jsonl),
+        "json" => Some(Format::Json),
         "npy" => Some(Format::Npy),
         "parquet" | "pq" => Some(Format::Parquet),
+        "arrow" | "arrows" | "feather" | "ipc" => Some(Format::Arrow),
         "warc" => Some(Format::Warc),
         _ => None,
     }
@@ -61,55 +114,93 @@ fn by_extension(extension: &str) -> Option<Format> {
 /// The format that the first bytes tell, text being encoded as is chosen; they remain to be read.
 pub(super) fn by_content<F: Fingerprint>(
     source: &mut Source,
-    chosen: TextEncoding,
+    told: Told,
+    options: &ReadOptions,
 ) -> Result<Format> {
+    // What can be read once only is not waited for where the name tells enough.
+    if let (Told::Json(format), false) = (told, source.is_regular()) {
+        return Ok(format);
+    }
     let head = source.peek(SNIFFED)?;
     let whole = (head.len() as u64) < SNIFFED;
-    let guessed = match by_magic(&head) {
-        Some(format) => Ok(format),
-        None => match encoding::of_stream(&head, whole, chosen) {
-            Some(encoding) => guess::<F>(encoding.decode(&head).0.as_bytes(), whole),
-            None => guess::<F>(&head, whole),
-        },
-    };
+    if let Some(format) = told.format().or_else(|| by_magic(&head)) {
+        return Ok(format);
+    }
+    let decoded = encoding::of_stream(&head, whole, options.encoding);
+    let decoded = decoded.map(|encoding| encoding.decode(&head).0.into_owned());
+    let text = decoded.as_ref().map_or(&head[..], String::as_bytes);
+    if let Told::Json(format) = told {
+        return Ok(json(text).unwrap_or(format));
+    }
+    if let Some(words) = kinds::words(&head) {
+        return Err(source.input_error(Place::File, words));
+    }
+    let guessed = guess::<F>(text, whole, options);
+    let guessed = guessed.or_else(|error| options.fallback.ok_or(error));
     guessed.map_err(|(place, message)| source.input_error(place, message))
 }
 
 /// The format that is no text and starts so.
-fn by_magic(head: &[u8]) -> Option<Format> {
+pub(super) fn by_magic(head: &[u8]) -> Option<Format> {
     if head.starts_with(npy_header::MAGIC) {
         Some(Format::Npy)
     } else if head.starts_with(PARQUET_MAGIC) {
         Some(Format::Parquet)
     } else if head.starts_with(WARC_MAGIC) {
         Some(Format::Warc)
+    } else if head.starts_with(ARROW_MAGIC) || is_arrow_stream(head) {
+        Some(Format::Arrow)
     } else {
         None
     }
+}
+
+/// The format of records that are known by how they start, whatever it is called.
+pub(super) fn records_by_magic(head: &[u8]) -> Option<Format> {
+    by_magic(head).or_else(|| json(head))
+}
+
+fn is_arrow_stream(head: &[u8]) -> bool {
+    let length = head
+        .strip_prefix(ARROW_CONTINUATION)
+        .and_then(<[u8]>::first_chunk);
+    let length = length.map(|&length| u32::from_le_bytes(length));
+    length.is_some_and(|length| length > 0 && length <= ARROW_SCHEMA && length.is_multiple_of(8))
 }
 
 /// The format of text that starts with `head`, or that `head` is the whole of, or else why it
 /// cannot be told.
 ///
 /// Lines after the first that are no fingerprints tell nothing: the reader reports them.
-fn guess<F: Fingerprint>(head: &[u8], whole: bool) -> Result<Format, (Place, String)> {
+fn guess<F: Fingerprint>(
+    head: &[u8],
+    whole: bool,
+    options: &ReadOptions,
+) -> Result<Format, (Place, String)> {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = (1..)
         .zip(head.split(|&b| b == b'\n'))
         .filter(|(_, line)| !line.trim_ascii().is_empty())
         .map(|(number, line)| (Place::Line(number), line));
     let Some((place, line)) = lines.next() else {
-        let message = "cannot tell the format from white space alone, name it with --input";
+        let message = match (head.is_empty(), whole) {
+            (true, true) => "is empty",
+            (_, true) => "holds nothing but white space",
+            (_, false) => "begins with nothing but white space; name its format with --input",
+        };
         return Err((Place::File, message.into()));
     };
-    if line.trim_ascii_start().starts_with(b"{") {
-        return Ok(Format::Jsonl);
+    if let Some(format) = json(head) {
+        return Ok(format);
+    }
+    if options.delimiter.is_some() {
+        return Ok(Format::Csv);
     }
     // What follows the last line end may go on beyond the head.
     let cut_off = |line: &[u8]| !whole && line.as_ptr_range().end == head.as_ptr_range().end;
     match digits::<F>(line) {
         _ if cut_off(line) => return Err((place, unknown(line))),
-        Digits::Neither => return Err((place, unknown(line))),
+        Digits::Neither => return table(line, options).ok_or_else(|| (place, unknown(line))),
         Digits::Only(format) => return Ok(format),
         Digits::Either => {}
     }
@@ -124,10 +215,49 @@ fn guess<F: Fingerprint>(head: &[u8], whole: bool) -> Result<Format, (Place, Str
         }
     }
     told.ok_or_else(|| {
-        let message = "every fingerprint may be hexadecimal or decimal, \
+        let message = "every fingerprint may be hexadecimal or decimal; \
                        name the format with --input hex or --input dec";
         (Place::File, message.into())
     })
+}
+
+/// The format of text that starts so, if that is one of the two for JSON.
+fn json(head: &[u8]) -> Option<Format> {
+    let head = head
+        .strip_prefix(BYTE_ORDER_MARK)
+        .unwrap_or(head)
+        .trim_ascii_start();
+    let first = |text: &[u8]| text.trim_ascii_start().first().copied();
+    match head {
+        // Elements that are no objects are no records.
+        [b'[', rest @ ..] => match first(rest) {
+            None | Some(b'{' | b']') => Some(Format::Json),
+            Some(_) => None,
+        },
+        [b'{', ..] => {
+            let mut lines = head.splitn(2, |&b| b == b'\n');
+            let (line, rest) = (lines.next()?, lines.next());
+            let mut values = serde_json::Deserializer::from_slice(line).into_iter::<IgnoredAny>();
+            let is_object = values.next().is_some_and(|value| value.is_ok());
+            let after = line.get(values.byte_offset()..).unwrap_or_default();
+            // A first line that is damaged is followed by other objects.
+            let goes_on = rest.is_some_and(|rest| !matches!(first(rest), None | Some(b'{')));
+            match is_object && first(after) == Some(b'{') || !is_object && goes_on {
+                true => Some(Format::Json),
+                false => Some(Format::Jsonl),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The format of a table whose first line names the columns of the fields.
+fn table(line: &[u8], options: &ReadOptions) -> Option<Format> {
+    let is_quoted = line.contains(&b'"');
+    match csv::in_header(line, &options.fields)? {
+        b'\t' if !is_quoted && options.fields.holds() != Holds::Either => Some(Format::Tsv),
+        _ => Some(Format::Csv),
+    }
 }
 
 /// The formats in which the first column of a line is a fingerprint.
@@ -160,15 +290,21 @@ fn first_column(line: &[u8]) -> &[u8] {
 
 #[cold]
 fn unknown(line: &[u8]) -> String {
+    if line.contains(&0) {
+        return "holds binary data of no known format; name it with --input".into();
+    }
     let line = quote(String::from_utf8_lossy(line).trim_end());
-    format!("cannot tell the format from {line}, name it with --input")
+    format!(
+        "cannot tell the format from {line}; name it with --input, as files if the file is one document or as lines \
+         if each line is one"
+    )
 }
 
 #[cold]
 fn conflict(line: &[u8], format: Format, other: Format) -> String {
     let column = quote(&String::from_utf8_lossy(first_column(line)));
     format!(
-        "{column} can only be {format}, but a line before it only {other}, name the format with --input"
+        "{column} can only be {format}, but a line before it only {other}; name the format with --input"
     )
 }
 
@@ -176,12 +312,12 @@ fn conflict(line: &[u8], format: Format, other: Format) -> String {
 mod tests {
     use super::*;
 
-    fn told(path: &str) -> Option<Format> {
+    fn told(path: &str) -> Told {
         by_path::<u64>(Path::new(path)).unwrap()
     }
 
     fn guess_head(head: &str, whole: bool) -> Result<Format, String> {
-        let guessed = guess::<u64>(head.as_bytes(), whole);
+        let guessed = guess::<u64>(head.as_bytes(), whole, &ReadOptions::default());
         guessed.map_err(|(place, message)| input_error("in", place, message).to_string())
     }
 
@@ -198,28 +334,30 @@ mod tests {
             ("x.bin", Format::Le),
             ("x.u64", Format::Le),
             ("x.tsv", Format::Tsv),
-            ("x.jsonl.gz", Format::Jsonl),
-            ("x.ndjson", Format::Jsonl),
+            ("x.csv.xz", Format::Csv),
             ("x.npy.gz", Format::Npy),
             ("x.parquet", Format::Parquet),
             ("x.PQ", Format::Parquet),
+            ("x.feather", Format::Arrow),
+            ("x.arrow.lz4", Format::Arrow),
             ("x.warc.gz", Format::Warc),
         ] {
-            assert_eq!(told(path), Some(format), "{path}");
+            assert_eq!(told(path), Told::Surely(format), "{path}");
+        }
+        for (path, format) in [
+            ("x.jsonl.gz", Format::Jsonl),
+            ("x.ndjson", Format::Jsonl),
+            ("x.json.bz2", Format::Json),
+        ] {
+            assert_eq!(told(path), Told::Json(format), "{path}");
         }
     }
 
     #[test]
     fn other_names_tell_nothing() {
         for path in ["-", "x", "x.txt", "x.gz", "hex", "x.hex.bak", ""] {
-            assert_eq!(told(path), None, "{path}");
+            assert_eq!(told(path), Told::Nothing, "{path}");
         }
-    }
-
-    #[test]
-    fn a_directory_is_read_as_files() {
-        let dir = tempfile::tempdir().unwrap();
-        assert_eq!(by_path::<u64>(dir.path()).unwrap(), Some(Format::Files));
     }
 
     #[test]
@@ -233,7 +371,7 @@ mod tests {
         );
         assert_eq!(
             by_path::<u128>(Path::new("x.u128")).unwrap(),
-            Some(Format::Le)
+            Told::Surely(Format::Le)
         );
     }
 
@@ -244,11 +382,58 @@ mod tests {
     }
 
     #[test]
+    fn brackets_and_lines_within_objects_tell_json() {
+        for text in [
+            "[{\"text\"",
+            " [\n\n {",
+            "[]",
+            "[",
+            "{\n  \"text\": 1\n}\n",
+            "{\"a\": {\n\"text\": 1}}",
+            "{\"text\": 1} {\"text\": 2}",
+        ] {
+            assert_eq!(guessed(text), Ok(Format::Json), "{text}");
+        }
+        for text in [
+            "{\"text\": 1}\n{\"text\": 2}",
+            "{\"text\": 1} x\n{}",
+            "{\"text\": \"cut o\n{\"text\": 1}\n",
+            "{\"text\": \"cut o",
+        ] {
+            assert_eq!(guessed(text), Ok(Format::Jsonl), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_with_the_columns_tells_a_table() {
+        assert_eq!(guessed("id,text\n"), Ok(Format::Csv));
+        assert_eq!(guessed("\u{feff}id;text\r\n1;x\r\n"), Ok(Format::Csv));
+        assert_eq!(guessed("id\ttext\n"), Ok(Format::Csv));
+        let guess = |options: &ReadOptions| guess::<u64>(b"url\tbody\n", true, options).ok();
+        assert_eq!(
+            guess(&crate::tests::fields("body", "").into()),
+            Some(Format::Tsv)
+        );
+        assert_eq!(guess(&ReadOptions::default()), None);
+        let options = ReadOptions {
+            delimiter: Some(b'\t'),
+            ..ReadOptions::default()
+        };
+        assert_eq!(guess(&options), Some(Format::Csv));
+    }
+
+    #[test]
     fn magic_bytes_tell_binary_files() {
         assert_eq!(by_magic(b"\x93NUMPY\x01\0"), Some(Format::Npy));
         assert_eq!(by_magic(b"PAR1"), Some(Format::Parquet));
         assert_eq!(by_magic(b"WARC/1.0\r\n"), Some(Format::Warc));
         assert_eq!(by_magic(b"PAR"), None);
+        assert_eq!(by_magic(b"ARROW1\0\0"), Some(Format::Arrow));
+        assert_eq!(
+            by_magic(b"\xff\xff\xff\xff\x10\x01\0\0"),
+            Some(Format::Arrow)
+        );
+        assert_eq!(by_magic(b"\xff\xff\xff\xff\x11\x01\0\0"), None);
     }
 
     #[test]
@@ -264,7 +449,7 @@ mod tests {
 
     #[test]
     fn digits_that_may_be_either_are_refused() {
-        let either = "in: every fingerprint may be hexadecimal or decimal, \
+        let either = "in: every fingerprint may be hexadecimal or decimal; \
                       name the format with --input hex or --input dec";
         for text in ["12\n1234567890123456\tid\n", "12\nxyz\n"] {
             assert_eq!(guessed(text), Err(either.into()));
@@ -286,7 +471,7 @@ mod tests {
 
     #[test]
     fn lines_that_contradict_one_another_are_refused() {
-        let message = "in:3: \"12345678901234567\" can only be dec, but a line before it only hex, \
+        let message = "in:3: \"12345678901234567\" can only be dec, but a line before it only hex; \
                        name the format with --input";
         assert_eq!(guessed("12\n1f\n12345678901234567\n"), Err(message.into()));
     }
@@ -301,12 +486,20 @@ mod tests {
             ("\u{feff}xyz", "in:1", "xyz"),
             ("123456789012345678901", "in:1", "123456789012345678901"),
         ] {
-            let message =
-                format!("{place}: cannot tell the format from \"{quoted}\", name it with --input");
-            assert_eq!(guessed(text), Err(message), "{text:?}");
+            let error = guessed(text).unwrap_err();
+            let start = format!(
+                "{place}: cannot tell the format from \"{quoted}\"; name it with --input, "
+            );
+            assert!(error.starts_with(&start), "{error}");
         }
-        for text in ["", "\n \n"] {
-            let message = "in: cannot tell the format from white space alone, name it with --input";
+        for (text, message) in [
+            ("", "in: is empty"),
+            ("\n \n", "in: holds nothing but white space"),
+            (
+                "\0\u{1}",
+                "in:1: holds binary data of no known format; name it with --input",
+            ),
+        ] {
             assert_eq!(guessed(text), Err(message.into()), "{text:?}");
         }
     }

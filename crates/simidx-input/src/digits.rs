@@ -33,10 +33,12 @@ pub(super) fn quote(text: &str) -> String {
 
 #[cold]
 fn hex_fault<F: Fingerprint>(text: &str) -> String {
-    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+    let prefix = text.strip_prefix("0x").or(text.strip_prefix("0X"));
+    let digits = prefix.unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return format!("{} is not a hexadecimal number", quote(text));
     }
-    let (digits, limit, width) = (text.len(), F::BYTES * 2, F::WIDTH);
+    let (digits, limit, width) = (digits.len(), F::BYTES * 2, F::WIDTH);
     let quoted = quote(text);
     format!(
         "{quoted} has {digits} hexadecimal digits, at most {limit} fit a {width}-bit fingerprint"
@@ -62,6 +64,7 @@ mod tests {
     #[test]
     fn digits_are_read() {
         assert_eq!(hex::<u64>("00fF"), Ok(255));
+        assert_eq!(hex::<u64>("0x00000000000000fF"), Ok(255));
         assert_eq!(dec::<u64>("18446744073709551615"), Ok(u64::MAX));
     }
 
@@ -72,7 +75,11 @@ mod tests {
             error("12345678901234567"),
             "\"12345678901234567\" has 17 hexadecimal digits, at most 16 fit a 64-bit fingerprint"
         );
-        for bad in ["", "xyz", "0x1", " 1", "1 ", "-1", "+1"] {
+        assert_eq!(
+            error("0x12345678901234567"),
+            "\"0x12345678901234567\" has 17 hexadecimal digits, at most 16 fit a 64-bit fingerprint"
+        );
+        for bad in ["", "xyz", "0x", " 1", "1 ", "-1", "+1"] {
             assert_eq!(error(bad), format!("{bad:?} is not a hexadecimal number"));
         }
     }

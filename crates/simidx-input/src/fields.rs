@@ -1,44 +1,95 @@
-//! The names of the fields in which records have their texts and ids.
+//! The names of the fields in which records have their texts, fingerprints and ids.
 
-use super::Format;
 use super::source::input_error;
+use super::{Format, names};
 use crate::{Place, Result};
 
-/// Names of the members, or columns, that hold texts and ids.
+/// Names of the members, or columns, that hold texts, fingerprints and ids.
 ///
-/// In [`Format::Jsonl`] and [`Format::Parquet`] a path such as `meta.url` names a member of a member, unless there is
-/// one with the name `meta.url`. [`Format::Tsv`] has named columns too, the other formats have no named fields.
+/// In [`Format::Jsonl`], [`Format::Json`], [`Format::Parquet`] and [`Format::Arrow`] a path such as `meta.url` names a
+/// member of a member, unless there is one with the name `meta.url`, and `messages.*.content` names the member `content`
+/// of every element of the list `messages`. [`Format::Csv`] has named columns, [`Format::Tsv`] has them if a text or a
+/// fingerprint is named. The other formats have no named fields.
 ///
 /// ```
 /// use simidx_input::{Fields, ReadOptions};
 ///
 /// let mut fields = Fields::default();
-/// fields.text = Some("content".to_owned());
+/// fields.text = vec!["title".to_owned(), "body".to_owned()];
 /// fields.id = Some("meta.url".to_owned());
 /// let options = ReadOptions::from(fields);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fields {
-    /// The field with the text of each document. Every record must then have it, and a field `fingerprint` is ignored; a
-    /// [`Format::Tsv`] then holds documents. By default a record has `text` or `fingerprint`.
-    pub text: Option<String>,
+    /// The fields with the text of each document. Every record must then have them all, and a field `fingerprint` is
+    /// ignored. Several texts, and those of the elements of a list, are joined by line ends; nulls among them are left
+    /// out. By default a record has `text` or `fingerprint`.
+    pub text: Vec<String>,
+    /// The field with the fingerprint. Every record must then have it, and a field `text` is ignored.
+    pub fingerprint: Option<String>,
     /// The field with the id. Every record must then have it. By default a field `id` is the id, if there is one.
     pub id: Option<String>,
 }
 
-/// The name of the id where none is given.
+/// The names where none are given.
+pub(super) const TEXT: &str = "text";
+pub(super) const FINGERPRINT: &str = "fingerprint";
 const ID: &str = "id";
 
+/// What a user is told who has to choose.
+pub(super) const CHOOSE: &str = "choose with --text-field or --fingerprint-field";
+
+/// What is wrong with a table that has neither of the default columns, but these.
+pub(super) fn neither_column<S: AsRef<str>>(all: &[S]) -> String {
+    let there = names::list(TEXT, all);
+    format!("has no column {TEXT:?} or {FINGERPRINT:?}{there}; {CHOOSE}")
+}
+
+/// What is wrong with a table that has both.
+pub(super) fn both_columns() -> String {
+    format!("has both a column {TEXT:?} and a column {FINGERPRINT:?}; {CHOOSE}")
+}
+
+/// What is wrong with a table that has these columns and not the one named.
+pub(super) fn no_column<S: AsRef<str>>(name: &str, all: &[S]) -> String {
+    format!("has no column {name:?}{}", names::list(name, all))
+}
+
+/// What the records hold by the names that are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    Texts,
+    Fingerprints,
+    /// Whichever of the default fields there is.
+    Either,
+}
+
 impl Fields {
-    /// Whether both names are the default ones.
+    /// Whether all names are the default ones.
     pub(super) fn are_default(&self) -> bool {
-        self.text.is_none() && self.id.is_none()
+        self.holds() == Holds::Either && self.id.is_none()
     }
 
-    /// The name of the text.
-    pub(super) fn text(&self) -> &str {
-        self.text.as_deref().unwrap_or("text")
+    pub(super) fn holds(&self) -> Holds {
+        match (self.text.is_empty(), &self.fingerprint) {
+            (false, _) => Holds::Texts,
+            (true, Some(_)) => Holds::Fingerprints,
+            (true, None) => Holds::Either,
+        }
+    }
+
+    /// The names of the texts; at least one.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        match self.text.is_empty() {
+            true => vec![TEXT],
+            false => self.text.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The name of the fingerprint.
+    pub(super) fn fingerprint(&self) -> &str {
+        self.fingerprint.as_deref().unwrap_or(FINGERPRINT)
     }
 
     /// The name of the id.
@@ -50,11 +101,9 @@ impl Fields {
     pub(super) fn check(&self, name: &str, format: Format) -> Result<()> {
         let message = match format {
             _ if self.are_default() => return Ok(()),
-            _ if self.text() == self.id() => {
-                format!("the text and the id cannot both be {:?}", self.text())
-            }
-            Format::Jsonl | Format::Parquet => return Ok(()),
-            Format::Tsv if self.text.is_some() => return Ok(()),
+            _ if self.contradiction().is_some() => self.contradiction().unwrap_or_default(),
+            format if format.has_fields() => return Ok(()),
+            Format::Tsv if self.holds() != Holds::Either => return Ok(()),
             Format::Tsv => {
                 "tsv without a text field holds fingerprints, whose id has no name".into()
             }
@@ -62,4 +111,65 @@ impl Fields {
         };
         Err(input_error(name, Place::File, message))
     }
+
+    /// What keeps these names from being those of one record.
+    fn contradiction(&self) -> Option<String> {
+        let texts = self.texts();
+        if self.holds() == Holds::Texts && self.fingerprint.is_some() {
+            return Some("a record is a text or a fingerprint; name one of the two fields".into());
+        }
+        let named = texts.iter().copied();
+        let all = named
+            .chain(self.fingerprint.as_deref())
+            .chain(self.id.as_deref());
+        if all.into_iter().any(str::is_empty) {
+            return Some("a field has an empty name".into());
+        }
+        if let Some(name) = texts.iter().find(|name| **name == self.id()) {
+            return Some(format!("the text and the id cannot both be {name:?}"));
+        }
+        if self.fingerprint() == self.id() {
+            return Some(format!(
+                "the fingerprint and the id cannot both be {:?}",
+                self.id()
+            ));
+        }
+        let twice = |name: &&&str| texts.iter().filter(|other| *other == *name).count() > 1;
+        if let Some(name) = texts.iter().find(twice) {
+            return Some(format!("the text {name:?} is named twice"));
+        }
+        let single = [self.fingerprint.as_deref(), self.id.as_deref()];
+        let of_list = |name: &&str| has_wildcard(name);
+        let name = single.into_iter().flatten().find(of_list)?;
+        Some(format!(
+            "{name:?} names the elements of a list, where one value is wanted"
+        ))
+    }
+}
+
+/// Whether a path leads to the elements of a list.
+pub(super) fn has_wildcard(path: &str) -> bool {
+    path.split('.').any(|part| part == "*")
+}
+
+/// The texts of a record as one; nothing if all of them are null.
+pub(super) fn joined<S: AsRef<str>>(texts: impl IntoIterator<Item = Option<S>>) -> Option<String> {
+    let mut all: Option<String> = None;
+    for text in texts.into_iter().flatten() {
+        match &mut all {
+            None => all = Some(text.as_ref().to_owned()),
+            Some(all) => {
+                all.push('\n');
+                all.push_str(text.as_ref());
+            }
+        }
+    }
+    all
+}
+
+/// What is wrong with a record whose texts of these names are all null.
+pub(super) fn null_texts(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!("{} {verb} null", quoted.join(" and "))
 }

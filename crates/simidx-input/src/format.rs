@@ -7,13 +7,15 @@ use std::str::FromStr;
 ///
 /// As text it is its name in lower case. Line formats are `hex`, `dec`, `tsv`, `jsonl` and `lines`: a carriage return
 /// before the end of a line and a byte order mark at the start of the input are ignored, and blank lines are skipped.
-/// They are UTF-8 unless [`ReadOptions::encoding`](super::ReadOptions) says otherwise.
+/// They, `csv` and `json` are UTF-8 unless [`ReadOptions::encoding`](super::ReadOptions) says otherwise.
 ///
-/// If no format is given, a directory is read as `files`. Otherwise the extension, the one before `.gz` or `.zst`,
-/// decides: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`,
-/// `.jsonl`, `.ndjson`, `.npy`, `.parquet`, `.pq`, `.warc`. Otherwise the content must begin like
-/// `npy`, `parquet`, `warc`, `jsonl`, `hex` or `dec`. For the last two the first line that is not blank decides; if it
-/// could be either, the first line that can be only one of them.
+/// If no format is given, a directory is read by what is in it: see [`expand`](super::expand). Otherwise the extension,
+/// the one before that of a compression, decides: `.hex`, `.dec`, `.le`, `.bin`, `.u32`, `.u64`, `.u128`, `.tsv`, `.csv`,
+/// `.npy`, `.parquet`, `.pq`, `.arrow`, `.arrows`, `.feather`, `.ipc`, `.warc`. Files that end in `.json`, `.jsonl` or
+/// `.ndjson` are `jsonl` if the first line is an object, and otherwise `json` if they begin so. Otherwise the content must
+/// begin like `npy`, `parquet`, `arrow`, `warc`, `json`, `jsonl`, `hex`, `dec`, or like a `csv` or `tsv` whose first line
+/// has the named fields. For `hex` and `dec` the first line that is not blank decides; if it could be either, the first
+/// line that can be only one of them.
 ///
 /// ```
 /// use simidx_input::Format;
@@ -24,20 +26,29 @@ use std::str::FromStr;
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// A fingerprint on each line in hexadecimal digits, optionally followed by a tab and an id.
+    /// A fingerprint on each line in hexadecimal digits, optionally followed by a tab and an id, which is escaped as by
+    /// [`Escaped`](super::Escaped).
     Hex,
     /// The same with decimal digits.
     Dec,
-    /// Fingerprints as little-endian words, without ids. Only a file whose name ends in `.gz` or `.zst` counts as
-    /// compressed; standard input never does.
+    /// Fingerprints as little-endian words, without ids. Only a file whose name says so counts as compressed; standard
+    /// input never does.
     Le,
-    /// The same as `hex`. If [`Fields::text`](super::Fields) names a column it holds documents instead: a first line with
-    /// the names of the columns, then a line of as many columns for each document, separated by tabs, without quoting.
+    /// The same as `hex`. If [`Fields`](super::Fields) name a text or a fingerprint it is a table instead: a first line
+    /// with the names of the columns, then a line of as many columns for each record, separated by tabs, without quoting.
     Tsv,
     /// A JSON object on each line: `"text"`, or `"fingerprint"` as a string of hexadecimal digits
     /// or an unsigned integer below 2^64, and optionally `"id"`. Other members are ignored.
     /// [`Fields`](super::Fields) can give other names.
     Jsonl,
+    /// Rows of comma-separated values after a row with the names of the columns. Values may be in quotation marks and
+    /// then hold line ends. A column `text` holds documents, a column `fingerprint` hexadecimal digits, an optional column
+    /// `id` the ids; [`Fields`](super::Fields) can give other names. What separates values is
+    /// [`ReadOptions::delimiter`](super::ReadOptions), or else the one of comma, semicolon, tab and `|` with which the first
+    /// row has the columns.
+    Csv,
+    /// JSON objects as in `jsonl`, wherever their lines end: one after another, or as the elements of arrays.
+    Json,
     /// A document on each line, without an id.
     Lines,
     /// Each regular file is a document, and its path is the id. Directories are walked in the order of file names,
@@ -56,8 +67,15 @@ pub enum Format {
     /// they are; or `FIXED_LEN_BYTE_ARRAY`s of the width, the most significant byte first, as their
     /// order is that of the numbers; or strings of hexadecimal digits. The column `text` holds
     /// documents instead. The optional column `id` holds strings or integers. If there are no columns of these names, the
-    /// only column of integers of the width is taken. [`Fields`](super::Fields) can give other names.
+    /// only other column of integers of the width is taken, unless it is signed and there are strings that could be the
+    /// documents. [`Fields`](super::Fields) can give other names.
     Parquet,
+    /// A file or a stream of Apache Arrow record batches, such as a Feather file of version 2. Reading it needs the feature
+    /// `arrow`.
+    ///
+    /// The columns are those of `parquet`, of any types of strings, of binary data and of integers, also as dictionaries.
+    /// Memory: the longest record batch.
+    Arrow,
     /// A web archive. Reading it needs the feature `warc`.
     ///
     /// Documents are the payloads of responses with status 200 and of `resource` and `conversion` records, if they are
@@ -69,16 +87,19 @@ pub enum Format {
 
 impl Format {
     /// All formats, in the order in which they are listed to users.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 13] = [
         Format::Hex,
         Format::Dec,
         Format::Le,
         Format::Tsv,
+        Format::Csv,
         Format::Jsonl,
+        Format::Json,
         Format::Lines,
         Format::Files,
         Format::Npy,
         Format::Parquet,
+        Format::Arrow,
         Format::Warc,
     ];
 
@@ -89,25 +110,40 @@ impl Format {
             Format::Dec => "dec",
             Format::Le => "le",
             Format::Tsv => "tsv",
+            Format::Csv => "csv",
             Format::Jsonl => "jsonl",
+            Format::Json => "json",
             Format::Lines => "lines",
             Format::Files => "files",
             Format::Npy => "npy",
             Format::Parquet => "parquet",
+            Format::Arrow => "arrow",
             Format::Warc => "warc",
         }
     }
 
-    /// Whether every record is a document. Those of `jsonl` and `parquet` may be either.
+    /// Whether every record is a document. Those of formats with named fields may be either.
     pub fn is_documents(self) -> bool {
         matches!(self, Format::Lines | Format::Files | Format::Warc)
     }
 
-    /// Whether the records are lines of text.
-    pub(super) fn is_lines(self) -> bool {
+    /// Whether the whole input is text, in one encoding.
+    pub(super) fn is_text(self) -> bool {
         match self {
-            Format::Hex | Format::Dec | Format::Tsv | Format::Jsonl | Format::Lines => true,
-            Format::Le | Format::Files | Format::Npy | Format::Parquet | Format::Warc => false,
+            Format::Hex | Format::Dec | Format::Tsv | Format::Csv => true,
+            Format::Jsonl | Format::Json | Format::Lines => true,
+            Format::Le | Format::Files | Format::Npy => false,
+            Format::Parquet | Format::Arrow | Format::Warc => false,
+        }
+    }
+
+    /// Whether records always have named fields. Those of `tsv` have them if the user names them.
+    pub(super) fn has_fields(self) -> bool {
+        match self {
+            Format::Csv | Format::Jsonl | Format::Json => true,
+            Format::Parquet | Format::Arrow => true,
+            Format::Hex | Format::Dec | Format::Le | Format::Tsv => false,
+            Format::Lines | Format::Files | Format::Npy | Format::Warc => false,
         }
     }
 }
@@ -130,7 +166,7 @@ impl FromStr for Format {
 /// A name that no input format has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no input format, those are hex, dec, le, tsv, jsonl, lines, files, npy, parquet and warc"
+    "{0:?} is no input format, those are hex, dec, le, tsv, csv, jsonl, json, lines, files, npy, parquet, arrow and warc"
 )]
 pub struct UnknownFormat(String);
 
@@ -148,7 +184,7 @@ mod tests {
     #[test]
     fn other_names_are_refused() {
         let error = "Hex".parse::<Format>().unwrap_err().to_string();
-        let all = "hex, dec, le, tsv, jsonl, lines, files, npy, parquet and warc";
+        let all = "hex, dec, le, tsv, csv, jsonl, json, lines, files, npy, parquet, arrow and warc";
         assert_eq!(
             error,
             format!("\"Hex\" is no input format, those are {all}")

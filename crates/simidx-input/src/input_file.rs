@@ -5,15 +5,12 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::detect::Told;
+use super::fields::Holds;
 use super::files::FilesReader;
-use super::line_source::{BYTE_ORDER_MARK, LineSource};
 use super::source::{Source, input_error, io_error, is_stdin, open_file, printable};
 use super::table::Table;
-#[cfg(feature = "warc")]
-use super::warc::WarcReader;
-use super::{
-    Fields, Format, MAX_DOCUMENT, ReadOptions, RecordReader, columns, detect, open_parquet, reader,
-};
+use super::{Format, ReadOptions, RecordReader, csv, detect, folder, open_parquet, reader};
 use crate::{Error, Place, Result};
 use simidx::Fingerprint;
 
@@ -45,12 +42,12 @@ use simidx::Fingerprint;
 /// ```
 #[derive(Debug)]
 pub struct InputFile {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     name: String,
-    format: Format,
-    options: ReadOptions,
-    /// The line with the names of the columns, if there is one.
-    header: Vec<u8>,
+    pub(super) format: Format,
+    pub(super) options: ReadOptions,
+    /// The line, or row, with the names of the columns, if there is one.
+    pub(super) header: Vec<u8>,
     /// A copy of an input that can be read only once.
     copy: Option<File>,
     stamp: Option<Stamp>,
@@ -90,32 +87,42 @@ impl InputFile {
         options: &ReadOptions,
         temp_dir: Option<&Path>,
     ) -> Result<Self> {
-        let format = match format {
-            Some(format) => Some(format),
-            None => detect::by_path::<F>(path)?,
+        let is_folder = !is_stdin(path) && path.is_dir();
+        if is_folder && folder::expand(path, format)? != [path] {
+            let message = "is a folder of shards, of which each is an input";
+            return Err(input_error(&printable(path), Place::File, message));
+        }
+        let told = match is_folder {
+            true => Told::Surely(Format::Files),
+            false => Told::by::<F>(format, path)?,
         };
         let mut input = InputFile {
             path: path.to_owned(),
             name: printable(path),
-            format: format.unwrap_or(Format::Lines),
+            format: told.format().unwrap_or(Format::Lines),
             options: options.clone(),
             header: Vec::new(),
             copy: None,
             stamp: None,
         };
-        if !matches!(format, Some(Format::Files | Format::Parquet)) {
+        if !matches!(told.format(), Some(Format::Files | Format::Parquet)) {
             input.make_readable(temp_dir)?;
         }
         input.stamp = input.stamp_now()?;
-        if format.is_none() {
+        if told.format().is_none() {
             let source = &mut input.source()?;
-            input.format = detect::by_content::<F>(source, options.encoding)?;
+            input.format = detect::by_content::<F>(source, told, options)?;
         }
         options.check(&input.name, input.format)?;
         match input.format {
-            Format::Tsv if options.fields.text.is_some() => {
+            Format::Tsv if options.fields.holds() != Holds::Either => {
                 let table = Table::open(input.text()?, &options.fields)?.into_format();
                 input.header = table.into_header();
+                Ok(input)
+            }
+            Format::Csv => {
+                let rows = csv::open_rows(input.text()?, options)?;
+                input.header = rows.raw().0.to_owned();
                 Ok(input)
             }
             Format::Le | Format::Npy => {
@@ -145,6 +152,25 @@ impl InputFile {
     /// The format, as given or recognised.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// The path that it was opened with.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What errors call it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether its records have named fields, so that [`rewrite_records`](super::rewrite_records) can give them more.
+    pub fn has_fields(&self) -> bool {
+        match self.format {
+            Format::Jsonl | Format::Parquet => true,
+            Format::Tsv => !self.header.is_empty(),
+            _ => false,
+        }
     }
 
     /// Bytes of the input, compressed bytes if it is compressed. None for a directory.
@@ -203,7 +229,8 @@ impl InputFile {
         )
     }
 
-    fn source(&self) -> Result<Source> {
+    /// What the input holds, from its start.
+    pub(super) fn source(&self) -> Result<Source> {
         let Some(copy) = &self.copy else {
             return Source::open(&self.path);
         };
@@ -215,7 +242,7 @@ impl InputFile {
     }
 
     /// The lines that the input is made of, as UTF-8.
-    fn text(&self) -> Result<Source> {
+    pub(super) fn text(&self) -> Result<Source> {
         self.source()?.decoded(self.options.encoding)
     }
 
@@ -246,196 +273,5 @@ fn spool(name: &str, mut from: impl Read, temp_dir: Option<&Path>) -> Result<Fil
             Err(e) => return Err(io_error(name, e)),
         };
         file.write_all(&block[..length]).map_err(blame_folder)?;
-    }
-}
-
-/// Decides for each record, in the order of all inputs, whether to keep it. The argument is the number of bytes of all
-/// inputs that have been read so far.
-pub type RecordPredicate<'a> = &'a mut dyn FnMut(u64) -> bool;
-
-/// Copies the records that `keep` accepts to `out`, in order and byte for byte, except that decoded lines are written in
-/// UTF-8. For an example see [`InputFile`].
-///
-/// - Line formats: a record is its line with its end. A last line without an end gets one if another record follows. A
-///   first record that begins with a byte order mark gets another, because readers ignore one at the start of a file.
-///   The header of a `tsv` is copied once. Lines without a record are left out.
-/// - `files`: a record is written as its path on a line.
-/// - `warc`: a record is written with its header; records that are not documents are left out.
-/// - `parquet`: rows are written with all columns, and with the schema, the metadata and the compression of the first
-///   file; the others must have the same schema.
-///
-/// The output of compressed inputs is not compressed.
-///
-/// # Errors
-///
-/// An input that cannot be read or has changed since it was opened, Parquet files that differ in
-/// their schemas, and what `out` reports.
-pub fn filter_records<F: Fingerprint>(
-    inputs: &[InputFile],
-    mut out: &mut (dyn Write + Send),
-    keep: RecordPredicate<'_>,
-) -> Result<()> {
-    if inputs
-        .first()
-        .is_some_and(|input| input.format == Format::Parquet)
-    {
-        let paths = inputs
-            .iter()
-            .map(|input| (input.path.as_path(), &input.options));
-        let paths: Vec<_> = paths.collect();
-        inputs.iter().try_for_each(InputFile::check_unchanged)?;
-        copy_parquet::<F>(&paths, out, keep)?;
-        return inputs.iter().try_for_each(InputFile::check_unchanged);
-    }
-    let mut copier = Copier {
-        out: &mut out,
-        is_empty: true,
-        open_line: false,
-        has_header: false,
-        bytes_before: 0,
-    };
-    for input in inputs {
-        input.check_unchanged()?;
-        match input.format {
-            Format::Files => {
-                let files = FilesReader::open(&input.path, input.options.encoding)?;
-                copier.copy_paths(files, keep)?;
-            }
-            #[cfg(feature = "warc")]
-            Format::Warc => {
-                let archive = WarcReader::new(input.source()?, input.options.encoding);
-                copier.copy_archived(archive, keep)?;
-            }
-            format => {
-                let mut lines = lines(input.text()?, format, &input.options.fields);
-                copier.copy_header(&mut lines, &input.header)?;
-                copier.copy_lines(lines, keep)?;
-            }
-        }
-        input.check_unchanged()?;
-    }
-    Ok(())
-}
-
-#[cfg(feature = "parquet")]
-fn copy_parquet<F: Fingerprint>(
-    inputs: &[(&Path, &ReadOptions)],
-    out: &mut (dyn Write + Send),
-    keep: RecordPredicate<'_>,
-) -> Result<()> {
-    let inputs: Vec<(&Path, &Fields)> = inputs
-        .iter()
-        .map(|(path, options)| (*path, &options.fields))
-        .collect();
-    super::parquet::copy_rows::<F>(&inputs, out, keep)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn copy_parquet<F: Fingerprint>(
-    inputs: &[(&Path, &ReadOptions)],
-    _: &mut (dyn Write + Send),
-    _: RecordPredicate<'_>,
-) -> Result<()> {
-    inputs
-        .iter()
-        .try_for_each(|(path, options)| open_parquet::<F>(path, options).map(drop))
-}
-
-/// The lines of a source, bounded as its reader bounds them.
-fn lines(source: Source, format: Format, fields: &Fields) -> LineSource {
-    let limit = match format {
-        Format::Hex | Format::Dec => columns::MAX_LINE,
-        Format::Tsv if fields.text.is_none() => columns::MAX_LINE,
-        _ => MAX_DOCUMENT,
-    };
-    LineSource::new(source, limit)
-}
-
-/// Copies the lines of several inputs.
-struct Copier<'a> {
-    out: &'a mut dyn Write,
-    /// Whether no line has been written.
-    is_empty: bool,
-    /// Whether the line written last has no end.
-    open_line: bool,
-    /// Whether the names of the columns have been written.
-    has_header: bool,
-    bytes_before: u64,
-}
-
-impl Copier<'_> {
-    fn copy_lines(&mut self, mut lines: LineSource, keep: RecordPredicate<'_>) -> Result<()> {
-        loop {
-            let advanced = lines.advance();
-            match advanced {
-                Ok(false) => break,
-                Ok(true) | Err(Error::Input(_)) => {}
-                Err(error) => return Err(error),
-            }
-            let chosen = keep(self.bytes_before + lines.bytes_read());
-            if chosen && advanced.is_ok() {
-                self.write_record(&lines)?;
-            }
-        }
-        self.bytes_before += lines.bytes_read();
-        Ok(())
-    }
-
-    /// Skips the line with the names of the columns, if there is one, and copies that of the first input.
-    fn copy_header(&mut self, lines: &mut LineSource, header: &[u8]) -> Result<()> {
-        if header.is_empty() {
-            return Ok(());
-        }
-        lines.advance()?;
-        if !std::mem::replace(&mut self.has_header, true) {
-            self.write_record(lines)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the current line such that it will be read as it is.
-    fn write_record(&mut self, lines: &LineSource) -> Result<()> {
-        let (line, end) = lines.raw();
-        if self.is_empty && line.starts_with(BYTE_ORDER_MARK) {
-            self.out.write_all(BYTE_ORDER_MARK)?;
-        }
-        self.is_empty = false;
-        self.write(line, end)
-    }
-
-    #[cfg(feature = "warc")]
-    fn copy_archived(&mut self, mut records: WarcReader, keep: RecordPredicate<'_>) -> Result<()> {
-        while let Some(record) = records.next_document() {
-            let is_record = match record {
-                Err(error @ Error::Io(_)) => return Err(error),
-                record => record.is_ok(),
-            };
-            if keep(self.bytes_before + records.bytes_read()) && is_record {
-                for part in records.raw() {
-                    self.out.write_all(part)?;
-                }
-            }
-        }
-        self.bytes_before += records.bytes_read();
-        Ok(())
-    }
-
-    fn copy_paths(&mut self, mut files: FilesReader, keep: RecordPredicate<'_>) -> Result<()> {
-        while let Some(path) = files.next_path() {
-            if keep(self.bytes_before)
-                && let Some(path) = path?
-            {
-                self.write(path.as_bytes(), b"\n")?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, line: &[u8], end: &[u8]) -> Result<()> {
-        if std::mem::replace(&mut self.open_line, !end.ends_with(b"\n")) {
-            self.out.write_all(b"\n")?;
-        }
-        self.out.write_all(line)?;
-        Ok(self.out.write_all(end)?)
     }
 }

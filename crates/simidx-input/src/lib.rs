@@ -1,12 +1,15 @@
-//! Record readers: fingerprints or documents, streamed from files in any of ten formats.
+//! Record readers: fingerprints or documents, streamed from files in any of thirteen formats.
 //!
-//! [`open`] returns a [`RecordReader`] for a path. [`open_with`] also takes the names of the fields that hold texts and
-//! ids, and the encoding of texts. Files compressed with gzip or Zstandard are decompressed: they are recognised by
-//! their first bytes, except for [`Format::Le`], where any bytes are valid and the suffix `.gz` or `.zst` decides.
-//! Memory is bounded by the longest record, and for [`Format::Parquet`] by the longest page.
+//! [`open`] returns a [`RecordReader`] for a path. [`open_with`] also takes the names of the fields that hold texts,
+//! fingerprints and ids, and the encoding of texts. [`expand`] lists what a pattern or a folder stands for. Files
+//! compressed by gzip, Zstandard, bzip2, LZ4 or xz are decompressed: they are recognised by their first bytes, except for
+//! [`Format::Le`], where any bytes are valid and the suffix of the name decides. Memory is bounded by the longest record,
+//! for [`Format::Parquet`] by the longest page, for [`Format::Arrow`] by the longest record batch. A record of text may
+//! have 256 MiB.
 //!
 //! An unusable record is an [`Error::Input`]; the reader then continues with the next record, and the caller decides
-//! whether to skip it. An [`Error::Io`] names its file and ends the reading.
+//! whether to skip it. An [`Error::Io`] names its file and ends the reading. A line or value that is too long is the
+//! former, and the latter if the caller goes on and it has no end within 4 GiB.
 //!
 //! ```
 //! use simidx_input::{Content, open};
@@ -24,25 +27,37 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The feature `parquet` reads Apache Parquet files, the feature `warc` web archives. Without them these formats are
-//! refused with an [`Error::Input`] that names the feature.
+//! The feature `parquet` reads Apache Parquet files, `arrow` Apache Arrow files and streams, `warc` web archives; `bzip2`,
+//! `lz4` and `xz` read through these compressions. Without its feature an input is refused with an error that names it.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod columns;
+mod compression;
+mod copy;
+mod csv;
 mod decoding;
 mod detect;
 mod digits;
 mod encoding;
 mod error;
+mod escape;
 mod fields;
 mod files;
+mod folder;
 mod format;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+mod guard;
 mod id;
 mod input_file;
-mod jsonl;
+mod json;
+mod kinds;
 mod le;
 mod line_reader;
 mod line_source;
 mod lines;
+mod members;
+mod names;
 mod npy;
 mod npy_header;
 mod options;
@@ -51,30 +66,46 @@ mod parquet;
 mod patterns;
 mod plain_lines;
 mod read_ahead;
+mod rewrite;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+mod schema;
 mod source;
 mod table;
 mod text_encoding;
 #[cfg(feature = "warc")]
 mod warc;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+mod watched;
 mod words;
 
+pub use copy::{RecordPredicate, filter_records};
 pub use encoding::Decoded;
 pub use error::{Error, InputError, Place, Result};
+pub use escape::{BadEscape, Escaped, unescape};
 pub use fields::Fields;
 pub use format::{Format, UnknownFormat};
 pub use id::RecordId;
-pub use input_file::{InputFile, RecordPredicate, filter_records};
+pub use input_file::InputFile;
 pub use options::ReadOptions;
 pub use patterns::expand;
+pub use rewrite::{
+    Fate, FieldKind, FieldValue, NewField, OutputFormat, RecordFate, Rewrite, UnknownOutputFormat,
+    rewrite_records,
+};
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
 use std::path::{Path, PathBuf};
 
+use detect::Told;
+use fields::Holds;
 use simidx::Fingerprint;
 use source::Source;
 
 /// The greatest length of a document, and of a line that may hold one, in bytes.
 const MAX_DOCUMENT: u64 = 256 << 20;
+
+/// The greatest length of a record too long, in bytes, whose end is looked for by a caller who goes on after it.
+const MAX_PASSED_OVER: u64 = 4 << 30;
 
 /// What a record holds.
 ///
@@ -199,12 +230,13 @@ pub trait RecordReader<F> {
 /// Opens a file, a directory or, as `-`, standard input.
 ///
 /// Without a format, the path decides, and otherwise the first 64 KiB: see [`Format`]. Text is never taken for
-/// documents by itself, unless the path is a directory.
+/// documents by itself, unless it is in a directory. The shards in a directory, see [`expand`], are read one after another.
 ///
 /// # Errors
 ///
-/// [`Error::Io`], naming the path, if it cannot be opened or its beginning cannot be read, or if it is a directory and
-/// the format is not [`Format::Files`]. [`Error::Input`] if the format cannot be recognised or does not fit.
+/// [`Error::Io`], naming the path, if it cannot be opened or its beginning cannot be read. [`Error::Input`] if the format
+/// cannot be recognised or does not fit, for a file of a kind that holds no records, such as an archive, and for a
+/// directory with files of several formats.
 pub fn open<F: Fingerprint>(
     path: &Path,
     format: Option<Format>,
@@ -221,7 +253,7 @@ pub fn open<F: Fingerprint>(
 /// # let path = folder.path().join("pages.jsonl");
 /// std::fs::write(&path, r#"{"url": "example.org", "page": {"body": "Text"}}"#)?;
 /// let mut options = ReadOptions::default();
-/// options.fields.text = Some("page.body".to_owned());
+/// options.fields.text = vec!["page.body".to_owned()];
 /// options.fields.id = Some("url".to_owned());
 /// let record = open_with::<u64>(&path, None, &options)?.next_record().expect("a record")?;
 /// assert_eq!(record.content, Content::Text("Text".to_owned()));
@@ -237,11 +269,15 @@ pub fn open_with<F: Fingerprint>(
     format: Option<Format>,
     options: &ReadOptions,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
-    let format = match format {
-        Some(format) => Some(format),
-        None => detect::by_path::<F>(path)?,
+    let is_folder = !source::is_stdin(path) && path.is_dir();
+    if is_folder && let Some(shards) = folder::ShardsReader::open(path, format, options)? {
+        return Ok(Box::new(shards));
+    }
+    let told = match is_folder {
+        true => Told::Surely(Format::Files),
+        false => Told::by::<F>(format, path)?,
     };
-    match format {
+    match told.format() {
         Some(Format::Files) => {
             options.check(&source::printable(path), Format::Files)?;
             let files = files::FilesReader::open(path, options.encoding)?;
@@ -250,13 +286,13 @@ pub fn open_with<F: Fingerprint>(
         Some(Format::Parquet) => return open_parquet(path, options),
         _ => {}
     }
-    let mut source = match format {
+    let mut source = match told.format() {
         Some(Format::Le) => Source::open_by_name(path)?,
         _ => Source::open(path)?,
     };
-    let format = match format {
+    let format = match told.format() {
         Some(format) => format,
-        None => detect::by_content::<F>(&mut source, options.encoding)?,
+        None => detect::by_content::<F>(&mut source, told, options)?,
     };
     match format {
         Format::Parquet => open_parquet(path, options),
@@ -321,6 +357,23 @@ fn open_parquet<F: Fingerprint>(
     Err(source::input_error(&name, Place::File, message))
 }
 
+#[cfg(feature = "arrow")]
+fn open_arrow<F: Fingerprint>(
+    source: Source,
+    fields: &Fields,
+) -> Result<Box<dyn RecordReader<F> + Send>> {
+    Ok(Box::new(arrow::ArrowReader::open::<F>(source, fields)?))
+}
+
+#[cfg(not(feature = "arrow"))]
+fn open_arrow<F: Fingerprint>(
+    source: Source,
+    _: &Fields,
+) -> Result<Box<dyn RecordReader<F> + Send>> {
+    let message = "Arrow files need a simidx-input with its feature `arrow`";
+    Err(source.input_error(Place::File, message))
+}
+
 #[cfg(feature = "warc")]
 fn open_warc<F: Fingerprint>(
     source: Source,
@@ -344,28 +397,54 @@ fn reader<F: Fingerprint>(
     format: Format,
     options: &ReadOptions,
 ) -> Result<Box<dyn RecordReader<F> + Send>> {
-    use columns::{Columns, Radix};
     options.check(source.name(), format)?;
     let (fields, encoding) = (&options.fields, options.encoding);
-    let source = match format.is_lines() {
-        true => source.decoded(encoding)?,
+    let source = match format.is_text() {
+        true => text(source, encoding)?,
         false => source,
     };
     Ok(match format {
-        Format::Tsv if fields.text.is_some() => Box::new(table::Table::open(source, fields)?),
-        Format::Hex | Format::Tsv => Box::new(Columns::reader(source, Radix::Hex)),
-        Format::Dec => Box::new(Columns::reader(source, Radix::Dec)),
+        Format::Tsv if fields.holds() != Holds::Either => {
+            Box::new(table::Table::open(source, fields)?)
+        }
+        Format::Hex | Format::Dec | Format::Tsv => {
+            Box::new(columns::Columns::reader(source, format))
+        }
+        Format::Csv => Box::new(csv::CsvReader::open(source, options)?),
         Format::Le => Box::new(le::LeReader::new(source)),
-        Format::Jsonl => Box::new(jsonl::Jsonl::reader(source, fields)),
+        Format::Jsonl => Box::new(json::Jsonl::reader(source, fields)),
+        Format::Json => Box::new(json::JsonReader::new(source, fields)),
         Format::Lines => Box::new(lines::Lines::reader(source)),
         Format::Files => Box::new(files::FilesReader::single(source, encoding)),
         Format::Npy => Box::new(npy::NpyReader::new::<F>(source)?),
+        Format::Arrow => return open_arrow(source, fields),
         Format::Warc => return open_warc(source, encoding),
         Format::Parquet => {
             let message = "a Parquet file cannot be read as a stream";
             return Err(source.input_error(Place::File, message));
         }
     })
+}
+
+/// A source of text, as UTF-8; a file of another kind is refused.
+fn text(mut source: Source, encoding: TextEncoding) -> Result<Source> {
+    // Of a pipe, lines that are there are not kept waiting for more.
+    if source.is_regular() {
+        let head = source.peek(kinds::HEAD)?;
+        let words = kinds::words(&head).or_else(|| {
+            let format = detect::by_magic(&head)?;
+            Some(match format {
+                Format::Npy => "is a NumPy array; read it with --input npy",
+                Format::Parquet => "is a Parquet file; read it with --input parquet",
+                Format::Arrow => "is an Arrow file; read it with --input arrow",
+                _ => return None,
+            })
+        });
+        if let Some(words) = words {
+            return Err(source.input_error(Place::File, words));
+        }
+    }
+    source.decoded(encoding)
 }
 
 #[cfg(test)]

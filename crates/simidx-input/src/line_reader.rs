@@ -11,6 +11,12 @@ pub(super) trait LineFormat {
     /// The record of a line, or what is wrong with it.
     fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String>;
 
+    /// The message about the first line, which may be wrong for a reason of its own.
+    fn explain_first(&self, line: &str, message: String) -> String {
+        let _ = line;
+        message
+    }
+
     /// Appends the fingerprints of lines that hold nothing else, up to the first one that does.
     fn read_fingerprints<F: Fingerprint>(
         &self,
@@ -26,11 +32,18 @@ pub(super) trait LineFormat {
 pub(super) struct LineReader<L> {
     lines: LineSource,
     format: L,
+    /// Whether no line has been read.
+    is_first: bool,
 }
 
 impl<L> LineReader<L> {
     pub(super) fn new(lines: LineSource, format: L) -> Self {
-        LineReader { lines, format }
+        let is_first = true;
+        LineReader {
+            lines,
+            format,
+            is_first,
+        }
     }
 
     pub(super) fn into_format(self) -> L {
@@ -45,9 +58,13 @@ impl<F: Fingerprint, L: LineFormat> RecordReader<F> for LineReader<L> {
             Ok(false) => return None,
             Err(e) => return Some(Err(e)),
         }
+        let is_first = std::mem::take(&mut self.is_first);
         let record = self.lines.text().and_then(|line| {
             let record = self.format.record(line);
-            record.map_err(|message| self.lines.error(message))
+            record.map_err(|message| match is_first {
+                true => self.lines.error(self.format.explain_first(line, message)),
+                false => self.lines.error(message),
+            })
         });
         Some(record.map(|mut record| {
             record.has_faults = self.lines.has_faults();
@@ -59,6 +76,7 @@ impl<F: Fingerprint, L: LineFormat> RecordReader<F> for LineReader<L> {
         let before = out.len();
         let extent = self.format.read_fingerprints(&mut self.lines, out);
         self.lines.pass_over(extent.lines, extent.bytes);
+        self.is_first &= extent.lines == 0;
         out.len() - before
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
+use super::MAX_PASSED_OVER;
 use super::read_ahead::ReadAhead;
 use super::source::Source;
 use crate::{Error, Place};
@@ -20,6 +21,10 @@ pub(super) struct LineSource {
     has_faults: bool,
     /// Bytes that a line may have, its end not counted.
     limit: u64,
+    /// Bytes of the rest of a line too long that are passed over.
+    most_passed_over: u64,
+    /// Whether the current line is too long and its rest is still to be passed over.
+    is_unfinished: bool,
     failed: bool,
 }
 
@@ -32,6 +37,8 @@ impl LineSource {
             number: 0,
             has_faults: false,
             limit,
+            most_passed_over: MAX_PASSED_OVER,
+            is_unfinished: false,
             failed: false,
         }
     }
@@ -52,7 +59,7 @@ impl LineSource {
     /// Whole lines that come next, many at a time; none if that would be an error, or the last
     /// line, or one too long. They are still to be read: see [`LineSource::pass_over`].
     pub(super) fn lines_ahead(&mut self) -> &[u8] {
-        if self.failed {
+        if self.failed || self.is_unfinished {
             return &[];
         }
         self.ahead.whole_lines()
@@ -76,7 +83,8 @@ impl LineSource {
 
     /// Reads on to the next line that holds more than white space; false at the end.
     ///
-    /// A line that is too long is passed over without being kept, and is an `Error::Input`.
+    /// A line that is too long is an `Error::Input` as soon as that is known; the next call passes over its rest. A rest
+    /// that is not worth that is an `Error::Io`.
     pub(super) fn advance(&mut self) -> Result<bool, Error> {
         while !self.failed {
             match self.read_line() {
@@ -113,6 +121,9 @@ impl LineSource {
 
     fn read_line(&mut self) -> io::Result<LineRead> {
         self.line.clear();
+        if std::mem::take(&mut self.is_unfinished) {
+            self.pass_over_rest()?;
+        }
         let length = (&mut self.ahead)
             .take(self.limit + 1)
             .read_until(b'\n', &mut self.line)?;
@@ -127,7 +138,7 @@ impl LineSource {
             self.end = b"\n";
         } else if length as u64 > self.limit {
             self.line.clear();
-            self.ahead.skip_until(b'\n')?;
+            self.is_unfinished = true;
             return Ok(LineRead::TooLong);
         }
         if self.line.ends_with(b"\r") {
@@ -141,6 +152,17 @@ impl LineSource {
             self.line.drain(..BYTE_ORDER_MARK.len());
         }
         Ok(LineRead::Line)
+    }
+
+    fn pass_over_rest(&mut self) -> io::Result<()> {
+        let most = self.most_passed_over;
+        let passed = (&mut self.ahead).take(most).skip_until(b'\n')?;
+        if (passed as u64) < most {
+            return Ok(());
+        }
+        let number = self.number;
+        let message = format!("line {number} is longer than {most} bytes; no more is read");
+        Err(io::Error::new(io::ErrorKind::InvalidData, message))
     }
 }
 
@@ -222,6 +244,21 @@ mod tests {
         );
         assert_eq!(lines(b"123456789", 4), numbered(&[(1, long)]));
         assert_eq!(lines(b"1234", 4), numbered(&[(1, "1234")]));
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_told_at_once_and_given_up_in_the_end() {
+        let endless = Source::new("in".into(), io::repeat(b'x')).unwrap();
+        let mut lines = LineSource::new(endless, 1 << 20);
+        lines.most_passed_over = 8 << 20;
+        let told = lines.advance().unwrap_err();
+        assert!(matches!(told, Error::Input(_)), "{told}");
+        assert!(lines.bytes_read() < 4 << 20, "{}", lines.bytes_read());
+        let given_up = lines.advance().unwrap_err();
+        assert!(matches!(given_up, Error::Io(_)), "{given_up}");
+        let message = "in: line 1 is longer than 8388608 bytes; no more is read";
+        assert_eq!(given_up.to_string(), message);
+        assert!(matches!(lines.advance(), Ok(false)));
     }
 
     #[test]

@@ -10,17 +10,22 @@ use crate::{Place, Result};
 /// use simidx_input::{ReadOptions, TextEncoding};
 ///
 /// let mut options = ReadOptions::from("GBK".parse::<TextEncoding>()?);
-/// options.fields.text = Some("body".to_owned());
+/// options.fields.text = vec!["body".to_owned()];
 /// assert_eq!(options.encoding.to_string(), "GBK");
 /// # Ok::<(), simidx_input::UnknownEncoding>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The fields that hold texts and ids.
+    /// The fields that hold texts, fingerprints and ids.
     pub fields: Fields,
-    /// The encoding of texts. `le`, `npy` and `parquet` have none.
+    /// The format of an input that is given none, where neither its name nor its first bytes tell one. By default that is
+    /// an error.
+    pub fallback: Option<Format>,
+    /// The encoding of texts. `le`, `npy`, `parquet` and `arrow` have none.
     pub encoding: TextEncoding,
+    /// The byte that separates the values of `csv`, an ASCII character. By default the first row tells it.
+    pub delimiter: Option<u8>,
 }
 
 impl From<Fields> for ReadOptions {
@@ -45,12 +50,18 @@ impl ReadOptions {
     /// Checks that a format has what these options name.
     pub(super) fn check(&self, name: &str, format: Format) -> Result<()> {
         self.fields.check(name, format)?;
-        match format {
-            Format::Le | Format::Npy | Format::Parquet if !self.encoding.is_default() => {
-                let message = format!("the format {format} has no encoding to name");
-                Err(input_error(name, Place::File, message))
+        let message = match (format, self.delimiter) {
+            (Format::Le | Format::Npy | Format::Parquet | Format::Arrow, _)
+                if !self.encoding.is_default() =>
+            {
+                format!("the format {format} has no encoding to name")
             }
-            _ => Ok(()),
-        }
+            (Format::Csv, Some(b'"' | b'\r' | b'\n' | 0x80..)) => {
+                "a delimiter is an ASCII character other than quotation marks and line ends".into()
+            }
+            (Format::Csv, _) | (_, None) => return Ok(()),
+            _ => format!("the format {format} has no delimiter to name; only csv has one"),
+        };
+        Err(input_error(name, Place::File, message))
     }
 }

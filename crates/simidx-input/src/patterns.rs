@@ -1,10 +1,15 @@
-//! Patterns that name several inputs.
+//! Inputs by their paths: patterns that name several, folders, and what is no path of a file.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
 
-use glob::MatchOptions;
+use glob::{MatchOptions, Pattern};
+use walkdir::WalkDir;
 
 use super::source::{input_error, io_error, is_stdin, printable};
+use super::{Format, folder};
 use crate::{Place, Result};
 
 /// As a shell has it: a wildcard matches neither a slash nor the dot of a hidden file.
@@ -14,40 +19,160 @@ const LIKE_A_SHELL: MatchOptions = MatchOptions {
     require_literal_leading_dot: true,
 };
 
+/// The part of a pattern that stands for folders at any depth.
+const ANY_DEPTH: &str = "**";
+
 /// The inputs that a path or a pattern names, sorted.
 ///
 /// A path that exists, or that has no `*`, `?` or `[`, names itself. Any other path is a pattern; `**` matches folders
-/// at any depth.
+/// at any depth. Names that are not UTF-8 match as if what is invalid in them was U+FFFD.
+///
+/// A folder stands for the files in it and in its folders, in the order of their paths, if all of them are of one format
+/// by their names, or, without extensions, by their first bytes. Hidden files, those whose names begin with `_`, and empty
+/// files do not count. With a format other than `files` it stands for the files of that format by their names, or, if there
+/// are none, for those whose names tell no format. A folder of other files, and every folder with the format `files`, stands
+/// for itself: it is read as documents.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
 /// # let path = |name: &str| folder.path().join(name);
 /// std::fs::write(path("b.hex"), "00ff\n")?;
 /// std::fs::write(path("a.hex"), "00fe\n")?;
-/// assert_eq!(simidx_input::expand(&path("*.hex"))?, [path("a.hex"), path("b.hex")]);
+/// assert_eq!(simidx_input::expand(&path("*.hex"), None)?, [path("a.hex"), path("b.hex")]);
+/// assert_eq!(simidx_input::expand(folder.path(), None)?, [path("a.hex"), path("b.hex")]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`Error::Input`](crate::Error::Input) if nothing matches, or the pattern is malformed;
-/// [`Error::Io`](crate::Error::Io) if a folder cannot be read.
-pub fn expand(path: &Path) -> Result<Vec<PathBuf>> {
-    let pattern = path.to_str().unwrap_or_default();
-    let literal = is_stdin(path) || !pattern.contains(['*', '?', '[']);
-    if literal || path.symlink_metadata().is_ok() {
+/// [`Error::Input`](crate::Error::Input) if nothing matches, if the pattern is malformed, for a folder with files of
+/// several formats or of one among others, and for a URL; [`Error::Io`](crate::Error::Io) if a folder cannot be read.
+pub fn expand(path: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
+    if is_stdin(path) || path.symlink_metadata().is_ok() {
+        return folder::expand(path, format);
+    }
+    refuse_url(path)?;
+    if !path.components().any(|part| is_pattern(part.as_os_str())) {
         return Ok(vec![path.to_owned()]);
     }
-    let refuse = |message: String| input_error(&printable(path), Place::File, message);
-    let found = glob::glob_with(pattern, LIKE_A_SHELL)
-        .map_err(|e| refuse(format!("not a pattern: {} at character {}", e.msg, e.pos)))?;
-    let found: std::result::Result<Vec<PathBuf>, _> = found.collect();
-    let mut found = found.map_err(|e| io_error(&printable(e.path()), e.into()))?;
+    let mut found = Vec::new();
+    for path in matches(path)? {
+        found.extend(folder::expand(&path, format)?);
+    }
+    Ok(found)
+}
+
+/// Says of a URL that it is one; whoever calls this has found no such file.
+pub(super) fn refuse_url(path: &Path) -> Result<()> {
+    let text = path.to_string_lossy();
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    let is_url = scheme.is_some_and(|scheme| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        scheme.len() > 1 && scheme.chars().all(is_part)
+    });
+    match is_url {
+        true => {
+            let message = "is a URL, and URLs are not read; \
+                           fetch the file first, or pipe it in with - as the input";
+            Err(input_error(&printable(path), Place::File, message))
+        }
+        false => Ok(()),
+    }
+}
+
+fn is_pattern(part: &OsStr) -> bool {
+    part.as_encoded_bytes().iter().any(|b| b"*?[".contains(b))
+}
+
+/// The paths that match a pattern, sorted; at least one.
+fn matches(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let refuse = |message: String| input_error(&printable(pattern), Place::File, message);
+    // One part of a path after another, and its faults by their places in the whole.
+    let check = Pattern::new(&pattern.to_string_lossy());
+    check.map_err(|e| refuse(format!("not a pattern: {} at character {}", e.msg, e.pos)))?;
+    let mut found = vec![PathBuf::new()];
+    let mut parts = pattern.components().peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        found = match part {
+            Component::Normal(part) if part == ANY_DEPTH => below(&found, is_last)?,
+            Component::Normal(part) if is_pattern(part) => {
+                let part = Pattern::new(&part.to_string_lossy());
+                within(
+                    &found,
+                    &part.map_err(|e| refuse(format!("not a pattern: {}", e.msg)))?,
+                )?
+            }
+            part => found.iter().map(|path| path.join(part)).collect(),
+        };
+    }
+    found.retain(|path| path.symlink_metadata().is_ok());
     if found.is_empty() {
         return Err(refuse("no file matches this pattern".into()));
     }
     found.sort();
+    found.dedup();
     Ok(found)
+}
+
+/// What is in the folders and matches.
+fn within(folders: &[PathBuf], pattern: &Pattern) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in folders {
+        let blame = |error: io::Error| io_error(&printable(folder), error);
+        let entries = match fs::read_dir(or_here(folder)) {
+            Ok(entries) => entries,
+            Err(error) if is_no_folder(&error) => continue,
+            Err(error) => return Err(blame(error)),
+        };
+        for entry in entries {
+            let name = entry.map_err(blame)?.file_name();
+            if pattern.matches_with(&name.to_string_lossy(), LIKE_A_SHELL) {
+                found.push(folder.join(name));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The folders and all folders below them, or all files there.
+fn below(folders: &[PathBuf], wants_files: bool) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in folders {
+        let walk = WalkDir::new(or_here(folder)).into_iter();
+        let is_visible = |entry: &walkdir::DirEntry| {
+            let name = entry.file_name().as_encoded_bytes();
+            entry.depth() == 0 || !name.starts_with(b".")
+        };
+        for entry in walk.filter_entry(is_visible) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) if error.io_error().is_some_and(is_no_folder) => continue,
+                Err(error) => return Err(super::files::walk_error(error)),
+            };
+            if entry.file_type().is_dir() != wants_files {
+                let path = entry.path();
+                let inner = path.strip_prefix(or_here(folder)).unwrap_or(path);
+                found.push(match entry.depth() {
+                    0 => folder.clone(),
+                    _ => folder.join(inner),
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The folder that an empty path stands for.
+fn or_here(folder: &Path) -> &Path {
+    match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    }
+}
+
+fn is_no_folder(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]
@@ -56,7 +181,7 @@ mod tests {
     use std::fs::{create_dir, write};
 
     fn expanded(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
-        let found = expand(&root.join(pattern)).map_err(|e| e.to_string())?;
+        let found = expand(&root.join(pattern), None).map_err(|e| e.to_string())?;
         let names = found.iter().map(|path| path.strip_prefix(root).unwrap());
         Ok(names.map(|name| name.display().to_string()).collect())
     }
@@ -64,17 +189,30 @@ mod tests {
     #[test]
     fn patterns_stand_for_what_they_match() {
         let dir = tempfile::tempdir().unwrap();
-        for folder in ["a", "b"] {
+        for folder in ["a", "b", ".c"] {
             create_dir(dir.path().join(folder)).unwrap();
         }
-        for name in ["a/2.tsv", "a/1.tsv", "b/3.tsv.gz", "b/.4.tsv", "c.tsv"] {
-            write(dir.path().join(name), "").unwrap();
+        for name in [
+            "a/2.tsv",
+            "a/1.tsv",
+            "b/3.tsv.gz",
+            "b/.4.tsv",
+            "c.tsv",
+            ".c/5.tsv",
+            "b/é",
+        ] {
+            write(dir.path().join(name), "x").unwrap();
         }
         for (pattern, found) in [
             ("?/*.tsv", &["a/1.tsv", "a/2.tsv"][..]),
             ("*/[13].tsv*", &["a/1.tsv", "b/3.tsv.gz"]),
-            ("*", &["a", "b", "c.tsv"]),
+            ("c*", &["c.tsv"]),
+            ("a*", &["a/1.tsv", "a/2.tsv"]),
             ("**/*.tsv", &["a/1.tsv", "a/2.tsv", "c.tsv"]),
+            ("a/**", &["a/1.tsv", "a/2.tsv"]),
+            ("*/1.tsv", &["a/1.tsv"]),
+            ("b/?", &["b/é"]),
+            (".c/*", &[".c/5.tsv"]),
         ] {
             assert_eq!(expanded(dir.path(), pattern).unwrap(), found, "{pattern}");
         }
@@ -88,19 +226,62 @@ mod tests {
         for name in ["a[1]", "missing", "-"] {
             assert_eq!(expanded(dir.path(), name).unwrap(), [name]);
         }
-        assert_eq!(expand(Path::new("-")).unwrap(), [Path::new("-")]);
+        assert_eq!(expand(Path::new("-"), None).unwrap(), [Path::new("-")]);
     }
 
     #[test]
     fn patterns_without_a_match_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let error = expanded(dir.path(), "*.hex").unwrap_err();
+        write(dir.path().join("file"), "").unwrap();
         let root = dir.path().display();
-        assert_eq!(error, format!("{root}/*.hex: no file matches this pattern"));
+        for pattern in ["*.hex", "x*/*.hex", "file/*", "*/missing"] {
+            let error = expanded(dir.path(), pattern).unwrap_err();
+            assert_eq!(
+                error,
+                format!("{root}/{pattern}: no file matches this pattern")
+            );
+        }
         let error = expanded(dir.path(), "a[").unwrap_err();
         assert!(
             error.starts_with(&format!("{root}/a[: not a pattern: ")),
             "{error}"
         );
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn names_that_are_not_utf8_match_too() {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tempfile::tempdir().unwrap();
+        let odd = dir.path().join(OsStr::from_bytes(b"\xff.hex"));
+        let inner = dir.path().join(OsStr::from_bytes(b"\xfe"));
+        create_dir(&inner).unwrap();
+        write(&odd, "ff\n").unwrap();
+        write(inner.join("a.hex"), "fe\n").unwrap();
+        write(dir.path().join("b.hex"), "fd\n").unwrap();
+        let found = expand(&dir.path().join("*.hex"), None).unwrap();
+        assert_eq!(found, [dir.path().join("b.hex"), odd.clone()]);
+        let found = expand(&dir.path().join("**/?.hex"), None).unwrap();
+        assert_eq!(
+            found,
+            [dir.path().join("b.hex"), inner.join("a.hex"), odd.clone()]
+        );
+        assert_eq!(
+            expand(&inner.join("*"), None).unwrap(),
+            [inner.join("a.hex")]
+        );
+        assert_eq!(expand(&odd, None).unwrap(), [odd]);
+    }
+
+    #[test]
+    fn urls_are_no_paths() {
+        for url in ["s3://bucket/a.parquet", "https://example.org/a?b=[1]"] {
+            let error = expand(Path::new(url), None).unwrap_err().to_string();
+            let start = format!("{url}: is a URL, and URLs are not read; ");
+            assert!(error.starts_with(&start), "{error}");
+        }
+        for path in ["a:b", "://x", "c://x", "a b://c"] {
+            assert!(refuse_url(Path::new(path)).is_ok(), "{path}");
+        }
     }
 }

@@ -1,28 +1,22 @@
 //! Byte sources: a file or standard input, decompressed on the way.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use encoding_rs::Encoding;
-use flate2::bufread::MultiGzDecoder;
-use zstd::stream::read::Decoder as ZstdDecoder;
 
+use super::compression::{Compression, Shortened, decompress, split_suffix};
 use super::decoding::{Decoding, FaultyLines};
 use super::id::breaks_line;
+use super::patterns::refuse_url;
 use super::{TextEncoding, encoding};
 use crate::{Error, InputError, Place};
 
-/// Bytes read at a time, and kept decompressed.
-const BUFFER: usize = 64 << 10;
-
 /// Decompressed bytes looked at to tell a format or an encoding.
 pub(super) const SNIFFED: u64 = 64 << 10;
-
-/// Bytes looked at to know a compressed stream.
-const MAGIC: usize = 4;
 
 /// A named stream of bytes.
 pub(super) struct Source {
@@ -65,7 +59,7 @@ impl Source {
         Self::with(name, file, len, |_| split_suffix(&file_name(path)).1)
     }
 
-    /// A source of what `raw` holds, decompressed if it is a gzip or a Zstandard stream.
+    /// A source of what `raw` holds, decompressed if its first bytes say so.
     #[cfg(test)]
     pub(super) fn new(name: String, raw: impl Read + Send + 'static) -> Result<Self, Error> {
         Self::detect(name, raw, None)
@@ -93,9 +87,7 @@ impl Source {
             bytes: Arc::clone(&raw_bytes),
             file_len,
         };
-        let mut head = Vec::with_capacity(MAGIC);
-        let read = raw.by_ref().take(MAGIC as u64).read_to_end(&mut head);
-        read.map_err(|e| io_error(&name, e))?;
+        let head = Compression::read_magic(&mut raw).map_err(|e| io_error(&name, e))?;
         let compression = compression(&head);
         match decompress(Cursor::new(head).chain(raw), compression) {
             Ok(reader) => Ok(Source {
@@ -177,9 +169,36 @@ impl Source {
         start
             .read_to_end(&mut head)
             .map_err(|e| io_error(&self.name, e))?;
-        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
-        self.reader = Box::new(Cursor::new(head.clone()).chain(rest));
+        self.put_back(head.clone());
         Ok(head)
+    }
+
+    /// The first bytes up to the end of the first line, or `limit` of them, which remain to be read.
+    pub(super) fn peek_line(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
+        let mut line = Vec::new();
+        let mut start = (&mut self.reader).take(limit);
+        start
+            .read_until(b'\n', &mut line)
+            .map_err(|e| io_error(&self.name, e))?;
+        self.put_back(line.clone());
+        Ok(line)
+    }
+
+    /// Passes over bytes that have been peeked at.
+    pub(super) fn pass_over(&mut self, count: usize) -> Result<(), Error> {
+        let mut passed = self.reader().take(count as u64);
+        let copied = io::copy(&mut passed, &mut io::sink());
+        copied.map(drop).map_err(|e| io_error(&self.name, e))
+    }
+
+    fn put_back(&mut self, bytes: Vec<u8>) {
+        let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+        self.reader = Box::new(Cursor::new(bytes).chain(rest));
+    }
+
+    /// Whether the source is a regular file, of which a part can be looked at without waiting for it.
+    pub(super) fn is_regular(&self) -> bool {
+        self.file_len.is_some()
     }
 
     /// The error of a failed read from this source.
@@ -206,8 +225,7 @@ impl<R: Read> Read for Counted<R> {
         let length = self.raw.read(out)?;
         let before = self.bytes.fetch_add(length as u64, Ordering::Relaxed);
         if length == 0 && !out.is_empty() && self.file_len.is_some_and(|len| before < len) {
-            let message = "is shorter than when it was opened";
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, Shortened));
         }
         Ok(length)
     }
@@ -219,41 +237,10 @@ fn regular_len(file: &File) -> Option<u64> {
     data.is_file().then_some(data.len())
 }
 
-/// How a stream is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Compression {
-    None,
-    Gzip,
-    Zstd,
-}
-
-impl Compression {
-    pub(super) fn by_magic(head: &[u8]) -> Self {
-        if is_gzip(head) {
-            Compression::Gzip
-        } else if is_zstd(head) {
-            Compression::Zstd
-        } else {
-            Compression::None
-        }
-    }
-}
-
 /// The last part of the path, in lower case.
 pub(super) fn file_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().to_ascii_lowercase()
-}
-
-/// A file name in lower case without its `.gz` or `.zst`, and what that tells.
-pub(super) fn split_suffix(name: &str) -> (&str, Compression) {
-    if let Some(rest) = name.strip_suffix(".gz") {
-        (rest, Compression::Gzip)
-    } else if let Some(rest) = name.strip_suffix(".zst") {
-        (rest, Compression::Zstd)
-    } else {
-        (name, Compression::None)
-    }
 }
 
 /// Whether the path stands for standard input.
@@ -302,39 +289,13 @@ pub(super) fn open_file(path: &Path) -> Result<(String, File), Error> {
     });
     match file {
         Ok(file) => Ok((name, file)),
-        Err(e) => Err(io_error(&name, e)),
+        Err(e) => {
+            if e.kind() == io::ErrorKind::NotFound {
+                refuse_url(path)?;
+            }
+            Err(io_error(&name, e))
+        }
     }
-}
-
-fn decompress(
-    raw: impl Read + Send + 'static,
-    compression: Compression,
-) -> io::Result<Box<dyn BufRead + Send>> {
-    let raw = BufReader::with_capacity(BUFFER, raw);
-    Ok(match compression {
-        Compression::None => Box::new(raw),
-        Compression::Gzip => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw))),
-        Compression::Zstd => Box::new(BufReader::with_capacity(
-            BUFFER,
-            ZstdDecoder::with_buffer(raw)?,
-        )),
-    })
-}
-
-/// Whether a stream that starts so is a gzip one, be it cut off within the first bytes.
-///
-/// The method, always 8, and the reserved flags count too.
-fn is_gzip(head: &[u8]) -> bool {
-    match head {
-        [0x1f, 0x8b] | [0x1f, 0x8b, 8] => true,
-        [0x1f, 0x8b, 8, flags] => flags & 0xe0 == 0,
-        _ => false,
-    }
-}
-
-/// Whether a stream that starts so is a Zstandard one, be it cut off within the first bytes.
-fn is_zstd(head: &[u8]) -> bool {
-    head.len() >= 2 && [0x28, 0xb5, 0x2f, 0xfd].starts_with(head)
 }
 
 #[cfg(test)]
@@ -348,6 +309,18 @@ pub(super) mod tests {
         Source::new("in".into(), Cursor::new(bytes.to_vec())).unwrap()
     }
 
+    /// The same, of which at most `piece` bytes can be read at a time.
+    pub(crate) fn pieces(bytes: &[u8], piece: usize) -> Source {
+        struct Pieces(Cursor<Vec<u8>>, usize);
+        impl Read for Pieces {
+            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+                let length = out.len().min(self.1);
+                self.0.read(&mut out[..length])
+            }
+        }
+        Source::new("in".into(), Pieces(Cursor::new(bytes.to_vec()), piece)).unwrap()
+    }
+
     pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(bytes).unwrap();
@@ -358,7 +331,8 @@ pub(super) mod tests {
         zstd::stream::encode_all(bytes, 3).unwrap()
     }
 
-    fn read(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    /// All that a source of these bytes holds.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let mut source = source(bytes);
         let mut all = Vec::new();
         match source.reader().read_to_end(&mut all) {
@@ -368,51 +342,10 @@ pub(super) mod tests {
     }
 
     /// Numbers that compress to more than a few bytes.
-    fn sample() -> Vec<u8> {
+    pub(crate) fn sample() -> Vec<u8> {
         (0u32..200_000)
             .flat_map(|i| i.wrapping_mul(0x9e37_79b9).to_le_bytes())
             .collect()
-    }
-
-    #[test]
-    fn compressed_streams_are_read_through() {
-        let sample = sample();
-        assert_eq!(read(&gzip(&sample)).unwrap(), sample);
-        assert_eq!(read(&zstd(&sample)).unwrap(), sample);
-        assert_eq!(read(&sample).unwrap(), sample);
-    }
-
-    #[test]
-    fn concatenated_streams_are_read_as_one() {
-        assert_eq!(
-            read(&[gzip(b"one "), gzip(b"two")].concat()).unwrap(),
-            b"one two"
-        );
-        assert_eq!(
-            read(&[zstd(b"one "), zstd(b"two")].concat()).unwrap(),
-            b"one two"
-        );
-    }
-
-    #[test]
-    fn truncated_streams_are_errors_that_name_the_file() {
-        for whole in [gzip(&sample()), zstd(&sample())] {
-            for length in [2, 3, 4, 5, whole.len() / 2, whole.len() - 1] {
-                let error = read(&whole[..length]).unwrap_err();
-                assert!(matches!(error, Error::Io(_)), "{error:?}");
-                assert!(error.to_string().starts_with("in: "), "{error}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_damaged_stream_is_an_error() {
-        let mut damaged = gzip(&sample());
-        let checksum = damaged.len() - 8;
-        damaged[checksum] ^= 1;
-        assert!(matches!(read(&damaged), Err(Error::Io(_))));
-        let trailing = [gzip(b"one"), b"garbage".to_vec()].concat();
-        assert!(matches!(read(&trailing), Err(Error::Io(_))));
     }
 
     #[test]

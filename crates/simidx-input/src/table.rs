@@ -1,20 +1,99 @@
-//! Documents in the columns of lines between tabs, which a first line names: the format `tsv` with a text field.
+//! Records in the columns of tables, which a first line names: the format `tsv` with named fields, and `csv`.
 
+use super::fields::{FINGERPRINT, Holds, TEXT, both_columns, joined, neither_column, no_column};
 use super::id::RecordId;
 use super::line_reader::{LineFormat, LineReader};
 use super::line_source::LineSource;
 use super::source::Source;
-use super::{Fields, MAX_DOCUMENT, Record};
-use crate::{Error, Place, Result};
+use super::{Fields, MAX_DOCUMENT, Record, digits};
+use crate::{Place, Result};
 use simidx::Fingerprint;
 
-/// Lines with a document in one column, and the id in another.
+/// Which columns of a table hold the records.
+#[derive(Debug)]
+pub(super) struct TableColumns {
+    content: Content,
+    id: Option<usize>,
+    /// How many columns there are.
+    count: usize,
+}
+
+/// The numbers of columns, from 0.
+#[derive(Debug)]
+enum Content {
+    Texts(Vec<usize>),
+    Fingerprint(usize),
+}
+
+impl TableColumns {
+    /// The columns of the fields among those of these names, or what is wrong with these.
+    pub(super) fn find(all: &[&str], fields: &Fields) -> Result<Self, String> {
+        let wanted = |name: &str| column(all, name)?.ok_or_else(|| no_column(name, all));
+        let content = match fields.holds() {
+            Holds::Texts => {
+                let texts = fields.text.iter().map(|name| wanted(name));
+                Content::Texts(texts.collect::<Result<_, _>>()?)
+            }
+            Holds::Fingerprints => Content::Fingerprint(wanted(fields.fingerprint())?),
+            Holds::Either => match (column(all, TEXT)?, column(all, FINGERPRINT)?) {
+                (Some(text), None) => Content::Texts(vec![text]),
+                (None, Some(fingerprint)) => Content::Fingerprint(fingerprint),
+                (Some(_), Some(_)) => return Err(both_columns()),
+                (None, None) => return Err(neither_column(all)),
+            },
+        };
+        let id = match &fields.id {
+            Some(name) => Some(wanted(name)?),
+            None => column(all, fields.id())?,
+        };
+        Ok(TableColumns {
+            content,
+            id,
+            count: all.len(),
+        })
+    }
+
+    /// The record of a row with so many values, or what is wrong with it; `read_id` makes an id of a value.
+    pub(super) fn record<'r, F: Fingerprint>(
+        &self,
+        count: usize,
+        value: impl Fn(usize) -> Result<&'r str, String>,
+        read_id: impl Fn(&str) -> Result<RecordId, String>,
+    ) -> Result<Record<F>, String> {
+        if count != self.count {
+            return Err(format!(
+                "has {count} columns, the first line has {}",
+                self.count
+            ));
+        }
+        let id = self.id.map(|index| read_id(value(index)?));
+        let id = id.transpose()?;
+        match &self.content {
+            Content::Texts(columns) => {
+                let texts = columns.iter().map(|&index| value(index).map(Some));
+                let texts = texts.collect::<Result<Vec<_>, _>>()?;
+                Ok(Record::text(joined(texts).unwrap_or_default(), id))
+            }
+            Content::Fingerprint(column) => {
+                Ok(Record::fingerprint(digits::hex(value(*column)?)?, id))
+            }
+        }
+    }
+}
+
+/// The number of the column that has a name.
+fn column(names: &[&str], name: &str) -> Result<Option<usize>, String> {
+    let mut found = (0..names.len()).filter(|&index| names[index] == name);
+    match (found.next(), found.next()) {
+        (_, Some(_)) => Err(format!("column {name:?} appears twice")),
+        (found, None) => Ok(found),
+    }
+}
+
+/// Lines of values between tabs.
 pub(super) struct Table {
     header: Vec<u8>,
-    /// The numbers of the columns, from 0, and how many there are.
-    text: usize,
-    id: Option<usize>,
-    count: usize,
+    columns: TableColumns,
 }
 
 impl Table {
@@ -22,25 +101,17 @@ impl Table {
     pub(super) fn open(source: Source, fields: &Fields) -> Result<LineReader<Self>> {
         let mut lines = LineSource::new(source, MAX_DOCUMENT);
         if !lines.advance()? {
-            let name = lines.name().to_owned();
+            let message = "is empty, where the first line names the columns";
             return Err(super::source::input_error(
-                &name,
+                lines.name(),
                 Place::File,
-                "has no line with the names of columns",
+                message,
             ));
         }
         let names: Vec<&str> = lines.text()?.split('\t').collect();
-        let column = |name: &str| column(&names, name).map_err(|message| lines.error(message));
-        let missing = |name: &str| -> Error { lines.error(format!("has no column {name:?}")) };
-        let text = column(fields.text())?.ok_or_else(|| missing(fields.text()))?;
-        let id = column(fields.id())?;
-        if id.is_none() && fields.id.is_some() {
-            return Err(missing(fields.id()));
-        }
+        let columns = TableColumns::find(&names, fields);
         let table = Table {
-            text,
-            id,
-            count: names.len(),
+            columns: columns.map_err(|message| lines.error(message))?,
             header: lines.raw().0.to_owned(),
         };
         Ok(LineReader::new(lines, table))
@@ -54,25 +125,10 @@ impl Table {
 
 impl LineFormat for Table {
     fn record<F: Fingerprint>(&self, line: &str) -> Result<Record<F>, String> {
-        let count = line.split('\t').count();
-        if count != self.count {
-            return Err(format!(
-                "has {count} columns, the first line has {}",
-                self.count
-            ));
-        }
-        let cell = |index: usize| line.split('\t').nth(index).unwrap_or_default();
-        let id = self.id.map(|index| RecordId::from_text(cell(index)));
-        Ok(Record::text(cell(self.text).to_owned(), id.transpose()?))
-    }
-}
-
-/// The number of the column that has a name.
-fn column(names: &[&str], name: &str) -> Result<Option<usize>, String> {
-    let mut found = (0..names.len()).filter(|&index| names[index] == name);
-    match (found.next(), found.next()) {
-        (_, Some(_)) => Err(format!("column {name:?} appears twice")),
-        (found, None) => Ok(found),
+        let values: Vec<&str> = line.split('\t').collect();
+        let value = |index: usize| Ok(values.get(index).copied().unwrap_or_default());
+        self.columns
+            .record(values.len(), value, RecordId::from_column)
     }
 }
 
@@ -126,12 +182,12 @@ mod tests {
 
     #[test]
     fn tables_without_the_columns_are_refused() {
-        let missing = "in:1: has no column \"x\"";
+        let missing = "in:1: has no column \"x\"; it has: a, b";
         assert_eq!(refusal("a\tb\n1\t2\n", &fields("x", "")), missing);
         assert_eq!(refusal("a\tb\n", &fields("a", "x")), missing);
         let twice = "in:1: column \"x\" appears twice";
         assert_eq!(refusal("x\tx\n", &fields("x", "")), twice);
-        let empty = "in: has no line with the names of columns";
+        let empty = "in: is empty, where the first line names the columns";
         assert_eq!(refusal("\n\n", &fields("x", "")), empty);
     }
 

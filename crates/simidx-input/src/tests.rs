@@ -100,12 +100,13 @@ fn reader<F: Fingerprint>(
     super::reader(source, format, &ReadOptions::default())
 }
 
-/// Fields of these names; an empty one is the default.
+/// Fields of these names, those of several texts between commas; an empty one is the default.
 pub(super) fn fields(text: &str, id: &str) -> Fields {
-    let name = |name: &str| (!name.is_empty()).then(|| name.to_owned());
+    let texts = text.split(',').filter(|name| !name.is_empty());
     Fields {
-        text: name(text),
-        id: name(id),
+        text: texts.map(str::to_owned).collect(),
+        fingerprint: None,
+        id: (!id.is_empty()).then(|| id.to_owned()),
     }
 }
 
@@ -153,8 +154,8 @@ fn content_longer_than_what_is_looked_at_is_read_in_full() {
 #[test]
 fn plain_text_is_never_taken_for_documents() {
     let error = open_bytes("x.txt", b"some text\n", None).err().unwrap();
-    let end = "x.txt:1: cannot tell the format from \"some text\", name it with --input";
-    assert!(error.ends_with(end), "{error}");
+    let message = "x.txt:1: cannot tell the format from \"some text\"; name it with --input, ";
+    assert!(error.contains(message), "{error}");
     let mut reader = open_bytes("x.txt", b"some text\n", Some(Format::Lines)).unwrap();
     assert_eq!(drain(&mut *reader).records(), [document("some text", None)]);
 }
@@ -211,11 +212,8 @@ fn what_cannot_be_opened_is_named() {
         assert!(error.to_string().starts_with(&start), "{error}");
     }
     let error = open::<u64>(dir.path(), Some(Format::Hex)).err().unwrap();
-    assert!(matches!(error, Error::Io(_)));
-    assert_eq!(
-        error.to_string(),
-        format!("{}: is a directory", dir.path().display())
-    );
+    let message = format!("{}: holds no files to be read as hex", dir.path().display());
+    assert_eq!(error.to_string(), message);
 }
 
 #[test]
@@ -440,7 +438,10 @@ fn exercise<F: Fingerprint>(bytes: &[u8]) -> Result<(), TestCaseError> {
         }
         prop_assert!(reader.next_record().is_none(), "{format}");
     }
-    let _ = detect::by_content::<F>(&mut source(bytes), TextEncoding::AUTO);
+    let told = [Told::Nothing, Told::Json(Format::Jsonl)];
+    for told in told {
+        let _ = detect::by_content::<F>(&mut source(bytes), told, &TextEncoding::AUTO.into());
+    }
     Ok(())
 }
 
@@ -570,7 +571,14 @@ proptest! {
 }
 
 /// What reading a file that begins like this fails with.
-#[cfg(not(all(feature = "parquet", feature = "warc")))]
+#[cfg(not(all(
+    feature = "arrow",
+    feature = "bzip2",
+    feature = "lz4",
+    feature = "parquet",
+    feature = "warc",
+    feature = "xz"
+)))]
 fn refusal_of(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
@@ -582,15 +590,38 @@ fn refusal_of(bytes: &[u8]) -> String {
 }
 
 #[test]
+#[cfg(not(feature = "arrow"))]
+fn arrow_files_need_their_feature() {
+    let message = "Arrow files need a simidx-input with its feature `arrow`";
+    assert!(refusal_of(b"ARROW1\0\0").ends_with(message));
+}
+
+#[test]
 #[cfg(not(feature = "parquet"))]
 fn parquet_files_need_their_feature() {
-    let message = "Parquet files need a simidx built with its feature `parquet`";
+    let message = "Parquet files need a simidx-input with its feature `parquet`";
     assert!(refusal_of(b"PAR1").ends_with(message));
 }
 
 #[test]
 #[cfg(not(feature = "warc"))]
 fn web_archives_need_their_feature() {
-    let message = "web archives need a simidx built with its feature `warc`";
+    let message = "web archives need a simidx-input with its feature `warc`";
     assert!(refusal_of(b"WARC/1.0\r\n").ends_with(message));
+}
+
+#[test]
+#[cfg(not(all(feature = "bzip2", feature = "lz4", feature = "xz")))]
+fn compressed_files_need_their_features() {
+    for (name, head) in [
+        ("bzip2", &b"BZh91AY&SY"[..]),
+        ("lz4", b"\x04\x22\x4d\x18"),
+        ("xz", b"\xfd7zXZ\0"),
+    ] {
+        let message = format!(
+            "is compressed by {name}, which needs a simidx-input with its feature `{name}`"
+        );
+        let refusal = refusal_of(head);
+        assert!(refusal.ends_with(&message), "{refusal}");
+    }
 }

@@ -32,6 +32,7 @@ pub struct Comparison<F> {
     /// those that only the second one has.
     pub features: Vec<ComparedFeature>,
     sketch: Sketch,
+    is_equal: bool,
 }
 
 /// One of two documents that are compared.
@@ -59,6 +60,13 @@ pub struct ComparedDocument<F> {
     pub occurrence_count: u64,
     /// The one-bit MinHash of the features that count, whatever the method of the pipeline.
     minhash: F,
+}
+
+impl<F> ComparedDocument<F> {
+    /// Whether any feature counts. The fingerprint of a document without features says nothing about it.
+    pub fn has_features(&self) -> bool {
+        self.counted_count > 0
+    }
 }
 
 /// A feature of two documents, with its weight in each.
@@ -94,6 +102,7 @@ impl ComparedFeature {
 impl<F: Fingerprint> Fingerprinter<F> {
     /// Compares the fingerprints and all features of two documents. Linear in their lengths; about 100 bytes a feature.
     pub fn compare(&mut self, a: &str, b: &str) -> Comparison<F> {
+        let is_equal = a == b;
         let (a, of_a) = self.compared(a);
         let (b, of_b) = self.compared(b);
         Comparison {
@@ -101,6 +110,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
             b,
             features: aligned(of_a, of_b),
             sketch: self.pipeline.options.sketch,
+            is_equal,
         }
     }
 
@@ -119,7 +129,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
             distinct_count: features.len() as u64,
             counted_count: counted().count() as u64,
             occurrence_count: features.iter().map(|f| u64::from(f.count)).sum(),
-            minhash: minhash(counted().map(hash)),
+            minhash: minhash(counted().map(hash)).unwrap_or(F::ZERO),
         };
         (document, features)
     }
@@ -154,6 +164,35 @@ impl<F: Fingerprint> Comparison<F> {
         self.a.fingerprint.distance(self.b.fingerprint)
     }
 
+    /// Whether both documents have features; see [`Comparison::is_near`].
+    pub fn have_features(&self) -> bool {
+        self.a.has_features() && self.b.has_features()
+    }
+
+    /// Whether the documents are equal, byte for byte.
+    pub fn are_equal(&self) -> bool {
+        self.is_equal
+    }
+
+    /// Whether the documents are near-duplicates: their fingerprints differ in at most `distance` bits. A document without
+    /// features is near to nothing but its equal, whatever the fingerprints.
+    ///
+    /// ```
+    /// use simidx_text::{Pipeline, Preset};
+    ///
+    /// let mut fingerprinter = Pipeline::new(Preset::Short.options())?.fingerprinter::<u64>()?;
+    /// assert!(fingerprinter.compare("one two", "two, one").is_near(3));
+    /// assert!(!fingerprinter.compare("👍", "→ ←").is_near(3));
+    /// assert!(fingerprinter.compare("👍", "👍").is_near(3));
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
+    pub fn is_near(&self, distance: u32) -> bool {
+        match self.have_features() {
+            true => self.distance() <= distance,
+            false => self.is_equal,
+        }
+    }
+
     /// The bits in which the fingerprints differ, ascending; bit 0 is the least significant.
     pub fn differing_bits(&self) -> Vec<u32> {
         let bits = (self.a.fingerprint ^ self.b.fingerprint).to_u128();
@@ -170,8 +209,11 @@ impl<F: Fingerprint> Comparison<F> {
     }
 
     /// That similarity estimated from the distance of the fingerprints, 0 to 1: for simhash the cosine of the angle
-    /// π · distance / f, for MinHash [`jaccard_estimate`].
+    /// π · distance / f, for MinHash [`jaccard_estimate`]. If a document has no features, 1 for equal documents and else 0.
     pub fn estimate(&self) -> f64 {
+        if !self.have_features() {
+            return self.if_equal();
+        }
         let distance = self.distance();
         match self.sketch {
             Sketch::SimHash => {
@@ -182,34 +224,35 @@ impl<F: Fingerprint> Comparison<F> {
         }
     }
 
-    /// The cosine of the angle between the vectors of weights, 0 to 1. It is 1 for two documents without features, and 0
-    /// if only one of them has none.
+    /// The cosine of the angle between the vectors of weights, 0 to 1. If a document has no features, 1 for equal documents
+    /// and else 0.
     pub fn cosine(&self) -> f64 {
         let sum = |f: fn(&ComparedFeature) -> f64| self.features.iter().map(f).sum::<f64>();
         let squares = sum(|f| f.weight_a * f.weight_a) * sum(|f| f.weight_b * f.weight_b);
         if squares > 0.0 {
             return (sum(|f| f.weight_a * f.weight_b) / squares.sqrt()).min(1.0);
         }
-        self.if_one_is_empty()
+        self.if_equal()
     }
 
-    /// The Jaccard similarity of the sets of features that count, 0 to 1. It is 1 for two empty sets.
+    /// The Jaccard similarity of the sets of features that count, 0 to 1. Of two empty sets it is 1 for equal documents and
+    /// else 0.
     pub fn jaccard(&self) -> f64 {
         let count = |pick: fn(&ComparedFeature) -> bool| {
             self.features.iter().filter(|f| pick(f)).count() as f64
         };
         match count(|f| f.weight_a > 0.0 || f.weight_b > 0.0) {
-            0.0 => 1.0,
+            0.0 => self.if_equal(),
             either => count(|f| f.weight_a > 0.0 && f.weight_b > 0.0) / either,
         }
     }
 
-    /// The weighted Jaccard similarity, 0 to 1: the sum of the smaller weights over the sum of the greater ones. It is 1
-    /// for two documents without features.
+    /// The weighted Jaccard similarity, 0 to 1: the sum of the smaller weights over the sum of the greater ones. Of two
+    /// documents without features it is 1 if they are equal and else 0.
     pub fn weighted_jaccard(&self) -> f64 {
         let sum = |f: fn(&ComparedFeature) -> f64| self.features.iter().map(f).sum::<f64>();
         match sum(|f| f.weight_a.max(f.weight_b)) {
-            0.0 => 1.0,
+            0.0 => self.if_equal(),
             greater => sum(|f| f.weight_a.min(f.weight_b)) / greater,
         }
     }
@@ -217,6 +260,9 @@ impl<F: Fingerprint> Comparison<F> {
     /// [`Comparison::jaccard`] as one-bit MinHash fingerprints of these features estimate it, whatever the method of the
     /// pipeline, 0 to 1. Features with hashes of fewer than 128 bits are hashed by XXH3 here.
     pub fn minhash_estimate(&self) -> f64 {
+        if !self.have_features() {
+            return self.if_equal();
+        }
         jaccard_estimate::<F>(self.a.minhash.distance(self.b.minhash))
     }
 
@@ -230,11 +276,9 @@ impl<F: Fingerprint> Comparison<F> {
         differing
     }
 
-    fn if_one_is_empty(&self) -> f64 {
-        match self.a.counted_count == self.b.counted_count {
-            true => 1.0,
-            false => 0.0,
-        }
+    /// The similarity of documents of which one has no features at least.
+    fn if_equal(&self) -> f64 {
+        f64::from(u8::from(self.is_equal))
     }
 }
 
@@ -294,15 +338,26 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_like_nothing_only() {
+    fn without_features_only_equal_documents_are_alike() {
         for pipeline in PIPELINES {
-            let none = compare(pipeline, "", "…");
-            let figures = [none.similarity(), none.jaccard(), none.weighted_jaccard()];
-            assert_eq!(figures, [1.0; 3]);
-            assert!(none.most_different(5).is_empty());
-            let one = compare(pipeline, "", "word");
-            let figures = [one.similarity(), one.jaccard(), one.weighted_jaccard()];
-            assert_eq!(figures, [0.0; 3]);
+            for (a, b) in [("", ""), ("…", "…"), ("", "…"), ("", "word"), ("!", "! ")] {
+                let found = compare(pipeline, a, b);
+                let expected = f64::from(u8::from(a == b));
+                let figures = [
+                    found.similarity(),
+                    found.cosine(),
+                    found.jaccard(),
+                    found.weighted_jaccard(),
+                    found.estimate(),
+                    found.minhash_estimate(),
+                ];
+                assert_eq!(figures, [expected; 6], "{pipeline}: {a:?} {b:?}");
+                assert_eq!(found.is_near(64), a == b);
+                assert!(!found.have_features() && !found.a.has_features());
+                assert_eq!(found.b.has_features(), b == "word");
+            }
         }
+        let found = compare("short", "a b", "b, a");
+        assert!(found.is_near(0) && found.have_features() && !found.are_equal());
     }
 }

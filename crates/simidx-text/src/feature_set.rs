@@ -1,6 +1,7 @@
 //! The set of features of a text, and how much two of them have in common.
 
 use super::normalise::Normaliser;
+use super::scripts::{is_cjk, is_south_east_asian};
 
 /// The distinct features of a text, as hashes of 64 bits: eight bytes a feature.
 ///
@@ -22,22 +23,14 @@ pub struct FeatureSet {
 impl FeatureSet {
     /// All runs of `length` words, at least 1. The words of a text with fewer make one run.
     ///
-    /// A word is a run of letters and digits, or one Han character (U+3400 to U+9FFF), after NFKC in lower case.
+    /// A word is a run of letters and digits, after NFKC in lower case, or one character of a script that is written
+    /// without spaces: Chinese, Japanese, Thai, Lao, Khmer and Burmese.
     pub fn of_shingles(text: &str, length: usize) -> Self {
         let mut normaliser = Normaliser::default();
         let mut words = Vec::new();
-        let mut joined = String::new();
-        each_word(normaliser.normalise(text), |word| {
-            words.push(joined.len());
-            joined.push_str(word);
-            joined.push(' ');
-        });
-        // Where each run of words starts, and where the word behind it does.
+        each_word(normaliser.normalise(text), |word| words.push(hash(word)));
         let length = length.clamp(1, words.len().max(1));
-        let ends = words.iter().copied().skip(length);
-        let ends = ends.chain([joined.len()]);
-        let runs = words.iter().copied().zip(ends);
-        Self::from_hashes(runs.map(|(start, end)| hash(&joined[start..end])).collect())
+        Self::from_hashes(words.windows(length).map(hash_of_run).collect())
     }
 
     /// The set of these hashes, in any order, repeated or not.
@@ -55,18 +48,7 @@ impl FeatureSet {
     /// The Jaccard similarity: the share that is in both sets of what is in either, 0 to 1. Two empty sets
     /// have 1. Linear in the lengths.
     pub fn jaccard(&self, other: &FeatureSet) -> f64 {
-        let (a, b) = (&self.hashes, &other.hashes);
-        let (mut i, mut j, mut both) = (0, 0, 0);
-        while i < a.len() && j < b.len() {
-            let (x, y) = (a[i], b[j]);
-            both += usize::from(x == y);
-            i += usize::from(x <= y);
-            j += usize::from(y <= x);
-        }
-        match a.len() + b.len() - both {
-            0 => 1.0,
-            either => both as f64 / either as f64,
-        }
+        jaccard(&self.hashes, &other.hashes)
     }
 }
 
@@ -80,10 +62,10 @@ fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     while let Some(start) = rest.find(char::is_alphanumeric) {
         rest = &rest[start..];
         let first = rest.chars().next().map_or(0, char::len_utf8);
-        let end = match rest.starts_with(is_han) {
+        let end = match rest.starts_with(is_word) {
             true => first,
             false => rest
-                .find(|c| is_han(c) || !c.is_alphanumeric())
+                .find(|c| is_word(c) || !c.is_alphanumeric())
                 .unwrap_or(rest.len()),
         };
         visit(&rest[..end]);
@@ -91,8 +73,32 @@ fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-fn is_han(c: char) -> bool {
-    matches!(c, '\u{3400}'..='\u{9fff}')
+/// A character that is a word by itself.
+fn is_word(c: char) -> bool {
+    c >= '\u{e01}' && (is_cjk(c) || is_south_east_asian(c))
+}
+
+/// The hash of a run of words by their hashes.
+fn hash_of_run(words: &[u64]) -> u64 {
+    words.iter().fold(0, |before, word| {
+        let product = u128::from(before ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd1b5_4a32_d192_ed03;
+        (product >> 64) as u64 ^ product as u64
+    })
+}
+
+/// The Jaccard similarity of two sets of hashes, each ascending.
+pub(super) fn jaccard(a: &[u64], b: &[u64]) -> f64 {
+    let (mut i, mut j, mut both) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        both += usize::from(x == y);
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    match a.len() + b.len() - both {
+        0 => 1.0,
+        either => both as f64 / either as f64,
+    }
 }
 
 #[cfg(test)]
@@ -113,7 +119,7 @@ mod tests {
     fn words_are_runs_of_letters_and_digits_or_han_characters() {
         let text = "\u{ff21}b_c1—x 2  汉字 a汉b, ÉTÉ カナ";
         let expected = [
-            "ab", "c1", "x", "2", "汉", "字", "a", "汉", "b", "été", "カナ",
+            "ab", "c1", "x", "2", "汉", "字", "a", "汉", "b", "été", "カ", "ナ",
         ];
         assert_eq!(words(text), expected);
         assert!(words(" \t…!").is_empty());

@@ -122,6 +122,26 @@ impl<F: Fingerprint> Fingerprinter<F> {
 
     /// The fingerprint of one document, the same as [`Pipeline::fingerprint`] gives.
     pub fn fingerprint(&mut self, document: &str) -> F {
+        let found = self.fingerprint_if_any(document);
+        found.unwrap_or_else(|| self.pipeline.empty_fingerprint())
+    }
+
+    /// The fingerprint of one document, or `None` if no feature counts in it: it may be empty, or hold nothing but emoji or
+    /// punctuation.
+    ///
+    /// [`Fingerprinter::fingerprint`] gives all such documents one value, [`Pipeline::empty_fingerprint`], though they have
+    /// nothing in common. They are near to nothing; see [`dedup::content_identity`](crate::dedup::content_identity) for
+    /// those that are equal.
+    ///
+    /// ```
+    /// use simidx_text::{Pipeline, Preset};
+    ///
+    /// let mut fingerprinter = Pipeline::new(Preset::Short.options())?.fingerprinter::<u64>()?;
+    /// assert!(fingerprinter.fingerprint_if_any("to be").is_some());
+    /// assert_eq!(fingerprinter.fingerprint_if_any("…?!"), None);
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
+    pub fn fingerprint_if_any(&mut self, document: &str) -> Option<F> {
         let options = &self.pipeline.options;
         match (options.sketch, options.weights) {
             (Sketch::SimHash, Weights::Count) if self.pipeline.counts_all() => self.vote(document),
@@ -135,18 +155,18 @@ impl<F: Fingerprint> Fingerprinter<F> {
     }
 
     /// Simhash, each occurrence of a feature with one vote.
-    fn vote(&mut self, document: &str) -> F {
+    fn vote(&mut self, document: &str) -> Option<F> {
         let options = &*self.pipeline.options;
         let mut votes = Votes::<F>::new();
         self.stages.each_feature(document, &mut |feature| {
             let text = feature.text.as_bytes();
             votes.add(F::from_u128(options.feature_hash.hash(text, options.seed)));
         });
-        votes.fingerprint(options.ties)
+        (!votes.are_none()).then(|| votes.fingerprint(options.ties))
     }
 
     /// MinHash of all features.
-    fn minimise(&mut self, document: &str) -> F {
+    fn minimise(&mut self, document: &str) -> Option<F> {
         let options = &*self.pipeline.options;
         let mut minima = Minima::<F>::new();
         self.stages.each_feature(document, &mut |feature| {
@@ -167,7 +187,9 @@ impl<F: Fingerprint> Fingerprinter<F> {
         let options = &self.pipeline.options;
         let votes = self.tally.votes(options.weights, options.select);
         let counted = votes.into_iter().filter(|&vote| vote > 0).count();
-        (self.combine(), u32::try_from(counted).unwrap_or(u32::MAX))
+        let fingerprint = self.combine();
+        let fingerprint = fingerprint.unwrap_or_else(|| self.pipeline.empty_fingerprint());
+        (fingerprint, u32::try_from(counted).unwrap_or(u32::MAX))
     }
 
     /// Calls `visit` with each distinct feature of a document, in the order of their first occurrences, whether it
@@ -208,6 +230,11 @@ impl<F: Fingerprint> Fingerprinter<F> {
         self.stages.normaliser.normalise(text)
     }
 
+    /// The text of a document before it is normalised.
+    pub(crate) fn cleaned<'t>(&'t mut self, document: &'t str) -> &'t str {
+        self.stages.cleaner.clean(document)
+    }
+
     /// Fills the tally with the features of a document; `visit` sees each when it comes first.
     fn count(&mut self, document: &str, visit: &mut dyn FnMut(&str)) {
         let options = &*self.pipeline.options;
@@ -231,8 +258,8 @@ impl<F: Fingerprint> Fingerprinter<F> {
         });
     }
 
-    /// The fingerprint of the features in the tally.
-    fn combine(&self) -> F {
+    /// The fingerprint of the features in the tally; none if none counts.
+    fn combine(&self) -> Option<F> {
         let options = &self.pipeline.options;
         let votes = self.tally.votes(options.weights, options.select);
         let entries = self.tally.entries().iter().zip(votes);
@@ -242,7 +269,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
                 for (entry, vote) in entries {
                     sums.add(F::from_u128(entry.hash), vote);
                 }
-                sums.fingerprint(options.ties)
+                (!sums.are_none()).then(|| sums.fingerprint(options.ties))
             }
             Sketch::MinHash => {
                 let counted = entries.filter(|(_, vote)| *vote > 0);

@@ -9,14 +9,15 @@
 //! 4. **Features**: tokens, or shingles of several tokens. The weight of a feature is that of its number of occurrences
 //!    ([`Weights`](stages::Weights)), times its inverse document frequency ([`Idf`]), times the factor of its part of speech
 //!    ([`PartOfSpeechWeights`](stages::PartOfSpeechWeights)). [`FeatureSelection`] decides which features count.
-//! 5. **Fingerprint**: hash the features ([`FeatureHash`](stages::FeatureHash)) and combine the hashes ([`Sketch`](stages::Sketch)).
+//! 5. **Fingerprint**: hash the features ([`FeatureHash`](stages::FeatureHash)) and combine the hashes ([`Sketch`]).
 //!
 //! [`Preset`]s are pipelines for a purpose. The default one is [`Preset::Web`], here and in the program `simidx`.
 //! [`Pipeline::fingerprint`] takes one document, a [`Fingerprinter`] many in turn, and a [`ParallelFingerprinter`] many
 //! at a time.
 //!
 //! The function [`dedup`](dedup()) finds the near-duplicates of a collection of texts: fingerprints find the candidates,
-//! and a [`TextVerifier`](dedup::TextVerifier) compares their texts by a [`Similarity`](dedup::Similarity).
+//! and a [`TextVerifier`](dedup::TextVerifier) compares their texts by a [`Similarity`](dedup::Similarity). The module
+//! [`similar`] needs no fingerprints: it finds all pairs of texts of at least a Jaccard similarity.
 //!
 //! The feature `html`, which is on by default, extracts the text of HTML. `jieba` cuts Chinese texts by a dictionary, and
 //! `compat` has the hashes and tokens of other simhash libraries. Without them a pipeline that needs them is refused
@@ -44,6 +45,7 @@ mod presets;
 mod scripts;
 mod shingles;
 mod simhash;
+pub mod similar;
 pub mod stages;
 mod tally;
 mod tokenizer;
@@ -63,7 +65,7 @@ use std::sync::Arc;
 
 use assets::{Assets, StopWords};
 use normalise::Normaliser;
-use options::Idf;
+use options::{Idf, Sketch};
 use simidx::Fingerprint;
 use tokenizer::Tokenize;
 use weights::FeatureSelection;
@@ -163,6 +165,23 @@ impl Pipeline {
     /// As for [`Pipeline::fingerprinter`].
     pub fn fingerprint<F: Fingerprint>(&self, document: &str) -> Result<F> {
         Ok(self.fingerprinter()?.fingerprint(document))
+    }
+
+    /// What [`Pipeline::fingerprint`] gives for every document in which no feature counts: 0, or all bits set where ties set
+    /// a bit. [`Fingerprinter::fingerprint_if_any`] tells these documents from others.
+    ///
+    /// ```
+    /// use simidx_text::{Pipeline, Preset};
+    ///
+    /// let pipeline = Pipeline::new(Preset::Short.options())?;
+    /// assert_eq!(pipeline.fingerprint::<u64>("…?!")?, pipeline.empty_fingerprint::<u64>());
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
+    pub fn empty_fingerprint<F: Fingerprint>(&self) -> F {
+        match self.options.sketch {
+            Sketch::SimHash => self.options.ties.of_none(),
+            Sketch::MinHash => F::ZERO,
+        }
     }
 
     /// The pipeline with working memory, for many documents in turn.

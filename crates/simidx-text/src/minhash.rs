@@ -5,7 +5,7 @@ use simidx::Fingerprint;
 /// Hashes that are gathered before they are taken in together: enough for the instructions chosen at run time to pay.
 const GATHERED: usize = 64;
 
-/// The one-bit MinHash of a set of features by their hashes, in any order and however often; 0 of none.
+/// The one-bit MinHash of a set of features by their hashes, in any order and however often.
 ///
 /// f hash functions are made of each feature hash: function i mixes its bits 0 to 31 plus its bits 64 to 95 times the
 /// i-th of a sequence of odd constants. Bit i of the fingerprint is the lowest bit of the least value of function i, so
@@ -47,19 +47,20 @@ impl<F: Fingerprint> Minima<F> {
         self.gathered.clear();
     }
 
-    /// The lowest bits of the minima.
-    pub(super) fn fingerprint(mut self) -> F {
+    /// The lowest bits of the minima; none of no feature.
+    pub(super) fn fingerprint(mut self) -> Option<F> {
         self.take_in();
         if self.is_empty {
-            return F::ZERO;
+            return None;
         }
         let bits = self.minima[..F::WIDTH as usize].iter().enumerate();
-        F::from_u128(bits.fold(0, |bits, (i, minimum)| bits | u128::from(minimum & 1) << i))
+        let bits = bits.fold(0, |bits, (i, minimum)| bits | u128::from(minimum & 1) << i);
+        Some(F::from_u128(bits))
     }
 }
 
-/// The fingerprint of features by their hashes.
-pub(super) fn minhash<F: Fingerprint>(hashes: impl Iterator<Item = u128>) -> F {
+/// The fingerprint of features by their hashes; none of no feature.
+pub(super) fn minhash<F: Fingerprint>(hashes: impl Iterator<Item = u128>) -> Option<F> {
     let mut minima = Minima::new();
     hashes.for_each(|hash| minima.add(hash));
     minima.fingerprint()
@@ -67,7 +68,7 @@ pub(super) fn minhash<F: Fingerprint>(hashes: impl Iterator<Item = u128>) -> F {
 
 /// Takes features into the minima, eight functions at a time where the processor has AVX2. `SIMIDX_SIMD=off` in the
 /// environment keeps to the portable code, which gives the same result.
-fn take_in(minima: &mut [u32], hashes: &[u128]) {
+pub(super) fn take_in(minima: &mut [u32], hashes: &[u128]) {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
         #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]
@@ -137,7 +138,7 @@ mod tests {
     }
 
     fn fingerprint<F: Fingerprint>(features: impl Iterator<Item = u32>) -> F {
-        minhash(features.map(hash))
+        minhash(features.map(hash)).unwrap()
     }
 
     #[test]
@@ -145,7 +146,7 @@ mod tests {
         let forth: u64 = fingerprint(0..100);
         let back: u64 = fingerprint((0..100).rev().chain(20..60));
         assert_eq!(forth, back);
-        assert_eq!(fingerprint::<u32>(std::iter::empty()), 0);
+        assert_eq!(minhash::<u32>(std::iter::empty()), None);
     }
 
     #[test]

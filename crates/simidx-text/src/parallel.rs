@@ -111,6 +111,37 @@ impl<F: Fingerprint> ParallelFingerprinter<F> {
             .collect()
     }
 
+    /// The same, with `None` for documents without features, as [`Fingerprinter::fingerprint_if_any`] gives it.
+    ///
+    /// ```
+    /// use simidx_text::{ParallelFingerprinter, Pipeline};
+    ///
+    /// let parallel: ParallelFingerprinter<u64> = Pipeline::default().parallel()?;
+    /// let found = parallel.fingerprints_if_any(&["to be or not to be", "👍"]);
+    /// assert!(found[0].is_some() && found[1].is_none());
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
+    pub fn fingerprints_if_any<T: AsRef<str> + Sync>(&self, documents: &[T]) -> Vec<Option<F>> {
+        self.map(documents, |fingerprinter, document| {
+            fingerprinter.fingerprint_if_any(document.as_ref())
+        })
+    }
+
+    /// What `work` makes of each item with the fingerprinter of a thread, in order.
+    pub(crate) fn map<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        work: impl Fn(&mut Fingerprinter<F>, &T) -> R + Sync,
+    ) -> Vec<R> {
+        let items = items.par_iter();
+        items
+            .map_init(
+                || self.borrow(),
+                |borrowed, item| work(borrowed.get(), item),
+            )
+            .collect()
+    }
+
     /// Lends a fingerprinter to `work`, for tasks that divide the documents among threads in their own way.
     ///
     /// ```

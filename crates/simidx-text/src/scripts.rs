@@ -102,7 +102,7 @@ fn is_kana(c: char) -> bool {
     )
 }
 
-fn is_south_east_asian(c: char) -> bool {
+pub(super) fn is_south_east_asian(c: char) -> bool {
     matches!(c,
         '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' // Thai, but for its signs and digits
         | '\u{e81}'..='\u{ece}' // Lao

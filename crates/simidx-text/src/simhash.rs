@@ -25,6 +25,16 @@ pub enum TieRule {
     Set,
 }
 
+impl TieRule {
+    /// The simhash of no features.
+    pub(super) fn of_none<F: Fingerprint>(self) -> F {
+        match self {
+            TieRule::Clear => F::ZERO,
+            TieRule::Set => F::MAX,
+        }
+    }
+}
+
 impl fmt::Display for TieRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -92,6 +102,11 @@ impl<F: Fingerprint> WeightedVotes<F> {
         self.total += weight;
     }
 
+    /// Whether no feature has a weight.
+    pub(super) fn are_none(&self) -> bool {
+        self.total == 0
+    }
+
     pub(super) fn fingerprint(&self, ties: TieRule) -> F {
         let weights = self.weights[..F::WIDTH as usize].iter().enumerate();
         F::from_u128(weights.fold(0, |bits, (i, &set)| {
@@ -142,6 +157,11 @@ impl<F: Fingerprint> Votes<F> {
         }
         self.waiting[free] = carry;
         self.count += 1;
+    }
+
+    /// Whether no feature has voted.
+    pub(super) fn are_none(&self) -> bool {
+        self.count == 0
     }
 
     /// The bits that more than half of the hashes have set, or half of them if ties set a bit.

@@ -34,7 +34,7 @@ use groups::{Group, Groups, NONE};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClusterOptions {
-    /// The largest distance between two fingerprints that links them, in bits. Default 3.
+    /// The largest distance between two fingerprints that links them, in bits; any is exact. Default 3.
     pub distance: u32,
     /// Which member stands for a cluster. Default [`Representative::First`].
     pub representative: Representative,

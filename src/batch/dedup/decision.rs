@@ -1,6 +1,7 @@
 //! The decision for each document: kept, a duplicate of another one, or excluded.
 
 use super::NONE;
+use super::apart::{Apart, contains};
 use crate::batch::disjoint_sets::DisjointSets;
 use crate::fingerprint::Fingerprint;
 
@@ -63,10 +64,12 @@ pub struct DedupCounts {
     pub clusters: u64,
     /// Documents of the largest cluster.
     pub largest: u64,
+    /// Documents without a fingerprint, which are near to nothing.
+    pub without_fingerprint: u64,
 }
 
-/// Which documents to keep, as [`Deduplicator::finish`](super::Deduplicator::finish) returns it. Memory: 4 bytes a document and the
-/// fingerprints.
+/// Which documents to keep, as [`Deduplicator::finish`](super::Deduplicator::finish) returns it. Memory: 4 bytes a document and
+/// a cluster, and the fingerprints.
 ///
 /// ```
 /// use simidx::batch::{DedupOptions, Deduplicator};
@@ -81,22 +84,34 @@ pub struct DedupCounts {
 #[derive(Debug)]
 pub struct Deduplicated<F> {
     fingerprints: Vec<F>,
+    /// The documents without a fingerprint, ascending.
+    apart: Vec<u32>,
     /// For each document the one of its cluster that is kept; [`NONE`] if an index has it.
     kept: Vec<u32>,
     excluded: Vec<(F, F)>,
+    /// The kept documents of clusters of two and more, ascending.
+    clusters: Vec<u32>,
     counts: DedupCounts,
 }
 
 impl<F: Fingerprint> Deduplicated<F> {
-    pub(super) fn new(fingerprints: Vec<F>, excluded: Vec<(F, F)>, mut sets: DisjointSets) -> Self {
+    pub(super) fn new(
+        (fingerprints, apart): (Vec<F>, Apart),
+        excluded: Vec<(F, F)>,
+        mut sets: DisjointSets,
+    ) -> Self {
+        let apart = apart.into_documents();
         let mut counts = DedupCounts {
             documents: fingerprints.len() as u64,
+            without_fingerprint: apart.len() as u64,
             ..DedupCounts::default()
         };
         let mut firsts = vec![NONE; fingerprints.len()];
         let mut kept = Vec::with_capacity(fingerprints.len());
+        let mut clusters = Vec::new();
         for (&fingerprint, document) in fingerprints.iter().zip(0u32..) {
-            if near(&excluded, fingerprint).is_some() {
+            let is_excluded = near(&excluded, fingerprint).is_some();
+            if is_excluded && !contains(&apart, document as usize) {
                 counts.excluded += 1;
                 kept.push(NONE);
                 continue;
@@ -106,15 +121,20 @@ impl<F: Fingerprint> Deduplicated<F> {
                 *first = document;
                 let size = u64::from(sets.size(document));
                 counts.kept += 1;
-                counts.clusters += u64::from(size > 1);
+                if size > 1 {
+                    clusters.push(document);
+                }
                 counts.largest = counts.largest.max(size);
             }
             kept.push(*first);
         }
+        counts.clusters = clusters.len() as u64;
         Deduplicated {
             fingerprints,
+            apart,
             kept,
             excluded,
+            clusters,
             counts,
         }
     }
@@ -147,6 +167,35 @@ impl<F: Fingerprint> Deduplicated<F> {
         for kept in self.kept.iter_mut().filter(|kept| **kept != NONE) {
             *kept = best[*kept as usize];
         }
+        for kept in &mut self.clusters {
+            *kept = best[*kept as usize];
+        }
+        self.clusters.sort_unstable();
+    }
+
+    /// The number of the cluster of two and more documents that a document is in: from 0, in the order of the documents
+    /// that are kept. None if it is in no such cluster or there is no document of that number.
+    ///
+    /// ```
+    /// use simidx::batch::{DedupOptions, Deduplicator};
+    ///
+    /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+    /// documents.extend([7, 1 << 60 | 0xffff, 9 << 40, 1 << 60 | 0xffff, 7])?;
+    /// let found = documents.finish(None)?;
+    /// let numbers: Vec<_> = (0..5).map(|document| found.cluster_of(document)).collect();
+    /// assert_eq!(numbers, [Some(0), Some(1), None, Some(1), Some(0)]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    pub fn cluster_of(&self, document: usize) -> Option<u64> {
+        let kept = self.kept.get(document)?;
+        let number = self.clusters.binary_search(kept).ok()?;
+        Some(number as u64)
+    }
+
+    /// Whether a document was given with a fingerprint; see
+    /// [`Deduplicator::push_without_fingerprint`](super::Deduplicator::push_without_fingerprint).
+    pub fn has_fingerprint(&self, document: usize) -> bool {
+        !contains(&self.apart, document)
     }
 
     /// Whether a document is kept, and if not, why.

@@ -1,10 +1,11 @@
 //! Deduplicates documents: keeps one document of each cluster of near-duplicates.
 
+mod apart;
 mod decision;
 mod near_pairs;
+mod options;
 mod representatives;
-
-use std::path::PathBuf;
+mod verifier;
 
 use super::disjoint_sets::DisjointSets;
 use super::join::{JoinOptions, join};
@@ -13,10 +14,13 @@ use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, TempSpace, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::segments::{AsSegments, SegmentsView};
+use apart::Apart;
 use decision::near;
 pub use decision::{Decision, DedupCounts, Deduplicated};
 use near_pairs::NearPairs;
+pub use options::DedupOptions;
 use representatives::{Lists, Representatives};
+pub use verifier::Verifier;
 
 /// Stands for no document.
 const NONE: u32 = u32::MAX;
@@ -30,74 +34,6 @@ const QUERY_LEN: u64 = 80;
 
 /// Queries that an index is asked at a time: the least, and as many as pay.
 const QUERIES: std::ops::Range<u64> = 1 << 12..1 << 22;
-
-/// How near-duplicates are found. Start from [`DedupOptions::default`] and set what differs.
-///
-/// ```
-/// use simidx::batch::DedupOptions;
-///
-/// let mut options = DedupOptions::default();
-/// options.distance = 6;
-/// options.memory = Some(1 << 30);
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct DedupOptions {
-    /// The largest distance of near-duplicates, in bits; any is exact. Default 3.
-    pub distance: u32,
-    /// Bytes of memory for the documents and the search, see [`Deduplicator`]. By default there is no limit.
-    pub memory: Option<u64>,
-    /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir).
-    pub temp_dir: Option<PathBuf>,
-}
-
-impl Default for DedupOptions {
-    fn default() -> Self {
-        DedupOptions {
-            distance: 3,
-            memory: None,
-            temp_dir: None,
-        }
-    }
-}
-
-/// Verifies candidates: two documents, given by their numbers, whose fingerprints are near each other.
-///
-/// ```
-/// use simidx::batch::{DedupOptions, Deduplicator, Verifier};
-///
-/// /// Compares the texts themselves.
-/// struct Texts(Vec<&'static str>);
-///
-/// impl Verifier for Texts {
-///     fn identity(&mut self, document: usize) -> simidx::Result<u64> {
-///         Ok(document as u64) // no two are known to be identical
-///     }
-///
-///     fn is_duplicate(&mut self, a: usize, b: usize) -> simidx::Result<bool> {
-///         Ok(self.0[a].eq_ignore_ascii_case(self.0[b]))
-///     }
-/// }
-///
-/// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
-/// documents.extend([7, 7, 7])?;
-/// let found = documents.finish(Some(&mut Texts(vec!["yes", "no", "YES"])))?;
-/// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
-/// # Ok::<(), simidx::Error>(())
-/// ```
-pub trait Verifier {
-    /// A number that two documents of one fingerprint have in common only if they are duplicates without question.
-    ///
-    /// # Errors
-    /// What keeps the document from being looked at; it ends the search.
-    fn identity(&mut self, document: usize) -> Result<u64>;
-
-    /// Whether two documents are near-duplicates.
-    ///
-    /// # Errors
-    /// As for [`Verifier::identity`].
-    fn is_duplicate(&mut self, a: usize, b: usize) -> Result<bool>;
-}
 
 /// Takes the fingerprints of documents in order and decides which documents to keep.
 ///
@@ -126,6 +62,8 @@ pub trait Verifier {
 pub struct Deduplicator<F> {
     options: DedupOptions,
     fingerprints: Vec<F>,
+    /// Documents without a fingerprint, for which there is a 0 among the fingerprints.
+    apart: Apart,
     /// Documents that the memory has room for.
     most: usize,
     representatives: Option<Representatives>,
@@ -145,6 +83,7 @@ impl<F: Fingerprint> Deduplicator<F> {
         Deduplicator {
             options: options.clone(),
             fingerprints: Vec::new(),
+            apart: Apart::default(),
             most: usize::try_from(most.min(u64::from(NONE))).unwrap_or(usize::MAX),
             representatives: None,
             excluded: Vec::new(),
@@ -183,7 +122,7 @@ impl<F: Fingerprint> Deduplicator<F> {
     /// # Errors
     /// As for [`Deduplicator::push`].
     pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
-        if fingerprints.len() > self.most - self.fingerprints.len() {
+        if fingerprints.len() > self.most.saturating_sub(self.slots()) {
             return Err(self.too_many(fingerprints.len()));
         }
         self.representatives = None;
@@ -192,10 +131,48 @@ impl<F: Fingerprint> Deduplicator<F> {
         Ok(())
     }
 
+    /// Adds a document that has no fingerprint, because nothing in it says what it is like. It is near to nothing: only a
+    /// document that is added in this way with the same identity is a duplicate of it. No index excludes it, and no
+    /// verifier is asked about it.
+    ///
+    /// A text in which no feature counts is such a document, and a hash of its bytes such an identity; the function
+    /// `push_document` of `simidx-text` adds it.
+    ///
+    /// ```
+    /// use simidx::batch::{DedupOptions, Deduplicator};
+    ///
+    /// let mut documents = Deduplicator::<u64>::new(&DedupOptions::default());
+    /// documents.push(0)?;
+    /// for identity in [12, 13, 12] {
+    ///     documents.push_without_fingerprint(identity)?;
+    /// }
+    /// let found = documents.finish(None)?;
+    /// let kept: Vec<bool> = (0..4).map(|document| found.is_kept(document)).collect();
+    /// assert_eq!(kept, [true, true, true, false]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::push`]; it takes the memory of two documents.
+    pub fn push_without_fingerprint(&mut self, identity: u128) -> Result<()> {
+        if self.most.saturating_sub(self.slots()) < 2 {
+            return Err(self.too_many(2));
+        }
+        let document = self.fingerprints.len() as u32;
+        self.push(F::ZERO)?;
+        self.apart.push(document, identity);
+        Ok(())
+    }
+
+    /// The documents that the memory could have held instead.
+    fn slots(&self) -> usize {
+        self.fingerprints.len() + self.apart.len()
+    }
+
     fn too_many(&self, more: usize) -> Error {
         match self.options.memory {
             Some(memory) if self.most < NONE as usize => {
-                let count = self.fingerprints.len() as u64 + more as u64;
+                let count = self.slots() as u64 + more as u64;
                 Error::Budget {
                     purpose: format!("deduplicating {count} documents"),
                     needed: count * Self::document_len() + MIN_MEMORY,
@@ -266,8 +243,8 @@ impl<F: Fingerprint> Deduplicator<F> {
         Ok(())
     }
 
-    /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it. A
-    /// verifier needs to know no other documents.
+    /// For each document, whether it is a candidate: its fingerprint is that of another document or near to it, or it has
+    /// no fingerprint and the identity of another. A verifier needs to know no other documents.
     ///
     /// This searches for the near pairs and keeps them for [`Deduplicator::finish`], which then does not search again:
     /// 8 bytes a pair, in memory up to an eighth of what the documents leave over, beyond that in a temporary file. Of
@@ -299,6 +276,9 @@ impl<F: Fingerprint> Deduplicator<F> {
             let is_excluded = near(&self.excluded, self.fingerprints[representative]).is_some();
             marks[document] = marks[representative] && !is_excluded;
         }
+        self.apart.for_each_repeated(|x, y| {
+            (marks[x as usize], marks[y as usize]) = (true, true);
+        });
         self.representatives = Some(representatives);
         Ok(marks)
     }
@@ -333,6 +313,9 @@ impl<F: Fingerprint> Deduplicator<F> {
         let representatives = self.take_representatives();
         let near_pairs = self.near_pairs.take();
         let mut sets = DisjointSets::new(self.fingerprints.len())?;
+        self.apart.for_each_repeated(|x, y| {
+            sets.join(x, y);
+        });
         match verifier {
             Some(verifier) => {
                 self.join_verified(&representatives, near_pairs, &mut sets, verifier)?;
@@ -353,7 +336,11 @@ impl<F: Fingerprint> Deduplicator<F> {
             }
         }
         drop(representatives);
-        Ok(Deduplicated::new(self.fingerprints, self.excluded, sets))
+        Ok(Deduplicated::new(
+            (self.fingerprints, self.apart),
+            self.excluded,
+            sets,
+        ))
     }
 
     fn join_verified(
@@ -464,7 +451,7 @@ impl<F: Fingerprint> Deduplicator<F> {
         let Some(memory) = self.options.memory else {
             return Ok(None);
         };
-        let taken = self.fingerprints.len() as u64 * Self::document_len();
+        let taken = self.slots() as u64 * Self::document_len();
         match memory.checked_sub(taken) {
             Some(rest) => Ok(Some(rest)),
             None => Err(self.too_many(0)),
@@ -474,7 +461,7 @@ impl<F: Fingerprint> Deduplicator<F> {
     fn take_representatives(&mut self) -> Representatives {
         match self.representatives.take() {
             Some(representatives) => representatives,
-            None => Representatives::new(&self.fingerprints),
+            None => Representatives::new(&self.fingerprints, self.apart.documents()),
         }
     }
 }

@@ -17,15 +17,28 @@ pub(super) struct Representatives {
     seed: u64,
     /// A bit for each document: whether it is the first of its fingerprint.
     bits: Vec<u64>,
+    /// A bit for each document: whether it has no fingerprint. Empty if all have one.
+    apart: Vec<u64>,
 }
 
 impl Representatives {
-    pub(super) fn new<F: Fingerprint>(fingerprints: &[F]) -> Self {
+    /// Those of all documents but some, which have no fingerprint.
+    pub(super) fn new<F: Fingerprint>(fingerprints: &[F], without: &[u32]) -> Self {
         // Random, so that no input can be made for which the table is slow. No result depends on it.
         let seed = RandomState::new().hash_one(0);
         let mut table = HashTable::new();
         let mut bits = vec![0u64; fingerprints.len().div_ceil(64)];
+        let mut apart = Vec::new();
+        if !without.is_empty() {
+            apart.resize(bits.len(), 0u64);
+        }
+        for &document in without {
+            apart[document as usize / 64] |= 1 << (document % 64);
+        }
         for (document, &fingerprint) in fingerprints.iter().enumerate() {
+            if bit(&apart, document) {
+                continue;
+            }
             let is_equal = |&other: &u32| fingerprints[other as usize] == fingerprint;
             let hash_of = |&other: &u32| hash(fingerprints[other as usize], seed);
             if let Entry::Vacant(entry) = table.entry(hash(fingerprint, seed), is_equal, hash_of) {
@@ -33,7 +46,12 @@ impl Representatives {
                 bits[document / 64] |= 1 << (document % 64);
             }
         }
-        Representatives { table, seed, bits }
+        Representatives {
+            table,
+            seed,
+            bits,
+            apart,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -41,7 +59,7 @@ impl Representatives {
     }
 
     fn is_representative(&self, document: usize) -> bool {
-        self.bits[document / 64] >> (document % 64) & 1 == 1
+        bit(&self.bits, document)
     }
 
     pub(super) fn find<F: Fingerprint>(&self, fingerprints: &[F], fingerprint: F) -> Option<usize> {
@@ -50,13 +68,16 @@ impl Representatives {
         found.map(|&document| document as usize)
     }
 
-    /// Each document with the first one of its fingerprint.
+    /// Each document that has a fingerprint, with the first one that has it.
     pub(super) fn all<F: Fingerprint>(
         &self,
         fingerprints: &[F],
     ) -> impl Iterator<Item = (usize, usize)> {
         let documents = fingerprints.iter().enumerate();
         documents.filter_map(|(document, &fingerprint)| {
+            if bit(&self.apart, document) {
+                return None;
+            }
             let representative = match self.is_representative(document) {
                 true => document,
                 false => self.find(fingerprints, fingerprint)?,
@@ -82,6 +103,12 @@ impl Representatives {
         let documents = fingerprints.iter().copied().enumerate();
         documents.filter(|&(document, _)| self.is_representative(document))
     }
+}
+
+/// A bit of a list, or no bit beyond its end.
+fn bit(bits: &[u64], number: usize) -> bool {
+    let word = bits.get(number / 64).copied().unwrap_or(0);
+    word >> (number % 64) & 1 == 1
 }
 
 /// A hash of a fingerprint, quicker than those of the standard library: a product folded.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Queries;
+use super::{JoinInput, Queries};
 use crate::error::Result;
 use crate::extsort::{FixedRecord, Sorted, Sorter, TempSpace};
 use crate::fingerprint::Fingerprint;
@@ -39,6 +39,32 @@ impl<F: Fingerprint> FixedRecord for Hit<F> {
     fn sort(records: &mut Vec<Self>) {
         records.par_sort_unstable();
     }
+}
+
+/// Takes the hits away that are left out of their segment.
+///
+/// # Errors
+/// A damaged segment.
+pub(super) fn hide<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    input: &JoinInput<'_, F, D>,
+    segment: usize,
+    hits: &mut Vec<Hit<F>>,
+) -> Result<()> {
+    if !input.segments.hides_some(segment) {
+        return Ok(());
+    }
+    let mut hidden = Ok(());
+    hits.retain(|hit| {
+        let hides = input.segments.hides(segment, hit.fingerprint, None);
+        match hides {
+            Ok(hides) => !hides,
+            Err(error) => {
+                hidden = Err(error);
+                false
+            }
+        }
+    });
+    hidden
 }
 
 /// Takes matches of distinct queries in any order.

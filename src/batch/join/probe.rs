@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use super::JoinInput;
-use super::hits::{Hit, HitSorter};
+use super::hits::{Hit, HitSorter, hide};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -27,15 +27,18 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     let work = |scratch: &mut Scratch<F>, task: usize, give: Give<'_, Hit<F>>| {
         let (mut found, mut total) = (Vec::new(), QueryStats::default());
         for (number, index) in input.segments.indexes().enumerate() {
+            let mut of_segment = Vec::new();
             ask(
                 input,
                 index,
                 scratch,
                 tasks[task],
                 task * TASK_LEN,
-                &mut found,
+                &mut of_segment,
             )
+            .and_then(|()| hide(input, number, &mut of_segment))
             .map_err(input.segments.blame(number))?;
+            found.append(&mut of_segment);
             total += scratch.stats();
         }
         if let Ok(mut stats) = stats.lock() {

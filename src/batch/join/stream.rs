@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 use super::JoinInput;
-use super::hits::{Hit, HitSorter};
+use super::hits::{Hit, HitSorter, hide};
 use super::query_tables::{Cover, LookUps, QueryTables};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
@@ -90,13 +90,24 @@ fn search_task<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
         let fingerprints = chunk?.iter().map(|value| value.0);
         gathered.extend(fingerprints.filter(|f| (low..=high).contains(f)));
         if gathered.len() >= GATHERED {
-            tables.search(&gathered, look_ups);
+            search(input, tables, task, &gathered, look_ups, give)?;
             gathered.clear();
-            give(&mut look_ups.hits)?;
-            look_ups.hits.clear();
         }
     }
-    tables.search(&gathered, look_ups);
+    search(input, tables, task, &gathered, look_ups, give)
+}
+
+/// Gives the hits among some fingerprints of a task.
+fn search<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    input: &JoinInput<'_, F, D>,
+    tables: &QueryTables<F>,
+    task: &Task<'_, F, D>,
+    fingerprints: &[F],
+    look_ups: &mut LookUps<F>,
+    give: Give<'_, Hit<F>>,
+) -> Result<()> {
+    tables.search(fingerprints, look_ups);
+    hide(input, task.segment, &mut look_ups.hits)?;
     give(&mut look_ups.hits)?;
     look_ups.hits.clear();
     Ok(())

@@ -31,7 +31,7 @@ const SAMPLE: u64 = 10_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LintOptions {
-    /// The distance of the queries to come; `None` for the one that the indexes were built for.
+    /// The distance of the queries to come, at most the width; `None` for the one that the indexes were built for.
     pub distance: Option<u32>,
     /// The largest groups of duplicates to report, 5 by default. At least 1, by which a warning goes.
     pub group_count: usize,
@@ -183,6 +183,7 @@ fn lint_view<F: Fingerprint, D: AsRef<[u8]>>(
     options: &LintOptions,
 ) -> Result<LintReport<F>> {
     let distance = options.distance.unwrap_or(segments.max_distance());
+    let distance = distance.min(F::WIDTH);
     let (fingerprint_count, bits, groups) = look_at_members(segments, options)?;
     let (mut tables, mut probed) = (Vec::new(), Vec::new());
     for (number, index) in segments.indexes().enumerate() {

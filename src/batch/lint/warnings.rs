@@ -249,10 +249,10 @@ pub(super) fn of_documents(documents: &DocumentLengths) -> Vec<LintWarning> {
         warnings.push(LintWarning {
             kind: LintWarningKind::EmptyDocuments,
             reason: format!(
-                "{:.1} % of the documents ({empty}) have no feature and so the same fingerprint",
+                "{:.1} % of the documents ({empty}) have no feature; they are near to nothing, and no index holds them",
                 share(empty) * 100.0
             ),
-            remedy: "leave them out",
+            remedy: "take a pipeline that finds features in them, or leave them out",
         });
     }
     if share(short) > MANY_SHORT {

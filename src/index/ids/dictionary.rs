@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use crate::bit_set::BitSet;
 use crate::codec::strings::{
     BUCKET_LEN, Bucket, BucketReader, GROUP_LEN, StringBuffer, StringCode, StringFault,
 };
@@ -25,6 +26,13 @@ pub struct IdBuffer {
     /// The first id of a group of buckets.
     reference: StringBuffer,
     id: StringBuffer,
+}
+
+impl IdBuffer {
+    /// The id that was read last.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.id.as_bytes()
+    }
 }
 
 /// The sections of string ids.
@@ -94,6 +102,20 @@ impl Dictionary {
         let left = self.record_count - number * IDS_PER_BUCKET;
         let count = left.min(IDS_PER_BUCKET) as usize;
         Ok(Bucket::new(&self.code, bytes, count, reference))
+    }
+
+    /// Starts to read a bucket into `id`, whose first id is coded relative to a reference.
+    fn reader<'a>(
+        &'a self,
+        file: FileBytes<'a>,
+        number: u64,
+        reference: &[u8],
+        id: &mut StringBuffer,
+    ) -> Result<BucketReader<'a>, FormatError> {
+        // The reference is copied into the buffer and not kept.
+        let reader = self.bucket(file, number, &[])?.reader(id);
+        id.set(reference);
+        Ok(reader)
     }
 
     /// Reads the first id of a group of buckets.
@@ -211,7 +233,7 @@ impl Dictionary {
             let checked = bucket.check(&mut last, &mut buffer.id, |is_equal| {
                 // The first of all has none before.
                 if is_equal && place > 0 {
-                    repeats.0.set(place);
+                    repeats.0.insert(place);
                 }
                 place += 1;
             });
@@ -222,13 +244,13 @@ impl Dictionary {
 
     /// Checks that the places are those of a permutation (V37).
     pub(super) fn check_places(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
-        let mut seen = Bitmap::default();
+        let mut seen = BitSet::default();
         for index in 0..self.record_count {
             let place = self.place(file, index)?;
             if seen.contains(place) {
                 return Err(self.places.damaged(37, "two ids have the same place"));
             }
-            seen.set(place);
+            seen.insert(place);
         }
         Ok(())
     }
@@ -239,14 +261,14 @@ impl Dictionary {
         file: FileBytes<'_>,
         repeats: &Repeats,
     ) -> Result<(), FormatError> {
-        let mut seen = Bitmap::default();
+        let mut seen = BitSet::default();
         for index in 0..self.record_count {
             let place = self.place(file, index)?;
             // The id before, which is equal, has a smaller index.
             if repeats.0.contains(place) && !seen.contains(place - 1) {
                 return Err(self.places.damaged(38, "the indexes of equal ids descend"));
             }
-            seen.set(place);
+            seen.insert(place);
         }
         Ok(())
     }
@@ -285,27 +307,70 @@ fn first_not_less(
     Ok(end)
 }
 
-/// The places of ids that equal the one before.
+/// The places of ids that equal the one before: all are below the number of records, for which the file has about a bit each
+/// if there are several.
 #[derive(Debug, Default)]
-pub(in crate::index) struct Repeats(Bitmap);
+pub(in crate::index) struct Repeats(BitSet);
 
-/// A set of places, as long as its greatest one calls for: all are below the number of records, for which the file has
-/// about a bit each if there are several.
-#[derive(Debug, Default)]
-struct Bitmap(Vec<u64>);
+/// Reads ids at ascending places, each bucket at most once.
+#[derive(Debug)]
+pub(super) struct DictionaryPicker<'a> {
+    dictionary: &'a Dictionary,
+    file: FileBytes<'a>,
+    /// The bucket that is being read.
+    bucket: Option<(u64, BucketReader<'a>)>,
+    /// The place after that of the id in the buffer.
+    next: u64,
+    /// The group of buckets whose first id the buffer has as its reference.
+    group: Option<u64>,
+    buffer: IdBuffer,
+}
 
-impl Bitmap {
-    fn set(&mut self, place: u64) {
-        let word = (place / 64) as usize;
-        if word >= self.0.len() {
-            self.0.resize(word + 1, 0);
+impl<'a> DictionaryPicker<'a> {
+    pub(super) fn new(dictionary: &'a Dictionary, file: FileBytes<'a>) -> Self {
+        DictionaryPicker {
+            dictionary,
+            file,
+            bucket: None,
+            next: 0,
+            group: None,
+            buffer: IdBuffer::default(),
         }
-        self.0[word] |= 1 << (place % 64);
     }
 
-    fn contains(&self, place: u64) -> bool {
-        let word = self.0.get((place / 64) as usize);
-        word.is_some_and(|word| word & 1 << (place % 64) != 0)
+    /// The id at a place, which is less than the number of records and no less than the one before.
+    pub(super) fn pick(&mut self, place: u64) -> Result<&[u8], FormatError> {
+        let dictionary = self.dictionary;
+        let number = place / IDS_PER_BUCKET;
+        if self.bucket.as_ref().is_none_or(|(open, _)| *open != number) {
+            self.begin_bucket(number)?;
+        }
+        debug_assert!(place + 1 >= self.next);
+        if let Some((_, reader)) = &mut self.bucket {
+            while self.next <= place {
+                let next = reader.next(&mut self.buffer.id);
+                next.map_err(|fault| dictionary.fault(fault))?;
+                self.next += 1;
+            }
+        }
+        Ok(self.buffer.id.as_bytes())
+    }
+
+    fn begin_bucket(&mut self, number: u64) -> Result<(), FormatError> {
+        let dictionary = self.dictionary;
+        let mut reference: &[u8] = &[];
+        if !number.is_multiple_of(BUCKETS_PER_GROUP) {
+            let group = number / BUCKETS_PER_GROUP;
+            if self.group != Some(group) {
+                dictionary.first_of_group(self.file, group, &mut self.buffer.reference)?;
+                self.group = Some(group);
+            }
+            reference = self.buffer.reference.as_bytes();
+        }
+        let reader = dictionary.reader(self.file, number, reference, &mut self.buffer.id)?;
+        self.bucket = Some((number, reader));
+        self.next = number * IDS_PER_BUCKET;
+        Ok(())
     }
 }
 
@@ -346,17 +411,11 @@ impl DictionaryIds<'_> {
 
     fn begin_bucket(&mut self) -> Result<(), FormatError> {
         let (dictionary, number) = (self.dictionary, self.next_bucket);
-        let bytes = dictionary.bucket_bytes(self.file, number)?;
-        let left = dictionary.record_count - number * IDS_PER_BUCKET;
-        let count = left.min(IDS_PER_BUCKET) as usize;
         let reference = match number.is_multiple_of(BUCKETS_PER_GROUP) {
             true => &[],
             false => self.buffer.reference.as_bytes(),
         };
-        let code = &dictionary.code;
-        // What the reader starts from is copied into the buffer now.
-        let reader = Bucket::new(code, bytes, count, &[]).reader(&mut self.buffer.id);
-        self.buffer.id.set(reference);
+        let reader = dictionary.reader(self.file, number, reference, &mut self.buffer.id)?;
         self.reader = Some(reader);
         self.next_bucket += 1;
         Ok(())

@@ -4,6 +4,7 @@ mod dictionary;
 mod groups;
 mod id;
 mod order;
+mod sequence;
 
 use std::iter::FusedIterator;
 use std::ops::Range;
@@ -12,11 +13,12 @@ use super::file_bytes::FileBytes;
 use super::paged::Paged;
 use crate::codec::strings::StringCode;
 use crate::error::{FormatError, Result};
-use dictionary::Dictionary;
 pub use dictionary::IdBuffer;
 pub(super) use dictionary::Repeats;
+use dictionary::{Dictionary, DictionaryIds};
 use groups::Groups;
 pub use id::{Id, IdBuf};
+pub(super) use sequence::IdSequence;
 
 /// Position of a fingerprint in table 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,6 +212,52 @@ impl IdSections {
         }
     }
 
+    /// The key of an id: the number that it is, or its place in the dictionary.
+    pub(super) fn key(&self, file: FileBytes<'_>, index: u64) -> Result<u64, FormatError> {
+        match &self.values {
+            IdValues::Numbers(numbers) => numbers.read(file, index),
+            IdValues::Strings(dictionary) => dictionary.place(file, index),
+        }
+    }
+
+    /// Whether a condition holds for the indexes of all ids of a rank, which must be less than the number of fingerprints.
+    pub(super) fn all_of(
+        &self,
+        file: FileBytes<'_>,
+        rank: Rank,
+        mut holds: impl FnMut(u64) -> Result<bool, FormatError>,
+    ) -> Result<bool, FormatError> {
+        for index in self.indexes(file, rank)? {
+            if !holds(index)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The places of an id in the dictionary.
+    pub(super) fn places_of(
+        &self,
+        file: FileBytes<'_>,
+        id: Id<'_>,
+    ) -> Result<Range<u64>, FormatError> {
+        match (&self.values, id) {
+            (IdValues::Strings(dictionary), Id::String(id)) => dictionary.find(file, id.as_bytes()),
+            _ => Ok(0..0),
+        }
+    }
+
+    /// The ids in order if they are strings.
+    pub(super) fn sorted_strings<'a>(&'a self, file: FileBytes<'a>) -> Option<SortedStrings<'a>> {
+        match &self.values {
+            IdValues::Numbers(_) => None,
+            IdValues::Strings(dictionary) => {
+                let ids = dictionary.ids_from(file, 0, IdBuffer::default());
+                Some(SortedStrings(ids))
+            }
+        }
+    }
+
     /// Hands each id with its slot to `visit`, in the order of the slots: strings ascend.
     pub(super) fn visit(
         &self,
@@ -273,6 +321,20 @@ impl IdSections {
             IdValues::Strings(dictionary) => dictionary.check_spare_bits(file)?,
         }
         self.check_spare_bits_of_order(file)
+    }
+}
+
+/// The ids of an index in order, where they are strings.
+#[derive(Debug)]
+pub(crate) struct SortedStrings<'a>(DictionaryIds<'a>);
+
+impl SortedStrings<'_> {
+    /// The next one with its slot, lent until the one after it is read.
+    ///
+    /// # Errors
+    /// A damaged page.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, &[u8])>> {
+        Ok(self.0.next()?)
     }
 }
 
@@ -369,6 +431,25 @@ impl Ids<'_> {
     /// A damaged page. No id follows.
     pub fn read(&mut self) -> Result<Option<Id<'_>>> {
         Ok(self.read_next()?)
+    }
+
+    /// Passes over the ids that come next while their keys satisfy a condition, see
+    /// [`Index::all_keys`](super::Index::all_keys).
+    ///
+    /// # Errors
+    /// A damaged page. No id follows.
+    pub(crate) fn skip_while(&mut self, holds: impl Fn(u64) -> bool) -> Result<()> {
+        while let Some((sections, file)) = self.source.filter(|_| self.next < self.end) {
+            match sections.key(file, self.next) {
+                Ok(key) if holds(key) => self.next += 1,
+                Ok(_) => break,
+                Err(error) => {
+                    self.next = self.end;
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn read_next(&mut self) -> Result<Option<Id<'_>>, FormatError> {

@@ -1,5 +1,8 @@
 //! The bounds in the rules of the specification: a file at each breaks no such rule, one beyond it does.
 
+use std::fs;
+
+use simidx::format::FORMAT_VERSION;
 use simidx::format::FormatClass::{Damaged, Unsupported};
 use simidx::{AnyIndex, Codec, Error, Fingerprint, Index};
 
@@ -8,6 +11,7 @@ use super::worked_file::worked_file;
 use simidx_testkit::document::{named_table, numbers, row, specification};
 use simidx_testkit::editor::{Editor, assemble};
 use simidx_testkit::forged::{ByHand, plain, refusal, small};
+use simidx_testkit::manifest::folder;
 use simidx_testkit::reference::directory;
 use simidx_testkit::reference_reader::common_verdict;
 use simidx_testkit::{build, build_numbers, build_strings, forged, options};
@@ -124,15 +128,23 @@ fn v30_ids_stay_below_the_number_printed() {
 fn v31_strings_are_as_long_as_printed() {
     let what = "bytes of a string id";
     let (least, most) = (least(what) as usize, most(what) as usize);
-    let ids = ["x".repeat(least), "y".repeat(most), "z".repeat(9)];
-    let records: Vec<(u64, &String)> = (0..3).map(|i| ((i as u64) << 50, &ids[i])).collect();
-    let file = build_strings(small(), &records);
-    assert_eq!(common_verdict(&file), "sound");
-    let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
-    for (fingerprint, id) in &records {
+    let ids = ["x".repeat(least.max(1)), "y".repeat(most), "z".repeat(9)];
+    let records: Vec<(u64, &str)> = (0..3).map(|i| ((i as u64) << 50, &*ids[i])).collect();
+    check_ids(&build_strings(small(), &records), &records);
+    // The builder refuses the empty string; a file of others may have it.
+    assert_eq!(least, 0);
+    let stored = folder(FORMAT_VERSION).join("good-one-empty-string.simidx");
+    check_ids(&fs::read(stored).unwrap(), &[(0xdead_beef_0bad_cafe, "")]);
+}
+
+#[track_caller]
+fn check_ids(file: &[u8], records: &[(u64, &str)]) {
+    assert_eq!(common_verdict(file), "sound");
+    let index = Index::<u64, _>::from_bytes(file).unwrap();
+    for (fingerprint, id) in records {
         let mut read = Vec::new();
         let push = |found: simidx::Id<'_>| read.push(found.to_string());
         simidx_testkit::each_id(index.ids_of(*fingerprint), push).unwrap();
-        assert_eq!(read, [(*id).clone()]);
+        assert_eq!(read, [*id]);
     }
 }

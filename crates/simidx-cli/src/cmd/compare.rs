@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use simidx::Fingerprint;
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Storage};
 use simidx_input::Place;
 use simidx_input::{Decoded, TextEncoding};
 use simidx_text::compare::{ComparedDocument, ComparedFeature, Comparison};
@@ -13,11 +14,13 @@ use simidx_text::{Fingerprinter, Pipeline, Preset};
 
 use crate::cmd::Answer;
 use crate::support::diagnostics::Diagnostics;
+use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{OpenArgs, together, with_segments};
 use crate::support::output::{counted, one_line, stdout};
 use crate::support::pipeline::{PipelineArgs, recorded};
+use crate::support::quantity::count;
 use crate::support::records::OnError;
 use crate::support::transient::DEFAULT_DISTANCE;
 use crate::support::width::{Width, with_width};
@@ -51,17 +54,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     open: OpenArgs,
     /// Largest distance of near-duplicates [default: the one that --index was built for, else 3]
-    #[arg(short = 'k', long, value_name = "K")]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
     /// Number of features to list
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count(0..=u32::MAX))]
+    top: u32,
     /// Bits per fingerprint
     #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
     width: Width,
     #[command(flatten)]
     pipeline: PipelineArgs,
-    /// Print one JSON object
+    /// Print JSON: one object
     #[arg(long)]
     json: bool,
 }
@@ -76,10 +79,18 @@ pub(crate) fn run(args: &Args) -> Answer {
         });
     };
     let index = together(std::slice::from_ref(path), vec![args.open.open(path)?])?;
-    with_segments!(&index, segments => {
-        let fingerprinter = recorded(segments, &args.pipeline.files()?)?;
-        compare(args, &documents, fingerprinter, segments.max_distance())
-    })
+    with_segments!(&index, segments => compare_as(segments, args, &documents))
+}
+
+/// Compares documents by the pipeline of an index.
+fn compare_as<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    documents: &[Document; 2],
+) -> Answer {
+    let pipeline = recorded(segments, &args.pipeline.files()?)?;
+    let fingerprinter = pipeline.fingerprinter::<F>()?;
+    compare(args, documents, fingerprinter, segments.max_distance())
 }
 
 /// A document and what it is called.
@@ -142,11 +153,12 @@ fn compare<F: Fingerprint>(
     default_distance: u32,
 ) -> Answer {
     let [a, b] = documents;
+    let distance = distance::within::<F>(args.max_distance)?;
     let report = Report {
         comparison: fingerprinter.compare(&a.text, &b.text),
         pipeline: fingerprinter.pipeline(),
-        limit: args.max_distance.unwrap_or(default_distance),
-        top: args.top,
+        limit: distance.unwrap_or(default_distance),
+        top: args.top as usize,
         names: [&a.name, &b.name],
     };
     let mut out = stdout();
@@ -170,7 +182,7 @@ struct Report<'a, F> {
 
 impl<F: Fingerprint> Report<'_, F> {
     fn is_near(&self) -> bool {
-        self.comparison.distance() <= self.limit
+        self.comparison.is_near(self.limit)
     }
 
     fn sides(&self) -> [(&str, &ComparedDocument<F>); 2] {
@@ -198,6 +210,9 @@ impl<F: Fingerprint> Report<'_, F> {
             })
         });
         let [a, b] = sides;
+        // Fingerprints of documents without features say nothing.
+        let has_figures = found.have_features();
+        let figure = |value: f64| (has_figures || found.are_equal()).then_some(value);
         let feature = |f: &&ComparedFeature| json!({ "feature": f.text, "weight_a": f.weight_a, "weight_b": f.weight_b });
         let features: Vec<_> = found.most_different(self.top).iter().map(feature).collect();
         json!({
@@ -205,17 +220,18 @@ impl<F: Fingerprint> Report<'_, F> {
             "width": F::WIDTH,
             "a": a,
             "b": b,
-            "distance": found.distance(),
+            "distance": has_figures.then(|| found.distance()),
             "max_distance": self.limit,
             "near_duplicates": self.is_near(),
-            "differing_bits": found.differing_bits(),
+            "equal": found.are_equal(),
+            "differing_bits": has_figures.then(|| found.differing_bits()),
             "similarity_measure": self.measure(),
-            "similarity": found.similarity(),
-            "similarity_estimate": found.estimate(),
-            "cosine": found.cosine(),
-            "jaccard": found.jaccard(),
-            "weighted_jaccard": found.weighted_jaccard(),
-            "minhash_estimate": found.minhash_estimate(),
+            "similarity": figure(found.similarity()),
+            "similarity_estimate": figure(found.estimate()),
+            "cosine": figure(found.cosine()),
+            "jaccard": figure(found.jaccard()),
+            "weighted_jaccard": figure(found.weighted_jaccard()),
+            "minhash_estimate": figure(found.minhash_estimate()),
             "features": features,
         })
     }
@@ -238,6 +254,10 @@ impl<F: Fingerprint> Report<'_, F> {
                 write!(out, ", of which {counted_count} count")?;
             }
             writeln!(out, ", {}", counted(*occurrence_count, "occurrence"))?;
+        }
+        if !found.have_features() {
+            self.print_without_features(out)?;
+            return self.print_features(out);
         }
         let bits: Vec<String> = found.differing_bits().iter().map(u32::to_string).collect();
         let bits = match bits.is_empty() {
@@ -267,6 +287,22 @@ impl<F: Fingerprint> Report<'_, F> {
             writeln!(out, "{label:<24}{figure:.4}")?;
         }
         self.print_features(out)
+    }
+
+    /// The verdict on documents of which one has no features at least: there are no figures.
+    fn print_without_features(&self, out: &mut impl Write) -> std::io::Result<()> {
+        let found = &self.comparison;
+        let who = match (found.a.has_features(), found.b.has_features()) {
+            (false, false) => "neither document has features",
+            (false, true) => "A has no features",
+            _ => "B has no features",
+        };
+        if found.are_equal() {
+            writeln!(out, "{:<24}near-duplicates: equal byte for byte", "verdict")?;
+        } else {
+            writeln!(out, "{:<24}not near-duplicates: {who}", "verdict")?;
+        }
+        writeln!(out, "{:<24}none: {who}", "distance")
     }
 
     fn print_features(&self, out: &mut impl Write) -> std::io::Result<()> {

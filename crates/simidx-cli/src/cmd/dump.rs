@@ -6,11 +6,15 @@ use simidx::segments::Segments;
 use simidx::{Fingerprint, IdKind, Storage};
 
 use crate::cmd::Answer;
+use crate::support::columns::Column;
+use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::id_word::{fingerprints_of, id};
 use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::json::Json;
 use crate::support::json_ids::{id_to_json, write_ids};
 use crate::support::output::stdout;
+use crate::support::quantity::count;
 
 /// The head of `simidx dump --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -28,15 +32,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
     /// Table whose order to print
-    #[arg(long, value_name = "T", default_value_t = 0)]
-    table: usize,
-    /// Print only the fingerprints of the records with this id. May be repeated
+    #[arg(long, value_name = "T", default_value_t = 0, value_parser = count(0..=u8::MAX))]
+    table: u8,
+    /// Records with this id: print only their fingerprints. May be repeated
     #[arg(long = "id", value_name = "ID", conflicts_with_all = ["table", "permuted"])]
     ids: Vec<String>,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
     /// Print permuted values, as they are stored in the table
     #[arg(long)]
     permuted: bool,
-    /// Print a JSON object for each fingerprint
+    /// Print JSON: an object for each fingerprint
     #[arg(long)]
     json: bool,
 }
@@ -44,7 +50,9 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
     let mut out = stdout();
-    with_segments!(args.index.open()?, segments => dump(&segments, &args, &mut out))?;
+    with_segments!(args.index.open()?, segments => {
+        dump(&args.exclude.apply(segments)?, &args, &mut out)
+    })?;
     out.flush()?;
     Ok(true)
 }
@@ -57,7 +65,10 @@ fn dump<F: Fingerprint>(
     if !args.ids.is_empty() {
         return dump_ids(segments, args, out);
     }
-    let mut fingerprints = segments.fingerprints(args.table)?;
+    if args.table == 0 && !args.permuted && segments.id_kind() != IdKind::None {
+        return dump_records(segments, args, out);
+    }
+    let mut fingerprints = segments.fingerprints(args.table.into())?;
     let mut line = Vec::new();
     while let Some(value) = fingerprints.next_permuted() {
         let value = value?;
@@ -78,9 +89,51 @@ fn dump<F: Fingerprint>(
         } else {
             let mut ids = fingerprints.ids()?;
             while let Some(id) = ids.read()? {
-                writeln!(out, "{shown}\t{id}")?;
+                writeln!(out, "{shown}\t{}", Column::new(id))?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Prints all records in order.
+fn dump_records<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut records = segments.records()?;
+    let (mut line, mut open) = (Vec::new(), None);
+    while let Some((fingerprint, id)) = records.read()? {
+        if !args.json {
+            line.clear();
+            fingerprint.extend_hex(&mut line);
+            out.write_all(&line)?;
+            writeln!(out, "\t{}", Column::new(id))?;
+            continue;
+        }
+        if open == Some(fingerprint) {
+            line.push(b',');
+        } else {
+            end_object(&mut line, out)?;
+            let shown = fingerprint.to_hex();
+            write!(line, r#"{{"fingerprint":"{shown}","ids":["#)?;
+            open = Some(fingerprint);
+        }
+        write!(line, "{}", Json(&id_to_json(id)))?;
+    }
+    match args.json {
+        true => end_object(&mut line, out),
+        false => Ok(()),
+    }
+}
+
+/// Prints the object of a fingerprint, if one was begun: whole or not at all.
+fn end_object(line: &mut Vec<u8>, out: &mut dyn Write) -> Result<(), Failure> {
+    if !line.is_empty() {
+        line.extend_from_slice(b"]}\n");
+        out.write_all(line)?;
+        line.clear();
     }
     Ok(())
 }
@@ -95,10 +148,11 @@ fn dump_ids<F: Fingerprint>(
         for fingerprint in fingerprints_of(segments, word)? {
             let shown = fingerprint.to_hex();
             if args.json {
-                let id = id_to_json(id(segments.id_kind(), word)?);
+                let id = Json(&id_to_json(id(segments.id_kind(), word)?)).to_string();
                 writeln!(out, r#"{{"fingerprint":"{shown}","ids":[{id}]}}"#)?;
             } else {
-                writeln!(out, "{shown}\t{word}")?;
+                let id = id(segments.id_kind(), word)?;
+                writeln!(out, "{shown}\t{}", Column::new(id))?;
             }
         }
     }

@@ -7,7 +7,10 @@ use simidx::Fingerprint;
 use simidx_input::RecordId;
 
 use crate::cmd::Answer;
-use crate::support::output::stdout;
+use crate::support::columns::Column;
+use crate::support::json::write_json;
+use crate::support::json_ids::record_id_to_json;
+use crate::support::output::{counted, say, stdout};
 use crate::support::progress::ProgressMode;
 use crate::support::records::{self, Fingerprinted, InputArgs, Refusal, Sink};
 use crate::support::width::with_width;
@@ -17,9 +20,11 @@ pub(crate) const HELP: &str = "\
 Turn documents into fingerprints.
 
 Each document is a line: its fingerprint, a tab and its id, or its position if it has none.
+The default pipeline `web` makes fingerprints by one-bit MinHash; `web,fingerprint=simhash` makes simhashes.
 
 Examples:
   simidx fingerprint docs.jsonl > docs.tsv
+  simidx fingerprint chats.parquet --text-field 'messages.*.content'
   simidx fingerprint pages.warc.gz --html yes --json
   simidx fingerprint --input lines --pipeline news-zh --width 128 titles.txt";
 
@@ -28,7 +33,7 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// Print a JSON object for each document
+    /// Print JSON: an object for each document
     #[arg(long)]
     json: bool,
 }
@@ -44,13 +49,17 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         out: stdout(),
         json: args.json,
     };
-    records::read::<F>(
-        &args.input,
-        &args.input.pipeline.pipeline()?,
-        mode.reading("documents"),
-        &mut printer,
-    )?;
+    let pipeline = args.input.pipeline.pipeline()?;
+    let bar = mode.reading("documents");
+    let read = records::read::<F>(&args.input, &pipeline, bar, &mut printer)?;
     printer.out.flush()?;
+    if read.without_features > 0 {
+        let documents = counted(read.without_features, "document");
+        let empty = pipeline.empty_fingerprint::<F>().to_hex();
+        say(format_args!(
+            "no features in {documents}: the fingerprint {empty} stands for any of them"
+        ));
+    }
     Ok(true)
 }
 
@@ -69,14 +78,10 @@ impl<F: Fingerprint, W: Write> Sink<F> for Printer<W> {
         let id = record.id.unwrap_or(RecordId::Number(record.position));
         let fingerprint = record.fingerprint.to_hex();
         let written = if self.json {
-            let id = match &id {
-                RecordId::Number(number) => json!(number),
-                RecordId::Text(text) => json!(text),
-            };
-            let object = json!({ "fingerprint": fingerprint, "id": id });
-            writeln!(self.out, "{object}")
+            let object = json!({ "fingerprint": fingerprint, "id": record_id_to_json(&id) });
+            write_json(&mut self.out, &object).and_then(|()| self.out.write_all(b"\n"))
         } else {
-            writeln!(self.out, "{fingerprint}\t{id}")
+            writeln!(self.out, "{fingerprint}\t{}", Column::of_record(&id))
         };
         Ok(written?)
     }

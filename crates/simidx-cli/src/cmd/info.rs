@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
-    /// Print one JSON object
+    /// Print JSON: one object
     #[arg(long)]
     json: bool,
 }

@@ -1,33 +1,41 @@
 //! `simidx join`: the matches of a whole batch of queries, found in one run.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, IdKind, Match, Storage};
-use simidx_input::Format;
+use simidx_input::{Format, RecordId};
+use simidx_text::ParallelFingerprinter;
 
 use crate::cmd::Answer;
+use crate::support::answers::{AnswerArgs, Asked};
 use crate::support::choices::InputFormat;
+use crate::support::distance;
+use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
-use crate::support::json_ids::push_match;
-use crate::support::output::{cost, counted, say, stdout};
+use crate::support::index_file::{IndexArgs, is_index, with_segments};
+use crate::support::json_ids::write_match;
+use crate::support::output::{cost, counted, say, say_nothing_near, stdout};
+use crate::support::pipeline::{PipelineFiles, recorded};
 use crate::support::progress::ProgressMode;
-use crate::support::query_file;
+use crate::support::queries::{LazyFingerprinter, QueryKind, QueryReader, fingerprints};
+use crate::support::records::FieldArgs;
 use crate::support::resources::ResourceArgs;
+use crate::support::search::{Answers, Search};
 
 /// The head of `simidx join --help` and of its man page.
 pub(crate) const HELP: &str = "\
 Find all matches of a whole batch of queries in one run.
 
-The output is that of `simidx query`. Large batches are faster this way: one pass over the compressed \
-fingerprints can answer all of them.
+The queries are fingerprints, or documents, which are fingerprinted as those of the index were. The output is that of \
+`simidx query`. Large batches are faster this way: one pass over the compressed fingerprints can answer all of them.
 
 Examples:
   simidx join crawl.simidx new.tsv > matches.tsv
+  simidx join crawl.simidx new.jsonl --query-ids --limit 5
   simidx join monday.simidx tuesday.simidx queries.hex -k 2 --stats
   simidx join crawl.simidx queries.hex --shard 1/4 > first.tsv
   simidx fingerprint new.jsonl | simidx join crawl.simidx -";
@@ -35,35 +43,31 @@ Examples:
 /// Arguments of `simidx join`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Index files, which are searched as one, and last the file of the queries; `-` is standard input
-    #[arg(value_name = "INDEX... QUERIES", required = true, num_args = 2..)]
-    paths: Vec<PathBuf>,
     #[command(flatten)]
-    open: OpenArgs,
-    /// Format of the queries, which are fingerprints
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t = InputFormat(Some(Format::Hex)),
-        help_heading = heading::INPUT
-    )]
-    input: InputFormat,
+    index: IndexArgs,
+    /// File of the queries; `-` is standard input
+    #[arg(value_name = "QUERIES")]
+    queries: PathBuf,
+    /// Format of the queries [default: by the extension, else by the first bytes; numbers that may be hex or dec are hex]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    input: Option<InputFormat>,
+    #[command(flatten)]
+    fields: FieldArgs,
+    #[command(flatten)]
+    files: PipelineFiles,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
-    #[arg(short = 'k', long, value_name = "K")]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
-    /// How to find the matches; the result is the same
+    /// How to find the matches; the result is the same. With --limit, auto is a search for the nearest of each query
     #[arg(long, value_enum, value_name = "STRATEGY", default_value_t = StrategyChoice::Auto)]
     strategy: StrategyChoice,
     /// Search only the I-th of N ranges of fingerprints; the lines of all N shards together are the full result
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", conflicts_with = "limit")]
     shard: Option<Shard>,
-    /// Report the cost of the queries: probes, blocks, candidates
-    #[arg(long)]
-    stats: bool,
-    /// Print a JSON object for each query
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
+    #[command(flatten)]
+    style: AnswerArgs,
     #[command(flatten)]
     resources: ResourceArgs,
 }
@@ -92,39 +96,35 @@ impl From<StrategyChoice> for JoinStrategy {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
-    let mut paths = args.paths.clone();
-    let queries = paths.pop().unwrap_or_default();
-    let open = args.open.clone();
-    let index = IndexArgs { paths, open };
-    with_segments!(index.open()?, segments => join_width(&segments, &queries, &args, mode))
+    with_segments!(args.index.open()?, segments => join_width(&args.exclude.apply(segments)?, &args, mode))
 }
 
 fn join_width<F: Fingerprint>(
     segments: &Segments<F, Storage>,
-    queries: &Path,
     args: &Args,
     mode: ProgressMode,
 ) -> Answer {
-    let refusal = "is a document; simidx fingerprint turns documents into fingerprints";
-    let queries = query_file::read::<F>(queries, args.input.0, refusal)?;
+    let options = args.options::<F>(segments.max_distance())?;
+    if let (Some(limit), StrategyChoice::Auto) = (args.style.limit, args.strategy) {
+        return nearest(segments, args, options.distance, limit);
+    }
+    let queries = Queries::read(segments, args)?;
+    let fingerprints = &queries.fingerprints;
+    let count = counted(fingerprints.len() as u64, "query");
     let bar = mode.spinner();
-    bar.set_message(format!(
-        "joining {}",
-        counted(queries.len() as u64, "query")
-    ));
+    bar.set_message(format!("joining {count}"));
     let mut printer = Printer {
         segments,
         queries: &queries,
-        json: args.json,
+        style: args.style,
         out: stdout(),
-        line: Vec::new(),
         next: 0,
         matches: Vec::new(),
+        match_count: 0,
         found: false,
     };
-    let options = args.options(segments.max_distance());
     let mut failure = None;
-    let joined = join(segments, &queries, &options, |number, found| {
+    let joined = join(segments, fingerprints, &options, |number, found| {
         printer.take(number, found).map_err(|error| {
             // Kept aside: the error of the library has no room for it.
             failure = Some(error);
@@ -137,111 +137,213 @@ fn join_width<F: Fingerprint>(
     let report = joined?;
     printer.finish()?;
     bar.finish_and_clear();
-    if args.stats {
+    say_nothing_near(queries.without_features.len() as u64);
+    if args.style.stats {
         let strategy = match report.strategy {
             JoinStrategy::Probe => "probe",
             _ => "stream",
         };
         say(format_args!(
-            "{} by {strategy}: {}",
-            counted(queries.len() as u64, "query"),
+            "{count} by {strategy}: {}",
             cost(report.stats)
         ));
     }
     Ok(printer.found)
 }
 
+/// The nearest matches of each query, which are searched for each by itself: all matches of a large distance would be many
+/// times as many as are wanted.
+fn nearest<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    distance: u32,
+    limit: u64,
+) -> Answer {
+    let mut style = args.style;
+    // Of a join they are told at the end alone.
+    style.stats = false;
+    let search = Search {
+        distance,
+        nearest: Some(usize::try_from(limit).unwrap_or(usize::MAX)),
+        style,
+    };
+    let mut queries = args.queries()?;
+    let mut fingerprinter = LazyFingerprinter::new(|| args.fingerprinter(segments));
+    let mut answers = Answers::new(search, segments, stdout());
+    while let Some(batch) = queries.next_batch(|| Ok(()))? {
+        answers.answer_all(&batch, fingerprinter.for_queries(&batch)?)?;
+    }
+    answers.flush()?;
+    if args.style.stats {
+        let count = counted(answers.query_count, "query");
+        say(format_args!("{count} by probe: {}", cost(answers.total)));
+    }
+    Ok(answers.is_match)
+}
+
 impl Args {
-    fn options(&self, default_distance: u32) -> JoinOptions {
+    /// Begins to read the queries.
+    fn queries<F: Fingerprint>(&self) -> Result<QueryReader<F>, Failure> {
+        let mut options = self.fields.options();
+        options.fallback = Some(Format::Hex);
+        let format = self.input.and_then(|input| input.0);
+        let path = &self.queries;
+        if format.is_none() && is_index(path).map_err(Failure::at(path))? {
+            let message = "is an index; the file of the queries comes last";
+            return Err(Failure::new(message).about(path.display()));
+        }
+        QueryReader::open(path, format, &options, QueryKind::Either)
+    }
+
+    /// Makes documents fingerprints as those of the index are.
+    fn fingerprinter<F: Fingerprint>(
+        &self,
+        segments: &Segments<F, Storage>,
+    ) -> Result<ParallelFingerprinter<F>, Failure> {
+        Ok(recorded(segments, &self.files.read()?)?.parallel()?)
+    }
+
+    fn options<F: Fingerprint>(&self, default_distance: u32) -> Result<JoinOptions, Failure> {
         let mut options = JoinOptions::default();
-        options.distance = self.max_distance.unwrap_or(default_distance);
+        let given = distance::within::<F>(self.max_distance)?;
+        options.distance = given.unwrap_or(default_distance);
         options.strategy = self.strategy.into();
         options.shard = self.shard.unwrap_or_default();
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();
-        options
+        Ok(options)
+    }
+}
+
+/// All queries of the batch.
+struct Queries<F> {
+    fingerprints: Vec<F>,
+    /// The ids of the queries up to the last one that has one, if ids are to be printed.
+    ids: Vec<Option<RecordId>>,
+    /// The numbers of those that are documents without features, ascending.
+    without_features: Vec<usize>,
+}
+
+impl<F: Fingerprint> Queries<F> {
+    /// Reads them.
+    fn read(segments: &Segments<F, Storage>, args: &Args) -> Result<Self, Failure> {
+        let mut reader = args.queries::<F>()?;
+        let names_queries = args.style.json || args.style.query_ids;
+        let mut queries = Queries {
+            fingerprints: Vec::new(),
+            ids: Vec::new(),
+            without_features: Vec::new(),
+        };
+        let mut fingerprinter = LazyFingerprinter::new(|| args.fingerprinter(segments));
+        while let Some(batch) = reader.next_batch(|| Ok(()))? {
+            let first = queries.fingerprints.len();
+            let more = fingerprints(&batch, fingerprinter.for_queries(&batch)?);
+            let empty = fingerprinter.empty_fingerprint();
+            for (number, fingerprint) in (first..).zip(&more) {
+                if fingerprint.is_none() {
+                    queries.without_features.push(number);
+                }
+            }
+            let more = more.into_iter().map(|found| found.unwrap_or(empty));
+            queries.fingerprints.extend(more);
+            for (number, query) in (first..).zip(batch) {
+                if names_queries && query.id.is_some() {
+                    queries.ids.resize(number, None);
+                    queries.ids.push(query.id);
+                }
+            }
+        }
+        Ok(queries)
+    }
+
+    fn asked(&self, number: usize) -> Asked<'_, F> {
+        Asked {
+            fingerprint: self.fingerprints[number],
+            id: self.ids.get(number).and_then(Option::as_ref),
+            is_without_features: self.is_without_features(number),
+        }
+    }
+
+    fn is_without_features(&self, number: usize) -> bool {
+        self.without_features.binary_search(&number).is_ok()
     }
 }
 
 /// Prints matches in the format of `simidx query`.
 struct Printer<'a, F, W> {
     segments: &'a Segments<F, Storage>,
-    queries: &'a [F],
-    json: bool,
+    queries: &'a Queries<F>,
+    style: AnswerArgs,
     out: W,
-    line: Vec<u8>,
-    /// The query whose object is printed next.
+    /// The query whose matches come, or whose object is printed next.
     next: usize,
     /// Its matches, as the elements of an array.
     matches: Vec<u8>,
+    /// Number of its matches.
+    match_count: u64,
     found: bool,
 }
 
 impl<F: Fingerprint, W: Write> Printer<'_, F, W> {
     fn take(&mut self, number: usize, found: Match<F>) -> Result<(), Failure> {
+        if self.queries.is_without_features(number) {
+            return Ok(());
+        }
         self.found = true;
-        if !self.json {
-            return self.print_lines(self.queries[number], found);
+        self.go_on_to(number)?;
+        self.match_count += 1;
+        if self
+            .style
+            .limit
+            .is_some_and(|limit| self.match_count > limit)
+        {
+            return Ok(());
         }
-        self.print_objects_before(number)?;
-        let member = found.fingerprint;
-        let mut count = 0;
-        let ids = self.segments.ids_of(member)?.inspect(|_| count += 1);
-        push_match(&mut self.matches, (member, found.distance), ids)?;
-        self.check_ids(member, count)
-    }
-
-    fn print_lines(&mut self, query: F, found: Match<F>) -> Result<(), Failure> {
-        self.line.clear();
-        query.extend_hex(&mut self.line);
-        self.line.push(b'\t');
-        found.fingerprint.extend_hex(&mut self.line);
-        write!(self.line, "\t{}", found.distance)?;
-        let mut ids = 0u64;
-        for id in self.segments.ids_of(found.fingerprint)? {
-            let id = id?;
-            ids += 1;
-            self.out.write_all(&self.line)?;
-            writeln!(self.out, "\t{id}")?;
+        let member = (found.fingerprint, found.distance);
+        let mut ids = self.segments.ids_of(found.fingerprint)?.peekable();
+        if ids.peek().is_none() && self.segments.id_kind() != IdKind::None {
+            return Err(self.missing(found.fingerprint));
         }
-        self.check_ids(found.fingerprint, ids)?;
-        if ids == 0 {
-            self.line.push(b'\n');
-            self.out.write_all(&self.line)?;
+        if self.style.json {
+            if !self.matches.is_empty() {
+                self.matches.push(b',');
+            }
+            write_match(&mut self.matches, member, ids)?;
+        } else {
+            let asked = self.queries.asked(number);
+            asked.write_lines(self.style, member, ids, &mut self.out)?;
         }
         Ok(())
     }
 
     /// In an index with ids, a match without one is missing from table 0: the index is damaged.
-    fn check_ids(&self, member: F, ids: u64) -> Result<(), Failure> {
-        if ids > 0 || self.segments.id_kind() == IdKind::None {
-            return Ok(());
-        }
+    fn missing(&self, member: F) -> Failure {
         let names = self.segments.names().join(", ");
         let message = format!(
             "damaged index: no table 0 holds {}, which another table holds",
             member.to_hex()
         );
-        Err(Failure::new(message).about(names))
+        Failure::new(message).about(names)
     }
 
     /// Prints the objects of the queries before one.
-    fn print_objects_before(&mut self, number: usize) -> Result<(), Failure> {
+    fn go_on_to(&mut self, number: usize) -> Result<(), Failure> {
         while self.next < number {
-            let query = self.queries[self.next].to_hex();
-            self.out.write_all(br#"{"matches":["#)?;
-            self.out.write_all(&self.matches)?;
-            writeln!(self.out, r#"],"query":"{query}"}}"#)?;
+            if self.style.json {
+                let asked = self.queries.asked(self.next);
+                asked.open_object(None, &mut self.out)?;
+                self.out.write_all(&self.matches)?;
+                asked.close_object(None, &mut self.out)?;
+            }
             self.matches.clear();
+            self.match_count = 0;
             self.next += 1;
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        if self.json {
-            self.print_objects_before(self.queries.len())?;
-        }
+        self.go_on_to(self.queries.fingerprints.len())?;
         Ok(self.out.flush()?)
     }
 }

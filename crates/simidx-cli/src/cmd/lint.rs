@@ -12,10 +12,13 @@ use simidx::{Fingerprint, IdKind, Index, Storage};
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
+use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::index_file::with_segments;
+use crate::support::json::Json;
 use crate::support::output::{one_line, stdout};
 use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::quantity::{count, count_from_1};
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
 use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
@@ -30,7 +33,7 @@ The exit code is 1 if there are warnings.
 
 Examples:
   simidx lint crawl.simidx
-  simidx lint --input jsonl docs.jsonl -k 5
+  simidx lint docs.jsonl -k 5
   simidx lint crawl.simidx --groups 20 --json";
 
 /// Arguments of `simidx lint`.
@@ -38,17 +41,17 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
-    /// Largest distance of future queries [default: the one that the index was built for, the smallest of several; with
-    /// --input 3]
-    #[arg(short = 'k', long, value_name = "K")]
+    /// Largest distance of future queries [default: the one that the index was built for, the smallest of several; of
+    /// records 3]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
     /// Number of groups of records with equal fingerprints to list, the largest first
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count(1..=u32::MAX))]
     groups: u32,
     /// Largest number of fingerprints for bit statistics; of a larger set, a systematic sample is used
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000_000, value_parser = count_from_1())]
     sample: u64,
-    /// Print one JSON object
+    /// Print JSON: one object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -58,7 +61,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
-    if args.source.are_records() {
+    if args.source.are_records()? {
         return with_width!(args.source.width, F => of_records::<F>(args, mode));
     }
     let index = args.source.indexes()?;
@@ -67,6 +70,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 
 /// The report on records that are in no index: that on the index which a build would make of them.
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
+    distance::within::<F>(args.max_distance)?;
     let (index, documents) = transient_index::<F>(args, mode.reading("records"))?;
     of_segments(&Segments::new(vec![index])?, documents, args, mode)
 }
@@ -80,7 +84,7 @@ fn of_segments<F: Fingerprint>(
     let spinner = mode.spinner();
     spinner.set_message("looking at bits and tables");
     let mut options = LintOptions::default();
-    options.distance = args.max_distance;
+    options.distance = distance::within::<F>(args.max_distance)?;
     options.group_count = args.groups as usize;
     options.sample = args.sample;
     let report = lint(segments, &options)?;
@@ -92,7 +96,7 @@ fn of_segments<F: Fingerprint>(
         true => writeln!(
             out,
             "{}",
-            to_json(&report, documents, &warnings, segments.names())
+            Json(&to_json(&report, documents, &warnings, segments.names()))
         )?,
         false => print(&mut out, &report, documents, &warnings, segments)?,
     }

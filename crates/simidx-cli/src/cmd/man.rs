@@ -11,6 +11,7 @@ use clap_mangen::roff::{Roff, roman};
 use crate::Cli;
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
+use crate::support::input_files::InputFiles;
 use crate::support::output::Output;
 
 /// The head of `simidx man --help` and of its man page.
@@ -30,7 +31,7 @@ pub(crate) struct Args {
     /// Directory for the pages; it is created if it does not exist
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Replace existing pages
+    /// Replace an existing page
     #[arg(long)]
     force: bool,
 }
@@ -39,7 +40,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Answer {
     fs::create_dir_all(&args.dir).map_err(Failure::at(&args.dir))?;
     let pages = pages()?;
-    let output = |name: &str| Output::for_text(&args.dir.join(name), args.force);
+    let none = InputFiles::default();
+    let output = |name: &str| Output::for_text(&args.dir.join(name), args.force, &none);
     let outputs = pages.iter().map(|(name, _)| output(name));
     // All are checked before the first is written.
     let outputs = outputs.collect::<Result<Vec<_>, Failure>>()?;

@@ -1,22 +1,26 @@
 //! `simidx merge`: several indexes into one, without some records.
 
+use std::collections::btree_map::Entry;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use bytesize::ByteSize;
 use serde::Serialize;
+use simidx::design::TableDesign;
 use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Segments};
-use simidx::{Codec, Fingerprint, IdKind, Storage};
-use simidx_input::{Content, Format};
+use simidx::{Codec, Fingerprint, Storage};
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
+use crate::support::distance;
+use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::input_files::InputFiles;
 use crate::support::output::{Output, folder};
 use crate::support::progress::ProgressMode;
-use crate::support::records::{refused, start_threads, threads_from};
+use crate::support::quantity::{Size, block_size, count};
+use crate::support::records::{start_threads, threads_from};
 use crate::support::report::Report;
 use crate::support::resources::check_temp_dir;
 
@@ -27,33 +31,46 @@ const RELEASE_EVERY: u64 = 1 << 21;
 pub(crate) const HELP: &str = "\
 Merge several indexes into one, optionally without some of their records.
 
-The indexes are streamed: memory does not grow with their size.
+The result has the tables, the distance and the block size of the largest input, unless the options name others. Tables that \
+the inputs have are streamed, others are sorted anew: memory does not grow with the inputs.
 
 Examples:
   simidx merge monday.simidx tuesday.simidx -o week.simidx
+  simidx merge base.simidx changed.simidx --newest-wins -o base2.simidx
   simidx merge all.simidx --exclude deleted.hex -o kept.simidx
-  simidx merge a.simidx b.simidx --exclude ids.txt --exclude-by id -o c.simidx";
+  simidx merge a.simidx b.simidx --exclude-from a.simidx old.hex -o c.simidx
+  simidx merge part-*.simidx --tables 4 --codec gap -o all.simidx";
 
 /// Arguments of `simidx merge`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
-    /// Index file to write; `-` is standard output
+    /// File to write the index to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// File of what to leave out, one on each line
-    #[arg(long, value_name = "FILE")]
-    exclude: Option<PathBuf>,
-    /// What the lines of --exclude are
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ExcludeBy::Fingerprint, requires = "exclude")]
-    exclude_by: ExcludeBy,
+    /// Of the records with the same id, keep only those of the last input that has it: an input with new versions then
+    /// replaces the old ones
+    #[arg(long)]
+    newest_wins: bool,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
+    /// Number of tables, one that has a design [default: the tables of the largest input]
+    #[arg(long, value_name = "N", value_parser = count(1..=u64::from(u8::MAX)))]
+    tables: Option<u64>,
+    /// Largest distance that the tables are chosen for, as in a build, or with --tables, that of their design
+    /// [default: that of the largest input]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    max_distance: Option<u32>,
+    /// Bytes per block, a power of two such as 512 or 4KiB [default: that of the largest input]
+    #[arg(long, value_name = "SIZE", value_parser = block_size)]
+    block_size: Option<u32>,
     /// Code of the tables
     #[arg(long, value_enum, value_name = "CODEC", default_value_t = MergeCodecChoice::Auto)]
     codec: MergeCodecChoice,
     /// Memory limit, such as 1GiB, in addition to the mapped inputs
     #[arg(long, value_name = "SIZE", default_value = "256MiB", help_heading = heading::RESOURCES)]
-    memory: ByteSize,
+    memory: Size,
     /// Directory for temporary files, which are deleted in any case [default: that of the output]
     #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
@@ -63,24 +80,17 @@ pub(crate) struct Args {
     /// Replace an existing output
     #[arg(long)]
     force: bool,
-    /// Print the report as JSON
+    /// Print JSON: one object with the report
     #[arg(long)]
     json: bool,
-}
-
-/// How --exclude names records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum ExcludeBy {
-    /// Hexadecimal fingerprints; all records of each are left out
-    Fingerprint,
-    /// Ids; the records with each are left out
-    Id,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     start_threads(args.threads)?;
-    let output = Output::new(&args.output, args.force)?;
+    let mut inputs = InputFiles::new(&args.index.paths);
+    inputs.add(args.exclude.paths());
+    let output = Output::new(&args.output, args.force, &inputs)?;
     with_segments!(args.index.open()?, segments => merge(&segments, &args, &output, mode))
 }
 
@@ -90,17 +100,13 @@ fn merge<F: Fingerprint>(
     output: &Output,
     mode: ProgressMode,
 ) -> Answer {
-    let mut options = MergeOptions::default();
-    options.codec = args.codec.into();
-    options.exclusions = exclusions(args, segments.id_kind())?;
-    options.memory = args.memory.as_u64();
-    options.temp_dir = Some(temp_dir(args));
+    let options = args.options(segments)?;
     let mut folders = options.temp_dir.iter();
     folders.try_for_each(|folder| check_temp_dir(folder))?;
     let mut clock = Clock::start();
     let mut released = 0;
     let mut bar = StageBar::new(mode);
-    let merged = output.write(|out| {
+    let written = output.write(|out| {
         let merged = simidx::segments::merge(segments, &options, out, |progress| {
             clock.enter(progress.stage);
             bar.show(&progress);
@@ -112,28 +118,83 @@ fn merge<F: Fingerprint>(
         })?;
         clock.end_stage();
         Ok(merged)
-    })?;
+    });
+    let merged = written.map_err(Failure::of_whole)?;
     clock.end_stage();
     bar.finish();
 
     let index = Report::new(&merged.summary, segments.pipeline(), &merged.metadata);
+    let of_segments = merged.unmatched_of_segments.iter();
+    let exclude_from = of_segments.map(|(&number, unmatched)| UnmatchedOfInput {
+        index: segments.names()[number].clone(),
+        unmatched_id_count: unmatched.id_count,
+        unmatched_fingerprint_count: unmatched.fingerprint_count,
+    });
     let report = MergeReport {
         build: BuildReport::new(index, clock, options.memory),
         segment_count: segments.segments().len(),
         dropped_record_count: merged.dropped_record_count,
         dropped_fingerprint_count: merged.dropped_fingerprint_count,
-        unmatched_id_count: merged.unmatched_id_count,
+        replaced_record_count: merged.replaced_record_count,
+        unmatched_id_count: merged.unmatched.id_count,
+        unmatched_fingerprint_count: merged.unmatched.fingerprint_count,
+        exclude_from: exclude_from.collect(),
     };
     output.report(&report, args.json, |out| report.print(out))?;
     Ok(true)
 }
 
-/// Where temporary files go.
-fn temp_dir(args: &Args) -> PathBuf {
-    match &args.temp_dir {
-        Some(folder) => folder.clone(),
-        None => folder(&args.output).to_owned(),
+impl Args {
+    fn options<F: Fingerprint>(
+        &self,
+        segments: &Segments<F, Storage>,
+    ) -> Result<MergeOptions<F>, Failure> {
+        let mut options = MergeOptions::default();
+        options.codec = self.codec.into();
+        options.max_distance = self.max_distance;
+        options.block_size = self.block_size;
+        if let Some(tables) = self.tables {
+            let distance = self
+                .max_distance
+                .unwrap_or_else(|| largest_distance(segments));
+            let design = TableDesign::with_table_count(distance, tables as usize);
+            options.design = Some(design.map_err(simidx::Error::from)?);
+        }
+        options.newest_wins = self.newest_wins;
+        options.memory = self.memory.0;
+        options.temp_dir = Some(self.temp_dir());
+        options.exclusions = self.no_exclusions()?;
+        self.exclude
+            .for_each_list(segments, |only, add| match only {
+                None => add(&mut options.exclusions),
+                Some(number) => match options.segment_exclusions.entry(number) {
+                    Entry::Occupied(open) => add(open.into_mut()),
+                    Entry::Vacant(none) => add(none.insert(self.no_exclusions()?)),
+                },
+            })?;
+        Ok(options)
     }
+
+    /// A list that stays within the memory limit.
+    fn no_exclusions<F: Fingerprint>(&self) -> Result<Exclusions<F>, Failure> {
+        let memory = self.memory.0;
+        Ok(Exclusions::with_memory(memory, Some(self.temp_dir()))?)
+    }
+
+    /// Where temporary files go.
+    fn temp_dir(&self) -> PathBuf {
+        match &self.temp_dir {
+            Some(folder) => folder.clone(),
+            None => folder(&self.output).to_owned(),
+        }
+    }
+}
+
+/// The distance of the tables that a merge has by default.
+fn largest_distance<F: Fingerprint>(segments: &Segments<F, Storage>) -> u32 {
+    let segments = segments.segments().iter().rev();
+    let largest = segments.max_by_key(|index| index.len());
+    largest.map_or(0, |index| index.max_distance())
 }
 
 /// Releases the pages of mapped files that have been read, so that a merge does not appear to use as much memory as its
@@ -174,61 +235,6 @@ impl From<MergeCodecChoice> for MergeCodec {
     }
 }
 
-/// The contents of the file of `--exclude`.
-fn exclusions<F: Fingerprint>(args: &Args, ids: IdKind) -> Result<Exclusions<F>, Failure> {
-    let Some(path) = &args.exclude else {
-        return Ok(Exclusions::default());
-    };
-    let mut exclusions = Exclusions::with_memory(args.memory.as_u64(), Some(temp_dir(args)))?;
-    let format = match args.exclude_by {
-        ExcludeBy::Fingerprint => Format::Hex,
-        ExcludeBy::Id => Format::Lines,
-    };
-    let mut reader = simidx_input::open::<F>(path, Some(format))?;
-    while let Some(record) = reader.next_record() {
-        let record = record?;
-        let problem = match record.content {
-            Content::Fingerprint(_) if record.id.is_some() => {
-                // The user may mean this record only.
-                Some("has an id too, but all records of the fingerprint would be left out; remove the id".into())
-            }
-            Content::Fingerprint(fingerprint) => {
-                exclusions.add_fingerprint(fingerprint);
-                None
-            }
-            Content::Text(id) => exclude_id(&mut exclusions, ids, &id)?,
-        };
-        if let Some(problem) = problem {
-            let (source, place) = reader.place();
-            return Err(refused(source, place, problem));
-        }
-    }
-    Ok(exclusions)
-}
-
-/// Adds an id, or says what is wrong with it.
-///
-/// # Errors
-/// A temporary file cannot be written.
-fn exclude_id<F: Fingerprint>(
-    exclusions: &mut Exclusions<F>,
-    ids: IdKind,
-    id: &str,
-) -> Result<Option<String>, Failure> {
-    Ok(match (ids, u64::parse_dec(id)) {
-        (IdKind::String, _) => {
-            exclusions.add_string(id)?;
-            None
-        }
-        (IdKind::Number, Some(id)) => {
-            exclusions.add_number(id)?;
-            None
-        }
-        (IdKind::Number, None) => Some(format!("the id {id:?} is not a number below 2^64")),
-        _ => Some("is an id, but the index stores no ids".into()),
-    })
-}
-
 /// The report of a merge.
 #[derive(Debug, Serialize)]
 struct MergeReport {
@@ -237,7 +243,19 @@ struct MergeReport {
     segment_count: usize,
     dropped_record_count: u64,
     dropped_fingerprint_count: u64,
+    /// Of the dropped records those that another input replaces.
+    replaced_record_count: u64,
     unmatched_id_count: u64,
+    unmatched_fingerprint_count: u64,
+    exclude_from: Vec<UnmatchedOfInput>,
+}
+
+/// What was to be left out of an input and is not there.
+#[derive(Debug, Serialize)]
+struct UnmatchedOfInput {
+    index: String,
+    unmatched_id_count: u64,
+    unmatched_fingerprint_count: u64,
 }
 
 impl MergeReport {
@@ -249,9 +267,34 @@ impl MergeReport {
             "{:<24}{} records, {} fingerprints",
             "left out", self.dropped_record_count, self.dropped_fingerprint_count
         )?;
-        if self.unmatched_id_count > 0 {
-            writeln!(out, "{:<24}{}", "ids not found", self.unmatched_id_count)?;
+        if self.replaced_record_count > 0 {
+            writeln!(
+                out,
+                "{:<24}{} records",
+                "replaced", self.replaced_record_count
+            )?;
+        }
+        let (ids, fingerprints) = (self.unmatched_id_count, self.unmatched_fingerprint_count);
+        print_unmatched(out, ids, fingerprints, "")?;
+        for input in &self.exclude_from {
+            let (ids, fingerprints) = (input.unmatched_id_count, input.unmatched_fingerprint_count);
+            print_unmatched(out, ids, fingerprints, &format!(" in {}", input.index))?;
         }
         self.build.print_cost(out)
     }
+}
+
+/// Prints how much of a list was not found.
+fn print_unmatched(
+    out: &mut dyn Write,
+    ids: u64,
+    fingerprints: u64,
+    place: &str,
+) -> io::Result<()> {
+    for (count, what) in [(ids, "ids"), (fingerprints, "fingerprints")] {
+        if count > 0 {
+            writeln!(out, "{:<24}{count}{place}", format!("{what} not found"))?;
+        }
+    }
+    Ok(())
 }

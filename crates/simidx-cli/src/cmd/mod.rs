@@ -18,6 +18,7 @@ mod merge;
 mod pairs;
 mod plan;
 mod query;
+mod report;
 mod verify;
 
 use clap::Subcommand;
@@ -66,6 +67,9 @@ pub(crate) enum Command {
     /// Predict the size and the latency of an index for each table design
     #[command(long_about = plan::HELP)]
     Plan(plan::Args),
+    /// Write a page to look at: clusters, distances, doubtful pairs, compression
+    #[command(long_about = report::HELP)]
+    Report(report::Args),
     /// Turn documents into fingerprints
     #[command(long_about = fingerprint::HELP)]
     Fingerprint(fingerprint::Args),
@@ -105,6 +109,7 @@ impl Command {
             Command::Dump(args) => dump::run(args),
             Command::Bench(args) => bench::run(args, mode),
             Command::Plan(args) => plan::run(args),
+            Command::Report(args) => report::run(&args, mode),
             Command::Fingerprint(args) => fingerprint::run(args, mode),
             Command::Compare(args) => compare::run(&args),
             Command::Idf(args) => idf::run(&args, mode),

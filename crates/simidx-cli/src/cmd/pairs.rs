@@ -4,17 +4,23 @@ use std::io::Write;
 
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
-use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs};
+use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Index, Storage};
+use simidx::{Fingerprint, IdBuf, IdKind, Index, Storage};
+use simidx_text::dedup::EqualTexts;
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
+use crate::support::columns::Column;
+use crate::support::distance;
+use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::index_file::with_segments;
+use crate::support::json::write_json;
 use crate::support::json_ids::id_to_json;
-use crate::support::output::stdout;
+use crate::support::output::{say_without_features, stdout};
 use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted};
 use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
@@ -32,32 +38,34 @@ Each pair is a line: the smaller member, the larger one and the distance, separa
 Examples:
   simidx pairs crawl.simidx > pairs.tsv
   simidx pairs crawl.simidx --by id --sort --json
-  simidx pairs --input jsonl docs.jsonl -k 5 --count-only";
+  simidx pairs docs.jsonl -k 5 --count-only";
 
 /// Arguments of `simidx pairs`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
-    /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; with --input 3]
-    #[arg(short = 'k', long, value_name = "K")]
+    /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; of records 3]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
     /// What the members of a pair are
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint)]
     by: By,
-    /// Ids of the records of --input, with --by id
+    /// Ids of records, with --by id
     #[arg(long, value_enum, value_name = "KIND", default_value_t = RecordIds::Auto)]
     ids: RecordIds,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
     /// Sort the pairs by the smaller member, then by the larger one
     #[arg(long)]
     sort: bool,
     /// Stop with exit code 2 if there are more than N pairs
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
     max_pairs: Option<u64>,
     /// Print only the number of pairs
     #[arg(long)]
     count_only: bool,
-    /// Print a JSON object for each pair
+    /// Print JSON: an object for each pair
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -97,23 +105,27 @@ enum By {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
-    if args.source.are_records() {
+    if args.source.are_records()? {
+        args.exclude.refuse("it cannot be used with records")?;
         return with_width!(args.source.width, F => of_records::<F>(&args, mode));
     }
     let index = args.source.indexes()?;
-    with_segments!(index.open()?, segments => of_segments(&segments, &args, mode))
+    with_segments!(index.open()?, segments => {
+        of_segments(&args.exclude.apply(segments)?, &[], &args, mode)
+    })
 }
 
-/// The pairs of indexes.
+/// The pairs of indexes, and those of equal records that are in none.
 fn of_segments<F: Fingerprint>(
     segments: &Segments<F, Storage>,
+    equal: &[Vec<IdBuf>],
     args: &Args,
     mode: ProgressMode,
 ) -> Answer {
-    let options = args.options(segments.max_distance());
+    let options = args.options::<F>(segments.max_distance())?;
     let mut printer = Printer::new(args, mode);
     match args.by {
-        By::Id => id_pairs(segments, &options, |pair| Ok(printer.ids(pair)?))?,
+        By::Id => id_pairs_with(segments, equal, &options, |pair| Ok(printer.ids(pair)?))?,
         By::Fingerprint => {
             simidx::batch::pairs(segments, &options, |pair| Ok(printer.pair(pair)?))?
         }
@@ -123,55 +135,72 @@ fn of_segments<F: Fingerprint>(
 
 /// The pairs of records that are in no index.
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let options = args.options(DEFAULT_DISTANCE);
+    let options = args.options::<F>(DEFAULT_DISTANCE)?;
     let bar = mode.reading("records");
     if args.by == By::Id {
-        let index = transient_index::<F>(args, bar)?;
-        return of_segments(&Segments::new(vec![index])?, args, mode);
+        let (index, equal) = transient_index::<F>(args, bar)?;
+        return of_segments(&Segments::new(vec![index])?, &equal, args, mode);
     }
     let input = args.source.records(args.resources.threads);
     let mut finder = PairFinder::<F>::new(&options)?;
-    let mut push = Each(|record: Fingerprinted<F>| Ok(finder.push(record.fingerprint)?));
-    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
+    let mut push = Each(|record: Fingerprinted<F>| match record.without_features {
+        None => Ok(finder.push(record.fingerprint)?),
+        Some(_) => Ok(()),
+    });
+    let read = records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut push)?;
+    say_without_features(read.without_features);
     let mut printer = Printer::new(args, mode);
     finder.finish(|pair| Ok(printer.pair(pair)?))?;
     printer.finish()
 }
 
-/// An index of the records.
-fn transient_index<F: Fingerprint>(
-    args: &Args,
-    bar: ReadingBar,
-) -> Result<Index<F, Storage>, Failure> {
+/// An index of records, and the ids of documents without features, group by group of equal ones.
+type Transient<F> = (Index<F, Storage>, Vec<Vec<IdBuf>>);
+
+/// An index of the records, and the ids of documents without features that are equal.
+fn transient_index<F: Fingerprint>(args: &Args, bar: ReadingBar) -> Result<Transient<F>, Failure> {
     let distance = args.max_distance.unwrap_or(DEFAULT_DISTANCE);
     let open = |kind| TransientBuilder::new(kind, distance, &args.resources);
     let ids = IdChoice::from(args.ids);
     let mut builder = None;
+    let (mut texts, mut names) = (EqualTexts::default(), Vec::new());
     let mut each = Each(|record: Fingerprinted<F>| {
         let builder = match &mut builder {
             Some(builder) => builder,
             none => none.insert(open(ids.kind(record.is_named(), IdKind::Number))?),
         };
-        builder.push(record)
+        let identity = record.without_features;
+        let id = builder.push(record)?;
+        if let Some(identity) = identity {
+            texts.push(names.len() as u64, identity);
+            names.push(id);
+        }
+        Ok(())
     });
     let input = args.source.records(args.resources.threads);
-    records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    let read = records::read::<F>(&input, &input.pipeline.pipeline()?, bar, &mut each)?;
+    say_without_features(read.without_features);
     let builder = match builder {
         Some(builder) => builder,
         None => open(IdKind::Number)?,
     };
-    builder.finish(&args.resources)
+    let groups = texts.into_groups(2).into_iter();
+    let name = |number: u64| names[number as usize].clone();
+    let equal = groups.map(|group| group.into_iter().map(name).collect());
+    let equal = equal.collect();
+    Ok((builder.finish(&args.resources)?, equal))
 }
 
 impl Args {
-    fn options(&self, default_distance: u32) -> PairOptions {
+    fn options<F: Fingerprint>(&self, default_distance: u32) -> Result<PairOptions, Failure> {
         let mut options = PairOptions::default();
-        options.distance = self.max_distance.unwrap_or(default_distance);
+        let given = distance::within::<F>(self.max_distance)?;
+        options.distance = given.unwrap_or(default_distance);
         options.sorted = self.sort && !self.count_only;
         options.max_pairs = self.max_pairs;
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();
-        options
+        Ok(options)
     }
 }
 
@@ -227,13 +256,17 @@ impl<W: Write> Printer<'_, W> {
         match (self.args.count_only, self.args.json) {
             (true, _) => Ok(()),
             (_, true) => self.json(id_to_json(smaller), id_to_json(larger), distance),
-            _ => writeln!(self.out, "{smaller}\t{larger}\t{distance}"),
+            _ => {
+                let [smaller, larger] = [smaller, larger].map(Column::new);
+                writeln!(self.out, "{smaller}\t{larger}\t{distance}")
+            }
         }
     }
 
     fn json(&mut self, smaller: Value, larger: Value, distance: u32) -> std::io::Result<()> {
         let object = json!({ "smaller": smaller, "larger": larger, "distance": distance });
-        writeln!(self.out, "{object}")
+        write_json(&mut self.out, &object)?;
+        self.out.write_all(b"\n")
     }
 
     fn found(&mut self) {

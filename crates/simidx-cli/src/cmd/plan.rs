@@ -2,15 +2,16 @@
 
 use std::io::{self, Write};
 
-use bytesize::ByteSize;
 use serde::Serialize;
 use simidx::Fingerprint;
 use simidx::design::{PlanRequest, PlannedIndex, StorageDevice};
 
 use crate::cmd::Answer;
 use crate::support::choices::CodecChoice;
+use crate::support::distance;
 use crate::support::failure::Failure;
-use crate::support::output::{stdout, write_report};
+use crate::support::output::{say, stdout, write_report};
+use crate::support::quantity::{Size, block_size, count};
 use crate::support::width::{Width, with_width};
 
 /// The head of `simidx plan --help` and of its man page.
@@ -19,34 +20,34 @@ Predict the size and the latency of an index for each table design, and recommen
 
 Examples:
   simidx plan --count 1e8
-  simidx plan --count 8.6e9 -k 3 --memory 80GB --medium ssd
+  simidx plan --count 8.6e9 -k 3 --max-size 80GB --medium ssd
   simidx plan --count 50000000 --width 128 -k 6 --json";
 
 /// Arguments of `simidx plan`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Number of distinct fingerprints, such as 10000000, 1e7 or 8.6e9
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
     count: u64,
     /// Largest distance of the queries
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::distance())]
     max_distance: u32,
     /// Bits per fingerprint
     #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
     width: Width,
     /// Largest acceptable file, such as 1GiB, 500MB or a number of bytes
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<ByteSize>,
+    #[arg(long, value_name = "SIZE", alias = "memory")]
+    max_size: Option<Size>,
     /// Where the file is when it is queried
     #[arg(long, value_enum, value_name = "MEDIUM", default_value_t = MediumChoice::Memory)]
     medium: MediumChoice,
     /// Code of the tables; auto compares all codes
     #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
     codec: CodecChoice,
-    /// Bytes per block, a power of two
-    #[arg(long, value_name = "BYTES", default_value_t = 512)]
+    /// Bytes per block, a power of two such as 512 or 4KiB
+    #[arg(long, value_name = "SIZE", default_value_t = 512, value_parser = block_size)]
     block_size: u32,
-    /// Print one JSON object
+    /// Print JSON: one object
     #[arg(long)]
     json: bool,
 }
@@ -74,12 +75,13 @@ impl From<MediumChoice> for StorageDevice {
 pub(crate) fn run(args: Args) -> Answer {
     let report = with_width!(args.width, F => plan::<F>(&args))?;
     write_report(stdout(), &report, args.json, |out| report.print(out))?;
-    Ok(true)
+    report.warn();
+    Ok(report.choice.is_some())
 }
 
 fn plan<F: Fingerprint>(args: &Args) -> Result<PlanReport, Failure> {
     let mut request = PlanRequest::new(args.count, args.max_distance);
-    request.memory = args.memory.map(|size| size.as_u64());
+    request.memory = args.max_size.map(|Size(bytes)| bytes);
     request.block_size = args.block_size;
     request.device = args.medium.into();
     request.codec = args.codec.codec();
@@ -95,20 +97,6 @@ fn plan<F: Fingerprint>(args: &Args) -> Result<PlanReport, Failure> {
         indexes: curve.iter().map(Row::new).collect(),
         choice,
     })
-}
-
-/// A whole number, also as a decimal fraction with a power of ten.
-fn parse_count(text: &str) -> Result<u64, String> {
-    if let Ok(count) = text.parse() {
-        return Ok(count);
-    }
-    match text.parse::<f64>() {
-        // 2^64 as a floating-point number is one too many.
-        Ok(count) if count.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&count) => {
-            Ok(count as u64)
-        }
-        _ => Err("not a whole number from 0 to 2^64 - 1".into()),
-    }
 }
 
 /// The curve.
@@ -185,7 +173,7 @@ impl Row {
             probes,
             rounded(self.candidates_per_query),
             self.bytes_per_fingerprint,
-            ByteSize::b(self.file_bytes).to_string(),
+            format!("{:.1}", Size(self.file_bytes)),
             rounded(self.latency_us),
         );
         writeln!(out, "{}", line.trim_end())
@@ -226,9 +214,23 @@ impl PlanReport {
         }
         writeln!(out)?;
         writeln!(out, "* no other is both smaller and faster")?;
-        if self.choice.is_none() {
-            writeln!(out, "none fits the memory")?;
-        }
         Ok(())
+    }
+
+    /// Says so if there is no index to recommend.
+    fn warn(&self) {
+        let smallest = self.indexes.iter().map(|row| row.file_bytes).min();
+        if let (None, Some(most), Some(smallest)) = (self.choice, self.memory, smallest) {
+            let (most, smallest) = (Size(most), Size(smallest));
+            match self.indexes.iter().find(|row| row.fits_memory) {
+                Some(row) => say(format_args!(
+                    "no index that a build chooses fits in {most}; --codec {} makes one that does",
+                    row.codec
+                )),
+                None => say(format_args!(
+                    "no index fits in {most}: the smallest takes {smallest}"
+                )),
+            }
+        }
     }
 }

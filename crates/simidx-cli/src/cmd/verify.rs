@@ -11,8 +11,10 @@ use simidx::verify::{VerifyReport, VerifyStage};
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::index_file::{IndexArgs, with_index};
+use crate::support::json;
 use crate::support::output::{counted, one_line, say, stdout};
 use crate::support::progress::ProgressMode;
+use crate::support::quiet::is_quiet;
 
 /// The head of `simidx verify --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -29,7 +31,7 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     index: IndexArgs,
-    /// Print one JSON object
+    /// Print JSON: one object
     #[arg(long)]
     json: bool,
 }
@@ -55,7 +57,9 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
                 Check::Failed { path, error }
             }
         };
-        if let (Check::Done(segment), false) = (&check, args.json) {
+        if let (Check::Done(segment), false) = (&check, args.json)
+            && !(segment.verdict.sound && is_quiet())
+        {
             // At once: this file has been checked even if the next one cannot be.
             bar.suspend(|| segment.print(&mut out).and_then(|()| out.flush()))?;
         }
@@ -79,8 +83,8 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 fn write_json(mut out: impl Write, verdicts: &Verdicts) -> Result<(), Failure> {
     match &verdicts.segments[..] {
         [Check::Failed { .. }] => return Ok(()),
-        [Check::Done(only)] => serde_json::to_writer(&mut out, &only.verdict)?,
-        _ => serde_json::to_writer(&mut out, verdicts)?,
+        [Check::Done(only)] => json::write_json(&mut out, &only.verdict)?,
+        _ => json::write_json(&mut out, verdicts)?,
     }
     writeln!(out)?;
     Ok(out.flush()?)

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use bytesize::ByteSize;
 use indicatif::ProgressBar;
 use serde::Serialize;
 use simidx::build::{BuildProgress, BuildStage};
 
 use crate::support::memory;
 use crate::support::progress::ProgressMode;
+use crate::support::quantity::Size;
 use crate::support::report::Report;
 
 /// The bar of a build: a new one for each stage, so that rate and time left are those of the stage.
@@ -30,7 +30,7 @@ impl StageBar {
 
     /// Shows how far the build is.
     pub(crate) fn show(&mut self, progress: &BuildProgress) {
-        let written = ByteSize::b(progress.written).to_string();
+        let written = Size(progress.written).short();
         if self.stage != Some(progress.stage) {
             self.bar.finish_and_clear();
             self.stage = Some(progress.stage);
@@ -51,6 +51,7 @@ impl StageBar {
 fn stage_name(stage: BuildStage) -> String {
     match stage {
         BuildStage::SortRecords => "sorting the records".to_owned(),
+        BuildStage::CompareIds => "comparing the ids".to_owned(),
         BuildStage::MergeRecords => "merging the records".to_owned(),
         BuildStage::SortTable(table) => format!("sorting table {table}"),
         BuildStage::MergeTable(table) => format!("merging table {table}"),
@@ -111,7 +112,9 @@ impl Clock {
             None if self.is_reading => &mut stages.read,
             None => &mut stages.write,
             Some(BuildStage::SortRecords | BuildStage::SortTable(_)) => &mut stages.sort,
-            Some(BuildStage::MergeRecords | BuildStage::MergeTable(_)) => &mut stages.merge,
+            Some(BuildStage::CompareIds | BuildStage::MergeRecords | BuildStage::MergeTable(_)) => {
+                &mut stages.merge
+            }
             Some(BuildStage::ChooseCode(_)) => &mut stages.choose_code,
             Some(BuildStage::EncodeTable(_)) => &mut stages.encode,
             Some(_) => &mut stages.ids,
@@ -158,7 +161,7 @@ impl BuildReport {
     /// Prints memory and time.
     pub(crate) fn print_cost(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some(peak) = self.peak_memory_bytes {
-            let (peak, limit) = (ByteSize::b(peak), ByteSize::b(self.memory_limit_bytes));
+            let (peak, limit) = (Size(peak), Size(self.memory_limit_bytes));
             writeln!(out, "{:<24}{peak}, the limit was {limit}", "memory")?;
         }
         let s = &self.stage_seconds;

@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use bytesize::ByteSize;
 use simidx::Error;
 use simidx::build::OptionsError;
 use simidx::format::FormatError;
@@ -38,6 +37,13 @@ impl Failure {
         move |error| Failure::from(error).about(path.display())
     }
 
+    /// The failure to write something that is of no use unless it is complete, as an index is: that its reader went away is
+    /// no success.
+    pub(crate) fn of_whole(mut self) -> Self {
+        self.broken_pipe = false;
+        self
+    }
+
     /// Whether the reader of the output closed it, which is a quiet success.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         self.broken_pipe
@@ -63,16 +69,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
             Error::Io(error) => error.into(),
-            Error::Budget {
-                purpose,
-                needed,
-                given,
-            } => {
-                let (needed, given) = (ByteSize::b(needed), ByteSize::b(given));
-                Failure::new(format!(
-                    "{purpose} takes at least {needed} of memory, and the limit leaves {given}; raise --memory"
-                ))
-            }
+            Error::Budget { .. } => Failure::new(format!("{error}; raise --memory")),
             other => Failure::new(other.to_string()),
         }
     }

@@ -2,4 +2,5 @@
 
 pub(crate) const INPUT: &str = "Input";
 pub(crate) const DOCUMENTS: &str = "Documents";
+pub(crate) const OUTPUT: &str = "Output";
 pub(crate) const RESOURCES: &str = "Resources";

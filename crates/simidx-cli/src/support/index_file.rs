@@ -1,8 +1,10 @@
 //! Opening the index files that a command names.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use simidx::format::{FormatClass, FormatError};
+use simidx::format::{FormatClass, FormatError, MAGIC};
 use simidx::segments::AnySegments;
 use simidx::{AnyIndex, Error};
 
@@ -73,6 +75,29 @@ impl OpenArgs {
             AnyIndex::open(path)
         }
     }
+}
+
+/// Whether a file begins as an index does, or is called one. What is no regular file is none, nor is a pattern.
+///
+/// # Errors
+/// A file that is there and cannot be read.
+pub(crate) fn is_index(path: &Path) -> io::Result<bool> {
+    let data = match path.metadata() {
+        Ok(data) => data,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if !data.is_file() {
+        return Ok(false);
+    }
+    let mut head = Vec::new();
+    File::open(path)?
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut head)?;
+    let is_called_one = path
+        .extension()
+        .is_some_and(|extension| extension == "simidx");
+    Ok(head == MAGIC || is_called_one)
 }
 
 /// Indexes as one, named by their paths in every error.

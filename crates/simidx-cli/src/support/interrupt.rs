@@ -13,19 +13,26 @@ use crate::support::output;
 /// The outputs that are being written, under their temporary names.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// While this lives, a signal that ends the program removes the file first.
+/// While this lives, a signal that ends the program removes the file, or the folder with all that it holds, first.
 #[derive(Debug)]
 pub(crate) struct RemoveOnSignal(PathBuf);
 
 impl RemoveOnSignal {
-    /// Takes charge of a file.
+    /// Takes charge of a file or a folder that `create` makes, whose path `path_of` gives. A signal that comes meanwhile
+    /// waits for it.
     ///
     /// # Errors
-    /// The signal handlers cannot be installed.
-    pub(crate) fn new(path: &Path) -> io::Result<Self> {
+    /// The signal handlers cannot be installed, and what `create` returns.
+    pub(crate) fn create<T, E: From<io::Error>>(
+        create: impl FnOnce() -> Result<T, E>,
+        path_of: impl FnOnce(&T) -> &Path,
+    ) -> Result<(T, Self), E> {
         expect_signals()?;
-        unfinished().push(path.to_owned());
-        Ok(RemoveOnSignal(path.to_owned()))
+        let mut unfinished = unfinished();
+        let created = create()?;
+        let path = path_of(&created).to_owned();
+        unfinished.push(path.clone());
+        Ok((created, RemoveOnSignal(path)))
     }
 }
 
@@ -118,7 +125,9 @@ fn remove_and_die(signal: i32) {
     let unfinished = unfinished();
     for path in unfinished.iter() {
         // The process ends either way; a file that cannot be removed has a name that says what it is.
-        let _ = std::fs::remove_file(path);
+        if std::fs::remove_file(path).is_err() {
+            let _ = std::fs::remove_dir_all(path);
+        }
     }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if lost_pages::is_it(signal) {

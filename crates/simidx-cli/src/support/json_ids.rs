@@ -4,6 +4,9 @@ use std::io::Write;
 
 use serde_json::Value;
 use simidx::{Fingerprint, Id, IdBuf};
+use simidx_input::RecordId;
+
+use crate::support::json::{are_ids_strings, write_json};
 
 /// Writes the array of some ids.
 ///
@@ -14,40 +17,50 @@ pub(crate) fn write_ids(
     ids: impl Iterator<Item = simidx::Result<IdBuf>>,
 ) -> simidx::Result<()> {
     out.write_all(b"[")?;
-    let mut separator = "";
+    let mut is_first = true;
     for id in ids {
-        write!(out, "{separator}{}", id_to_json(id?.as_id()))?;
-        separator = ",";
+        if !std::mem::take(&mut is_first) {
+            out.write_all(b",")?;
+        }
+        match id?.as_id() {
+            Id::String(string) => write_json(&mut *out, &string)?,
+            number => write_json(&mut *out, &id_to_json(number))?,
+        }
     }
     Ok(out.write_all(b"]")?)
 }
 
-/// Adds the object of a match to the elements of an array.
+/// Writes the object of a match.
 ///
 /// # Errors
-/// What `ids` reports.
-pub(crate) fn push_match<F: Fingerprint>(
-    elements: &mut Vec<u8>,
+/// What `ids` or `out` reports; then a part of the object may be written.
+pub(crate) fn write_match<F: Fingerprint>(
+    out: &mut impl Write,
     (fingerprint, distance): (F, u32),
     ids: impl Iterator<Item = simidx::Result<IdBuf>>,
 ) -> simidx::Result<()> {
-    if !elements.is_empty() {
-        elements.push(b',');
-    }
     let hex = fingerprint.to_hex();
     write!(
-        elements,
+        out,
         r#"{{"distance":{distance},"fingerprint":"{hex}","ids":"#
     )?;
-    write_ids(elements, ids)?;
-    elements.push(b'}');
-    Ok(())
+    write_ids(out, ids)?;
+    Ok(out.write_all(b"}")?)
 }
 
 /// An id as JSON says it.
 pub(crate) fn id_to_json(id: Id<'_>) -> Value {
     match id {
+        Id::Number(number) if are_ids_strings() => number.to_string().into(),
         Id::Number(number) => number.into(),
         Id::String(string) => string.into(),
     }
+}
+
+/// The id of a record as JSON says it.
+pub(crate) fn record_id_to_json(id: &RecordId) -> Value {
+    id_to_json(match id {
+        RecordId::Number(number) => Id::Number(*number),
+        RecordId::Text(text) => Id::String(text),
+    })
 }

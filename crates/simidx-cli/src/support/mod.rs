@@ -1,22 +1,37 @@
 //! What several commands share: opening indexes, reading records, output, progress, messages.
 
+pub(crate) mod answers;
 pub(crate) mod build_report;
 pub(crate) mod choices;
+pub(crate) mod columns;
 pub(crate) mod diagnostics;
+pub(crate) mod distance;
+pub(crate) mod exclusions;
 pub(crate) mod failure;
 pub(crate) mod heading;
 pub(crate) mod id_word;
 pub(crate) mod index_file;
+pub(crate) mod input_files;
 pub(crate) mod interrupt;
+pub(crate) mod json;
 pub(crate) mod json_ids;
+pub(crate) mod latency;
 pub(crate) mod memory;
 pub(crate) mod output;
+pub(crate) mod output_folder;
+pub(crate) mod page;
 pub(crate) mod pipeline;
+pub(crate) mod printed;
 pub(crate) mod progress;
+pub(crate) mod quantity;
+pub(crate) mod queries;
 pub(crate) mod query_file;
+pub(crate) mod quiet;
 pub(crate) mod records;
 pub(crate) mod report;
 pub(crate) mod resources;
+pub(crate) mod sample_queries;
+pub(crate) mod search;
 pub(crate) mod spooled_ids;
 pub(crate) mod transient;
 pub(crate) mod width;

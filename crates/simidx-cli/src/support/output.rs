@@ -10,7 +10,10 @@ use simidx::build::AtomicFile;
 use simidx::index::QueryStats;
 
 use crate::support::failure::Failure;
+use crate::support::input_files::InputFiles;
 use crate::support::interrupt::RemoveOnSignal;
+use crate::support::json::write_json;
+use crate::support::quiet::is_quiet;
 
 /// Bytes gathered before a write.
 const BUFFER_LEN: usize = 1 << 20;
@@ -31,7 +34,7 @@ pub(crate) fn write_report<W: Write>(
     human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
     if json {
-        serde_json::to_writer(&mut out, report)?;
+        write_json(&mut out, report)?;
         writeln!(out)?;
     } else {
         human(&mut out)?;
@@ -54,6 +57,26 @@ pub(crate) fn one_line(text: &str) -> String {
 /// Prints a message to stderr. A stderr that cannot be written to is no reason to stop.
 pub(crate) fn say(message: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "simidx: {message}");
+}
+
+/// Says that some documents of an input are near to nothing but their equals.
+pub(crate) fn say_without_features(count: u64) {
+    if count > 0 {
+        let documents = counted(count, "document");
+        say(format_args!(
+            "no features in {documents}: only equal ones are near each other"
+        ));
+    }
+}
+
+/// Says that some queries are documents that nothing can be near to.
+pub(crate) fn say_nothing_near(count: u64) {
+    if count > 0 {
+        let documents = counted(count, "document");
+        say(format_args!(
+            "no features in {documents}, so nothing is found"
+        ));
+    }
 }
 
 /// Standard output, named in its errors.
@@ -99,28 +122,30 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Checks early that the target may be written, so that no long run ends in a refusal.
+    /// Checks early that the target may be written, so that no long run ends in a refusal. None of the inputs is ever
+    /// replaced.
     ///
     /// # Errors
-    /// A terminal, an existing file without `force`, something that is not a regular file, or a
+    /// A terminal, one of the inputs, an existing file without `force`, something that is not a regular file, or a
     /// directory that does not exist.
-    pub(crate) fn new(path: &Path, force: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(path: &Path, force: bool, inputs: &InputFiles) -> Result<Self, Failure> {
         if path == Path::new("-") && io::stdout().is_terminal() {
             return Err(Failure::new(
                 "an index is binary and standard output is a terminal; name a file with -o",
             ));
         }
-        Self::for_text(path, force)
+        Self::for_text(path, force, inputs)
     }
 
     /// The same for text, which a terminal may show.
     ///
     /// # Errors
     /// As for [`Output::new`], but for a terminal.
-    pub(crate) fn for_text(path: &Path, force: bool) -> Result<Self, Failure> {
+    pub(crate) fn for_text(path: &Path, force: bool, inputs: &InputFiles) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Output::Stdout);
         }
+        inputs.check_target(path)?;
         let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
         match fs::symlink_metadata(path) {
             Ok(metadata) if metadata.is_symlink() => {
@@ -154,6 +179,7 @@ impl Output {
         human: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         match self {
+            _ if is_quiet() && !json => Ok(()),
             Output::Stdout => write_report(io::stderr(), report, json, human),
             Output::File { .. } => write_report(stdout(), report, json, human),
         }
@@ -175,65 +201,13 @@ impl Output {
                 out.flush()?;
                 Ok(result)
             }
-            Output::File { path, force } => {
-                let mut file = Unfinished::create(path, *force)?;
-                let result = file.write(write)?;
-                file.appear()?;
+            Output::File { .. } => {
+                let mut together = Together::default();
+                let result = together.write(self, write)?;
+                together.appear()?;
                 Ok(result)
             }
         }
-    }
-
-    /// Lets `write` write the contents of this output, and if that went well `write_second` those of another one. Both
-    /// appear or neither; what has gone to standard output stays there.
-    ///
-    /// # Errors
-    /// As for [`Output::write`].
-    pub(crate) fn write_both(
-        &self,
-        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
-        second: &Output,
-        write_second: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let (
-            Output::File { path, force },
-            Output::File {
-                path: other,
-                force: other_force,
-            },
-        ) = (self, second)
-        else {
-            return self.write_with_stdout(write, second, write_second);
-        };
-        let mut file = Unfinished::create(path, *force)?;
-        let mut other = Unfinished::create(other, *other_force)?;
-        file.write(write)?;
-        other.write(write_second)?;
-        file.sync()?;
-        other.sync()?;
-        file.appear()?;
-        other.appear().inspect_err(|_| {
-            let _ = fs::remove_file(path);
-        })
-    }
-}
-
-impl Output {
-    /// Writes two outputs of which at most one is a file, which appears after both have been written.
-    fn write_with_stdout(
-        &self,
-        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
-        second: &Output,
-        write_second: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let Output::File { path, force } = self else {
-            self.write(write)?;
-            return second.write(write_second);
-        };
-        let mut file = Unfinished::create(path, *force)?;
-        file.write(write)?;
-        second.write(write_second)?;
-        file.appear()
     }
 
     /// Whether both are the same file, by whatever path.
@@ -249,6 +223,56 @@ impl Output {
     }
 }
 
+/// Outputs that are written one after the other and appear together, when all of them are complete and on disk.
+#[derive(Debug, Default)]
+pub(crate) struct Together {
+    files: Vec<Unfinished>,
+}
+
+impl Together {
+    /// Lets `write` write the contents of one of them. What goes to standard output is there at once.
+    ///
+    /// # Errors
+    /// What `write` or the operating system reports.
+    pub(crate) fn write<T>(
+        &mut self,
+        output: &Output,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let Output::File { path, force } = output else {
+            return output.write(write);
+        };
+        let mut file = Unfinished::create(path, *force)?;
+        let result = file.write(write)?;
+        self.files.push(file);
+        Ok(result)
+    }
+
+    /// Gives all files their names. If one cannot have its own, those before it are removed again, but for those that have
+    /// replaced a file.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub(crate) fn appear(mut self) -> Result<(), Failure> {
+        for file in &mut self.files {
+            file.sync()?;
+        }
+        let mut new: Vec<PathBuf> = Vec::new();
+        for file in self.files {
+            let path = file.file.path().to_owned();
+            let is_new = !path.exists();
+            if let Err(failure) = file.appear() {
+                for path in new {
+                    let _ = fs::remove_file(path);
+                }
+                return Err(failure);
+            }
+            new.extend(is_new.then_some(path));
+        }
+        Ok(())
+    }
+}
+
 /// A file that is written beside its target, and removed by a signal that ends the program.
 #[derive(Debug)]
 struct Unfinished {
@@ -258,12 +282,14 @@ struct Unfinished {
 
 impl Unfinished {
     fn create(path: &Path, force: bool) -> Result<Self, Failure> {
-        let file = match force {
-            true => AtomicFile::create(path)?,
-            // A file that appears meanwhile is somebody else's.
-            false => AtomicFile::create_new(path)?,
+        let create = || -> Result<_, Failure> {
+            Ok(match force {
+                true => AtomicFile::create(path)?,
+                // A file that appears meanwhile is somebody else's.
+                false => AtomicFile::create_new(path)?,
+            })
         };
-        let guard = RemoveOnSignal::new(file.temporary_path())?;
+        let (file, guard) = RemoveOnSignal::create(create, AtomicFile::temporary_path)?;
         Ok(Unfinished { file, guard })
     }
 

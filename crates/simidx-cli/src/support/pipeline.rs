@@ -8,7 +8,7 @@ use simidx::segments::Segments;
 use simidx::{Fingerprint, Storage};
 use simidx_text::assets::{Assets, IdfTable, StopWords, UserDictionary};
 use simidx_text::stages::{Html, Idf};
-use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Preset};
+use simidx_text::{Pipeline, PipelineOptions, Preset};
 
 use crate::support::failure::Failure;
 use crate::support::heading;
@@ -41,6 +41,11 @@ fn parse_options(text: &str) -> simidx_text::Result<Box<PipelineOptions>> {
 }
 
 impl PipelineArgs {
+    /// The names of the files that the user gave.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.paths()
+    }
+
     /// The files that the pipeline, or that of an index, may need.
     ///
     /// # Errors
@@ -78,14 +83,14 @@ pub(crate) fn files_of(pipeline: &Pipeline) -> Assets {
     files
 }
 
-/// A fingerprinter of the pipeline that indexes record, with these files.
+/// The pipeline that indexes record, with these files; it can make fingerprints of their width.
 ///
 /// # Errors
 /// No pipeline recorded, or one that needs other files; the failure names the index.
 pub(crate) fn recorded<F: Fingerprint>(
     segments: &Segments<F, Storage>,
     files: &Assets,
-) -> Result<Fingerprinter<F>, Failure> {
+) -> Result<Pipeline, Failure> {
     let mut named = segments.segments().iter().zip(segments.names());
     let recorder = named.find(|(index, _)| index.pipeline() == segments.pipeline());
     let blame = |failure: Failure| match recorder {
@@ -96,9 +101,11 @@ pub(crate) fn recorded<F: Fingerprint>(
         let message = "the index records no text pipeline, as it was built from fingerprints";
         blame(Failure::new(message))
     })?;
-    let pipeline = Pipeline::parse(description, files);
-    let fingerprinter = pipeline.and_then(|pipeline| pipeline.fingerprinter());
-    fingerprinter.map_err(|error| blame(error.into()))
+    let pipeline = Pipeline::parse(description, files).and_then(|pipeline| {
+        pipeline.fingerprinter::<F>()?;
+        Ok(pipeline)
+    });
+    pipeline.map_err(|error| blame(error.into()))
 }
 
 /// Files that a pipeline needs.
@@ -116,6 +123,12 @@ pub(crate) struct PipelineFiles {
 }
 
 impl PipelineFiles {
+    /// The names of those that are given.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let all = [&self.user_dictionary, &self.stop_words, &self.idf];
+        all.into_iter().flatten().map(PathBuf::as_path)
+    }
+
     /// Reads the files that are named.
     ///
     /// # Errors

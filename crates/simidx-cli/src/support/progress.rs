@@ -1,11 +1,26 @@
 //! Progress bars on stderr.
 
-use std::io::{IsTerminal, Write};
+use std::fmt::Write;
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+/// Columns of a terminal for which the bars are made.
+const WIDTH: u16 = 80;
+
+/// Counts from which on only their first digits are shown: of records, of the values of a stage, of either in a second.
+const SHORT_FROM: u64 = 1_000_000;
+const SHORT_STAGE_FROM: u64 = 10_000_000;
+const SHORT_RATE_FROM: u64 = 10_000;
+
+/// Length of the name of a stage beside which all digits of seven have room.
+const LONG_NAME: usize = 28;
+
+/// The time that counts at least for a rate.
+const LEAST_TIME: Duration = Duration::from_millis(100);
 
 /// Number of records between updates of a bar that counts them one by one.
 const SHOWN_EVERY: u64 = 1 << 10;
@@ -34,20 +49,42 @@ impl ProgressMode {
 
     /// A count of things whose total is not known.
     pub(crate) fn counter(self, what: &'static str) -> ProgressBar {
-        let style = "{msg} {human_pos} {prefix} ({per_sec}, {elapsed})";
-        self.bar(style).with_prefix(what)
+        let style = template("{msg} {count} {prefix} ({rate}/s, {elapsed})");
+        let style = style
+            .with_key("count", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&short(state.pos(), SHORT_FROM));
+            })
+            .with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
+                let _ = out.write_str(&rate(state.pos(), state.elapsed()));
+            });
+        self.styled(style).with_prefix(what)
     }
 
     /// A stage with a known number of records, and how much has been written so far. Its first line already shows its name
     /// and figures.
     pub(crate) fn stage(self, name: String, total: u64, written: String) -> ProgressBar {
-        let style =
-            "{msg} {human_pos} of {human_len} ({rate}/s, {prefix} written, {elapsed}, {eta} left)";
-        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
+        let style = "{msg} {done} ({rate}/s, {prefix}, {eta} left)";
+        // A long name leaves no room for all digits.
+        let from = match name.len() > LONG_NAME {
+            true => SHORT_FROM,
+            false => SHORT_STAGE_FROM,
+        };
+        let done = move |state: &ProgressState, out: &mut dyn Write| {
+            let total = state.len().unwrap_or_default();
+            let from = if total < from { u64::MAX } else { SHORT_FROM };
+            let _ = write!(
+                out,
+                "{} of {}",
+                short(state.pos(), from),
+                short(total, from)
+            );
+        };
+        let rate = |state: &ProgressState, out: &mut dyn Write| {
+            let _ = out.write_str(&rate(state.pos(), state.elapsed()));
         };
         let bar = ProgressBar::hidden();
-        bar.set_style(template(style).with_key("rate", rate));
+        let style = template(style).with_key("done", done);
+        bar.set_style(style.with_key("rate", rate));
         bar.set_message(name);
         bar.set_prefix(written);
         bar.set_length(total);
@@ -111,27 +148,19 @@ impl ReadingBar {
     /// Begins to draw; with `total` bytes, if that is known, also the time left.
     pub(crate) fn start(mut self, total: Option<u64>) -> Self {
         let style = match total {
-            Some(_) => {
-                "{msg} {records} {prefix} ({rate}/s, {bytes} of {total_bytes}, {elapsed}, {eta} left)"
-            }
+            Some(_) => "{msg} {records} {prefix} ({rate}/s, {bytes} of {total_bytes}, {eta} left)",
             None => "{msg} {records} {prefix} ({rate}/s, {bytes}, {elapsed})",
         };
         let (records, timed) = (Arc::clone(&self.records), Arc::clone(&self.records));
         let style = template(style)
-            .with_key(
-                "records",
-                move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
-                    let _ = write!(out, "{}", HumanCount(records.load(Ordering::Relaxed)));
-                },
-            )
-            .with_key(
-                "rate",
-                move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-                    let records = timed.load(Ordering::Relaxed) as f64;
-                    let rate = records / state.elapsed().as_secs_f64().max(0.001);
-                    let _ = write!(out, "{}", HumanCount(rate as u64));
-                },
-            );
+            .with_key("records", move |_: &ProgressState, out: &mut dyn Write| {
+                let records = records.load(Ordering::Relaxed);
+                let _ = out.write_str(&short(records, SHORT_FROM));
+            })
+            .with_key("rate", move |state: &ProgressState, out: &mut dyn Write| {
+                let records = timed.load(Ordering::Relaxed);
+                let _ = out.write_str(&rate(records, state.elapsed()));
+            });
         self.bar = self.mode.styled(style).with_prefix(self.what);
         if let Some(total) = total {
             self.bar.set_length(total);
@@ -158,6 +187,33 @@ impl ReadingBar {
     }
 }
 
+/// A count; from `from` on its first digits alone.
+fn short(count: u64, from: u64) -> String {
+    if count < from {
+        return HumanCount(count).to_string();
+    }
+    let power = count.max(1).ilog10() / 3;
+    let Some(letter) = " KMGTPE".chars().nth(power as usize).filter(|_| power > 0) else {
+        return count.to_string();
+    };
+    let value = count as f64 / 1000f64.powi(power as i32);
+    // Three digits, cut off rather than rounded up to four.
+    let decimals = match value {
+        v if v < 10.0 => 2,
+        v if v < 100.0 => 1,
+        _ => 0,
+    };
+    let scale = 10f64.powi(decimals);
+    let value = (value * scale).floor() / scale;
+    format!("{value:.*}{letter}", decimals as usize)
+}
+
+/// How many in a second. At first nothing can be said of it, and the least time that counts keeps it from being huge.
+fn rate(count: u64, elapsed: Duration) -> String {
+    let rate = count as f64 / elapsed.max(LEAST_TIME).as_secs_f64();
+    short(rate as u64, SHORT_RATE_FROM)
+}
+
 fn template(style: &str) -> ProgressStyle {
     ProgressStyle::with_template(style).expect("the templates in this file are well-formed")
 }
@@ -168,7 +224,7 @@ struct PlainStderr;
 
 impl indicatif::TermLike for PlainStderr {
     fn width(&self) -> u16 {
-        100
+        WIDTH
     }
 
     fn move_cursor_up(&self, _: usize) -> std::io::Result<()> {
@@ -188,6 +244,7 @@ impl indicatif::TermLike for PlainStderr {
     }
 
     fn write_line(&self, line: &str) -> std::io::Result<()> {
+        use std::io::Write;
         writeln!(std::io::stderr(), "{}", line.trim_end())
     }
 
@@ -204,5 +261,119 @@ impl indicatif::TermLike for PlainStderr {
 
     fn flush(&self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn counts_are_short() {
+        for (count, shown) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1.00K"),
+            (9_999, "9.99K"),
+            (12_345, "12.3K"),
+            (999_999, "999K"),
+            (1_000_000, "1.00M"),
+            (8_600_000_000, "8.60G"),
+            (u64::MAX, "18.4E"),
+        ] {
+            assert_eq!(short(count, 1000), shown);
+        }
+        assert_eq!(short(5_000_000, 10_000_000), "5,000,000");
+    }
+
+    #[test]
+    fn a_rate_is_finite_when_no_time_has_passed() {
+        assert_eq!(rate(1_000_000, Duration::ZERO), "10.0M");
+        assert_eq!(rate(1_000_000, Duration::from_secs(1000)), "1,000");
+    }
+
+    /// What is drawn.
+    #[derive(Debug, Clone, Default)]
+    struct Screen(Arc<Mutex<String>>);
+
+    impl indicatif::TermLike for Screen {
+        fn width(&self) -> u16 {
+            300
+        }
+
+        fn move_cursor_up(&self, _: usize) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_down(&self, _: usize) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_right(&self, _: usize) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn move_cursor_left(&self, _: usize) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn write_line(&self, line: &str) -> std::io::Result<()> {
+            self.write_str(line)
+        }
+
+        fn write_str(&self, text: &str) -> std::io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+
+        fn clear_line(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn flush(&self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The line of a bar.
+    fn line(bar: &ProgressBar) -> String {
+        let screen = Screen::default();
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(screen.clone())));
+        bar.tick();
+        let line = screen.0.lock().unwrap();
+        line.trim_end().to_owned()
+    }
+
+    #[test]
+    fn bars_fit_a_terminal() {
+        let stages = [
+            "choosing the code of table 0",
+            "choosing the code of table 34",
+            "merging the records",
+        ];
+        for (name, total) in stages
+            .into_iter()
+            .flat_map(|name| [(name, 9_999_999), (name, u64::MAX)])
+        {
+            let bar = ProgressMode::Never.stage(name.into(), total, "999 MiB".into());
+            bar.set_position(total - 1);
+            let shown = line(&bar);
+            assert!(
+                shown.chars().count() <= WIDTH.into() && shown.contains(name),
+                "{shown}"
+            );
+        }
+        for what in ["documents", "records"] {
+            let reading = ProgressMode::Never.reading(what).doing("reading again");
+            let reading = reading.start(Some(999 << 30));
+            reading.show(999_999, 998 << 30);
+            let shown = line(&reading.bar);
+            assert!(
+                shown.chars().count() <= WIDTH.into() && shown.contains(what),
+                "{shown}"
+            );
+        }
     }
 }

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use simidx::Fingerprint;
-use simidx_input::{Content, Format};
+use simidx_input::{Content, Format, ReadOptions};
 
 use crate::support::failure::Failure;
 use crate::support::records::refused;
 
-/// All fingerprints of a file; their ids are ignored.
+/// All fingerprints of a file, in hexadecimal digits where no other format is told; their ids are ignored.
 ///
 /// # Errors
 /// A file that cannot be read, or a document in it, which is refused with `message`.
@@ -17,7 +17,11 @@ pub(crate) fn read<F: Fingerprint>(
     format: Option<Format>,
     message: &str,
 ) -> Result<Vec<F>, Failure> {
-    let mut reader = simidx_input::open::<F>(path, format)?;
+    // A folder would be read as documents.
+    let format = format.or_else(|| path.is_dir().then_some(Format::Hex));
+    let mut options = ReadOptions::default();
+    options.fallback = Some(Format::Hex);
+    let mut reader = simidx_input::open_with::<F>(path, format, &options)?;
     let mut queries = Vec::new();
     while let Some(record) = reader.next_record() {
         match record?.content {

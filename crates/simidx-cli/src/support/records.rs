@@ -14,8 +14,11 @@ use crate::support::choices::InputFormat;
 use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::heading;
+use crate::support::input_files::InputFiles;
 use crate::support::pipeline::PipelineArgs;
+use crate::support::printed::Printed;
 use crate::support::progress::ReadingBar;
+use crate::support::quantity::count;
 use crate::support::width::Width;
 
 /// Records that are fingerprinted at a time, in parallel.
@@ -25,8 +28,10 @@ const BATCH_RECORDS: usize = 4096;
 const BATCH_TEXT_LEN: usize = 16 << 20;
 
 /// A number of threads that a machine can bear: each thread costs a stack and its share of the scheduler.
-pub(crate) fn threads_from(least: u16) -> clap::builder::RangedI64ValueParser<u16> {
-    clap::value_parser!(u16).range(i64::from(least)..=1024)
+pub(crate) fn threads_from(
+    least: u16,
+) -> impl Fn(&str) -> Result<u16, String> + Clone + Send + Sync + 'static {
+    count(least..=1024)
 }
 
 /// What to do with a record that cannot be used.
@@ -36,34 +41,62 @@ pub(crate) enum OnError {
     Stop,
     /// Skip it and count it
     Skip,
+    /// Keep it and count it, where records are copied
+    #[value(skip)]
+    Keep,
 }
 
-/// Where records have their texts and ids, and in which encoding; shared by the commands that read records.
+/// Where records have their texts, fingerprints and ids, and how they are written; shared by the commands that read
+/// records.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FieldArgs {
-    /// Field or column that holds the text; a.b is field b of object a. A tsv then starts with a line of column names
-    /// [default: text]
+    /// Fields or columns that hold the text, joined if they are several; a.b is field b of object a, a.*.b that of all
+    /// elements of list a. A tsv then starts with a line of column names [default: text]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', help_heading = heading::INPUT)]
+    text_field: Vec<String>,
+    /// Field or column that holds the fingerprint [default: fingerprint]
     #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
-    text_field: Option<String>,
+    fingerprint_field: Option<String>,
     /// Field or column that holds the id, which every record must then have [default: id, which may be absent]
     #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
     id_field: Option<String>,
+    /// Character between the values of csv, or tab [default: the one that the first row has]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter, help_heading = heading::INPUT)]
+    delimiter: Option<u8>,
     /// Encoding of the input, such as GBK, or auto to detect it [default: auto for files and warc, UTF-8 for the rest]
     #[arg(long, value_name = "NAME", help_heading = heading::INPUT)]
     encoding: Option<TextEncoding>,
 }
 
+/// Reads `--delimiter`.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        (_, &[byte]) if byte.is_ascii() => Ok(byte),
+        _ => Err("a delimiter is one ASCII character, or tab".into()),
+    }
+}
+
 impl FieldArgs {
+    /// The options, for a message about them.
+    pub(crate) const NAMES: &str =
+        "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding";
+
     /// Whether anything is named.
     pub(crate) fn are_given(&self) -> bool {
-        self.text_field.is_some() || self.id_field.is_some() || self.encoding.is_some()
+        self.options() != ReadOptions::default() || self.encoding.is_some()
     }
 
     /// What the readers take.
     pub(crate) fn options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         options.fields.text.clone_from(&self.text_field);
+        options
+            .fields
+            .fingerprint
+            .clone_from(&self.fingerprint_field);
         options.fields.id.clone_from(&self.id_field);
+        options.delimiter = self.delimiter;
         options.encoding = self.encoding.unwrap_or_default();
         options
     }
@@ -72,8 +105,8 @@ impl FieldArgs {
 /// Which inputs to read and how; shared by the commands that read records.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct InputArgs {
-    /// Files or quoted patterns such as 'crawl/*.tsv.gz'; `-` is standard input, the default. Files that end in .gz or .zst
-    /// are decompressed
+    /// Files, folders of them, or quoted patterns such as 'crawl/*.tsv.gz'; `-` is standard input, the default. Files
+    /// compressed by gzip, zstd, bzip2, lz4 or xz are decompressed
     #[arg(value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Format of the inputs
@@ -100,8 +133,19 @@ impl InputArgs {
         if self.inputs.is_empty() {
             return Ok(vec![PathBuf::from("-")]);
         }
-        let inputs = self.inputs.iter().map(|path| simidx_input::expand(path));
+        let expand = |path: &PathBuf| simidx_input::expand(path, self.input.0);
+        let inputs = self.inputs.iter().map(expand);
         Ok(inputs.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// Everything that is read for these arguments.
+    ///
+    /// # Errors
+    /// A pattern that nothing matches.
+    pub(crate) fn files(&self) -> Result<InputFiles, Failure> {
+        let mut files = InputFiles::new(self.paths()?);
+        files.add(self.pipeline.paths());
+        Ok(files)
     }
 }
 
@@ -137,6 +181,8 @@ pub(crate) struct Fingerprinted<F> {
     pub(crate) text_len: u64,
     /// Distinct features that count in a document, for a sink that wants them.
     pub(crate) feature_count: Option<u32>,
+    /// Of a document without features its identity: the fingerprint then says nothing.
+    pub(crate) without_features: Option<u128>,
 }
 
 impl<F> Fingerprinted<F> {
@@ -206,6 +252,8 @@ pub(crate) struct ReadCounts {
     pub(crate) skipped: u64,
     /// Records used in which bytes that stand for nothing became U+FFFD.
     pub(crate) replaced: u64,
+    /// Documents among the records used that have no features.
+    pub(crate) without_features: u64,
 }
 
 /// Takes records in.
@@ -293,6 +341,7 @@ fn read_all<F: Fingerprint>(
         fingerprinter: pipeline.parallel()?,
         diagnostics: Diagnostics::new(args.on_error),
         records: 0,
+        without_features: 0,
         next_position: 0,
         bar,
         bytes_before: 0,
@@ -306,6 +355,7 @@ fn read_all<F: Fingerprint>(
         records: run.records,
         skipped: run.diagnostics.skipped_count(),
         replaced: run.diagnostics.replaced_count(),
+        without_features: run.without_features,
     })
 }
 
@@ -359,20 +409,17 @@ impl<F: Fingerprint> Batch<F> {
         });
     }
 
-    /// The fingerprint of each record, in order, of documents with the number of features if they are counted; texts are
-    /// worked on in parallel.
+    /// The fingerprint of each record, in order; texts are worked on in parallel.
     fn fingerprints(
         &self,
         fingerprinter: &ParallelFingerprinter<F>,
         counts_features: bool,
-    ) -> Vec<(F, Option<u32>)> {
+    ) -> Vec<Printed<F>> {
         let of = |placed: &Placed<F>| match &placed.record.content {
-            Content::Fingerprint(fingerprint) => (*fingerprint, None),
-            Content::Text(text) if counts_features => {
-                let (fingerprint, count) = fingerprinter.with(|f| f.fingerprint_with_count(text));
-                (fingerprint, Some(count))
+            Content::Fingerprint(fingerprint) => Printed::of_fingerprint(*fingerprint),
+            Content::Text(text) => {
+                fingerprinter.with(|f| Printed::of_text(text, f, counts_features))
             }
-            Content::Text(text) => (fingerprinter.with(|f| f.fingerprint(text)), None),
         };
         match self.text_len {
             0 => self.records.iter().map(of).collect(),
@@ -386,6 +433,8 @@ struct Run<F: Fingerprint> {
     diagnostics: Diagnostics,
     /// Number of records used.
     records: u64,
+    /// As in [`ReadCounts`].
+    without_features: u64,
     next_position: u64,
     bar: ReadingBar,
     /// Bytes of the inputs that have been read to their ends.
@@ -453,6 +502,7 @@ impl<F: Fingerprint> Run<F> {
                 text: None,
                 text_len: 0,
                 feature_count: None,
+                without_features: None,
             };
             let result = sink.record(record);
             let (number, behind) = (self.next_position, rest.len() as u64);
@@ -523,7 +573,7 @@ impl<F: Fingerprint> Run<F> {
     fn hand_on(&mut self, batch: Batch<F>, sink: &mut impl Sink<F>) -> Result<(), Failure> {
         let counts_features = sink.wants_feature_counts();
         let fingerprints = batch.fingerprints(&self.fingerprinter, counts_features);
-        for ((fingerprint, feature_count), placed) in fingerprints.into_iter().zip(batch.records) {
+        for (printed, placed) in fingerprints.into_iter().zip(batch.records) {
             let text = match placed.record.content {
                 Content::Text(text) => Some(text),
                 _ => None,
@@ -531,16 +581,19 @@ impl<F: Fingerprint> Run<F> {
             let text_len = text.as_ref().map(|text| text.len() as u64);
             let has_faults = placed.record.has_faults;
             let source = &batch.sources[placed.source];
+            let has_features = printed.without_features.is_none();
             let result = sink.record(Fingerprinted {
-                fingerprint,
+                fingerprint: printed.fingerprint,
                 is_document: text_len.is_some(),
                 text: text.filter(|_| sink.wants_texts()),
                 text_len: text_len.unwrap_or_default(),
-                feature_count,
+                feature_count: printed.feature_count,
+                without_features: printed.without_features,
                 id: placed.record.id,
                 position: placed.position,
             });
             let is_used = self.judge(result, |message| in_input(source, placed.place, message))?;
+            self.without_features += u64::from(is_used && !has_features);
             if is_used && has_faults {
                 self.diagnostics.note_faults((source, placed.place));
             }

@@ -9,6 +9,9 @@ use simidx::format::{FORMAT_VERSION, Metadata, Summary, TableSummary};
 
 use crate::support::output::one_line;
 
+/// Fingerprints that would fit fewer blocks than these say nothing about compression.
+const TINY_BLOCKS: u64 = 8;
+
 /// Parameters and compression of an index.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -30,6 +33,7 @@ pub(crate) struct Report {
     bits_per_fingerprint_per_table: f64,
     bound_bits_per_fingerprint: f64,
     ratio_to_raw: f64,
+    table_ratio_to_raw: f64,
     pipeline: Option<String>,
     metadata: BTreeMap<String, String>,
     tables: Vec<TableReport>,
@@ -108,6 +112,7 @@ impl Report {
             bits_per_fingerprint_per_table: summary.bits_per_fingerprint_per_table(),
             bound_bits_per_fingerprint: summary.bound_bits_per_fingerprint(),
             ratio_to_raw: ratio(summary.file_len, raw),
+            table_ratio_to_raw: summary.bits_per_fingerprint_per_table() / f64::from(F::WIDTH),
             pipeline: pipeline.map(str::to_owned),
             metadata: metadata
                 .iter()
@@ -137,22 +142,40 @@ impl Report {
             ),
         )?;
         row("file", format!("{} bytes", self.file_bytes))?;
-        row(
-            "raw fingerprints",
-            format!(
-                "{} bytes; the file is {:.2} times that",
-                self.raw_bytes, self.ratio_to_raw
-            ),
-        )?;
-        row(
-            "bits per fingerprint",
-            format!(
-                "{:.2}, of them {:.2} a table; bound {:.2} a table",
-                self.bits_per_fingerprint,
-                self.bits_per_fingerprint_per_table,
-                self.bound_bits_per_fingerprint
-            ),
+        row("raw fingerprints", self.raw())?;
+        row("bits per fingerprint", self.bits())
+    }
+
+    /// The size of the bare fingerprints, and of the file against it.
+    fn raw(&self) -> String {
+        let raw = self.raw_bytes;
+        if self.is_tiny() {
+            return format!("{raw} bytes; too few for ratios");
+        }
+        let with_ids = if self.id_bytes > 0 { " with ids" } else { "" };
+        format!(
+            "{raw} bytes; the file{with_ids} is {:.2} times that, a table {:.2} times",
+            self.ratio_to_raw, self.table_ratio_to_raw
         )
+    }
+
+    /// What a fingerprint takes.
+    fn bits(&self) -> String {
+        if self.is_tiny() {
+            let block = self.block_size;
+            return format!("few fingerprints; each table takes a block of {block} bytes at least");
+        }
+        format!(
+            "{:.2}, of them {:.2} a table; bound of uniform ones {:.2} a table",
+            self.bits_per_fingerprint,
+            self.bits_per_fingerprint_per_table,
+            self.bound_bits_per_fingerprint
+        )
+    }
+
+    /// Whether the size of the file has to do with the parts that every file has, not with the fingerprints.
+    fn is_tiny(&self) -> bool {
+        self.raw_bytes < u64::from(self.block_size) * TINY_BLOCKS
     }
 
     /// The kind of ids and what they take.
@@ -241,17 +264,25 @@ impl TotalReport {
         )?;
         row("ids", self.id_kind.to_owned())?;
         row("bytes of all files", self.file_bytes.to_string())?;
-        row(
-            "raw fingerprints",
-            format!(
-                "{} bytes; the files are {:.2} times that",
-                self.raw_bytes, self.ratio_to_raw
-            ),
-        )?;
-        row(
-            "bits per fingerprint",
-            format!("{:.2}", self.bits_per_fingerprint),
-        )?;
+        let raw = self.raw_bytes;
+        if self.segments.iter().all(|segment| segment.report.is_tiny()) {
+            row(
+                "raw fingerprints",
+                format!("{raw} bytes; too few for ratios"),
+            )?;
+        } else {
+            row(
+                "raw fingerprints",
+                format!(
+                    "{raw} bytes; the files are {:.2} times that",
+                    self.ratio_to_raw
+                ),
+            )?;
+            row(
+                "bits per fingerprint",
+                format!("{:.2}", self.bits_per_fingerprint),
+            )?;
+        }
         for segment in &self.segments {
             writeln!(out, "\n{}:", one_line(&segment.path))?;
             segment.report.print(out)?;

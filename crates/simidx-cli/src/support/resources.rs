@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use bytesize::ByteSize;
-
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::memory;
+use crate::support::quantity::Size;
 use crate::support::records::{start_threads, threads_from};
 
 /// The resources of a command; shared by those that work on whole sets.
@@ -14,7 +13,7 @@ use crate::support::records::{start_threads, threads_from};
 pub(crate) struct ResourceArgs {
     /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
     #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
-    memory: Option<ByteSize>,
+    memory: Option<Size>,
     /// Directory for temporary files, which are deleted in any case [default: that of the system]
     #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
@@ -35,7 +34,7 @@ impl ResourceArgs {
     /// Bytes of memory to use.
     pub(crate) fn memory_limit(&self) -> u64 {
         self.memory
-            .map_or_else(memory::default_limit, |size| size.as_u64())
+            .map_or_else(memory::default_limit, |Size(bytes)| bytes)
     }
 }
 

@@ -1,14 +1,14 @@
 //! Whole sets that a command is given: indexes, or records, of which it may make an index that vanishes when it ends.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Fingerprint, IdBuf, IdKind, Index, IndexBuilder, Storage};
 
 use crate::support::choices::InputFormat;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{IndexArgs, OpenArgs};
+use crate::support::index_file::{IndexArgs, OpenArgs, is_index};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::records::{
     FieldArgs, Fingerprinted, InputArgs, OnError, Refusal, number_id, string_id,
@@ -22,20 +22,20 @@ pub(crate) const DEFAULT_DISTANCE: u32 = 3;
 /// Index files or records; shared by the commands that take either.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SourceArgs {
-    /// Index files, which are read as one; with --input, files of fingerprints or documents, `-` for standard input
+    /// Index files, which are read as one, or files of fingerprints or documents; `-` is standard input, which holds records
     #[arg(value_name = "INDEX|INPUT", required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     open: OpenArgs,
-    /// Read the files as records in this format instead of as indexes
+    /// Format of the records [default: auto; files that begin as indexes do are indexes]
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
     input: Option<InputFormat>,
     #[command(flatten)]
     fields: FieldArgs,
-    /// Bits per fingerprint, with --input
+    /// Bits per fingerprint; an index says it itself
     #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
     pub(crate) width: Width,
-    /// What to do with an invalid record of --input
+    /// What to do with an invalid record
     #[arg(long, value_enum, value_name = "ACTION", default_value_t = OnError::Stop, help_heading = heading::INPUT)]
     on_error: OnError,
     #[command(flatten)]
@@ -43,9 +43,29 @@ pub(crate) struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Whether the files are records.
-    pub(crate) fn are_records(&self) -> bool {
-        self.input.is_some()
+    /// Whether the files are records: in any case if a format is named, else by the first bytes of the files.
+    ///
+    /// # Errors
+    /// Files of which some are indexes and others are not, or one that cannot be read.
+    pub(crate) fn are_records(&self) -> Result<bool, Failure> {
+        if self.input.is_some() {
+            return Ok(true);
+        }
+        let mut first: Option<(&Path, bool)> = None;
+        for path in &self.paths {
+            let is_index = is_index(path).map_err(Failure::at(path))?;
+            let &mut (other, kind) = first.get_or_insert((path, is_index));
+            if kind != is_index {
+                let [index, records] = if kind { [other, path] } else { [path, other] };
+                let message = format!(
+                    "{} is an index and {} is not",
+                    index.display(),
+                    records.display()
+                );
+                return Err(Failure::new(message));
+            }
+        }
+        Ok(first.is_some_and(|(_, is_index)| !is_index))
     }
 
     /// The files as indexes.
@@ -54,7 +74,7 @@ impl SourceArgs {
     /// What is said of records, of which there are none.
     pub(crate) fn indexes(&self) -> Result<IndexArgs, Failure> {
         if self.fields.are_given() {
-            let message = "--text-field, --id-field and --encoding require --input";
+            let message = format!("{} are for records, not for an index", FieldArgs::NAMES);
             return Err(Failure::new(message));
         }
         Ok(IndexArgs {
@@ -77,7 +97,7 @@ impl SourceArgs {
     }
 }
 
-/// Makes an index of records with ids.
+/// Makes an index of records with ids, without documents that have no features.
 pub(crate) struct TransientBuilder<F> {
     builder: IndexBuilder<F>,
     ids: IdKind,
@@ -127,23 +147,28 @@ impl<F: Fingerprint> TransientBuilder<F> {
         })
     }
 
-    /// Adds a record with its own id.
+    /// Adds a record with its own id; a document without features is only looked at. Returns the id.
     ///
     /// # Errors
     /// A record without an id of this kind, or what the builder reports.
-    pub(crate) fn push(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
-        let fingerprint = record.fingerprint;
-        match self.ids {
+    pub(crate) fn push(&mut self, record: Fingerprinted<F>) -> Result<IdBuf, Refusal> {
+        let (fingerprint, has_features) = (record.fingerprint, record.without_features.is_none());
+        Ok(match self.ids {
             IdKind::Number => {
                 let id = number_id(&record)?;
-                self.builder.push_with_number(fingerprint, id)?;
+                if has_features {
+                    self.builder.push_with_number(fingerprint, id)?;
+                }
+                IdBuf::Number(id)
             }
             _ => {
                 let id = string_id(record)?;
-                self.builder.push_with_string(fingerprint, &id)?;
+                if has_features {
+                    self.builder.push_with_string(fingerprint, &id)?;
+                }
+                IdBuf::String(id)
             }
-        }
-        Ok(())
+        })
     }
 
     /// Adds a fingerprint with a number.

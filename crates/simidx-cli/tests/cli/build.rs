@@ -71,7 +71,7 @@ fn sizes_of_memory_are_checked() {
     for (size, message) in [
         (
             "63MiB",
-            "takes at least 64.0 MiB of memory, and the limit leaves 63.0 MiB; raise --memory\n",
+            "takes at least 64 MiB of memory, and the limit leaves 63 MiB; raise --memory\n",
         ),
         ("x", "invalid value 'x' for '--memory <SIZE>': "),
     ] {
@@ -95,6 +95,8 @@ fn every_stage_tells_how_far_it_is_and_how_long_it_took() {
     let limited = ["--memory", "64MiB", "--json", "--progress", "always"];
     let ran = sandbox.run(&[&build[..], &limited].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let widest = ran.stderr.lines().map(|line| line.chars().count()).max();
+    assert!(widest.is_some_and(|width| width <= 80), "{}", ran.stderr);
     for stage in [
         "reading",
         "merging the records",

@@ -79,6 +79,7 @@ fn figures_are_those_of_the_words() {
             "cosine",
             "differing_bits",
             "distance",
+            "equal",
             "features",
             "jaccard",
             "max_distance",

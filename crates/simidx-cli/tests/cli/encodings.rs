@@ -185,7 +185,7 @@ fn replaced_bytes_are_told_by_their_places() {
     let bad = [
         b"one\n\n".to_vec(),
         encode(GBK, "中文"),
-        b"\xff\xff\nthree\n\x81\n".to_vec(),
+        b"\xff\xff\nthree\n\x81 four\n".to_vec(),
     ];
     sandbox.write("x", bad.concat());
     let args = ["--input", "lines", "--encoding", "gbk"];
@@ -201,7 +201,7 @@ fn replaced_bytes_are_told_by_their_places() {
             "simidx: replaced bytes in 2 records".to_owned(),
         ]
     );
-    sandbox.write("plain", "one\n中文\u{fffd}\u{fffd}\nthree\n\u{fffd}\n");
+    sandbox.write("plain", "one\n中文\u{fffd}\u{fffd}\nthree\n\u{fffd} four\n");
     let plain = sandbox
         .run(&["fingerprint", "--input", "lines", "plain"])
         .done();
@@ -216,10 +216,10 @@ fn replaced_bytes_are_told_by_their_places() {
     assert_eq!(ran.json()["replaced"], 2);
     assert_eq!(
         sandbox.read("kept"),
-        "one\n中文\u{fffd}\u{fffd}\nthree\n\u{fffd}\n".as_bytes()
+        "one\n中文\u{fffd}\u{fffd}\nthree\n\u{fffd} four\n".as_bytes()
     );
     // Many are counted, and the first ten named.
-    sandbox.write("x", b"\xff\n".repeat(5000));
+    sandbox.write("x", b"\xff x\n".repeat(5000));
     let ran = fingerprint(&sandbox, &args);
     assert_eq!(ran.stderr.lines().count(), 11);
     assert!(
@@ -291,12 +291,12 @@ fn every_command_that_reads_documents_knows_encodings() {
     assert!(ran.text().contains("自由"), "{ran:?}");
     sandbox
         .run(&["query", "i", "0", "--encoding", "gbk"])
-        .refused("--text-field, --id-field and --encoding require --documents");
+        .refused("--text-field, --fingerprint-field, --id-field, --delimiter and --encoding require --documents");
     for command in ["lint", "pairs", "clusters"] {
         for option in ["--text-field", "--id-field", "--encoding"] {
-            sandbox
-                .run(&[command, "i", option, "gbk"])
-                .refused("--text-field, --id-field and --encoding require --input");
+            sandbox.run(&[command, "i", option, "gbk"]).refused(
+                "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding are for records, not for an index",
+            );
         }
     }
 }

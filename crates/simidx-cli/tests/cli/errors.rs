@@ -36,8 +36,8 @@ fn a_malformed_line_is_named() {
         ),
         (
             "a.hex",
-            b"1\n\n0x1\n",
-            r#"a.hex:3: "0x1" is not a hexadecimal number"#,
+            b"1\n\n0xg\n",
+            r#"a.hex:3: "0xg" is not a hexadecimal number"#,
         ),
         ("a.hex", b"1\n2\n\xff\xfe\n", "a.hex:3: not valid UTF-8"),
         ("a.hex", b"1\ta\tb\n", "a.hex:1: more than two columns"),
@@ -74,7 +74,9 @@ fn a_bad_json_line_is_named() {
             &format!("a.jsonl:2: {message}"),
         );
     };
-    bad("{\"id\": 1}", "neither \"text\" nor \"fingerprint\"");
+    let neither = "neither \"text\" nor \"fingerprint\"; it has: id; \
+                   choose with --text-field or --fingerprint-field";
+    bad("{\"id\": 1}", neither);
     bad("{\"text\": 1}", "\"text\" is not a string");
     bad("[]", "not a JSON object");
     bad(
@@ -125,13 +127,14 @@ fn records_that_do_not_suit_the_ids_are_named() {
 
 #[test]
 fn a_format_that_cannot_be_told_is_asked_for() {
-    let unknown = "a:1: cannot tell the format from \"some words\", name it with --input";
+    let unknown = "a:1: cannot tell the format from \"some words\"; name it with --input, as files if the file is one \
+                   document or as lines if each line is one";
     build_refuses("a", b"some words\n", &[], unknown);
-    let nothing = "a: cannot tell the format from white space alone, name it with --input";
-    build_refuses("a", b"", &[], nothing);
+    build_refuses("a", b"", &[], "a: is empty");
+    build_refuses("a", b"\n \n", &[], "a: holds nothing but white space");
     let line = "a:2: \"some words\" is not a hexadecimal number";
     build_refuses("a", b"1f\nsome words\n", &[], line);
-    let either = "a: every fingerprint may be hexadecimal or decimal, name the format with \
+    let either = "a: every fingerprint may be hexadecimal or decimal; name the format with \
                   --input hex or --input dec";
     build_refuses("a", b"12\n", &[], either);
     let width = "a.u32: the name tells 32-bit fingerprints, not 64-bit ones";
@@ -192,17 +195,23 @@ fn a_directory_where_a_file_belongs_is_refused() {
     let sandbox = Sandbox::with_index(("a.hex", b"1f\n"), &[]);
     create_dir(sandbox.path("dir")).unwrap();
     for args in [
-        &["build", "dir", "--input", "hex", "-o", "out"][..],
-        &["build", "a.hex", "-o", "dir"],
+        &["build", "a.hex", "-o", "dir"][..],
         &["build", "a.hex", "-o", "dir", "--force"],
         &["query", "dir", "1"],
         &["info", "dir"],
         &["verify", "dir"],
         &["dump", "dir", "--no-mmap"],
         &["bench", "dir"],
-        &["bench", "x.simidx", "--queries", "dir"],
     ] {
         sandbox.run(args).refused("dir: is a directory");
+    }
+    for args in [
+        &["build", "dir", "--input", "hex", "-o", "out"][..],
+        &["bench", "x.simidx", "--queries", "dir"],
+    ] {
+        sandbox
+            .run(args)
+            .refused("dir: holds no files to be read as hex");
     }
     assert_eq!(sandbox.names(), ["a.hex", "dir", "x.simidx"]);
     assert!(sandbox.path("dir").read_dir().unwrap().next().is_none());
@@ -367,7 +376,8 @@ fn parameters_out_of_range_are_refused_with_what_there_is() {
     }
     let sandbox = Sandbox::with_index(("a.hex", b"1f\n"), &[]);
     let bench = |args: &[&str]| sandbox.run(&[&["bench", "x.simidx"], args].concat());
-    bench(&["--count", "100000001"]).refused("--count 100000001 exceeds the limit of 100000000");
+    let count = "invalid value '100000001' for '--count <N>': not a whole number from 0 to 100000000; see --help";
+    bench(&["--count", "100000001"]).refused(count);
     bench(&["--threads", "2", "--cold"]).refused("--cold requires a single thread");
     bench(&["--count", "0"]).refused("there are no queries");
 }

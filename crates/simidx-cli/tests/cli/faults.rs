@@ -84,7 +84,7 @@ fn too_little_room_for_temporary_files_is_told_before_anything_is_read() {
     ];
     if let Some(ran) = build_on_small_disk(&sandbox, &args) {
         let message =
-            "simidx: small: temporary files take about 137.3 MiB, but only 4.0 MiB is free\n";
+            "simidx: small: temporary files take about 137.3 MiB, but only 4 MiB is free\n";
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), message));
     }
 }

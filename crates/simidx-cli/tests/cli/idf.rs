@@ -118,7 +118,8 @@ fn common_words_lose_weight() {
     let compare = |a: &str, b: &str, more: &[&str]| {
         let args = ["compare", "--text", a, "--text", b, "--json", "-k", "64"];
         let ran = sandbox.run(&[&args[..], &pipeline, more].concat());
-        ran.done().json()
+        assert_eq!(ran.stderr, "");
+        ran.json()
     };
     let weights_of = |more: &[&str]| {
         let found = compare("the w1 w40 new", "", more);

@@ -279,7 +279,7 @@ fn fields_may_have_any_names() {
             .len(),
         3
     );
-    let refusal = "--text-field, --id-field and --encoding require --documents";
+    let refusal = "--text-field, --fingerprint-field, --id-field, --delimiter and --encoding require --documents";
     sandbox
         .run(&[&["query", "index", "ff"], &names[..]].concat())
         .refused(refusal);
@@ -293,7 +293,9 @@ fn records_without_their_fields_are_named_and_counted() {
         "{\"text\":\"no\"}\n{\"body\":\"a text\"}\n{\"body\":7}\n",
     );
     let args = ["fingerprint", "a.jsonl", "--text-field", "body"];
-    sandbox.run(&args).refused("a.jsonl:1: no \"body\"");
+    sandbox
+        .run(&args)
+        .refused("a.jsonl:1: no \"body\"; it has: text");
     let ran = sandbox.run(&[&args[..], &["--on-error", "skip"]].concat());
     assert_eq!((ran.code, ran.lines().len()), (Some(0), 1));
     for message in [
@@ -305,7 +307,7 @@ fn records_without_their_fields_are_named_and_counted() {
     }
     sandbox.write("a.tsv", "id\ttext\n1\ta text\n");
     let ran = sandbox.run(&["fingerprint", "a.tsv", "--text-field", "body"]);
-    ran.refused("a.tsv:1: has no column \"body\"");
+    ran.refused("a.tsv:1: has no column \"body\"; it has: id, text");
     sandbox.write("texts", "a text\n");
     let ran = sandbox.run(&[
         "fingerprint",

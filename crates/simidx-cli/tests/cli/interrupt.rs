@@ -1,4 +1,4 @@
-//! A build that is ended by a signal leaves nothing behind.
+//! A run that is ended by a signal leaves nothing behind.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -18,20 +18,11 @@ fn temporary_files(folder: &Path) -> usize {
         .count()
 }
 
-/// Starts a build that takes a while and waits until it writes.
-fn build_that_writes(folder: &Path) -> Child {
-    let mut build = Command::new(env!("CARGO_BIN_EXE_simidx"))
+/// Starts a run that takes a while and waits until it writes.
+fn run_that_writes(folder: &Path, args: &[&str]) -> Child {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_simidx"))
         .current_dir(folder)
-        .args([
-            "build",
-            "in.le",
-            "--tables",
-            "35",
-            "-o",
-            "out.simidx",
-            "--threads",
-            "1",
-        ])
+        .args(args)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -40,15 +31,12 @@ fn build_that_writes(folder: &Path) -> Child {
     while temporary_files(folder) == 0 {
         assert!(
             started.elapsed() < Duration::from_secs(60),
-            "the build does not write"
+            "the run does not write"
         );
-        assert!(
-            build.try_wait().unwrap().is_none(),
-            "the build was too quick"
-        );
+        assert!(run.try_wait().unwrap().is_none(), "the run was too quick");
         std::thread::sleep(Duration::from_millis(5));
     }
-    build
+    run
 }
 
 #[test]
@@ -60,7 +48,9 @@ fn signals_that_end_a_build_take_its_temporary_file_with_it() {
         .collect();
     std::fs::write(folder.path().join("in.le"), words).unwrap();
     for signal in ["-INT", "-TERM", "-HUP"] {
-        let mut build = build_that_writes(folder.path());
+        let args = ["build", "in.le", "--tables", "35", "-o", "out.simidx"];
+        let args = [&args[..], &["--threads", "1"]].concat();
+        let mut build = run_that_writes(folder.path(), &args);
         let kill = Command::new("kill")
             .args([signal, &build.id().to_string()])
             .status()
@@ -70,4 +60,26 @@ fn signals_that_end_a_build_take_its_temporary_file_with_it() {
         assert_eq!(temporary_files(folder.path()), 0, "{signal}");
         assert!(!folder.path().join("out.simidx").exists(), "{signal}");
     }
+}
+
+#[test]
+fn a_signal_takes_a_folder_of_unfinished_outputs_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = SmallRng::seed_from_u64(1);
+    let lines: String = (0..1_000_000)
+        .map(|_| format!("{:016x}\n", rng.random::<u64>()))
+        .collect();
+    for name in ["a.hex", "b.hex"] {
+        std::fs::write(folder.path().join(name), &lines).unwrap();
+    }
+    let args = ["dedup", "a.hex", "b.hex", "--output-dir", "out", "-k", "0"];
+    let mut dedup = run_that_writes(folder.path(), &args);
+    let kill = Command::new("kill")
+        .args(["-TERM", &dedup.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(kill.success());
+    assert!(!dedup.wait().unwrap().success());
+    assert_eq!(temporary_files(folder.path()), 0);
+    assert!(!folder.path().join("out").exists());
 }

@@ -1,5 +1,6 @@
 //! The program as a user meets it: outputs, messages, exit codes, files left and not left.
 
+mod answers;
 mod basics;
 mod build;
 mod clusters;
@@ -9,8 +10,13 @@ mod dedup;
 mod dedup_corpora;
 mod encodings;
 mod errors;
+mod eval;
 mod faults;
+mod featureless;
+mod files;
+mod formats;
 mod generated;
+mod hostile;
 mod idf;
 mod inputs;
 mod interrupt;
@@ -24,6 +30,10 @@ mod plan;
 mod portable;
 mod query;
 mod read;
+mod replaced;
+mod report;
 mod segments;
 mod streams;
 mod support;
+mod updates;
+mod usage;

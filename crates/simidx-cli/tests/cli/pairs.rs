@@ -179,7 +179,11 @@ fn what_cannot_be_paired_is_refused_in_one_line() {
     };
     assert!(refusal(&["--input", "hex", "bad.hex"]).starts_with("bad.hex:2: "));
     assert!(refusal(&["none.simidx"]).contains("none.simidx"));
-    assert!(refusal(&["a.hex"]).starts_with("a.hex: not a simidx file"));
+    let mixed = "x.simidx is an index and a.hex is not";
+    assert_eq!(refusal(&["a.hex", "x.simidx"]), mixed);
+    assert_eq!(refusal(&["x.simidx", "a.hex"]), mixed);
+    sandbox.write("no.simidx", "1\n2\n");
+    assert!(refusal(&["no.simidx"]).starts_with("no.simidx: not a simidx file"));
     assert!(refusal(&["x.simidx", "--by", "id"]).starts_with("x.simidx has no ids"));
     assert!(refusal(&["x.simidx", "--memory", "1MiB"]).contains("memory"));
     assert!(refusal(&["--input", "hex"]).contains("--help"));

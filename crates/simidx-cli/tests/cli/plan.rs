@@ -110,19 +110,35 @@ fn counts_may_be_written_with_a_power_of_ten() {
 
 #[test]
 fn a_memory_limit_bounds_the_choice() {
-    let limited = |memory| {
-        let report = json(&["--count", "1e8", "--codec", "ef", "--memory", memory]);
+    let limited = |size| {
+        let ran = plan(&[
+            "--count",
+            "1e8",
+            "--codec",
+            "ef",
+            "--max-size",
+            size,
+            "--json",
+        ]);
+        let report = ran.json();
+        assert_eq!(ran.code, Some(i32::from(choice(&report).is_none())));
         (choice(&report), report["memory"].as_u64())
     };
     assert_eq!(limited("2GB"), (Some(2), Some(2_000_000_000)));
     assert_eq!(limited("520MB"), (Some(1), Some(520_000_000)));
     assert_eq!(limited("0.5GiB"), (Some(1), Some(1 << 29)));
     assert_eq!(limited("400000000"), (None, Some(400_000_000)));
-    let text = plan(&["--count", "1e8", "--memory", "1MB"]).done();
-    assert!(text.text().ends_with("none fits the memory\n"));
+    // The flag had this name once.
+    let text = plan(&["--count", "1e8", "--memory", "1MB"]);
+    assert_eq!(text.code, Some(1));
     assert!(text.text().contains("too large"));
-    let ran = plan(&["--count", "1e8", "--memory", "much"]);
-    assert!(ran.refusal().contains("--memory"));
+    let smallest = "simidx: no index fits in 976.6 KiB: the smallest takes ";
+    assert!(text.stderr.starts_with(smallest), "{}", text.stderr);
+    let ran = plan(&["--count", "1e8", "--max-size", "much"]);
+    assert!(
+        ran.refusal()
+            .contains("not a size below 2^64 bytes, such as 64MiB")
+    );
 }
 
 #[test]

@@ -60,7 +60,56 @@ fn the_distance_is_that_of_the_index_unless_named() {
     assert_eq!(matches(&[]), 3);
     assert_eq!(matches(&["-k", "1"]), 2);
     assert_eq!(matches(&["-k", "4"]), 5);
-    assert_eq!(matches(&["-k", "4000000000"]), 5);
+    assert_eq!(matches(&["-k", "64"]), 5);
+}
+
+#[test]
+fn distances_above_the_width_are_refused_by_every_command() {
+    let sandbox = Sandbox::with_index(("a.hex", b"0\n1\n3\n7\nf\n"), &[]);
+    sandbox
+        .run(&["build", "a.hex", "--width", "32", "-o", "y.simidx"])
+        .done();
+    sandbox.write(
+        "docs.jsonl",
+        "{\"text\":\"a b c\"}\n{\"text\":\"a b c d\"}\n",
+    );
+    for args in [
+        &["query", "x.simidx", "0"][..],
+        &["query", "x.simidx", "0", "--nearest", "1"],
+        &["join", "x.simidx", "a.hex"],
+        &["pairs", "x.simidx"],
+        &["pairs", "a.hex", "--input", "hex"],
+        &["clusters", "x.simidx"],
+        &["clusters", "a.hex", "--input", "hex"],
+        &["lint", "x.simidx"],
+        &["bench", "x.simidx", "--count", "1"],
+        &["dedup", "docs.jsonl", "-o", "kept"],
+        &["compare", "a.hex", "a.hex"],
+    ] {
+        let with = |k: &str| sandbox.run(&[args, &["-k", k]].concat());
+        with("65").refused("-k 65 is more than the 64 bits of a fingerprint");
+        let range = "invalid value '{}' for '--max-distance <K>': not a whole number from 0 to 128; see --help";
+        for k in [
+            "129",
+            "4294967295",
+            "4294967296",
+            "99999999999999999999",
+            "-1",
+            "1.5",
+            "x",
+        ] {
+            with(k).refused(&range.replace("{}", k));
+        }
+        let wide = with("64");
+        assert!(
+            wide.code == Some(0) || args[0] == "lint" && wide.code == Some(1),
+            "{args:?} {wide:?}"
+        );
+    }
+    let narrow = ["query", "y.simidx", "0", "-k", "33"];
+    sandbox
+        .run(&narrow)
+        .refused("-k 33 is more than the 32 bits of a fingerprint");
 }
 
 #[test]

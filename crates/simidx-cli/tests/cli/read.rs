@@ -27,6 +27,7 @@ fn info_prints_every_figure() {
         "bits_per_fingerprint_per_table",
         "bound_bits_per_fingerprint",
         "ratio_to_raw",
+        "table_ratio_to_raw",
     ] {
         assert!(info[key].is_number() || key == "codec", "{key}: {info}");
     }
@@ -53,6 +54,9 @@ fn info_prints_every_figure() {
         bytes as f64 * 8.0 / distinct.len() as f64,
     );
 
+    let table_bits = info["bits_per_fingerprint_per_table"].as_f64().unwrap();
+    near("table_ratio_to_raw", table_bits / 64.0);
+
     let tables = info["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 10);
     for table in tables {
@@ -78,7 +82,35 @@ fn info_for_people_has_a_line_for_each_table() {
         .skip_while(|line| !line.starts_with("table "));
     let tables = after_heading.filter(|line| line.starts_with("    ") || line.starts_with("   1"));
     assert_eq!(tables.count(), 16, "{ran:?}");
-    assert!(ran.text().contains("; bound "), "{ran:?}");
+}
+
+#[test]
+fn ratios_are_shown_where_there_is_something_to_compress() {
+    let sandbox = Sandbox::with_index(("a.hex", &hex(&sample(1000))), &["--tables", "4"]);
+    let info = sandbox.run(&["info", "x.simidx", "--json"]).done().json();
+    let figure = |key: &str| format!("{:.2}", info[key].as_f64().unwrap());
+    let ran = sandbox.run(&["info", "x.simidx"]).done();
+    let (file, table) = (figure("ratio_to_raw"), figure("table_ratio_to_raw"));
+    let ratios = format!("; the file is {file} times that, a table {table} times\n");
+    assert!(ran.text().contains(&ratios), "{ran:?}");
+    let bound = figure("bound_bits_per_fingerprint");
+    let bound = format!(" a table; bound of uniform ones {bound} a table\n");
+    assert!(ran.text().contains(&bound), "{ran:?}");
+    // Blocks that are next to empty say nothing.
+    for input in ["1f\n", ""] {
+        let sandbox = Sandbox::with_index(("a.hex", input.as_bytes()), &[]);
+        let ran = sandbox.run(&["info", "x.simidx"]).done();
+        let raw = input.len() / 3 * 8;
+        for row in [
+            format!("raw fingerprints        {raw} bytes; too few for ratios"),
+            "bits per fingerprint    few fingerprints; each table takes a block of 512 bytes at least"
+                .to_owned(),
+        ] {
+            assert!(ran.lines().contains(&&*row), "{row}: {ran:?}");
+        }
+        let several = sandbox.run(&["info", "x.simidx", "x.simidx"]).done();
+        assert!(!several.text().contains("times"), "{several:?}");
+    }
 }
 
 #[test]

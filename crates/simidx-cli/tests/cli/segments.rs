@@ -385,13 +385,16 @@ fn files_that_do_not_go_together_are_refused_by_name() {
     for (other, message) in [
         (
             "plain",
-            "x and plain differ in the kind of their ids: string and none",
+            "x and plain differ in the kind of their ids: string and none; build one again with ids like those of the other",
         ),
         (
             "number",
-            "x and number differ in the kind of their ids: string and number",
+            "x and number differ in the kind of their ids: string and number; build one again with ids like those of the other",
         ),
-        ("wide", "x and wide differ in their width: 64 and 128"),
+        (
+            "wide",
+            "x and wide differ in their width: 64 and 128; fingerprints of different widths cannot be compared",
+        ),
         (
             "words",
             "x and words differ in their text pipelines: none and ",

@@ -13,8 +13,11 @@ pub(super) struct Column {
     /// The level of a value that is there; 0 if no row can be null, and then there are no levels.
     top: i16,
     levels: Vec<i16>,
+    /// Whether a row may have several values; then each of them has a level that is 0 for the first one.
+    is_list: bool,
+    repetitions: Vec<i16>,
     values: Values,
-    /// Rows that are decoded, and those of them that have been taken.
+    /// Rows that are decoded, and those of them that have been taken; of lists, the levels.
     rows: usize,
     row: usize,
     /// Values that have been taken.
@@ -62,10 +65,13 @@ impl Column {
             _ => Values::Bytes(Vec::new()),
         };
         let column = group.metadata().column(index);
+        let column = column.column_descr();
         Ok(Column {
             reader,
-            top: column.column_descr().max_def_level(),
+            top: column.max_def_level(),
             levels: Vec::new(),
+            is_list: column.max_rep_level() > 0,
+            repetitions: Vec::new(),
             values,
             rows: 0,
             row: 0,
@@ -75,12 +81,16 @@ impl Column {
 
     /// Decodes the next rows in the place of those before.
     pub(super) fn load(&mut self, rows: usize) -> Result<(), ParquetError> {
-        let levels = &mut self.levels;
+        let (levels, repetitions) = (&mut self.levels, &mut self.repetitions);
         levels.clear();
+        repetitions.clear();
         macro_rules! read {
             ($reader:expr, $values:expr) => {{
                 $values.clear();
-                $reader.read_records(rows, Some(levels), None, $values)?.0
+                let repetitions = self.is_list.then_some(&mut *repetitions);
+                $reader
+                    .read_records(rows, Some(levels), repetitions, $values)?
+                    .0
             }};
         }
         let read = match (&mut self.reader, &mut self.values) {
@@ -94,7 +104,13 @@ impl Column {
             0 => rows,
             top => levels.iter().filter(|&&level| level == top).count(),
         };
-        if read != rows || (self.top > 0 && levels.len() != rows) || self.values.len() != there {
+        let begun = match (self.is_list, self.top) {
+            (true, _) if repetitions.len() != levels.len() => 0,
+            (true, _) => repetitions.iter().filter(|&&level| level == 0).count(),
+            (false, 0) => rows,
+            (false, _) => levels.len(),
+        };
+        if read != rows || begun != rows || self.values.len() != there {
             return Err(ParquetError::General(
                 "a column ends before its rows".into(),
             ));
@@ -116,6 +132,29 @@ impl Column {
             Values::Large(values) => values.get(at).map(|&value| Cell::Large(value)),
             Values::Bytes(values) => values.get(at).map(|value| Cell::Bytes(value.data())),
             Values::Fixed(values) => values.get(at).map(|value| Cell::Bytes(value.data())),
+        }
+    }
+
+    /// Hands on the values in the list of the next row that are there and not null; returns whether there is a list,
+    /// which it has from a level on.
+    pub(super) fn next_list(&mut self, list_level: i16, mut each: impl FnMut(Cell<'_>)) -> bool {
+        let mut has_list = false;
+        loop {
+            let Some(&level) = self.levels.get(self.row) else {
+                return has_list;
+            };
+            has_list |= level >= list_level;
+            match level == self.top {
+                true => self.next().into_iter().for_each(&mut each),
+                false => self.row += 1,
+            }
+            if self
+                .repetitions
+                .get(self.row)
+                .is_none_or(|&level| level == 0)
+            {
+                return has_list;
+            }
         }
     }
 

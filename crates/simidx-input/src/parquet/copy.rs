@@ -1,7 +1,7 @@
-//! Some rows of Parquet files copied into a new one, with all of their columns.
+//! Some rows of Parquet files copied into a new one, with all of their columns and maybe new ones.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,20 +14,27 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
+use super::values::{self, Values};
 use super::{ParquetReader, guarded, unreadable};
+use crate::copy::RowFate;
+use crate::rewrite::{Cell, Kind};
 use crate::source::{input_error, printable};
-use crate::{Error, Place, Result};
-use crate::{Fields, RecordPredicate};
+use crate::watched::Watched;
+use crate::{Error, Fate, Fields, NewField, Place, Result};
 use simidx::Fingerprint;
 
 /// Rows of a column that are decoded at a time.
 const ROWS: usize = 1024;
 
-/// Copies the rows that `keep` chooses. See [`filter_records`](crate::filter_records).
+/// Names of metadata that describe the columns in a form that only Arrow reads.
+const ARROW_SCHEMA: &str = "ARROW:schema";
+
+/// Copies the rows that `fate` does not drop, with new fields. See [`filter_records`](crate::filter_records).
 pub(crate) fn copy_rows<F: Fingerprint>(
     inputs: &[(&Path, &Fields)],
     out: &mut (dyn Write + Send),
-    keep: RecordPredicate<'_>,
+    fields: &[NewField],
+    fate: RowFate<'_>,
 ) -> Result<()> {
     let open = |&(path, fields): &(&Path, &Fields)| ParquetReader::open::<F>(path, fields);
     let readers = inputs.iter().map(open);
@@ -46,42 +53,58 @@ pub(crate) fn copy_rows<F: Fingerprint>(
         let message = format!("has another schema than {}", first.name);
         return Err(input_error(&other.name, Place::File, message));
     }
-    let mut out = Watched { out, failure: None };
-    let copied = copy_all(inputs, &readers, &mut out, keep);
-    match (copied, out.failure) {
-        (Err(_), Some(failure)) => Err(failure.into()),
-        (copied, _) => copied,
+    let names = schema(first);
+    let has = |field: &&NewField| names.get_fields().iter().any(|c| c.name() == field.name);
+    if let Some(field) = fields.iter().find(has) {
+        let message = crate::rewrite::has_already(field);
+        return Err(input_error(&first.name, Place::File, message));
     }
+    let mut out = Watched::new(out);
+    let copied = copy_all(inputs, &readers, &mut out, (fields, fate));
+    out.blame(copied)
 }
 
 fn copy_all(
     inputs: &[(&Path, &Fields)],
     readers: &[ParquetReader],
     out: &mut Watched<'_>,
-    keep: RecordPredicate<'_>,
+    (fields, fate): (&[NewField], RowFate<'_>),
 ) -> Result<()> {
     let first = &readers[0];
     let blame = |message: String| unreadable(&first.name, &message);
     let metadata = first.parquet.metadata();
     let schema = metadata.file_metadata().schema_descr().root_schema_ptr();
-    let properties = Arc::new(properties(metadata));
+    let schema = guarded(|| values::with_columns(schema, fields)).map_err(blame)?;
+    let properties = Arc::new(properties(metadata, fields));
     let writer = guarded(|| SerializedFileWriter::new(out, schema, properties));
     let mut writer = writer.map_err(blame)?;
     let mut bytes_before = 0;
     for (reader, (path, _)) in readers.iter().zip(inputs) {
-        copy_file(reader, path, &mut writer, &mut |row| {
-            let share = u128::from(reader.file_len) * u128::from(row);
-            keep(bytes_before + (share / u128::from(reader.rows.max(1))) as u64)
-        })?;
+        let kinds: Vec<Kind> = fields
+            .iter()
+            .map(|field| values::kind(field.kind))
+            .collect();
+        copy_file(
+            reader,
+            path,
+            &mut writer,
+            (&kinds, &mut |row| {
+                let share = u128::from(reader.file_len) * u128::from(row);
+                fate(bytes_before + (share / u128::from(reader.rows.max(1))) as u64)
+            }),
+        )?;
         bytes_before += reader.file_len;
     }
     guarded(|| writer.close()).map(drop).map_err(blame)
 }
 
 /// Writes as a file was written, as far as its metadata tell.
-fn properties(metadata: &ParquetMetaData) -> WriterProperties {
-    let pairs = metadata.file_metadata().key_value_metadata();
-    let mut properties = WriterProperties::builder().set_key_value_metadata(pairs.cloned());
+fn properties(metadata: &ParquetMetaData, fields: &[NewField]) -> WriterProperties {
+    let mut pairs = metadata.file_metadata().key_value_metadata().cloned();
+    if let (Some(pairs), false) = (&mut pairs, fields.is_empty()) {
+        pairs.retain(|pair| pair.key != ARROW_SCHEMA);
+    }
+    let mut properties = WriterProperties::builder().set_key_value_metadata(pairs);
     if let Some(group) = metadata.row_groups().first() {
         for column in group.columns() {
             let path = column.column_path().clone();
@@ -95,7 +118,7 @@ fn copy_file(
     reader: &ParquetReader,
     path: &Path,
     writer: &mut SerializedFileWriter<&mut Watched<'_>>,
-    keep: &mut dyn FnMut(u64) -> bool,
+    (kinds, fate): (&[Kind], RowFate<'_>),
 ) -> Result<()> {
     let name = printable(path);
     let mut row = 0;
@@ -103,12 +126,22 @@ fn copy_file(
         let rows = reader.parquet.metadata().row_group(number).num_rows();
         let rows = u64::try_from(rows).unwrap_or(0);
         let mut chosen = Vec::new();
+        let mut new: Vec<Values> = kinds.iter().map(|&kind| Values::new(kind)).collect();
         for _ in 0..rows {
             row += 1;
-            chosen.push(keep(row));
+            let fate = fate(row)?;
+            chosen.push(fate != Fate::Dropped);
+            let cells = match fate {
+                Fate::Dropped => continue,
+                Fate::Copied => vec![Cell::Null; new.len()],
+                Fate::With(values) => values.iter().map(Cell::of).collect(),
+            };
+            for (column, cell) in new.iter_mut().zip(&cells) {
+                column.push(cell);
+            }
         }
         if chosen.contains(&true) {
-            let copied = guarded(|| copy_group(&reader.parquet, number, &chosen, writer));
+            let copied = guarded(|| copy_group(&reader.parquet, number, (&chosen, &new), writer));
             copied.map_err(|message| -> Error { unreadable(&name, &message) })?;
         }
     }
@@ -118,13 +151,16 @@ fn copy_file(
 fn copy_group(
     parquet: &SerializedFileReader<File>,
     number: usize,
-    chosen: &[bool],
+    (chosen, new): (&[bool], &[Values]),
     writer: &mut SerializedFileWriter<&mut Watched<'_>>,
 ) -> Result<(), ParquetError> {
     let group = parquet.get_row_group(number)?;
     let mut copy = writer.next_row_group()?;
     for index in 0..group.num_columns() {
         copy_column(&*group, index, chosen, &mut copy)?;
+    }
+    for column in new {
+        column.write(&mut copy)?;
     }
     copy.close().map(drop)
 }
@@ -242,32 +278,5 @@ impl Levels {
         self.definitions.truncate(kept);
         self.repetitions.truncate(kept);
         (rows == chosen.len() && kept_values.len() == value_count).then_some(kept_values)
-    }
-}
-
-/// An output whose failure is kept: the library would turn it into words.
-struct Watched<'a> {
-    out: &'a mut (dyn Write + Send),
-    failure: Option<io::Error>,
-}
-
-impl Watched<'_> {
-    fn keep(&mut self, error: io::Error) -> io::Error {
-        let copy = io::Error::new(error.kind(), error.to_string());
-        self.failure.get_or_insert(error);
-        copy
-    }
-}
-
-impl Write for Watched<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.out.write(bytes) {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(self.keep(error)),
-            result => result,
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush().map_err(|error| self.keep(error))
     }
 }

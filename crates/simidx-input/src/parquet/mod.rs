@@ -2,28 +2,34 @@
 
 mod column;
 mod copy;
+mod out;
+mod rows;
 mod schema;
+mod values;
 
-use std::cell::Cell as Flag;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::Once;
 
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
+use super::compression::Compression;
 use super::digits;
+use super::fields::joined;
+use super::guard::guarded_call;
 use super::id::RecordId;
-use super::source::{Compression, input_error, io_error, is_stdin, open_file, printable};
-use super::{Fields, MAX_DOCUMENT, Record, RecordReader};
+use super::schema::{Chosen, Kind, Schema, Wanted, number_id, one_text, too_long, utf8};
+use super::source::{input_error, io_error, is_stdin, open_file, printable};
+use super::{Content, Fields, MAX_DOCUMENT, Record, RecordReader, kinds};
 use crate::{Error, Place, Result};
 pub(super) use copy::copy_rows;
+pub(super) use out::ParquetOut;
+pub(super) use rows::ParquetRows;
 use simidx::Fingerprint;
 
 use column::{Cell, Column};
-use schema::{Chosen, Kind, Schema};
+use schema::leaves;
 
 /// What a file starts and ends with.
 const MAGIC: [u8; 4] = *b"PAR1";
@@ -43,6 +49,8 @@ pub(super) struct ParquetReader {
     file_len: u64,
     parquet: SerializedFileReader<File>,
     schema: Schema,
+    /// For each column of the file, the level from which on a row has a list.
+    list_levels: Vec<i16>,
     /// Rows of the whole file, and those returned so far.
     rows: u64,
     row: u64,
@@ -56,7 +64,8 @@ pub(super) struct ParquetReader {
 
 /// The columns of an open row group.
 struct Columns {
-    content: Column,
+    /// One or more of texts, or one of fingerprints.
+    content: Vec<Column>,
     id: Option<Column>,
     /// Rows that are decoded and not returned yet.
     ready: usize,
@@ -78,14 +87,17 @@ impl ParquetReader {
             return Err(refuse("a Parquet file cannot be read from a stream"));
         }
         let mut head = Vec::new();
-        let read = (&mut file).take(4).read_to_end(&mut head);
+        let read = (&mut file).take(kinds::HEAD).read_to_end(&mut head);
         read.and_then(|_| file.rewind())
             .map_err(|e| io_error(&name, e))?;
         if Compression::by_magic(&head) != Compression::None {
             return Err(refuse("a Parquet file cannot be read through compression"));
         }
-        if head != MAGIC {
-            return Err(refuse("is not a Parquet file"));
+        if !head.starts_with(&MAGIC) {
+            return Err(refuse(match head.is_empty() {
+                true => "is empty",
+                false => kinds::words(&head).unwrap_or("is not a Parquet file"),
+            }));
         }
         let other = file.try_clone().map_err(|e| io_error(&name, e))?;
         let parquet = guarded(|| SerializedFileReader::new(other));
@@ -94,13 +106,15 @@ impl ParquetReader {
         let rows = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
         let rows = rows.fold(0, u64::saturating_add);
         let schema = parquet.metadata().file_metadata().schema_descr();
-        let schema = Schema::find::<F>(schema, fields).map_err(|message| refuse(&message))?;
+        let (leaves, list_levels) = leaves(schema);
+        let schema = Schema::find::<F>(&leaves, fields).map_err(|message| refuse(&message))?;
         Ok(ParquetReader {
             name,
             file,
             file_len: data.len(),
             parquet,
             schema,
+            list_levels,
             rows,
             row: 0,
             next_group: 0,
@@ -112,10 +126,10 @@ impl ParquetReader {
 
     /// Decodes rows if none are ready; false at the end and after a failure.
     fn make_ready(&mut self) -> Result<bool> {
-        let most = match (self.schema.content.kind, &self.schema.id) {
-            (Kind::Text, _) => DOCUMENTS,
-            (Kind::Digits, _) | (_, Some(_)) => STRINGS,
-            _ => NUMBERS,
+        let most = match &self.schema.wanted {
+            Wanted::Texts(_) => DOCUMENTS,
+            Wanted::Fingerprints(_) if self.schema.is_plain() => NUMBERS,
+            Wanted::Fingerprints(_) => STRINGS,
         };
         while !self.failed && self.columns.as_ref().is_none_or(|c| c.ready == 0) {
             let loaded = match &mut self.columns {
@@ -135,10 +149,14 @@ impl ParquetReader {
         let (parquet, schema) = (&self.parquet, &self.schema);
         let columns = guarded(|| {
             let group = parquet.get_row_group(self.next_group)?;
-            let column = |index| Column::new(&*group, index);
+            let column = |chosen: &Chosen| Column::new(&*group, chosen.index);
+            let content = match &schema.wanted {
+                Wanted::Texts(texts) => texts.iter().map(column).collect(),
+                Wanted::Fingerprints(fingerprints) => column(fingerprints).map(|c| vec![c]),
+            };
             Ok(Columns {
-                content: column(schema.content.index)?,
-                id: schema.id.as_ref().map(|id| column(id.index)).transpose()?,
+                content: content?,
+                id: schema.id.as_ref().map(column).transpose()?,
                 ready: 0,
                 left: u64::try_from(group.metadata().num_rows())?,
             })
@@ -162,9 +180,8 @@ impl ParquetReader {
 impl Columns {
     fn load(&mut self, most: u64) -> Result<(), ParquetError> {
         let rows = self.left.min(most);
-        self.content.load(rows as usize)?;
-        if let Some(id) = &mut self.id {
-            id.load(rows as usize)?;
+        for column in self.content.iter_mut().chain(&mut self.id) {
+            column.load(rows as usize)?;
         }
         self.ready = rows as usize;
         self.left -= rows;
@@ -172,29 +189,71 @@ impl Columns {
     }
 
     /// The record of the next row, or what is wrong with it.
-    fn record<F: Fingerprint>(&mut self, schema: &Schema) -> Result<Record<F>, String> {
+    fn record<F: Fingerprint>(
+        &mut self,
+        schema: &Schema,
+        list_levels: &[i16],
+    ) -> Result<Record<F>, String> {
         self.ready -= 1;
-        let content = self.content.next();
+        // Every column goes on to the next row, whatever is wrong with another.
         let id = self.id.as_mut().map(Column::next);
-        let null = |name: &str| format!("{} is null", digits::quote(name));
+        let content = match &schema.wanted {
+            Wanted::Texts(texts) => {
+                let columns = self.content.iter_mut().zip(texts);
+                let of_row = columns.map(|(column, chosen)| text_of(column, chosen, list_levels));
+                let of_row: Vec<_> = of_row.collect();
+                let all = of_row.into_iter().collect::<Result<Vec<_>, _>>();
+                all.and_then(|all| one_text(all, texts)).map(Content::Text)
+            }
+            Wanted::Fingerprints(chosen) => {
+                let cell = self.content.first_mut().and_then(Column::next);
+                let cell = cell.ok_or_else(|| null(&chosen.name));
+                let fingerprint = cell.and_then(|cell| fingerprint_of(cell, chosen));
+                fingerprint.map(Content::Fingerprint)
+            }
+        };
         let id = match (id, &schema.id) {
             (Some(Some(cell)), Some(column)) => Some(id_of(cell, column)?),
             (Some(None), Some(column)) => return Err(null(&column.name)),
             _ => None,
         };
-        let content = content.ok_or_else(|| null(&schema.content.name))?;
-        match (schema.content.kind, content) {
-            (Kind::Text, Cell::Bytes(text)) if text.len() as u64 > MAX_DOCUMENT => Err(format!(
-                "{:?} is longer than {MAX_DOCUMENT} bytes",
-                schema.content.name
-            )),
-            (Kind::Text, Cell::Bytes(text)) => Ok(Record::text(utf8(text)?.to_owned(), id)),
-            (Kind::Digits, Cell::Bytes(text)) => {
-                Ok(Record::fingerprint(digits::hex(utf8(text)?)?, id))
-            }
-            (_, cell) => Ok(Record::fingerprint(cell.to_fingerprint(), id)),
-        }
+        Ok(Record {
+            content: content?,
+            id,
+            has_faults: false,
+        })
     }
+}
+
+fn null(name: &str) -> String {
+    format!("{} is null", digits::quote(name))
+}
+
+fn fingerprint_of<F: Fingerprint>(cell: Cell<'_>, column: &Chosen) -> Result<F, String> {
+    match (column.kind, cell) {
+        (Kind::Digits, Cell::Bytes(text)) => digits::hex(utf8(text)?),
+        (_, cell) => Ok(cell.to_fingerprint()),
+    }
+}
+
+/// The text of the next row of a column, nothing if it is null, or what is wrong with it.
+fn text_of(
+    column: &mut Column,
+    chosen: &Chosen,
+    list_levels: &[i16],
+) -> Result<Option<String>, String> {
+    let read = |cell: Cell<'_>| match cell {
+        Cell::Bytes(text) if text.len() as u64 <= MAX_DOCUMENT => utf8(text).map(str::to_owned),
+        _ => Err(too_long(&chosen.name)),
+    };
+    if !chosen.is_list {
+        return column.next().map(read).transpose();
+    }
+    let mut texts = Vec::new();
+    let level = list_levels.get(chosen.index).copied().unwrap_or_default();
+    let has_list = column.next_list(level, |cell| texts.push(read(cell).map(Some)));
+    let texts = texts.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(has_list.then(|| joined(texts).unwrap_or_default()))
 }
 
 /// The id that a cell holds, or what is wrong with it.
@@ -212,43 +271,11 @@ fn id_of(cell: Cell<'_>, column: &Chosen) -> Result<RecordId, String> {
     }
 }
 
-fn number_id(number: i64, name: &str) -> Result<RecordId, String> {
-    let id = u64::try_from(number);
-    id.map(RecordId::Number)
-        .map_err(|_| format!("{name:?} is {number}, which is below 0"))
-}
-
-fn utf8(bytes: &[u8]) -> Result<&str, String> {
-    std::str::from_utf8(bytes).map_err(|_| "not valid UTF-8".into())
-}
-
-thread_local! {
-    /// Whether this thread is within a call in which a panic is an error of the file.
-    static GUARDED: Flag<bool> = const { Flag::new(false) };
-}
-
-/// Keeps panics of guarded calls from being printed; all others go the way they went before.
-fn silence_guarded_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !GUARDED.get() {
-                before(info);
-            }
-        }));
-    });
-}
-
-/// What the library returns. Damaged files may make it panic, which then is an error as well.
+/// What the library returns; see [`guarded_call`].
 fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    silence_guarded_panics();
-    GUARDED.set(true);
-    let result = panic::catch_unwind(AssertUnwindSafe(call));
-    GUARDED.set(false);
-    match result {
-        Ok(result) => result.map_err(|e| clause(&e.to_string())),
-        Err(_) => Err("damaged Parquet file".into()),
+    match guarded_call(call) {
+        Some(result) => result.map_err(|e| clause(&e.to_string())),
+        None => Err("damaged Parquet file".into()),
     }
 }
 
@@ -273,14 +300,17 @@ impl<F: Fingerprint> RecordReader<F> for ParquetReader {
             Ok(false) => return None,
             Err(e) => return Some(Err(e)),
         }
-        let record = self.columns.as_mut()?.record(&self.schema);
+        let record = self
+            .columns
+            .as_mut()?
+            .record(&self.schema, &self.list_levels);
         self.row += 1;
         let place = Place::Row(self.row);
         Some(record.map_err(|message| input_error(&self.name, place, message)))
     }
 
     fn read_fingerprints(&mut self, out: &mut Vec<F>) -> usize {
-        if self.schema.id.is_some() || !self.schema.content.kind.is_ready_made() {
+        if !self.schema.is_plain() {
             return 0;
         }
         let columns = match self.make_ready() {
@@ -292,7 +322,10 @@ impl<F: Fingerprint> RecordReader<F> for ParquetReader {
             }
         };
         let Some(columns) = columns else { return 0 };
-        let count = columns.content.take_many(out);
+        let Some(column) = columns.content.first_mut() else {
+            return 0;
+        };
+        let count = column.take_many(out);
         columns.ready -= count;
         self.row += count as u64;
         count

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parquet::basic::{Compression, GzipLevel, ZstdLevel};
+use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::file::properties::WriterProperties;
@@ -131,6 +131,9 @@ fn every_compression_and_row_group_is_read() {
         Compression::SNAPPY,
         Compression::GZIP(GzipLevel::default()),
         Compression::ZSTD(ZstdLevel::default()),
+        Compression::BROTLI(BrotliLevel::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
     ] {
         let groups = values.chunks(9000).map(|group| vec![large(group)]);
         let groups: Vec<_> = groups.collect();
@@ -231,27 +234,32 @@ fn files_without_the_columns_are_refused() {
         (
             "required int64 a; required int64 b;",
             vec![one(), one()],
-            "has no column \"fingerprint\" or \"text\", and 2 columns of 64-bit numbers",
+            "has no column \"text\" or \"fingerprint\"; it has: a, b; choose with --text-field or --fingerprint-field",
         ),
         (
             "required binary a;",
             vec![text()],
-            "has no column \"fingerprint\" or \"text\", and none of 64-bit numbers",
+            "has no column \"text\" or \"fingerprint\"; it has: a; choose with --text-field or --fingerprint-field",
         ),
         (
             "required int64 a (TIMESTAMP(MILLIS,true));",
             vec![one()],
-            "has no column \"fingerprint\" or \"text\", and none of 64-bit numbers",
+            "has no column \"text\" or \"fingerprint\"; it has: a; choose with --text-field or --fingerprint-field",
         ),
         (
             "required int64 id;",
             vec![one()],
-            "has neither a column \"fingerprint\" nor a column \"text\"",
+            "has no column \"text\" or \"fingerprint\"; it has: id; choose with --text-field or --fingerprint-field",
+        ),
+        (
+            "required int64 views; required binary body (UTF8); required binary id (UTF8);",
+            vec![one(), text(), text()],
+            "has no column \"text\" or \"fingerprint\"; it has: views, body, id; choose with --text-field or --fingerprint-field",
         ),
         (
             "required int64 fingerprint; required binary text;",
             vec![one(), text()],
-            "has a column \"fingerprint\" and a column \"text\"",
+            "has both a column \"text\" and a column \"fingerprint\"; choose with --text-field or --fingerprint-field",
         ),
         (
             "required int64 text;",
@@ -271,7 +279,7 @@ fn files_without_the_columns_are_refused() {
         (
             "repeated int64 fingerprint;",
             vec![],
-            "column \"fingerprint\" holds values of another type, not 64-bit fingerprints",
+            "column \"fingerprint.*\" is a list, where one value is wanted",
         ),
         (
             "required fixed_len_byte_array(1) id; required int64 fingerprint;",
@@ -293,7 +301,11 @@ fn files_without_the_columns_are_refused() {
 fn what_is_no_file_of_this_format_is_refused() {
     let message = |bytes: &[u8]| read::<u64>(bytes).err().unwrap();
     assert_eq!(message(b"ff\n"), "x.parquet: is not a Parquet file");
-    assert_eq!(message(b""), "x.parquet: is not a Parquet file");
+    assert_eq!(message(b""), "x.parquet: is empty");
+    assert_eq!(
+        message(b"PK\x03\x04"),
+        "x.parquet: is a zip archive; unpack it first"
+    );
     let compressed = super::super::source::tests::gzip(b"PAR1");
     let through = "x.parquet: a Parquet file cannot be read through compression";
     assert_eq!(message(&compressed), through);
@@ -340,11 +352,15 @@ fn damaged_files_are_errors() {
 
 /// The same with fields of these names.
 fn read_named(bytes: &[u8], text: &str, id: &str) -> Result<Read<u64>, String> {
+    read_with(bytes, &fields(text, id))
+}
+
+fn read_with(bytes: &[u8], names: &Fields) -> Result<Read<u64>, String> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.parquet");
     std::fs::write(&path, bytes).unwrap();
     let local = |message: String| message.replace(&format!("{}/", dir.path().display()), "");
-    let reader = open_with::<u64>(&path, None, &fields(text, id).into());
+    let reader = open_with::<u64>(&path, None, &names.clone().into());
     let mut reader = reader.map_err(|e| local(e.to_string()))?;
     Ok(drain(&mut *reader).map_errors(local))
 }
@@ -371,8 +387,16 @@ fn columns_may_have_other_names() {
         ["x.parquet: row 2: \"url\" is -1, which is below 0"]
     );
     for (text, id, message) in [
-        ("page", "", "has no column \"page\""),
-        ("body", "page", "has no column \"page\""),
+        (
+            "page",
+            "",
+            "has no column \"page\"; it has: fingerprint, text, body, url",
+        ),
+        (
+            "body",
+            "page",
+            "has no column \"page\"; it has: fingerprint, text, body, url",
+        ),
         (
             "url",
             "",
@@ -397,4 +421,119 @@ fn columns_may_lie_within_others() {
         let read = read_named(&file, name, "").unwrap();
         assert_eq!(read.records(), [document(text, None)], "{name}");
     }
+}
+
+/// A row of three conversations, the last of which is empty and the one before it null, in each way to write lists.
+fn conversations(schema: &str, levels: [&[i16]; 2], values: &[&str]) -> Vec<u8> {
+    let schema = parse_message_type(&format!("message rows {{ {schema} }}")).unwrap();
+    let mut file = Vec::new();
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer = SerializedFileWriter::new(&mut file, Arc::new(schema), properties).unwrap();
+    let mut rows = writer.next_row_group().unwrap();
+    while let Some(mut column) = rows.next_column().unwrap() {
+        let values: Vec<ByteArray> = values.iter().map(|value| (*value).into()).collect();
+        match column.untyped() {
+            ColumnWriter::ByteArrayColumnWriter(w) => {
+                w.write_batch(&values, Some(levels[0]), Some(levels[1]))
+                    .unwrap();
+            }
+            _ => panic!("the schema has strings only"),
+        }
+        column.close().unwrap();
+    }
+    rows.close().unwrap();
+    writer.close().unwrap();
+    file
+}
+
+#[test]
+fn lists_are_joined() {
+    let wrapped = "optional group turns (LIST) { repeated group list { optional group element { optional binary said (UTF8); } } }";
+    // Two turns, of which one says nothing; one; no list; a list without turns.
+    let levels: [&[i16]; 2] = [&[4, 3, 4, 4, 0, 1], &[0, 1, 1, 0, 0, 0]];
+    let file = conversations(wrapped, levels, &["a", "b", "c"]);
+    let read = read_named(&file, "turns.*.said", "").unwrap();
+    let expected = ["a\nb", "c", ""].map(|text| document(text, None));
+    assert_eq!(read.records(), expected);
+    assert_eq!(
+        read.errors(),
+        ["x.parquet: row 3: \"turns.*.said\" is null"]
+    );
+    let read = read_named(&file, "turns.list.element.said", "").unwrap();
+    assert_eq!(read.records(), expected);
+    for (name, message) in [
+        (
+            "turns",
+            "column \"turns\" is a list; \"turns.*.said\" names its elements",
+        ),
+        ("said", "has no column \"said\"; it has: turns.*.said"),
+    ] {
+        let error = read_named(&file, name, "").err().unwrap();
+        assert_eq!(error, format!("x.parquet: {message}"));
+    }
+    let bare = [
+        "optional group tags (LIST) { repeated binary array (UTF8); }",
+        "optional group tags (LIST) { repeated group array { required binary tags (UTF8); } }",
+        "optional group tags (LIST) { repeated group bag { required binary array_element (UTF8); } }",
+    ];
+    for (schema, name) in bare.into_iter().zip(["tags.*", "tags.*.tags", "tags.*"]) {
+        let levels: [&[i16]; 2] = [&[2, 2, 2, 0, 1], &[0, 1, 0, 0, 0]];
+        let file = conversations(schema, levels, &["a", "b", "c"]);
+        let read = read_named(&file, name, "").unwrap();
+        assert_eq!(read.records(), expected, "{schema}");
+        assert_eq!(read.errors().len(), 1, "{schema}");
+    }
+    let levels: [&[i16]; 2] = [&[1, 1, 1, 0], &[0, 1, 0, 0]];
+    let file = conversations("repeated binary tags (UTF8);", levels, &["a", "b", "c"]);
+    assert_eq!(read_named(&file, "tags.*", "").unwrap().records(), expected);
+    let map = "optional group tags (MAP) { repeated group key_value { required binary key (UTF8); required binary value (UTF8); } }";
+    let levels: [&[i16]; 2] = [&[2, 2, 2, 1], &[0, 1, 0, 0]];
+    let file = conversations(map, levels, &["a", "b", "c"]);
+    assert_eq!(
+        read_named(&file, "tags.*.value", "").unwrap().records(),
+        expected
+    );
+}
+
+#[test]
+fn several_columns_make_one_text() {
+    let columns = "optional binary title (UTF8); optional binary body (UTF8); required int64 url;";
+    let texts = |values: [Option<&str>; 3]| {
+        Values::Bytes(values.map(|v| v.map(|v| v.as_bytes().to_vec())).to_vec())
+    };
+    let titles = texts([Some("A"), None, None]);
+    let bodies = texts([Some("a"), Some("b"), None]);
+    let file = plain(columns, &[vec![titles, bodies, large(&[1, 2, 3])]]);
+    let read = read_named(&file, "title,body", "").unwrap();
+    assert_eq!(
+        read.records(),
+        [document("A\na", None), document("b", None)]
+    );
+    assert_eq!(
+        read.errors(),
+        ["x.parquet: row 3: \"title\" and \"body\" are null"]
+    );
+}
+
+#[test]
+fn a_fingerprint_may_be_named_or_guessed_beside_an_id() {
+    let columns = "required binary url (UTF8); required int64 simhash; required int32 len;";
+    let group = vec![strings(&["u"]), large(&[7]), Values::Small(vec![Some(3)])];
+    let file = plain(columns, &[group]);
+    let read = read_named(&file, "", "url").unwrap();
+    assert_eq!(read.records(), [fingerprint(7, Some("u"))]);
+    let mut names = fields("", "");
+    names.fingerprint = Some("simhash".into());
+    assert_eq!(
+        read_with(&file, &names).unwrap().records(),
+        [fingerprint(7, None)]
+    );
+    names.fingerprint = Some("url".into());
+    assert_eq!(
+        read_with(&file, &names).unwrap().errors(),
+        ["x.parquet: row 1: \"u\" is not a hexadecimal number"]
+    );
+    names.fingerprint = Some("len".into());
+    let message = "x.parquet: column \"len\" holds 32-bit numbers, not 64-bit fingerprints";
+    assert_eq!(read_with(&file, &names).err().unwrap(), message);
 }

@@ -125,10 +125,6 @@ fn bad_documents_are_named_and_the_next_one_is_read() {
         ),
         (response("", HTML, b"x"), "id is empty"),
         (
-            response("http://\x07/", HTML, b"x"),
-            "id holds a control character",
-        ),
-        (
             record("conversion", "text/plain", "", b"x"),
             "has no WARC-Target-URI",
         ),

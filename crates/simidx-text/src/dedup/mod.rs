@@ -1,9 +1,11 @@
 //! Near-duplicate texts: fingerprints find the candidates, and the texts themselves decide.
 
+mod content;
 mod similarity;
 mod stored_sets;
 mod verifier;
 
+pub use content::{EqualTexts, content_identity, push_document};
 pub use similarity::{Similarity, SimilarityError};
 pub use verifier::{TextVerifier, TextVerifierOptions};
 
@@ -61,7 +63,7 @@ pub enum DedupError {
 /// Decides which of a collection of texts to keep: one of each cluster of near-duplicates, the first unless
 /// [`Deduplicated::keep_by`] says otherwise.
 ///
-/// Texts are numbered in order, from 0. It works on all threads of the current rayon pool. A collection that memory does
+/// Texts are numbered in order, from 0. A text without features is a duplicate of equal texts only. It works on all threads of the current rayon pool. A collection that memory does
 /// not hold goes through a [`Deduplicator`] and a [`TextVerifier`] in the same steps.
 ///
 /// ```
@@ -101,7 +103,10 @@ pub fn dedup<F: Fingerprint>(
     };
     search.memory = search.memory.map(|memory| memory - sets.unwrap_or(0));
     let mut documents = Deduplicator::new(&search);
-    documents.extend_from_slice(&pipeline.fingerprints::<F>(texts)?)?;
+    let fingerprints = pipeline.parallel::<F>()?.fingerprints_if_any(texts);
+    for (fingerprint, text) in fingerprints.into_iter().zip(texts) {
+        push_document(&mut documents, fingerprint, text.as_ref())?;
+    }
     let Some(similarity) = options.similarity else {
         return Ok(documents.finish(None)?);
     };

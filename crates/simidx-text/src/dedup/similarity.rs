@@ -91,8 +91,8 @@ impl Similarity {
         self.words
     }
 
-    /// What is compared of a document. A text without any feature is a set of its own: it is similar only to equal
-    /// texts.
+    /// What is compared of a document. One without any feature is a set of its own: it is similar only to those of the
+    /// same bytes.
     pub fn feature_set<F: Fingerprint>(
         &self,
         fingerprinter: &mut Fingerprinter<F>,
@@ -100,10 +100,10 @@ impl Similarity {
     ) -> FeatureSet {
         let set = match self.words {
             None => fingerprinter.feature_set(document),
-            Some(length) => FeatureSet::of_shingles(fingerprinter.text(document), length),
+            Some(length) => FeatureSet::of_shingles(fingerprinter.cleaned(document), length),
         };
         match set.hashes().is_empty() {
-            true => FeatureSet::from_hashes(vec![xxh3_64(fingerprinter.text(document).as_bytes())]),
+            true => FeatureSet::from_hashes(vec![xxh3_64(document.as_bytes())]),
             false => set,
         }
     }

@@ -42,7 +42,7 @@ pub struct TextVerifierOptions {
 ///
 /// ```
 /// use simidx::batch::{DedupOptions, Deduplicator};
-/// use simidx_text::dedup::{TextVerifier, TextVerifierOptions};
+/// use simidx_text::dedup::{TextVerifier, TextVerifierOptions, push_document};
 /// use simidx_text::{Pipeline, Preset};
 ///
 /// let texts = ["a rose is a rose is a rose", "a rose is a rose", "to be or not to be"];
@@ -51,7 +51,10 @@ pub struct TextVerifierOptions {
 /// let mut options = DedupOptions::default();
 /// options.distance = 24;
 /// let mut documents = Deduplicator::<u64>::new(&options);
-/// documents.extend(pipeline.fingerprints(&texts)?)?;
+/// let fingerprints = pipeline.parallel()?.fingerprints_if_any(&texts);
+/// for (fingerprint, text) in fingerprints.into_iter().zip(texts) {
+///     push_document(&mut documents, fingerprint, text)?;
+/// }
 ///
 /// let mut verifier = TextVerifier::new(&pipeline, &TextVerifierOptions::default())?;
 /// for (number, is_candidate) in documents.candidates()?.into_iter().enumerate() {

@@ -59,9 +59,14 @@ fn expected(texts: &[String], pipeline: &Pipeline, least: f64, length: usize) ->
             false => texts[a] == texts[b],
         }
     };
-    let mut first: Vec<usize> = (0..texts.len()).collect();
-    for a in 0..texts.len() {
-        for b in a + 1..texts.len() {
+    firsts(texts.len(), is_near)
+}
+
+/// For each of so many the first one of its cluster, by comparing all.
+fn firsts(count: usize, is_near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut first: Vec<usize> = (0..count).collect();
+    for a in 0..count {
+        for b in a + 1..count {
             let (x, y) = (first[a].min(first[b]), first[a].max(first[b]));
             if x != y && is_near(a, b) {
                 first.iter_mut().filter(|f| **f == y).for_each(|f| *f = x);
@@ -134,10 +139,60 @@ fn without_a_similarity_the_fingerprints_decide() {
     let mut options = TextDedupOptions::default();
     options.search.distance = DISTANCE;
     let found = dedup::<u64>(&texts, &pipeline, &options).unwrap();
-    let mut documents = Deduplicator::<u64>::new(&options.search);
-    let fingerprints = pipeline.fingerprints(&texts).unwrap();
-    documents.extend_from_slice(&fingerprints).unwrap();
-    let expected = documents.finish(None).unwrap();
-    assert!((0..texts.len()).all(|text| found.decision(text) == expected.decision(text)));
+    let fingerprints: Vec<u64> = pipeline.fingerprints(&texts).unwrap();
+    let first = firsts(texts.len(), |a, b| match has_words(&texts[a]) {
+        true => has_words(&texts[b]) && fingerprints[a].distance(fingerprints[b]) <= DISTANCE,
+        false => texts[a] == texts[b],
+    });
+    check(&found, &first);
     assert!(found.counts().kept < texts.len() as u64);
+    assert_eq!(found.counts().without_fingerprint, 5);
+}
+
+#[test]
+fn a_fingerprint_is_there_if_a_feature_counts() {
+    let pipelines = [
+        "web",
+        "short",
+        "web,fingerprint=simhash,ties=set",
+        "web,fingerprint=simhash,weights=log2,select=top:3",
+        "news-zh",
+    ];
+    let texts = [
+        "",
+        "👍👍",
+        "?! …",
+        "<p>→</p>",
+        "word",
+        "汉字 汉字",
+        "a b c d",
+    ];
+    for pipeline in pipelines {
+        let pipeline = Pipeline::new(pipeline.parse().unwrap()).unwrap();
+        let mut one = pipeline.fingerprinter::<u64>().unwrap();
+        let many = pipeline.parallel::<u64>().unwrap();
+        for (text, found) in texts.into_iter().zip(many.fingerprints_if_any(&texts)) {
+            let (fingerprint, count) = one.fingerprint_with_count(text);
+            let expected = (count > 0).then_some(fingerprint);
+            assert_eq!((one.fingerprint_if_any(text), found), (expected, expected));
+            assert_eq!(one.fingerprint(text), fingerprint);
+            if count == 0 {
+                assert_eq!(fingerprint, pipeline.empty_fingerprint::<u64>());
+            }
+        }
+        assert!(one.fingerprint_if_any("a b c").is_some());
+        assert!(one.fingerprint_if_any("👍").is_none());
+    }
+}
+
+#[test]
+fn without_features_only_bytes_count() {
+    let mut fingerprinter = Pipeline::default().fingerprinter::<u64>().unwrap();
+    let texts = ["👍 👍", "👍  👍", "👍 👍"];
+    for similarity in ["jaccard:0.1", "jaccard:0.1:3"] {
+        let similarity: Similarity = similarity.parse().unwrap();
+        let sets = texts.map(|text| similarity.feature_set(&mut fingerprinter, text));
+        assert!(similarity.is_met(&sets[0], &sets[2]));
+        assert!(!similarity.is_met(&sets[0], &sets[1]));
+    }
 }

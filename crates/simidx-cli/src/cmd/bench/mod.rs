@@ -1,7 +1,6 @@
 //! `simidx bench`: the latency of queries on an index.
 
 mod page_cache;
-mod queries;
 mod report;
 
 use std::path::PathBuf;
@@ -10,25 +9,28 @@ use std::time::{Duration, Instant};
 use simidx::index::QueryStats;
 use simidx::segments::Segments;
 use simidx::{Fingerprint, Storage};
-use simidx_input::Format;
 
 use crate::cmd::Answer;
 use crate::support::choices::InputFormat;
+use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, with_segments};
+use crate::support::latency::Latency;
 use crate::support::output::{stdout, write_report};
 use crate::support::progress::ProgressMode;
+use crate::support::quantity::count;
 use crate::support::query_file;
 use crate::support::records::threads_from;
+use crate::support::sample_queries;
 use page_cache::PageCache;
-use report::{BenchReport, Latency};
+use report::BenchReport;
 
 /// Longest time of the warm-up.
 const WARM_UP: Duration = Duration::from_secs(3);
 
 /// Most queries that are sampled: they are held in memory.
-const MAX_QUERIES: usize = 100_000_000;
+const MAX_QUERIES: u64 = 100_000_000;
 
 /// The message about a document among the queries.
 const NO_DOCUMENTS: &str = "is a document; queries are fingerprints";
@@ -54,23 +56,18 @@ pub(crate) struct Args {
         long,
         value_name = "N",
         default_value_t = 10_000,
+        value_parser = count(0..=MAX_QUERIES),
         conflicts_with = "queries"
     )]
-    count: usize,
+    count: u64,
     /// Use the fingerprints in this file as queries
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// Format of --queries: hex, dec, le or another with fingerprints
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value_t = InputFormat(Some(Format::Hex)),
-        help_heading = heading::INPUT
-    )]
-    input: InputFormat,
+    /// Format of --queries [default: by the extension, else by the first bytes; numbers that may be hex or dec are hex]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = heading::INPUT)]
+    input: Option<InputFormat>,
     /// Largest distance [default: the one that the index was built for; the smallest of several]
-    #[arg(short = 'k', long, value_name = "K")]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
     /// Number of threads, which share the queries
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1), help_heading = heading::RESOURCES)]
@@ -79,9 +76,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "no_mmap")]
     cold: bool,
     /// Seed for sampling the queries
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = count(0..=u64::MAX))]
     seed: u64,
-    /// Print one JSON object
+    /// Print JSON: one object
     #[arg(long)]
     json: bool,
 }
@@ -90,10 +87,6 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     if args.cold && args.threads > 1 {
         return Err(Failure::new("--cold requires a single thread"));
-    }
-    if args.count > MAX_QUERIES {
-        let message = format!("--count {} exceeds the limit of {MAX_QUERIES}", args.count);
-        return Err(Failure::new(message));
     }
     let opened = Instant::now();
     let segments = args.index.open()?;
@@ -119,14 +112,18 @@ fn measure<F: Fingerprint>(
 ) -> Result<BenchReport, Failure> {
     let bar = mode.spinner();
     bar.set_message("choosing queries");
+    let given = distance::within::<F>(args.max_distance)?;
+    let distance = given.unwrap_or(segments.max_distance());
     let queries = match &args.queries {
-        Some(path) => query_file::read(path, args.input.0, NO_DOCUMENTS)?,
-        None => queries::sample(segments, args)?,
+        Some(path) => {
+            let format = args.input.and_then(|input| input.0);
+            query_file::read(path, format, NO_DOCUMENTS)?
+        }
+        None => sample_queries::sample(segments, args.count as usize, args.seed)?,
     };
     if queries.is_empty() {
         return Err(Failure::new("there are no queries"));
     }
-    let distance = args.max_distance.unwrap_or(segments.max_distance());
     if !args.cold {
         bar.set_message("warming up");
         warm_up(segments, &queries, distance)?;
@@ -144,7 +141,8 @@ fn measure<F: Fingerprint>(
         distance,
         cold: args.cold,
         open_ms: 0.0,
-        queries_per_second: count / elapsed.as_secs_f64(),
+        // A clock may be too coarse to see the time of few queries.
+        queries_per_second: count / elapsed.max(Duration::from_nanos(1)).as_secs_f64(),
         probes_per_query: measured.stats.probes as f64 / count,
         blocks_per_query: measured.stats.blocks as f64 / count,
         candidates_per_query: measured.stats.candidates as f64 / count,

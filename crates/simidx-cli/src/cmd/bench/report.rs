@@ -1,10 +1,10 @@
 //! The figures that `simidx bench` prints.
 
 use std::io::Write;
-use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::support::latency::Latency;
 use crate::support::output::counted;
 
 /// The figures of a run. Latencies are in microseconds.
@@ -21,36 +21,6 @@ pub(super) struct BenchReport {
     pub(super) blocks_per_query: f64,
     pub(super) candidates_per_query: f64,
     pub(super) matches: u64,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Latency {
-    pub(super) p50: f64,
-    pub(super) p90: f64,
-    pub(super) p99: f64,
-    pub(super) p99_9: f64,
-    pub(super) max: f64,
-    pub(super) mean: f64,
-}
-
-impl Latency {
-    /// The figures of at least one latency.
-    pub(super) fn of(mut latencies: Vec<Duration>) -> Self {
-        latencies.sort_unstable();
-        let us = |latency: &Duration| latency.as_secs_f64() * 1e6;
-        let quantile = |q: f64| {
-            let rank = (q * latencies.len() as f64).ceil() as usize;
-            latencies.get(rank.saturating_sub(1)).map_or(0.0, us)
-        };
-        Latency {
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p99: quantile(0.99),
-            p99_9: quantile(0.999),
-            max: quantile(1.0),
-            mean: latencies.iter().map(us).sum::<f64>() / latencies.len() as f64,
-        }
-    }
 }
 
 impl BenchReport {

@@ -150,6 +150,10 @@ impl<F: Fingerprint> Open<F> {
             let message = "has an id, but the first record had none; choose with --ids";
             return Err(Refusal::record(message));
         }
+        if record.without_features.is_some() {
+            // It would be near to all others of its kind, with which it has nothing in common.
+            return Ok(());
+        }
         let fingerprint = record.fingerprint;
         if let Some(least) = &mut self.least {
             if fingerprint < *least {

@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use bytesize::ByteSize;
 use serde::Serialize;
 use simidx::Fingerprint;
 use simidx::format::Metadata;
@@ -16,11 +15,13 @@ use simidx::format::Metadata;
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
 use crate::support::choices::{CodecChoice, IdChoice};
+use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::memory;
 use crate::support::output::{Output, folder};
 use crate::support::progress::ProgressMode;
+use crate::support::quantity::{Size, block_size};
 use crate::support::records::{self, InputArgs};
 use crate::support::report::Report;
 use crate::support::width::with_width;
@@ -36,7 +37,7 @@ behind.
 Examples:
   simidx build crawl.jsonl.gz -o crawl.simidx
   simidx build 'part-*.tsv.zst' --ids string -k 4 -o all.simidx
-  simidx build --input parquet --text-field body docs.parquet -o docs.simidx
+  simidx build shards/ --text-field title,body --id-field url -o docs.simidx
   zcat hashes.gz | simidx build --input hex --tables 6 -o hashes.simidx";
 
 /// Arguments of `simidx build`.
@@ -44,22 +45,22 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// Index file to write; `-` is standard output
+    /// File to write the index to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Distance that the tables are chosen for; queries may use any
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
+    /// Largest distance that the tables are chosen for; queries may use any
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::distance())]
     max_distance: u32,
     /// Number of tables: auto, or a number that has a design (for -k 3: 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35)
     #[arg(long, value_name = "N", default_value_t = TableCount::Auto)]
     tables: TableCount,
-    /// Bytes per block, a power of two
-    #[arg(long, value_name = "BYTES", default_value_t = 512)]
+    /// Bytes per block, a power of two such as 512 or 4KiB
+    #[arg(long, value_name = "SIZE", default_value_t = 512, value_parser = block_size)]
     block_size: u32,
     /// Code of the tables
     #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
     codec: CodecChoice,
-    /// Ids to store
+    /// Ids of records to store
     #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
     ids: IdChoice,
     /// Store the order of the ids too, so that query --id finds an id at once; 20 bits per record at a million records, 30
@@ -74,14 +75,14 @@ pub(crate) struct Args {
     sorted: bool,
     /// Memory limit, such as 1GiB; what does not fit goes to temporary files [default: half of the machine's memory]
     #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
-    memory: Option<ByteSize>,
+    memory: Option<Size>,
     /// Directory for temporary files, which are deleted in any case [default: that of the output]
     #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
-    /// Print the report as JSON
+    /// Print JSON: one object with the report
     #[arg(long)]
     json: bool,
 }
@@ -124,7 +125,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 }
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let output = Output::new(&args.output, args.force)?;
+    let output = Output::new(&args.output, args.force, &args.input.files()?)?;
     let mut collector = Collector::<F>::new(args)?;
     space::check::<F>(args)?;
     let mut clock = Clock::start();
@@ -134,14 +135,15 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let (builder, pipeline) = collector.finish()?;
 
     let mut bar = StageBar::new(mode);
-    let summary = output.write(|out| {
+    let written = output.write(|out| {
         let summary = builder.finish_with(out, |progress| {
             clock.enter(progress.stage);
             bar.show(&progress);
         })?;
         clock.end_stage();
         Ok(summary)
-    })?;
+    });
+    let summary = written.map_err(Failure::of_whole)?;
     clock.end_stage();
     bar.finish();
 
@@ -150,6 +152,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
         build: BuildReport::new(index, clock, args.memory_limit()),
         skipped_count: counts.skipped,
         replaced_count: counts.replaced,
+        without_features_count: counts.without_features,
     };
     output.report(&report, args.json, |out| report.print(out))?;
     Ok(true)
@@ -162,6 +165,8 @@ struct RecordReport {
     build: BuildReport,
     skipped_count: u64,
     replaced_count: u64,
+    /// Documents left out because nothing in them says what they are like.
+    without_features_count: u64,
 }
 
 impl RecordReport {
@@ -172,6 +177,10 @@ impl RecordReport {
         }
         if self.replaced_count > 0 {
             writeln!(out, "{:<24}{}", "with replaced bytes", self.replaced_count)?;
+        }
+        if self.without_features_count > 0 {
+            let count = self.without_features_count;
+            writeln!(out, "{:<24}{count}, left out", "without features")?;
         }
         self.build.print_cost(out)
     }
@@ -199,7 +208,7 @@ impl Args {
     /// Bytes of memory to use.
     fn memory_limit(&self) -> u64 {
         self.memory
-            .map_or_else(memory::default_limit, |size| size.as_u64())
+            .map_or_else(memory::default_limit, |Size(bytes)| bytes)
     }
 
     /// Directory for temporary files: by default on the disk that holds the index, not one that may be in memory.

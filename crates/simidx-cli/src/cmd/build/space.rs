@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use bytesize::ByteSize;
 use simidx::Fingerprint;
 
 use super::Args;
 use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
+use crate::support::quantity::Size;
 use crate::support::resources::check_temp_dir;
 
 /// Checks that temporary files can be made, and that there is room for them as far as the number of records is known.
@@ -20,7 +20,7 @@ pub(super) fn check<F: Fingerprint>(args: &Args) -> Result<(), Failure> {
     let needed = temporary_len::<F>(args)?;
     match free_len(&folder) {
         Some(free) if free < needed => {
-            let (needed, free) = (ByteSize::b(needed), ByteSize::b(free));
+            let (needed, free) = (Size(needed), Size(free));
             let message = format!("temporary files take about {needed}, but only {free} is free");
             Err(Failure::new(message).about(folder.display()))
         }

@@ -1,5 +1,6 @@
 //! `simidx clusters`: what pairs within a distance link, of indexes or straight from records.
 
+mod equal;
 mod printer;
 mod records;
 
@@ -9,13 +10,18 @@ use simidx::{Fingerprint, Id, IdKind, Storage};
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
+use crate::support::distance;
+use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::index_file::with_segments;
-use crate::support::output::say;
+use crate::support::output::{counted, say, say_without_features};
 use crate::support::progress::ProgressMode;
+use crate::support::quantity::count;
+use crate::support::quiet::is_quiet;
 use crate::support::resources::ResourceArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
 use crate::support::width::with_width;
+use equal::Merged;
 use printer::{Ids, Printer};
 use records::{Collected, Collector, KnownRecords};
 
@@ -29,7 +35,7 @@ cluster, the fingerprint and, if there are ids, an id, separated by tabs.
 Examples:
   simidx clusters crawl.simidx > clusters.tsv
   simidx clusters crawl.simidx -k 3 --max-diameter 6 --summary
-  simidx clusters --input jsonl docs.jsonl --representative longest --json";
+  simidx clusters docs.jsonl --representative longest --json";
 
 /// Arguments of `simidx clusters`.
 #[derive(Debug, clap::Args)]
@@ -37,25 +43,27 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: SourceArgs,
     /// Largest distance that links two fingerprints [default: the one that the index was built for, the smallest of
-    /// several; with --input 3]
-    #[arg(short = 'k', long, value_name = "K")]
+    /// several; of records 3]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
-    /// Ids of the records of --input
+    /// Ids of records
     #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
     ids: IdChoice,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
     /// Which member of a cluster comes first
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Representative::First)]
     representative: Representative,
     /// Split clusters in which two members differ in more than D bits
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", value_parser = distance::distance())]
     max_diameter: Option<u32>,
     /// Leave out clusters of fewer records; 1 also prints records without a near-duplicate
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = count(0..=u64::MAX))]
     min_size: u64,
     /// Print one line for each cluster: its number, records, fingerprints, diameter and representative
     #[arg(long)]
     summary: bool,
-    /// Print a JSON object for each cluster, with --summary without its members
+    /// Print JSON: an object for each cluster, with --summary without its members
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -65,9 +73,9 @@ pub(crate) struct Args {
 /// Which member comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Representative {
-    /// The first record of --input; in an index the smallest id, or without ids the smallest fingerprint
+    /// The first record; in an index the smallest id, or without ids the smallest fingerprint
     First,
-    /// The longest document of --input; the first of several
+    /// The longest document, which must not be in an index; the first of several
     Longest,
     /// The fingerprint with the smallest sum of distances to the others
     Central,
@@ -76,11 +84,12 @@ enum Representative {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
-    if args.source.are_records() {
+    if args.source.are_records()? {
+        args.exclude.refuse("it cannot be used with records")?;
         return with_width!(args.source.width, F => of_records::<F>(&args, mode));
     }
     if args.representative == Representative::Longest {
-        let message = "--representative longest needs the documents: name them and say --input";
+        let message = "--representative longest needs the documents; name them instead of an index";
         return Err(Failure::new(message));
     }
     let index = args.source.indexes()?;
@@ -89,19 +98,23 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
             IdKind::None => Ids::None,
             _ => Ids::Own,
         };
-        of_segments(&segments, ids, &args, mode)
+        of_segments(&args.exclude.apply(segments)?, (ids, Vec::new(), Default::default()), &args, mode)
     })
 }
+
+/// What their ids are, groups of equal documents that are in no index, and the fingerprint of these.
+type Records<'a, F> = (Ids<'a>, Vec<Vec<u64>>, F);
 
 /// The clusters of indexes.
 fn of_segments<F: Fingerprint>(
     segments: &Segments<F, Storage>,
-    ids: Ids<'_>,
+    (ids, equal, empty): Records<'_, F>,
     args: &Args,
     mode: ProgressMode,
 ) -> Answer {
-    let options = args.options(segments.max_distance());
+    let options = args.options::<F>(segments.max_distance())?;
     let printer = Printer::new(args, Some((segments, ids)));
+    let printer = Merged::new(printer, equal, empty);
     printed(args, mode, options.distance, printer, |visit| match ids {
         Ids::Numbers(records) if args.representative == Representative::Longest => {
             let key = |_, id: Id<'_>| KnownRecords::number(id).map(|number| records.key(number));
@@ -113,23 +126,30 @@ fn of_segments<F: Fingerprint>(
 
 /// The clusters of records that are in no index.
 fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
-    let mut collector = Collector::<F>::new(args)?;
+    let options = args.options::<F>(DEFAULT_DISTANCE)?;
+    let mut collector = Collector::<F>::new(args, &options)?;
     let input = args.source.records(args.resources.threads);
-    crate::support::records::read::<F>(
-        &input,
-        &input.pipeline.pipeline()?,
-        mode.reading("records"),
-        &mut collector,
-    )?;
+    let pipeline = input.pipeline.pipeline()?;
+    let bar = mode.reading("records");
+    let read = crate::support::records::read::<F>(&input, &pipeline, bar, &mut collector)?;
+    say_without_features(read.without_features);
     match collector.finish()? {
         Collected::Fingerprints(finder) => {
-            let printer = Printer::new(args, None);
-            let distance = args.options(DEFAULT_DISTANCE).distance;
-            printed(args, mode, distance, printer, |visit| finder.finish(visit))
+            let printer = Merged::new(Printer::new(args, None), Vec::new(), F::ZERO);
+            printed(args, mode, options.distance, printer, |visit| {
+                finder.finish(visit)
+            })
         }
-        Collected::Index(index, records) => {
+        Collected::Index(index, mut records) => {
             let segments = Segments::new(vec![*index])?;
-            of_segments(&segments, Ids::Numbers(&records), args, mode)
+            let equal = std::mem::take(&mut records.equal).into_groups(args.min_size);
+            let empty = pipeline.empty_fingerprint();
+            of_segments(
+                &segments,
+                (Ids::Numbers(&records), equal, empty),
+                args,
+                mode,
+            )
         }
     }
 }
@@ -142,7 +162,7 @@ fn printed<F: Fingerprint>(
     args: &Args,
     mode: ProgressMode,
     distance: u32,
-    mut printer: Printer<'_, F>,
+    mut printer: Merged<'_, F>,
     find: impl FnOnce(Visit<'_, F>) -> simidx::Result<ClusterReport>,
 ) -> Answer {
     let bar = mode.spinner();
@@ -152,11 +172,11 @@ fn printed<F: Fingerprint>(
         printer.cluster(&cluster)
     })?;
     bar.finish_and_clear();
-    printer.finish()?;
+    let report = printer.finish(report)?;
     if report.chain_count > 0 {
         warn_of_chains(&report, distance);
     }
-    if args.summary {
+    if args.summary && !is_quiet() {
         let ClusterReport {
             cluster_count,
             record_count,
@@ -164,7 +184,10 @@ fn printed<F: Fingerprint>(
             ..
         } = report;
         say(format_args!(
-            "{cluster_count} clusters of {record_count} records with {fingerprint_count} fingerprints"
+            "{} of {} with {}",
+            counted(cluster_count, "cluster"),
+            counted(record_count, "record"),
+            counted(fingerprint_count, "fingerprint")
         ));
     }
     Ok(report.cluster_count > 0)
@@ -183,9 +206,10 @@ fn warn_of_chains(report: &ClusterReport, distance: u32) {
 }
 
 impl Args {
-    fn options(&self, default_distance: u32) -> ClusterOptions {
+    fn options<F: Fingerprint>(&self, default_distance: u32) -> Result<ClusterOptions, Failure> {
         let mut options = ClusterOptions::default();
-        options.distance = self.max_distance.unwrap_or(default_distance);
+        let given = distance::within::<F>(self.max_distance)?;
+        options.distance = given.unwrap_or(default_distance);
         options.representative = match self.representative {
             Representative::Central => simidx::batch::Representative::Central,
             // Keys say which record is the longest.
@@ -195,6 +219,6 @@ impl Args {
         options.min_size = self.min_size;
         options.memory = Some(self.resources.memory_limit());
         options.temp_dir = self.resources.temp_dir.clone();
-        options
+        Ok(options)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Write};
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use simidx::batch::Cluster;
 use simidx::segments::Segments;
 use simidx::{Fingerprint, IdBuf, Storage};
@@ -10,7 +10,9 @@ use simidx_input::RecordId;
 
 use super::Args;
 use super::records::KnownRecords;
+use crate::support::columns::Column;
 use crate::support::failure::Failure;
+use crate::support::json::Json;
 use crate::support::json_ids::write_ids;
 use crate::support::output::{Stdout, stdout};
 
@@ -60,6 +62,48 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
         }
     }
 
+    /// Prints a cluster of equal documents without features; they have this fingerprint.
+    ///
+    /// # Errors
+    /// What standard output or the temporary file of ids reports.
+    pub(super) fn equal(
+        &mut self,
+        number: u64,
+        fingerprint: F,
+        documents: &[u64],
+    ) -> simidx::Result<()> {
+        let ids = match self.ids {
+            Some((_, Ids::Numbers(records))) => ids_of(documents.to_vec(), records, 1)?,
+            _ => Vec::new(),
+        };
+        let (size, hex) = (documents.len(), fingerprint.to_hex());
+        match (self.json, self.summary) {
+            (true, summary) => {
+                let head = head(number, size as u64, 1, &hex).to_string();
+                if summary {
+                    return Ok(writeln!(self.out, "{head}")?);
+                }
+                let head = head.strip_suffix('}').unwrap_or(&head);
+                write!(
+                    self.out,
+                    r#"{head},"members":[{{"fingerprint":"{hex}","ids":"#
+                )?;
+                write_ids(&mut self.out, &mut ids.into_iter().map(Ok))?;
+                writeln!(self.out, "}}]}}")?;
+            }
+            (_, true) => {
+                let first = ids.first().map_or(String::new(), |id| format!("\t{id}"));
+                writeln!(self.out, "{number}\t{size}\t1\t0\t{hex}{first}")?;
+            }
+            _ => {
+                for id in ids {
+                    writeln!(self.out, "{number}\t{hex}\t{id}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Brings everything to standard output.
     ///
     /// # Errors
@@ -80,7 +124,7 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
                 let id = id?;
                 has_ids = true;
                 out.write_all(line)?;
-                writeln!(out, "\t{id}")?;
+                writeln!(out, "\t{}", Column::of(&id))?;
             }
             Ok(())
         })?;
@@ -110,17 +154,14 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
 
     /// A JSON object, its members written one by one: there may be many.
     fn object(&mut self, cluster: &Cluster<'_, F>) -> simidx::Result<()> {
-        let mut object = Map::new();
-        object.insert("cluster".into(), cluster.number.into());
-        object.insert("size".into(), cluster.record_count.into());
-        object.insert("fingerprints".into(), cluster.fingerprints.len().into());
-        object.insert("diameter".into(), cluster.diameter.distance.into());
-        if !cluster.diameter.is_exact {
-            object.insert("diameter_exact".into(), false.into());
-        }
         let representative = cluster.representative.to_hex();
-        object.insert("representative".into(), representative.into());
-        let object = Value::Object(object).to_string();
+        let (number, size) = (cluster.number, cluster.record_count);
+        let mut object = head(number, size, cluster.fingerprints.len(), &representative);
+        object["diameter"] = cluster.diameter.distance.into();
+        if !cluster.diameter.is_exact {
+            object["diameter_exact"] = false.into();
+        }
+        let object = Json(&object).to_string();
         if self.summary {
             return Ok(writeln!(self.out, "{object}")?);
         }
@@ -139,9 +180,21 @@ impl<'a, F: Fingerprint> Printer<'a, F> {
     /// The id that the representative is told by.
     fn first_id(&self, cluster: &Cluster<'_, F>) -> simidx::Result<Option<String>> {
         with_ids(self.ids, cluster, cluster.representative, |ids| {
-            Ok(ids.next().transpose()?.map(|id| id.to_string()))
+            let first = ids.next().transpose()?;
+            Ok(first.map(|id| Column::of(&id).to_string()))
         })
     }
+}
+
+/// What a JSON object says of a cluster before its members.
+fn head(number: u64, size: u64, fingerprints: usize, representative: &str) -> Value {
+    json!({
+        "cluster": number,
+        "size": size,
+        "fingerprints": fingerprints,
+        "diameter": 0,
+        "representative": representative,
+    })
 }
 
 /// The ids of a member.
@@ -172,13 +225,19 @@ fn with_ids<F: Fingerprint, T>(
         }
         first = numbers.len().min(1);
     }
+    let ids = ids_of(numbers, records, first)?;
+    take(&mut ids.into_iter().map(Ok))
+}
+
+/// The ids of records: those of the first so many, then those of the others in order.
+fn ids_of(numbers: Vec<u64>, records: &KnownRecords, first: usize) -> simidx::Result<Vec<IdBuf>> {
     let mut ids = Vec::with_capacity(numbers.len());
     for number in numbers {
         ids.extend(records.id(number)?);
     }
     let mut ids: Vec<IdBuf> = ids.into_iter().map(id_of_record).collect();
     ids[first..].sort_unstable();
-    take(&mut ids.into_iter().map(Ok))
+    Ok(ids)
 }
 
 fn id_of_record(id: RecordId) -> IdBuf {

@@ -2,20 +2,22 @@
 
 use std::cmp::Reverse;
 
-use simidx::batch::ClusterFinder;
+use simidx::batch::{ClusterFinder, ClusterOptions};
 use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
 use simidx_input::RecordId;
+use simidx_text::dedup::EqualTexts;
 
 use super::{Args, Representative};
 use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
 use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
 use crate::support::spooled_ids::SpooledIds;
-use crate::support::transient::{DEFAULT_DISTANCE, TransientBuilder};
+use crate::support::transient::TransientBuilder;
 
 /// Takes records in, and finds out by the first one whether their ids are wanted.
 pub(super) struct Collector<'a, F> {
     args: &'a Args,
+    options: &'a ClusterOptions,
     open: Option<Open<F>>,
 }
 
@@ -38,6 +40,8 @@ pub(super) struct KnownRecords {
     ids: SpooledIds,
     /// Bytes of each text, if the longest is to come first.
     lengths: Option<Vec<u32>>,
+    /// Documents without features, which the index lacks.
+    pub(super) equal: EqualTexts,
 }
 
 impl KnownRecords {
@@ -47,6 +51,7 @@ impl KnownRecords {
             kind,
             ids: SpooledIds::new(args.resources.temp_dir.as_deref()),
             lengths: by_length.then(Vec::new),
+            equal: EqualTexts::default(),
         }
     }
 
@@ -94,22 +99,25 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
     ///
     /// # Errors
     /// Arguments that do not go together, or a memory limit that cannot be kept.
-    pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
+    pub(super) fn new(args: &'a Args, options: &'a ClusterOptions) -> Result<Self, Failure> {
         if args.representative == Representative::Longest && args.ids == IdChoice::None {
             let message = "--representative longest needs ids; leave --ids none out";
             return Err(Failure::new(message));
         }
-        let collector = Collector { args, open: None };
+        let collector = Collector {
+            args,
+            options,
+            open: None,
+        };
         collector.open(IdKind::None)?;
         Ok(collector)
     }
 
     fn open(&self, kind: IdKind) -> Result<Open<F>, Error> {
-        let options = self.args.options(DEFAULT_DISTANCE);
         Ok(match kind {
-            IdKind::None => Open::Fingerprints(ClusterFinder::new(&options)?),
+            IdKind::None => Open::Fingerprints(ClusterFinder::new(self.options)?),
             _ => {
-                let (distance, resources) = (options.distance, &self.args.resources);
+                let (distance, resources) = (self.options.distance, &self.args.resources);
                 let builder = TransientBuilder::new(IdKind::Number, distance, resources)?;
                 Open::Records(builder, KnownRecords::new(self.args, kind))
             }
@@ -149,14 +157,18 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
         };
         match self.open.insert(open) {
             Open::Records(builder, records) => {
-                let fingerprint = record.fingerprint;
+                let (fingerprint, identity) = (record.fingerprint, record.without_features);
                 let number = records.push(record)?;
-                builder.push_number(fingerprint, number)?;
+                match identity {
+                    None => builder.push_number(fingerprint, number)?,
+                    Some(identity) => records.equal.push(number, identity),
+                }
             }
             Open::Fingerprints(_) if self.args.ids == IdChoice::Auto && record.is_named() => {
                 let message = "has an id, but the first record had none; choose with --ids";
                 return Err(Refusal::record(message));
             }
+            Open::Fingerprints(_) if record.without_features.is_some() => {}
             Open::Fingerprints(finder) => finder.push(record.fingerprint)?,
         }
         Ok(())

@@ -1,60 +1,102 @@
 //! `simidx dedup`: documents without their near-duplicates, and a report of what was dropped for what.
 
+mod annotate;
 mod compress;
 mod documents;
+mod judged;
+mod names;
+mod outputs;
+mod page;
+mod page_source;
+mod positions;
+mod repeated_ids;
 mod report;
+mod summary;
 mod texts;
 
 use std::path::PathBuf;
 
-use bytesize::ByteSize;
-use simidx::batch::{DedupOptions, Deduplicated};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use simidx::batch::DedupOptions;
 use simidx::build::MIN_MEMORY;
 use simidx::segments::{AnySegments, Segments};
 use simidx::{Fingerprint, Storage};
-use simidx_input::{Format, InputFile};
+use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions};
 
 use crate::cmd::Answer;
+use crate::support::distance;
+use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
 use crate::support::memory;
-use crate::support::output::Output;
+use crate::support::output::{counted, say};
 use crate::support::pipeline::files_of;
 use crate::support::progress::ProgressMode;
-use crate::support::records::{InputArgs, read_originals, start_threads};
+use crate::support::quantity::Size;
+use crate::support::records::{InputArgs, OnError, read_originals, start_threads};
 use crate::support::width::{Width, with_width};
-use documents::{Documents, Needs, Positions};
-use report::{Labels, Summary, write_duplicates};
+use documents::{Documents, Needs};
+use judged::Judged;
+use outputs::Outputs;
+use summary::Summary;
 
 /// The head of `simidx dedup --help` and of its man page.
 pub(crate) const HELP: &str = "\
 Copy documents, keeping one of each cluster of near-duplicates.
 
-Records are copied unchanged and in their order. Without -k, near-duplicates differ in at most 3 bits.
+Records are copied unchanged and in their order. Without -k, near-duplicates differ in at most 3 bits. A document \
+without features, such as one of emoji only, is a duplicate of equal documents only.
 
 Examples:
   simidx dedup crawl.jsonl.gz -o kept.jsonl.gz
-  simidx dedup 'part-*.jsonl' -o kept.jsonl --report dropped.tsv
+  simidx dedup 'part-*.jsonl' --output-dir kept --report dropped.tsv
   simidx dedup new.jsonl --against crawl.simidx --keep longest -o kept.jsonl
-  simidx dedup docs.parquet -k 6 --verify jaccard:0.8 -o kept.parquet";
+  simidx dedup docs.parquet -k 6 --verify jaccard:0.8 -o kept.parquet
+  simidx dedup docs.jsonl --dry-run --report dropped.html
+  simidx dedup docs.jsonl --annotate -o all.jsonl";
 
 /// Arguments of `simidx dedup`.
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("on_error", |arg| arg.value_parser(on_error())))]
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// File for the records that are kept, compressed if its name ends in .gz or .zst; `-` is standard output
-    #[arg(short, long, value_name = "KEPT")]
-    output: PathBuf,
+    /// File to write the kept records to, compressed if its name ends in .gz or .zst; `-` is standard output
+    #[arg(
+        short,
+        long,
+        value_name = "OUT",
+        required_unless_present_any = ["output_dir", "dry_run"]
+    )]
+    output: Option<PathBuf>,
+    /// Directory for a file of kept records for each input, under the same name; inputs in several directories keep these.
+    /// It is made if it does not exist
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "format"])]
+    output_dir: Option<PathBuf>,
+    /// Format of the output: jsonl, csv or parquet, for records with named fields [default: that of the input]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<OutputFormat>,
+    /// Keep all records, and add fields to each: duplicate_of (an id or a position from 0), cluster, distance; with --verify
+    /// similarity, with --against duplicate_in
+    #[arg(long)]
+    annotate: bool,
+    /// What the names of these fields begin with, if records have such names already
+    #[arg(long, value_name = "PREFIX", default_value = "", requires = "annotate")]
+    annotate_prefix: String,
+    /// Write no records: only the figures, and a --report
+    #[arg(long)]
+    dry_run: bool,
     /// Largest distance of near-duplicates
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3)]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::distance())]
     max_distance: u32,
     /// Index files; documents within the distance of one of their fingerprints are dropped first
     #[arg(long, value_name = "INDEX", num_args = 1..)]
     against: Vec<PathBuf>,
+    #[command(flatten)]
+    exclude: ExcludeArgs,
     #[command(flatten)]
     open: OpenArgs,
     /// Also require a Jaccard similarity of the texts of at least T: jaccard:T compares the features of the fingerprints,
@@ -64,22 +106,39 @@ pub(crate) struct Args {
     /// Which document of a cluster to keep
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First)]
     keep: Keep,
-    /// File for a line on each document that is dropped: its id, the id of the document kept instead, their distance and
-    /// `input` or `index`, separated by tabs; JSON Lines if the name ends in .jsonl
+    /// File for a line on each document that is dropped: its id, the id of the document kept instead, their distance,
+    /// `input` or `index` and the number of the cluster, separated by tabs; JSON Lines if the name ends in .jsonl, and a page
+    /// to look at, with texts side by side, if it ends in .html
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Replace existing files
+    /// Replace an existing output, and an existing report; an input is never replaced
     #[arg(long)]
     force: bool,
-    /// Print the figures as one JSON object
+    /// Print JSON: one object with the figures
     #[arg(long)]
     json: bool,
     /// Memory limit, such as 1GiB [default: half of the machine's memory]
     #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
-    memory: Option<ByteSize>,
+    memory: Option<Size>,
     /// Directory for temporary files, which are deleted in any case [default: that of the system]
     #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
+}
+
+/// What may be done with records that cannot be judged: here they can also be kept.
+fn on_error() -> impl TypedValueParser<Value = OnError> {
+    let values = [
+        PossibleValue::new("stop").help("Stop with an error that names it"),
+        PossibleValue::new("keep")
+            .alias("skip")
+            .help("Keep it unjudged and count it"),
+        PossibleValue::new("drop").help("Drop it and count it"),
+    ];
+    PossibleValuesParser::new(values).map(|word| match &*word {
+        "stop" => OnError::Stop,
+        "drop" => OnError::Skip,
+        _ => OnError::Keep,
+    })
 }
 
 /// Which document of a cluster is kept.
@@ -100,17 +159,21 @@ struct MemoryShares {
     texts: u64,
     /// For the feature sets of candidates.
     sets: u64,
+    /// For the search for ids that come twice.
+    ids: u64,
 }
 
 impl MemoryShares {
-    /// With `verifies`, texts and sets have an eighth each of what the search need not have.
+    /// Of what the search need not have, ids have a sixteenth and with `verifies` texts and sets an eighth each.
     fn new(memory: u64, verifies: bool) -> Self {
         let spare = memory.saturating_sub(MIN_MEMORY);
         let share = if verifies { spare / 8 } else { 0 };
+        let ids = spare / 16;
         MemoryShares {
-            search: memory - 2 * share,
+            search: memory - 2 * share - ids,
             texts: share,
             sets: share,
+            ids,
         }
     }
 }
@@ -119,6 +182,7 @@ impl MemoryShares {
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     start_threads(args.input.threads)?;
     if args.against.is_empty() {
+        args.exclude.refuse("name them with --against")?;
         return with_width!(args.input.width, F => of_width::<F>(args, None, mode));
     }
     let index = IndexArgs {
@@ -126,7 +190,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         open: args.open.clone(),
     };
     let any: AnySegments = index.open()?;
-    with_segments!(any, segments => of_width(args, Some(&segments), mode))
+    with_segments!(any, segments => of_width(args, Some(&args.exclude.apply(segments)?), mode))
 }
 
 fn of_width<F: Fingerprint>(
@@ -134,18 +198,22 @@ fn of_width<F: Fingerprint>(
     against: Option<&Segments<F, Storage>>,
     mode: ProgressMode,
 ) -> Answer {
-    let outputs = Outputs::new(args)?;
+    distance::within::<F>(Some(args.max_distance))?;
+    let paths = args.input.paths()?;
+    let outputs = Outputs::new(args, &paths)?;
     if let Some(segments) = against {
         check_width::<F>(segments, args.input.width)?;
     }
-    let originals = args.originals::<F>()?;
-    outputs.check(&args.output, &originals)?;
+    let originals = args.originals::<F>(&paths)?;
+    outputs.check_formats(args, &originals)?;
     let pipeline = args.input.pipeline.pipeline()?;
+    let shares = args.memory_shares();
     let needs = Needs {
         text: args.needs_text(),
         lengths: args.keep == Keep::Longest,
-        ids: args.report.is_some(),
-        texts: args.verify.map(|_| args.memory_shares().texts),
+        ids: args.report.is_some() || args.annotate,
+        texts: args.verify.map(|_| shares.texts),
+        id_memory: shares.ids,
         pipeline: match against {
             Some(segments) => foreign_pipeline(segments, &pipeline),
             None => None,
@@ -185,47 +253,24 @@ fn of_width<F: Fingerprint>(
         found.keep_by(|document| documents.lengths[document].into());
     }
 
-    let skipped = documents.positions.skipped_count();
-    let labels = Labels {
+    let mut judged = Judged {
+        found: &found,
         documents: &documents,
         segments: against,
+        verifier: verifier.as_mut(),
     };
-    outputs.write(
-        args,
-        |out| copy(args, &originals, &found, &documents.positions, mode, out),
-        |out| write_duplicates(&found, &labels, verifier.as_mut(), args.reports_json(), out),
-    )?;
-    let chained = found.chained_count(args.max_distance);
-    Summary::new(&found.counts(), chained, skipped, read.replaced).tell(args.json)?;
+    let summarise = |unjudged| {
+        Summary::new(&found.counts(), unjudged)
+            .with_chained(found.chained_count(args.max_distance))
+            .with_repeated_ids(documents.repeated_ids.count())
+            .with_replaced(read.replaced)
+    };
+    let summary = outputs.write(args, &originals, &mut judged, mode, summarise)?;
+    summary.tell(args.json)?;
+    if let Some(warning) = documents.repeated_ids.warning() {
+        say(warning);
+    }
     Ok(true)
-}
-
-/// Copies the records of documents that are kept.
-fn copy<F: Fingerprint>(
-    args: &Args,
-    originals: &[InputFile],
-    found: &Deduplicated<F>,
-    positions: &Positions,
-    mode: ProgressMode,
-    out: &mut (dyn std::io::Write + Send),
-) -> Result<(), Failure> {
-    let bar = mode.reading("documents").doing("copying");
-    let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
-    let mut walk = positions.walk();
-    compress::by_name(&args.output, out, |out| {
-        let mut choose = |bytes| {
-            let document = walk.next();
-            bar.show_sometimes(walk.position(), bytes);
-            document.is_some_and(|document| found.is_kept(document))
-        };
-        Ok(simidx_input::filter_records::<F>(
-            originals,
-            out,
-            &mut choose,
-        )?)
-    })?;
-    bar.finish();
-    walk.check_complete()
 }
 
 /// Fingerprints of different widths have no distance.
@@ -242,7 +287,7 @@ fn check_width<F: Fingerprint>(
 
 impl Args {
     fn memory_shares(&self) -> MemoryShares {
-        let memory = self.memory.map(|size| size.as_u64());
+        let memory = self.memory.map(|Size(bytes)| bytes);
         let memory = memory.unwrap_or_else(memory::default_limit);
         MemoryShares::new(memory, self.verify.is_some())
     }
@@ -267,13 +312,13 @@ impl Args {
     }
 
     /// The inputs, all of one kind.
-    fn originals<F: Fingerprint>(&self) -> Result<Vec<InputFile>, Failure> {
+    fn originals<F: Fingerprint>(&self, paths: &[PathBuf]) -> Result<Vec<InputFile>, Failure> {
         let mut originals: Vec<InputFile> = Vec::new();
         let options = self.input.fields.options();
-        for path in self.input.paths()? {
+        for path in paths {
             let format = self.input.input.0;
             let temp_dir = self.temp_dir.as_deref();
-            let original = InputFile::open_with::<F>(&path, format, &options, temp_dir)?;
+            let original = InputFile::open_with::<F>(path, format, &options, temp_dir)?;
             if let Some(first) = originals.first().filter(|first| !original.goes_with(first)) {
                 let (format, other) = (original.format().name(), first.format().name());
                 let message = match format == other {
@@ -289,6 +334,18 @@ impl Args {
         Ok(originals)
     }
 
+    /// What is deduplicated.
+    fn title(&self) -> String {
+        match &self.input.inputs[..] {
+            [] => "Deduplication of standard input".to_owned(),
+            [only] => format!("Deduplication of {}", only.display()),
+            [first, rest @ ..] => {
+                let rest = counted(rest.len() as u64, "further input");
+                format!("Deduplication of {} and {rest}", first.display())
+            }
+        }
+    }
+
     /// The option that needs texts, if one does.
     fn needs_text(&self) -> Option<&'static str> {
         match (self.verify, self.keep) {
@@ -296,11 +353,6 @@ impl Args {
             (None, Keep::Longest) => Some("--keep longest"),
             (None, Keep::First) => None,
         }
-    }
-
-    fn reports_json(&self) -> bool {
-        let name = self.report.as_deref().map(compress::plain_name);
-        name.is_some_and(|name| name.ends_with(".jsonl") || name.ends_with(".ndjson"))
     }
 }
 
@@ -320,66 +372,6 @@ fn foreign_pipeline<F: Fingerprint>(
     }
 }
 
-/// Where the results go.
-struct Outputs {
-    kept: Output,
-    report: Option<Output>,
-}
-
-impl Outputs {
-    fn new(args: &Args) -> Result<Self, Failure> {
-        let kept = Output::for_text(&args.output, args.force)?;
-        if args.json && matches!(kept, Output::Stdout) {
-            return Err(Failure::new(
-                "--json needs standard output; name a file with -o",
-            ));
-        }
-        let report = match &args.report {
-            None => None,
-            Some(path) => Some(Output::for_text(path, args.force)?),
-        };
-        if let (Some(report), Some(path)) = (&report, &args.report)
-            && (kept.is_same_file(report) || *path == args.output)
-        {
-            let failure = Failure::new("is named twice, by -o and --report");
-            return Err(failure.about(path.display()));
-        }
-        if args.json && matches!(report, Some(Output::Stdout)) {
-            return Err(Failure::new(
-                "--json needs standard output; name a file with --report",
-            ));
-        }
-        Ok(Outputs { kept, report })
-    }
-
-    /// Parquet files are no text, and compressed inside.
-    fn check(&self, path: &std::path::Path, originals: &[InputFile]) -> Result<(), Failure> {
-        let is_parquet = |original: &InputFile| original.format() == Format::Parquet;
-        if !originals.iter().any(is_parquet) {
-            return Ok(());
-        }
-        if compress::is_compressed(path) {
-            let message = "a Parquet file is compressed inside and not as a whole";
-            return Err(Failure::new(message).about(path.display()));
-        }
-        Ok(())
-    }
-
-    fn write(
-        &self,
-        args: &Args,
-        write_kept: impl FnOnce(&mut (dyn std::io::Write + Send)) -> Result<(), Failure>,
-        write_report: impl FnOnce(&mut (dyn std::io::Write + Send)) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        match (&self.report, &args.report) {
-            (Some(report), Some(path)) => self.kept.write_both(write_kept, report, |out| {
-                compress::by_name(path, out, write_report)
-            }),
-            _ => self.kept.write(write_kept),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,7 +381,8 @@ mod tests {
         for memory in [0, MIN_MEMORY, MIN_MEMORY + 7, 4 << 30] {
             for verifies in [false, true] {
                 let shares = MemoryShares::new(memory, verifies);
-                assert_eq!(shares.search + shares.texts + shares.sets, memory);
+                let sum = shares.search + shares.texts + shares.sets + shares.ids;
+                assert_eq!(sum, memory);
                 assert!(shares.search >= memory.min(MIN_MEMORY));
                 assert_eq!(shares.texts > 0, verifies && memory > MIN_MEMORY + 7);
             }

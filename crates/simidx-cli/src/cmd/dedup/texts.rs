@@ -6,7 +6,7 @@ use simidx::batch::{Deduplicated, Deduplicator, Verifier};
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::TextVerifier;
 
-use super::documents::{Positions, Walk};
+use super::positions::Positions;
 use crate::support::failure::Failure;
 use crate::support::progress::{ProgressMode, ReadingBar};
 
@@ -65,7 +65,14 @@ pub(super) fn give<F: Fingerprint>(
     mode: ProgressMode,
 ) -> Result<(), Failure> {
     let Some(texts) = held.texts else {
-        return read::<F>(verifier, candidates, (originals, positions), mode);
+        let bar = mode.reading("documents").doing("reading candidates");
+        let wanted = |document: usize| candidates.get(document) == Some(&true);
+        return each::<F>(
+            &wanted,
+            (originals, positions),
+            bar,
+            &mut |document, text| Ok(verifier.push(document, text)?),
+        );
     };
     for ((document, text), _) in (0..)
         .zip(texts)
@@ -77,52 +84,40 @@ pub(super) fn give<F: Fingerprint>(
     Ok(())
 }
 
-/// Reads the texts of the candidates in another pass.
-fn read<F: Fingerprint>(
-    verifier: &mut TextVerifier,
-    candidates: &[bool],
+/// What takes the number of a document and its text.
+type Visit<'a> = &'a mut dyn FnMut(usize, String) -> Result<(), Failure>;
+
+/// Hands the texts of the documents that are wanted to `visit`, in order, in another pass over the inputs.
+///
+/// # Errors
+/// An input that cannot be read again or has changed, and what `visit` returns.
+pub(super) fn each<F: Fingerprint>(
+    wanted: &dyn Fn(usize) -> bool,
     (originals, positions): (&[InputFile], &Positions),
-    mode: ProgressMode,
+    bar: ReadingBar,
+    visit: Visit<'_>,
 ) -> Result<(), Failure> {
-    let bar = mode.reading("documents").doing("reading candidates");
     let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
     let mut walk = positions.walk();
     let mut bytes = 0;
     for original in originals {
-        read_one::<F>(
-            verifier,
-            original,
-            candidates,
-            &mut walk,
-            (&bar, &mut bytes),
-        )?;
+        let mut reader = original.records::<F>()?;
+        while let Some(record) = reader.next_record() {
+            let document = walk.next().filter(|&document| wanted(document));
+            match (document, record.map(|record| record.content)) {
+                (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
+                (None, _) => {}
+                (Some(document), Ok(Content::Text(text))) => visit(document, text)?,
+                // It was a document in the first pass.
+                (Some(_), _) => return Err(original.changed().into()),
+            }
+            bar.show_sometimes(walk.position(), bytes + reader.bytes_read());
+        }
+        bytes += reader.bytes_read();
+        original.check_unchanged()?;
     }
     bar.finish();
     walk.check_complete()
-}
-
-fn read_one<F: Fingerprint>(
-    verifier: &mut TextVerifier,
-    original: &InputFile,
-    candidates: &[bool],
-    walk: &mut Walk<'_>,
-    (bar, bytes): (&ReadingBar, &mut u64),
-) -> Result<(), Failure> {
-    let mut reader = original.records::<F>()?;
-    while let Some(record) = reader.next_record() {
-        let document = walk.next();
-        let wanted = document.filter(|&document| candidates.get(document) == Some(&true));
-        match (wanted, record.map(|record| record.content)) {
-            (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
-            (None, _) => {}
-            (Some(document), Ok(Content::Text(text))) => verifier.push(document, text)?,
-            // It was a document in the first pass.
-            (Some(_), _) => return Err(original.changed().into()),
-        }
-        bar.show_sometimes(walk.position(), *bytes + reader.bytes_read());
-    }
-    *bytes += reader.bytes_read();
-    Ok(original.check_unchanged()?)
 }
 
 /// Which documents to keep, if the verifier compares their texts.

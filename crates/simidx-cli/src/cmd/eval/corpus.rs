@@ -5,11 +5,12 @@ use simidx::batch::{PairFinder, PairOptions};
 
 use super::labelled::Truth;
 use super::score::Tally;
+use super::truth_clusters::TruthClusters;
 
 /// Counts all pairs of documents within the distance of the tally, document i having fingerprint i.
 ///
 /// Documents with the same fingerprint are not gone through pair by pair: beside the documents and the near-duplicates
-/// that the truth lists, time goes with the pairs of distinct fingerprints, each of which takes the fewer labels of
+/// that the truth lists, time goes with the pairs of distinct fingerprints, each of which takes the fewer clusters of
 /// the two by the logarithm of the more.
 ///
 /// # Errors
@@ -17,48 +18,70 @@ use super::score::Tally;
 pub(super) fn tally<F: Fingerprint>(
     fingerprints: &[F],
     truth: &Truth,
-    tally: &mut Tally,
+    tally: &mut Tally<'_>,
 ) -> simidx::Result<()> {
     match truth {
         Truth::Pairs(pairs) => {
+            let clusters = tally.clusters();
             for &(a, b) in pairs {
-                let [a, b] = [a, b].map(|document| fingerprints[document as usize]);
-                tally.add_hits(a.distance(b), 1);
+                let [x, y] = [a, b].map(|document| fingerprints[document as usize]);
+                tally.add_hits(x.distance(y) as usize, clusters.number(a), 1);
             }
-            tally_groups(fingerprints, |_| None, tally)
+            tally_groups(fingerprints, false, tally)
         }
-        Truth::Labels(labels) => {
-            tally_groups(fingerprints, |document| labels[document as usize], tally)
-        }
+        // The clusters are the labels.
+        Truth::Labels(_) => tally_groups(fingerprints, true, tally),
     }
 }
 
-/// Counts pairs, and as near-duplicates those with the same label.
+/// Counts pairs, and if asked to as near-duplicates those within a cluster.
 fn tally_groups<F: Fingerprint>(
     fingerprints: &[F],
-    label: impl Fn(u32) -> Option<u32>,
-    tally: &mut Tally,
+    clusters_are_hits: bool,
+    tally: &mut Tally<'_>,
 ) -> simidx::Result<()> {
-    let groups = Groups::new(fingerprints, label);
+    let groups = Groups::new(fingerprints, tally.clusters());
     let mut options = PairOptions::default();
-    options.distance = tally.max_distance();
+    options.distance = tally.level_count() as u32 - 1;
     let mut finder = PairFinder::<F>::new(&options)?;
+    // For each group and distance, the documents of other groups.
+    let mut others = vec![0u64; groups.fingerprints.len() * tally.level_count()];
     for (number, &fingerprint) in groups.fingerprints.iter().enumerate() {
         finder.push(fingerprint)?;
-        tally.add_found(0, pairs_of(groups.sizes[number]));
-        let same_label = groups
-            .labels(number)
-            .iter()
-            .map(|&(_, count)| pairs_of(count));
-        tally.add_hits(0, same_label.sum());
+        let size = groups.sizes[number];
+        tally.add_found(0, pairs_of(size));
+        for &(cluster, count) in groups.clusters(number) {
+            let touching = pairs_of(count) as f64 + count as f64 * (size - count) as f64;
+            tally.add_touching(0, cluster, touching);
+            if clusters_are_hits {
+                tally.add_hits(0, cluster, pairs_of(count));
+            }
+        }
     }
+    let level_count = tally.level_count();
     finder.finish(|pair| {
         let [a, b] = [pair.smaller, pair.larger].map(|fingerprint| groups.number(fingerprint));
-        tally.add_found(pair.distance, groups.sizes[a] * groups.sizes[b]);
-        let hits = common(groups.labels(a), groups.labels(b));
-        tally.add_hits(pair.distance, hits);
+        let distance = pair.distance as usize;
+        tally.add_found(distance, groups.sizes[a] * groups.sizes[b]);
+        others[a * level_count + distance] += groups.sizes[b];
+        others[b * level_count + distance] += groups.sizes[a];
+        common(groups.clusters(a), groups.clusters(b), |cluster, pairs| {
+            // They will be counted with both groups.
+            tally.add_touching(distance, cluster, -(pairs as f64));
+            if clusters_are_hits {
+                tally.add_hits(distance, cluster, pairs);
+            }
+        });
         Ok(())
-    })
+    })?;
+    for (number, others) in others.chunks_exact(level_count).enumerate() {
+        for &(cluster, count) in groups.clusters(number) {
+            for (distance, &others) in others.iter().enumerate() {
+                tally.add_touching(distance, cluster, count as f64 * others as f64);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Number of pairs among `count` things.
@@ -66,19 +89,17 @@ fn pairs_of(count: u64) -> u64 {
     count * count.saturating_sub(1) / 2
 }
 
-/// Number of pairs with one label, of one member here and one there; the labels ascend.
-fn common(a: &[(u32, u64)], b: &[(u32, u64)]) -> u64 {
+/// Visits the clusters that are both here and there, with the number of pairs of one member each; clusters ascend.
+fn common(a: &[(u32, u64)], b: &[(u32, u64)], mut visit: impl FnMut(u32, u64)) {
     let (few, many) = match a.len() <= b.len() {
         true => (a, b),
         false => (b, a),
     };
-    let pairs = few.iter().filter_map(|&(label, count)| {
-        let same = many
-            .binary_search_by_key(&label, |&(label, _)| label)
-            .ok()?;
-        Some(count * many[same].1)
-    });
-    pairs.sum()
+    for &(cluster, count) in few {
+        if let Ok(same) = many.binary_search_by_key(&cluster, |&(cluster, _)| cluster) {
+            visit(cluster, count * many[same].1);
+        }
+    }
 }
 
 /// Groups of documents with the same fingerprint.
@@ -86,42 +107,41 @@ struct Groups<F> {
     /// Ascending.
     fingerprints: Vec<F>,
     sizes: Vec<u64>,
-    /// The labels of each group, ascending, with the number of documents that have them.
-    labels: Vec<(u32, u64)>,
+    /// The clusters of each group, ascending, with the number of documents that are in them.
+    clusters: Vec<(u32, u64)>,
     /// Where those of each group end.
-    label_ends: Vec<usize>,
+    cluster_ends: Vec<usize>,
 }
 
 impl<F: Fingerprint> Groups<F> {
-    fn new(fingerprints: &[F], label: impl Fn(u32) -> Option<u32>) -> Self {
+    fn new(fingerprints: &[F], clusters: &TruthClusters) -> Self {
         let documents = fingerprints.iter().zip(0..);
-        let mut documents: Vec<(F, Option<u32>)> = documents
-            .map(|(&fingerprint, document)| (fingerprint, label(document)))
+        let mut documents: Vec<(F, u32)> = documents
+            .map(|(&fingerprint, document)| (fingerprint, clusters.number(document)))
             .collect();
         documents.sort_unstable();
         let mut groups = Groups {
             fingerprints: Vec::new(),
             sizes: Vec::new(),
-            labels: Vec::new(),
-            label_ends: Vec::new(),
+            clusters: Vec::new(),
+            cluster_ends: Vec::new(),
         };
         for group in documents.chunk_by(|a, b| a.0 == b.0) {
             groups.fingerprints.push(group[0].0);
             groups.sizes.push(group.len() as u64);
             for same in group.chunk_by(|a, b| a.1 == b.1) {
-                let label = same[0].1.map(|label| (label, same.len() as u64));
-                groups.labels.extend(label);
+                groups.clusters.push((same[0].1, same.len() as u64));
             }
-            groups.label_ends.push(groups.labels.len());
+            groups.cluster_ends.push(groups.clusters.len());
         }
         groups
     }
 
-    fn labels(&self, group: usize) -> &[(u32, u64)] {
+    fn clusters(&self, group: usize) -> &[(u32, u64)] {
         let start = group
             .checked_sub(1)
-            .map_or(0, |before| self.label_ends[before]);
-        &self.labels[start..self.label_ends[group]]
+            .map_or(0, |before| self.cluster_ends[before]);
+        &self.clusters[start..self.cluster_ends[group]]
     }
 
     /// The number of the group that has a fingerprint.
@@ -136,47 +156,54 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashSet;
 
+    /// What a tally counts: for each distance, and for each cluster and distance, pairs and near-duplicates.
+    type Counts = (Vec<(u64, u64)>, Vec<(f64, f64)>);
+
     /// Looks at every pair by itself.
-    fn naive(fingerprints: &[u32], truth: &Truth, max_distance: u32) -> Vec<(u64, u64)> {
-        let mut counts = vec![(0, 0); max_distance as usize + 1];
-        for (b, &y) in fingerprints.iter().enumerate() {
-            for (a, &x) in fingerprints[..b].iter().enumerate() {
-                let distance = (x ^ y).count_ones() as usize;
+    fn naive(fingerprints: &[u32], truth: &Truth, max_distance: u32) -> Counts {
+        let clusters = truth.clusters(fingerprints.len());
+        let mut tally = Tally::new(&clusters, max_distance as usize + 1);
+        for (b, &y) in (0..).zip(fingerprints) {
+            for (a, &x) in (0..b).zip(fingerprints) {
                 let is_hit = match truth {
-                    Truth::Pairs(pairs) => pairs.contains(&(a as u32, b as u32)),
-                    Truth::Labels(labels) => labels[a].is_some() && labels[a] == labels[b],
+                    Truth::Pairs(pairs) => pairs.contains(&(a, b)),
+                    Truth::Labels(labels) => {
+                        labels[a as usize].is_some() && labels[a as usize] == labels[b as usize]
+                    }
                 };
-                if let Some((found, hits)) = counts.get_mut(distance) {
-                    *found += 1;
-                    *hits += u64::from(is_hit);
-                }
+                tally.add((x ^ y).count_ones() as usize, [a, b], is_hit);
             }
         }
-        counts
+        (tally.counts().to_vec(), tally.touching().to_vec())
     }
 
-    fn counts(fingerprints: &[u32], truth: &Truth, max_distance: u32) -> Vec<(u64, u64)> {
-        let mut counted = Tally::new(0, max_distance);
+    fn counts(fingerprints: &[u32], truth: &Truth, max_distance: u32) -> Counts {
+        let clusters = truth.clusters(fingerprints.len());
+        let mut counted = Tally::new(&clusters, max_distance as usize + 1);
         tally(fingerprints, truth, &mut counted).unwrap();
-        counted.counts().to_vec()
+        (counted.counts().to_vec(), counted.touching().to_vec())
     }
 
     proptest! {
         #[test]
-        fn labels_in_common_are_those_of_all_pairs(
+        fn clusters_in_common_are_those_of_all_pairs(
             a in prop::collection::btree_map(0u32..12, 1u64..5, 0..12),
             b in prop::collection::btree_map(0u32..12, 1u64..5, 0..12),
         ) {
-            let [a, b] = [a, b].map(|labels| labels.into_iter().collect::<Vec<_>>());
+            let [a, b] = [a, b].map(|clusters| clusters.into_iter().collect::<Vec<_>>());
             let both = a.iter().flat_map(|x| b.iter().map(move |y| (x, y)));
             let same = both.filter(|(x, y)| x.0 == y.0);
-            let expected: u64 = same.map(|(x, y)| x.1 * y.1).sum();
-            prop_assert_eq!((common(&a, &b), common(&b, &a)), (expected, expected));
+            let expected: Vec<_> = same.map(|(x, y)| (x.0, x.1 * y.1)).collect();
+            for (a, b) in [(&a, &b), (&b, &a)] {
+                let mut found = Vec::new();
+                common(a, b, |cluster, pairs| found.push((cluster, pairs)));
+                prop_assert_eq!(&found, &expected);
+            }
         }
 
         #[test]
         fn groups_count_what_pairs_do(
-            documents in prop::collection::vec((0u32..12, prop::option::of(0u32..4)), 0..60),
+            documents in prop::collection::vec((0u32..12, prop::option::of(0u32..4)), 1..60),
             pairs in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..40),
             max_distance in 0u32..6,
         ) {
@@ -186,7 +213,6 @@ mod tests {
                 counts(&fingerprints, &labels, max_distance),
                 naive(&fingerprints, &labels, max_distance)
             );
-            prop_assume!(!documents.is_empty());
             let pairs = pairs.iter().map(|(a, b)| [a, b].map(|i| i.index(documents.len()) as u32));
             let pairs: HashSet<_> = pairs.filter(|[a, b]| a != b).map(|[a, b]| (a.min(b), a.max(b))).collect();
             let pairs = Truth::Pairs(pairs);
@@ -202,7 +228,7 @@ mod tests {
         // Five hundred billion pairs.
         let count = 1_000_000;
         let truth = Truth::Labels((0..count).map(|i| Some(i % 2)).collect());
-        let all = counts(&vec![7; count as usize], &truth, 3);
+        let (all, _) = counts(&vec![7; count as usize], &truth, 3);
         let half = u64::from(count) / 2;
         assert_eq!(all[0], (half * (2 * half - 1), half * (half - 1)));
         assert_eq!(all[1..], [(0, 0); 3]);

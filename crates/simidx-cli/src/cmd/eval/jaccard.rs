@@ -3,37 +3,34 @@
 use rayon::prelude::*;
 use simidx_text::Pipeline;
 
-use super::labelled::Labelled;
-use super::score::{Curve, Point};
+use super::labelled::LabelledPairs;
+use super::score::Tally;
 use crate::support::failure::Failure;
 
-/// Precision and recall at the least similarities of 1, 0.95 and so on down to 0.05.
+/// The least similarities, in twentieths, for which there are figures: from 1 down to 0.05.
+pub(super) const LEVEL_COUNT: usize = 20;
+
+/// The least similarity that a level lets pass.
+pub(super) fn limit(level: usize) -> f64 {
+    (LEVEL_COUNT - level) as f64 / LEVEL_COUNT as f64
+}
+
+/// Counts pairs by the least similarity that lets them pass.
 ///
 /// # Errors
-/// Documents instead of pairs.
-pub(super) fn curve(labelled: &Labelled, pipeline: &Pipeline) -> Result<Curve, Failure> {
-    let Labelled::Pairs { a, b, labels } = labelled else {
-        let message = "jaccard:PIPELINE requires labelled pairs, not documents";
-        return Err(Failure::new(message));
-    };
+/// A pipeline that cannot run.
+pub(super) fn tally(
+    pairs: &LabelledPairs,
+    pipeline: &Pipeline,
+    tally: &mut Tally<'_>,
+) -> Result<(), Failure> {
     let parallel = pipeline.parallel::<u64>()?;
     let set = |text: &str| parallel.with(|fingerprinter| fingerprinter.feature_set(text));
-    let similarities = a.par_iter().zip(b).map(|(a, b)| set(a).jaccard(&set(b)));
-    let similarities: Vec<f64> = similarities.collect();
-    let relevant = labelled.relevant_count();
-    let points = (1..=20).rev().map(|twentieths| {
-        let limit = f64::from(twentieths) / 20.0;
-        let passing = similarities
-            .iter()
-            .zip(labels)
-            .filter(|(s, _)| **s >= limit);
-        let (found, hits) = passing.fold((0, 0), |(found, hits), (_, &label)| {
-            (found + 1, hits + u64::from(label))
-        });
-        Point::new(limit, found, hits, relevant)
-    });
-    Ok(Curve {
-        relevant,
-        points: points.collect(),
-    })
+    let sets: Vec<_> = pairs.texts.par_iter().map(|text| set(text)).collect();
+    for (&[a, b], &label) in pairs.pairs.iter().zip(&pairs.labels) {
+        let similarity = sets[a as usize].jaccard(&sets[b as usize]);
+        let level = (0..LEVEL_COUNT).find(|&level| similarity >= limit(level));
+        tally.add(level.unwrap_or(LEVEL_COUNT), [a, b], label);
+    }
+    Ok(())
 }

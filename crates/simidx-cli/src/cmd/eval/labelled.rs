@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use simidx_input::{Content, Format};
+use simidx_input::{Content, Format, unescape};
 
+use super::truth_clusters::TruthClusters;
 use crate::support::failure::Failure;
 use crate::support::output::counted;
 use crate::support::records::refused;
@@ -14,14 +15,29 @@ use crate::support::records::refused;
 /// Texts of which it is known what is a near-duplicate of what.
 #[derive(Debug)]
 pub(super) enum Labelled {
-    /// Text i of `a` and of `b` are near-duplicates if label i says so.
-    Pairs {
-        a: Vec<String>,
-        b: Vec<String>,
-        labels: Vec<bool>,
-    },
+    /// Of some pairs it is known.
+    Pairs(LabelledPairs),
     /// Of all pairs of documents, those are near-duplicates that the truth names.
     Corpus { texts: Vec<String>, truth: Truth },
+}
+
+/// Pairs of texts of which it is known whether they are near-duplicates.
+#[derive(Debug, Default)]
+pub(super) struct LabelledPairs {
+    /// Different from each other.
+    pub(super) texts: Vec<String>,
+    /// Numbers of texts.
+    pub(super) pairs: Vec<[u32; 2]>,
+    /// For each pair, whether it is one of near-duplicates.
+    pub(super) labels: Vec<bool>,
+}
+
+impl LabelledPairs {
+    fn clusters(&self) -> TruthClusters {
+        let labelled = self.pairs.iter().zip(&self.labels);
+        let relevant = labelled.filter(|(_, label)| **label);
+        TruthClusters::of_pairs(self.texts.len(), relevant.map(|(&[a, b], _)| (a, b)))
+    }
 }
 
 /// Which pairs of documents are near-duplicates.
@@ -34,15 +50,11 @@ pub(super) enum Truth {
 }
 
 impl Truth {
-    fn count(&self) -> u64 {
+    /// The clusters of so many documents.
+    pub(super) fn clusters(&self, document_count: usize) -> TruthClusters {
         match self {
-            Truth::Pairs(pairs) => pairs.len() as u64,
-            Truth::Labels(labels) => {
-                let mut sizes = HashMap::<u32, u64>::new();
-                let labelled = labels.iter().flatten();
-                labelled.for_each(|&label| *sizes.entry(label).or_default() += 1);
-                sizes.values().map(|size| size * (size - 1) / 2).sum()
-            }
+            Truth::Pairs(pairs) => TruthClusters::of_pairs(document_count, pairs.iter().copied()),
+            Truth::Labels(labels) => TruthClusters::of_labels(labels),
         }
     }
 }
@@ -58,17 +70,17 @@ struct Line {
 }
 
 impl Labelled {
-    /// Reads a set.
+    /// Reads a set, in which there is at least one pair of near-duplicates.
     ///
     /// # Errors
-    /// A line that cannot be used, by its number; a file that cannot be read.
+    /// A line that cannot be used, by its number; a file that cannot be read, or that leaves nothing to measure.
     pub(super) fn read(
         path: &Path,
         truth: Option<&Path>,
         by_label: bool,
     ) -> Result<Labelled, Failure> {
         if truth.is_none() && !by_label {
-            return read_pairs(path);
+            return Ok(Labelled::Pairs(read_pairs(path)?));
         }
         let mut texts = Vec::new();
         let (mut ids, mut labels) = (HashMap::new(), Labels::default());
@@ -83,33 +95,50 @@ impl Labelled {
             labels.push(line.label.as_ref());
             Ok(())
         })?;
+        let nothing = |message: &str| Err(Failure::new(message).about(path.display()));
         let truth = match truth {
+            Some(_) if ids.is_empty() => {
+                return nothing(
+                    "no document has an \"id\", by which --truth names near-duplicates",
+                );
+            }
             Some(path) => Truth::Pairs(read_truth(path, &ids)?),
+            None if labels.known.is_empty() => {
+                return nothing(
+                    "no document has a \"label\"; --truth takes a list of near-duplicates",
+                );
+            }
+            None if labels.known.len() == labels.labelled_count() => {
+                return nothing(
+                    "no two documents have the same \"label\", so there is nothing to find",
+                );
+            }
             None => Truth::Labels(labels.numbers),
         };
         Ok(Labelled::Corpus { texts, truth })
     }
 
-    /// Pairs that are near-duplicates.
-    pub(super) fn relevant_count(&self) -> u64 {
+    /// The clusters that intervals take as independent.
+    pub(super) fn clusters(&self) -> TruthClusters {
         match self {
-            Labelled::Pairs { labels, .. } => labels.iter().filter(|&&label| label).count() as u64,
-            Labelled::Corpus { truth, .. } => truth.count(),
+            Labelled::Pairs(pairs) => pairs.clusters(),
+            Labelled::Corpus { texts, truth } => truth.clusters(texts.len()),
         }
     }
 
     /// What the set holds, for people.
-    pub(super) fn describe(&self) -> String {
-        let relevant = self.relevant_count();
+    pub(super) fn describe(&self, clusters: &TruthClusters) -> String {
+        let relevant = clusters.relevant_count();
+        let linked = counted(clusters.linked_count(), "cluster");
         match self {
-            Labelled::Pairs { labels, .. } => {
-                let pairs = counted(labels.len() as u64, "pair");
-                format!("{pairs}, {relevant} of them near-duplicates")
+            Labelled::Pairs(pairs) => {
+                let pairs = counted(pairs.labels.len() as u64, "pair");
+                format!("{pairs}, {relevant} of them near-duplicates, in {linked}")
             }
             Labelled::Corpus { texts, .. } => {
                 let documents = counted(texts.len() as u64, "document");
                 let pairs = counted(relevant, "pair");
-                format!("{documents}, {pairs} of near-duplicates")
+                format!("{documents}, {pairs} of near-duplicates, in {linked}")
             }
         }
     }
@@ -129,6 +158,10 @@ impl Labels {
         let number = label.map(|label| *self.known.entry(label).or_insert(next));
         self.numbers.push(number);
     }
+
+    fn labelled_count(&self) -> usize {
+        self.numbers.iter().flatten().count()
+    }
 }
 
 fn text_of(value: &Value) -> String {
@@ -138,36 +171,55 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-fn read_pairs(path: &Path) -> Result<Labelled, Failure> {
-    let (mut a, mut b, mut labels) = (Vec::new(), Vec::new(), Vec::new());
+fn read_pairs(path: &Path) -> Result<LabelledPairs, Failure> {
+    let mut read = LabelledPairs::default();
+    let mut numbers = HashMap::new();
     for_each_line(path, |line| {
         let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        let missing = "has no \"a\" and \"b\"; documents need --truth or --by-label";
-        a.push(line.a.ok_or(missing)?);
-        b.push(line.b.ok_or(missing)?);
-        labels.push(match line.label {
+        let (Some(a), Some(b)) = (line.a, line.b) else {
+            return Err("has no \"a\" and \"b\"; documents need --truth or --by-label".into());
+        };
+        read.labels.push(match line.label {
             Some(Value::Bool(label)) => label,
             Some(Value::Number(label)) if label.as_u64() == Some(0) => false,
             Some(Value::Number(label)) if label.as_u64() == Some(1) => true,
             _ => return Err("\"label\" is not 0, 1, true or false".into()),
         });
+        let mut number = |text| {
+            let next = numbers.len() as u32;
+            *numbers.entry(text).or_insert(next)
+        };
+        read.pairs.push([number(a), number(b)]);
         Ok(())
     })?;
-    Ok(Labelled::Pairs { a, b, labels })
+    let nothing = |message: &str| Err(Failure::new(message).about(path.display()));
+    if read.labels.is_empty() {
+        return nothing("holds no labelled pair");
+    }
+    if !read.labels.contains(&true) {
+        return nothing("labels no pair as near-duplicates, so there is nothing to find");
+    }
+    read.texts = vec![String::new(); numbers.len()];
+    for (text, number) in numbers {
+        read.texts[number as usize] = text;
+    }
+    Ok(read)
 }
 
-/// Reads pairs of ids; a first line of other words is a heading.
+/// Reads pairs of ids, at least one; the first line may be a heading.
 fn read_truth(path: &Path, ids: &HashMap<String, u32>) -> Result<HashSet<(u32, u32)>, Failure> {
     let mut pairs = HashSet::new();
     let mut is_first = true;
     for_each_line(path, |line| {
-        let is_heading = std::mem::take(&mut is_first);
+        let is_first = std::mem::take(&mut is_first);
         let mut columns = line.split('\t');
         let (Some(a), Some(b)) = (columns.next(), columns.next()) else {
             return Err("is not two ids separated by a tab".into());
         };
         let number = |id: &str| {
-            let number = ids.get(id).copied();
+            // As dump and query print it.
+            let plain = unescape(id).map_err(|error| format!("the id {id:?}: {error}"))?;
+            let number = ids.get(&*plain).copied();
             number.ok_or_else(|| format!("no document has the id {id:?}"))
         };
         match (number(a), number(b)) {
@@ -175,12 +227,26 @@ fn read_truth(path: &Path, ids: &HashMap<String, u32>) -> Result<HashSet<(u32, u
             (Ok(a), Ok(b)) => {
                 pairs.insert((a.min(b), a.max(b)));
             }
-            (Err(_), Err(_)) if is_heading => {}
+            (Err(_), Err(_)) if is_first && is_heading(a) && is_heading(b) => {}
             (Err(error), _) | (_, Err(error)) => return Err(error),
         }
         Ok(())
     })?;
+    if pairs.is_empty() {
+        let message = "holds no pair of near-duplicates";
+        return Err(Failure::new(message).about(path.display()));
+    }
     Ok(pairs)
+}
+
+/// Whether a column is called so that it must hold ids: `id`, `id_a`, `doc-id`, `id2`, `leftId`, but not `libidn`.
+fn is_heading(name: &str) -> bool {
+    let words = name.split(|c: char| !c.is_ascii_alphabetic());
+    let is_id = |word: &str| {
+        let parts = ["id", "ids", "ida", "idb", "docid"];
+        parts.contains(&&*word.to_ascii_lowercase()) || word.ends_with("Id") || word.ends_with("ID")
+    };
+    words.into_iter().any(is_id)
 }
 
 /// Calls `visit` with each line that is not blank.
@@ -198,4 +264,21 @@ fn for_each_line(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_name_ids() {
+        for name in [
+            "id", "id_a", "ID", "doc-id", "id2", "leftId", "b.id", "docID", "docid",
+        ] {
+            assert!(is_heading(name), "{name}");
+        }
+        for name in ["libidn", "libidn2", "a", "", "identity", "kid", "idea_3"] {
+            assert!(!is_heading(name), "{name}");
+        }
+    }
 }

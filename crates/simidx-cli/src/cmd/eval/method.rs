@@ -1,6 +1,5 @@
 //! What is evaluated: the fingerprints of a pipeline, or the exact similarity of its features.
 
-use std::fmt;
 use std::str::FromStr;
 
 use simidx_text::assets::Assets;
@@ -19,6 +18,10 @@ pub(super) struct Method {
 }
 
 impl Method {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether sets of features are compared, not fingerprints.
     pub(super) fn is_jaccard(&self) -> bool {
         self.name.starts_with(JACCARD)
@@ -35,12 +38,6 @@ impl Method {
             options.idf = Idf::Table(table.clone());
         }
         Pipeline::new(options)
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.name)
     }
 }
 

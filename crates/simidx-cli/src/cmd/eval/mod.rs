@@ -1,30 +1,38 @@
 //! `simidx eval`: how well pipelines find the near-duplicates of a labelled set.
 
 mod corpus;
+mod interval;
 mod jaccard;
 mod labelled;
 mod method;
 mod plot;
 mod score;
+mod svg;
+mod table;
+mod truth_clusters;
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use simidx::Fingerprint;
 use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::output::{Output, say, stdout};
+use crate::support::input_files::InputFiles;
+use crate::support::output::{Output, one_line, say, stdout};
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
+use crate::support::quantity::count;
+use crate::support::quiet::is_quiet;
 use crate::support::records::{start_threads, threads_from};
 use crate::support::width::{Width, with_width};
 use labelled::Labelled;
 use method::Method;
-use score::{Curve, Point, Tally};
+use plot::{Caption, Measured};
+use score::{Curve, Tally};
+use table::{Style, Table};
+use truth_clusters::TruthClusters;
 
 /// What is compared if nothing is named: each way to make a fingerprint, side by side.
 const SIDE_BY_SIDE: [&str; 14] = [
@@ -48,6 +56,8 @@ const SIDE_BY_SIDE: [&str; 14] = [
 pub(crate) const HELP: &str = "\
 Measure how well pipelines find the near-duplicates of a labelled set: precision, recall and F1 by distance.
 
+The intervals have a confidence of 95 %. They take clusters of near-duplicates as independent, not pairs.
+
 Examples:
   simidx eval pairs.jsonl
   simidx eval docs.jsonl --truth pairs.tsv --pipeline web --pipeline short
@@ -66,9 +76,9 @@ pub(crate) struct Args {
     /// Treat documents with equal "label" as near-duplicates
     #[arg(long)]
     by_label: bool,
-    /// Pipeline as in `simidx build`, or jaccard:PIPELINE for the exact similarity of its feature sets; may be given several
-    /// times [default: a dozen pipelines side by side]
-    #[arg(long = "pipeline", value_name = "PIPELINE", help_heading = heading::DOCUMENTS)]
+    /// How documents become fingerprints, as in `simidx build`; or jaccard:PIPELINE for the exact similarity of the feature
+    /// sets of a pipeline. May be repeated [default: a dozen pipelines side by side]
+    #[arg(long = "pipeline", value_name = "PRESET[,STAGE=VALUE]", help_heading = heading::DOCUMENTS)]
     methods: Vec<Method>,
     #[command(flatten)]
     files: PipelineFiles,
@@ -76,15 +86,15 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
     width: Width,
     /// Largest distance for which to report precision and recall
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 12, value_parser = clap::value_parser!(u32).range(0..=32))]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 12, value_parser = count(0u32..=32))]
     max_distance: u32,
     /// Print a line for each pipeline and distance instead of one for each pipeline
     #[arg(long)]
     all: bool,
-    /// Print a JSON object for each pipeline
+    /// Print JSON: an object for each pipeline
     #[arg(long, conflicts_with = "all")]
     json: bool,
-    /// Draw precision against recall to this SVG file
+    /// Draw precision and recall against distance to this SVG file, a panel for each pipeline
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Replace an existing drawing
@@ -103,50 +113,113 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 
 fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let drawing = match &args.svg {
-        Some(path) => Some(Output::new(path, args.force)?),
+        Some(path) => Some(args.drawing(path)?),
         None => None,
     };
+    // All pipelines before the first of them runs.
+    let pipelines = args.pipelines::<F>()?;
     let labelled = Labelled::read(&args.labelled, args.truth.as_deref(), args.by_label)?;
-    say(labelled.describe());
-    let methods = args.methods(&labelled)?;
-    let files = args.files.read()?;
+    let clusters = labelled.clusters();
+    let contents = labelled.describe(&clusters);
+    if !is_quiet() {
+        say(&contents);
+    }
     let bar = mode.counter("pipelines");
-    let mut out = stdout();
-    write_header(&mut out, args)?;
-    let mut curves = Vec::new();
-    for method in &methods {
-        let curve = curve::<F>(
-            args.max_distance,
-            &labelled,
-            &method.pipeline(&files)?,
-            method,
-        )?;
-        write_curve(&mut out, args, method, &curve)?;
-        curves.push((method.to_string(), curve));
+    let names = pipelines.iter().map(|(method, _)| method.name());
+    let mut table = Table::new(stdout(), args.style(), names)?;
+    let mut all = Vec::new();
+    for (method, pipeline) in &pipelines {
+        let measured = Measured {
+            name: method.name().to_owned(),
+            has_distances: !method.is_jaccard(),
+            curve: curve::<F>(args.max_distance, &labelled, &clusters, pipeline, method)?,
+        };
+        table.write(&measured)?;
+        all.push(measured);
         bar.inc(1);
     }
     bar.finish_and_clear();
-    out.flush()?;
+    table.finish()?;
     if let Some(drawing) = drawing {
-        drawing.write(|file| Ok(file.write_all(plot::svg(&curves)?.as_bytes())?))?;
+        let caption = Caption {
+            data: file_name(&args.labelled),
+            contents,
+            width: F::WIDTH,
+        };
+        let svg = plot::draw(&caption, &all);
+        drawing.write(|file| Ok(file.write_all(svg.as_bytes())?))?;
     }
     Ok(true)
 }
 
+/// The name of the data without that of their folder.
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    one_line(&name.to_string_lossy())
+}
+
 impl Args {
+    fn style(&self) -> Style {
+        match (self.json, self.all) {
+            (true, _) => Style::Json,
+            (_, true) => Style::All,
+            _ => Style::Best,
+        }
+    }
+
+    /// Where the drawing goes.
+    fn drawing(&self, path: &Path) -> Result<Output, Failure> {
+        let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
+        if path == Path::new("-") {
+            return refuse("standard output takes the figures; name a file for the drawing");
+        }
+        let ending = path.extension().unwrap_or_default();
+        if !ending.is_empty() && !ending.eq_ignore_ascii_case("svg") {
+            return refuse("the drawing is SVG; give it a name that ends in .svg");
+        }
+        let mut inputs = InputFiles::new([&self.labelled]);
+        inputs.add(&self.truth);
+        inputs.add(self.files.paths());
+        Output::new(path, self.force, &inputs)
+    }
+
     /// What is to be compared.
-    fn methods(&self, labelled: &Labelled) -> Result<Vec<Method>, Failure> {
+    fn methods(&self) -> Result<Vec<Method>, Failure> {
         if !self.methods.is_empty() {
             return Ok(self.methods.clone());
         }
-        // Of documents all pairs would have to be compared.
-        let ceiling: &[&str] = match labelled {
-            Labelled::Pairs { .. } => &["jaccard:web", "jaccard:news-zh"],
-            Labelled::Corpus { .. } => &[],
+        let ceiling: &[&str] = match self.has_corpus() {
+            true => &[],
+            false => &["jaccard:web", "jaccard:news-zh"],
         };
         let names = SIDE_BY_SIDE.iter().chain(ceiling);
         let methods = names.map(|name| name.parse());
         Ok(methods.collect::<simidx_text::Result<_>>()?)
+    }
+
+    /// What is to be compared, with pipelines that can run.
+    fn pipelines<F: Fingerprint>(&self) -> Result<Vec<(Method, Pipeline)>, Failure> {
+        let files = self.files.read()?;
+        let pipelines = self.methods()?.into_iter().map(|method| {
+            // Of documents all pairs would have to be compared.
+            if method.is_jaccard() && self.has_corpus() {
+                let message = "compares labelled pairs, not documents with --truth or --by-label";
+                return Err(Failure::new(message).about(method.name()));
+            }
+            let pipeline = method.pipeline(&files);
+            let pipeline = pipeline.and_then(|pipeline| {
+                pipeline.fingerprinter::<F>()?;
+                Ok(pipeline)
+            });
+            let pipeline = pipeline.map_err(|error| Failure::from(error).about(method.name()))?;
+            Ok((method, pipeline))
+        });
+        pipelines.collect()
+    }
+
+    /// Whether all pairs of documents count, not labelled ones only.
+    fn has_corpus(&self) -> bool {
+        self.truth.is_some() || self.by_label
     }
 }
 
@@ -154,94 +227,32 @@ impl Args {
 fn curve<F: Fingerprint>(
     max_distance: u32,
     labelled: &Labelled,
+    clusters: &TruthClusters,
     pipeline: &Pipeline,
     method: &Method,
 ) -> Result<Curve, Failure> {
-    if method.is_jaccard() {
-        return jaccard::curve(labelled, pipeline);
-    }
-    let parallel = pipeline.parallel::<F>()?;
-    let fingerprints = |texts: &[String]| parallel.fingerprints(texts);
-    let mut tally = Tally::new(labelled.relevant_count(), max_distance);
-    match labelled {
-        Labelled::Pairs { a, b, labels } => {
-            let pairs = fingerprints(a).into_iter().zip(fingerprints(b));
-            for ((a, b), &label) in pairs.zip(labels) {
-                tally.add(a.distance(b), label);
+    let curve = if method.is_jaccard() {
+        let mut tally = Tally::new(clusters, jaccard::LEVEL_COUNT);
+        if let Labelled::Pairs(pairs) = labelled {
+            jaccard::tally(pairs, pipeline, &mut tally)?;
+        }
+        tally.curve(jaccard::limit)
+    } else {
+        let mut tally = Tally::new(clusters, max_distance as usize + 1);
+        let parallel = pipeline.parallel::<F>()?;
+        match labelled {
+            Labelled::Pairs(pairs) => {
+                let fingerprints = parallel.fingerprints(&pairs.texts);
+                for (&[a, b], &label) in pairs.pairs.iter().zip(&pairs.labels) {
+                    let distance = fingerprints[a as usize].distance(fingerprints[b as usize]);
+                    tally.add(distance as usize, [a, b], label);
+                }
+            }
+            Labelled::Corpus { texts, truth } => {
+                corpus::tally(&parallel.fingerprints(texts), truth, &mut tally)?;
             }
         }
-        Labelled::Corpus { texts, truth } => {
-            corpus::tally(&fingerprints(texts), truth, &mut tally)?;
-        }
-    }
-    Ok(tally.curve())
-}
-
-fn write_header(out: &mut impl Write, args: &Args) -> std::io::Result<()> {
-    match (args.json, args.all) {
-        (true, _) => Ok(()),
-        (_, true) => writeln!(out, "pipeline\tdistance\tprecision\trecall\tf1"),
-        _ => writeln!(
-            out,
-            "{:<64}{:>8}{:>8}{:>8}   {:>9}{:>8}{:>8}{:>8}",
-            "pipeline", "P at 3", "R at 3", "F1 at 3", "best at", "P", "R", "F1"
-        ),
-    }
-}
-
-fn write_curve(
-    out: &mut impl Write,
-    args: &Args,
-    method: &Method,
-    curve: &Curve,
-) -> std::io::Result<()> {
-    if args.json {
-        let point = |point: &Point| {
-            json!({
-                "limit": point.limit,
-                "found": point.found,
-                "precision": point.precision,
-                "recall": point.recall,
-                "f1": point.f1(),
-            })
-        };
-        let points: Vec<_> = curve.points.iter().map(point).collect();
-        let object = json!({
-            "pipeline": method.to_string(),
-            "relevant": curve.relevant,
-            "points": points,
-        });
-        return writeln!(out, "{object}");
-    }
-    if args.all {
-        for point in &curve.points {
-            let Point {
-                limit,
-                precision,
-                recall,
-                ..
-            } = point;
-            let f1 = point.f1();
-            writeln!(
-                out,
-                "{method}\t{limit}\t{precision:.4}\t{recall:.4}\t{f1:.4}"
-            )?;
-        }
-        return Ok(());
-    }
-    let three = curve.points.iter().find(|point| point.limit == 3.0);
-    let three = match three.filter(|_| !method.is_jaccard()) {
-        Some(p) => format!("{:>8.3}{:>8.3}{:>8.3}", p.precision, p.recall, p.f1()),
-        None => format!("{:>8}{:>8}{:>8}", "", "", ""),
+        tally.curve(|distance| distance as f64)
     };
-    let best = curve.best();
-    writeln!(
-        out,
-        "{:<64}{three}   {:>9}{:>8.3}{:>8.3}{:>8.3}",
-        method.to_string(),
-        best.limit,
-        best.precision,
-        best.recall,
-        best.f1()
-    )
+    curve.ok_or_else(|| Failure::new("there is no near-duplicate to find"))
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rayon::prelude::*;
+use simidx::Fingerprint;
 use simidx_input::{Content, RecordReader};
 use simidx_text::assets::FrequencyCounter;
 use simidx_text::{Fingerprinter, ParallelFingerprinter, Pipeline};
@@ -11,6 +12,7 @@ use crate::support::diagnostics::Diagnostics;
 use crate::support::failure::Failure;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::records::{InputArgs, in_input, total_len};
+use crate::support::width::with_width;
 
 /// Documents that are counted together. What is dropped for want of room depends on it, so that it must not depend on
 /// the number of threads.
@@ -48,7 +50,10 @@ pub(super) fn count(
     };
     let options = args.fields.options();
     for path in &paths {
-        run.read(simidx_input::open_with::<u32>(path, args.input.0, &options)?.as_mut())?;
+        // Fingerprints are refused, but not for their width.
+        with_width!(args.width, F => {
+            run.read(simidx_input::open_with::<F>(path, args.input.0, &options)?.as_mut())?;
+        });
     }
     run.count_batch();
     run.bar.finish();
@@ -56,7 +61,7 @@ pub(super) fn count(
     Ok((run.counter, run.diagnostics))
 }
 
-/// The state of a count. The width of fingerprints does not matter; the narrowest suits every hash.
+/// The state of a count. The width of fingerprints does not matter to the features; the narrowest suits every hash.
 struct Run {
     diagnostics: Diagnostics,
     fingerprinter: ParallelFingerprinter<u32>,
@@ -69,7 +74,7 @@ struct Run {
 }
 
 impl Run {
-    fn read(&mut self, reader: &mut dyn RecordReader<u32>) -> Result<(), Failure> {
+    fn read<F: Fingerprint>(&mut self, reader: &mut dyn RecordReader<F>) -> Result<(), Failure> {
         self.diagnostics.note_guess(reader);
         while let Some(record) = reader.next_record() {
             let has_faults = record.as_ref().is_ok_and(|record| record.has_faults);

@@ -13,6 +13,7 @@ use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::output::Output;
 use crate::support::progress::ProgressMode;
+use crate::support::quantity::{count, count_from_1};
 use crate::support::records::{InputArgs, start_threads};
 
 /// The head of `simidx idf --help` and of its man page.
@@ -29,19 +30,19 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
-    /// File to write; `-` is standard output
-    #[arg(short, long, value_name = "IDF.tsv")]
+    /// File to write the frequencies to; `-` is standard output
+    #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// List only features that occur in at least COUNT documents; the others share a default weight
-    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = count_from_1())]
     min_count: u64,
     /// List at most N features. When twice as many are held, the rarest are dropped; each takes about 160 bytes of memory
-    #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = count(1..=u32::MAX))]
     max_features: u32,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
-    /// Print the report as one JSON object
+    /// Print JSON: one object with the report
     #[arg(long)]
     json: bool,
 }
@@ -49,7 +50,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     start_threads(args.input.threads)?;
-    let output = Output::for_text(&args.output, args.force)?;
+    let output = Output::for_text(&args.output, args.force, &args.input.files()?)?;
     let pipeline = unweighted(args)?;
     let (counter, diagnostics) = counting::count(&args.input, &pipeline, args.max_features, mode)?;
     let found = counter.finish(args.min_count);

@@ -1,0 +1,89 @@
+//! `--annotate`: fields that say of each record what it is a duplicate of.
+
+use simidx::{Error, Fingerprint, IdBuf};
+use simidx_input::{FieldKind, FieldValue, NewField, RecordId};
+
+use super::judged::{Cause, Judged, Label};
+
+/// The new fields, in order.
+pub(super) struct Notes {
+    pub(super) fields: Vec<NewField>,
+    has_similarity: bool,
+    has_index: bool,
+}
+
+impl Notes {
+    /// The fields for these documents; their names begin with the prefix.
+    pub(super) fn new<F: Fingerprint>(prefix: &str, judged: &Judged<'_, F>) -> Self {
+        let has_index = judged.segments.is_some();
+        // Members of an index may have any ids.
+        let of = match has_index || judged.documents.has_text_ids {
+            true => FieldKind::Text,
+            false => FieldKind::Number,
+        };
+        let has_similarity = judged.verifier.is_some();
+        let fields = [
+            (true, "duplicate_of", of),
+            (true, "cluster", FieldKind::Number),
+            (true, "distance", FieldKind::Number),
+            (has_similarity, "similarity", FieldKind::Real),
+            (has_index, "duplicate_in", FieldKind::Text),
+        ];
+        let fields = fields.into_iter().filter(|(is_there, ..)| *is_there);
+        Notes {
+            fields: fields
+                .map(|(_, name, kind)| NewField::new(format!("{prefix}{name}"), kind))
+                .collect(),
+            has_similarity,
+            has_index,
+        }
+    }
+
+    /// The values for a document: but for the cluster, none if it is kept.
+    ///
+    /// # Errors
+    /// What the index or the temporary files report.
+    pub(super) fn of<F: Fingerprint>(
+        &self,
+        document: usize,
+        judged: &mut Judged<'_, F>,
+    ) -> Result<Vec<Option<FieldValue>>, Error> {
+        let number = |number: u64| Some(FieldValue::Number(number));
+        let cluster = judged.found.cluster_of(document).and_then(number);
+        let (mut of, mut distance, mut similarity, mut place) = (None, None, None, None);
+        if let Some(dropped) = judged.dropped(document)? {
+            distance = number(dropped.distance.into());
+            match dropped.cause {
+                Cause::Document {
+                    of: label,
+                    similarity: found,
+                    ..
+                } => {
+                    of = Some(value(label));
+                    similarity = found.map(FieldValue::Real);
+                    place = Some("input");
+                }
+                Cause::Member { fingerprint, id } => {
+                    of = Some(match id {
+                        Some(IdBuf::Number(id)) => FieldValue::Number(id),
+                        Some(IdBuf::String(id)) => FieldValue::Text(id),
+                        None => FieldValue::Text(fingerprint),
+                    });
+                    place = Some("index");
+                }
+            }
+        }
+        let mut values = vec![of, cluster, distance];
+        values.extend(self.has_similarity.then_some(similarity));
+        let place = place.map(|place| FieldValue::Text(place.to_owned()));
+        values.extend(self.has_index.then_some(place));
+        Ok(values)
+    }
+}
+
+fn value(label: Label) -> FieldValue {
+    match label {
+        Label::Id(RecordId::Text(id)) => FieldValue::Text(id),
+        Label::Id(RecordId::Number(number)) | Label::Position(number) => FieldValue::Number(number),
+    }
+}

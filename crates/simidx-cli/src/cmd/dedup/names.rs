@@ -1,0 +1,197 @@
+//! What the name of an output says: its format, and how it is compressed.
+
+use std::path::Path;
+
+use simidx_input::{Format, InputFile, OutputFormat};
+
+use crate::support::failure::Failure;
+
+/// Endings of compressed files, but for .gz and .zst, which are written.
+const OTHER_COMPRESSION: [&str; 8] = ["xz", "bz2", "lz4", "br", "lzma", "zip", "7z", "rar"];
+
+/// Endings that say what a file holds. Any other says nothing.
+const ENDINGS: [(&str, &str); 31] = [
+    ("jsonl", "jsonl"),
+    ("ndjson", "jsonl"),
+    ("json", "json"),
+    ("csv", "csv"),
+    ("tsv", "tsv"),
+    ("parquet", "parquet"),
+    ("pq", "parquet"),
+    ("warc", "warc"),
+    ("hex", "hex"),
+    ("dec", "dec"),
+    ("npy", "npy"),
+    ("le", "le"),
+    ("bin", "le"),
+    ("u32", "le"),
+    ("u64", "le"),
+    ("u128", "le"),
+    ("arrow", "arrow"),
+    ("feather", "arrow"),
+    ("arrows", "arrow"),
+    ("ipc", "arrow"),
+    ("avro", "avro"),
+    ("orc", "orc"),
+    ("xlsx", "xlsx"),
+    ("simidx", "simidx"),
+    ("html", "html"),
+    ("htm", "html"),
+    ("xml", "xml"),
+    ("svg", "svg"),
+    ("pdf", "pdf"),
+    ("tar", "tar"),
+    ("tgz", "tar"),
+];
+
+/// The name of a file in lower case, without the ending that tells the compression.
+fn plain_name(path: &Path) -> String {
+    let name = name(path);
+    let plain = name
+        .strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"));
+    plain.unwrap_or(&name).to_owned()
+}
+
+/// Whether the name of a file says that it is compressed.
+fn is_compressed(path: &Path) -> bool {
+    plain_name(path) != name(path)
+}
+
+pub(super) fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().to_ascii_lowercase()
+}
+
+/// The ending of a name in lower case, without that of the compression.
+fn ending(path: &Path) -> String {
+    let name = plain_name(path);
+    let ending = Path::new(&name).extension();
+    ending.map_or_else(String::new, |ending| ending.to_string_lossy().into_owned())
+}
+
+/// What the ending of a name says of the contents.
+fn said(path: &Path) -> Option<&'static str> {
+    let ending = ending(path);
+    let mut endings = ENDINGS.into_iter();
+    endings
+        .find(|(known, _)| *known == ending)
+        .map(|(_, said)| said)
+}
+
+/// Refuses a name that says something else than what will be written.
+///
+/// # Errors
+/// It does; the failure says how to name the output, or how to write what the name says.
+pub(super) fn check(
+    path: &Path,
+    inputs: &[InputFile],
+    format: Option<OutputFormat>,
+) -> Result<(), Failure> {
+    let refuse = |message: String| Err(Failure::new(message).about(path.display()));
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let Some(first) = inputs.first() else {
+        return Ok(());
+    };
+    let own = ending(path);
+    if OTHER_COMPRESSION.contains(&own.as_str()) {
+        return refuse(format!(
+            ".{own} cannot be written; name it .gz, .zst or without compression"
+        ));
+    }
+    let written = format.map_or(first.format().name(), OutputFormat::name);
+    if written == "parquet" && is_compressed(path) {
+        return refuse("a Parquet file is compressed inside and not as a whole".into());
+    }
+    let Some(said) = said(path) else {
+        return Ok(());
+    };
+    if let Some(format) = format {
+        return match said == format.name() || said == "json" && written == "jsonl" {
+            true => Ok(()),
+            false => refuse(format!("its name says {said}, but --format says {format}")),
+        };
+    }
+    let fits = match first.format() {
+        Format::Jsonl => ["jsonl", "json"].contains(&said),
+        Format::Hex | Format::Tsv if !first.has_fields() => ["hex", "tsv"].contains(&said),
+        format => said == format.name(),
+    };
+    // A name like those of the inputs is no more wrong than they are.
+    if fits || inputs.iter().all(|input| ending(input.path()) == own) {
+        return Ok(());
+    }
+    let mut formats = OutputFormat::ALL.into_iter();
+    let format = formats.find(|format| first.has_fields() && format.name() == said);
+    refuse(match format {
+        Some(format) => format!(
+            "its name says {said}, but the records are {written}; name it .{written}, or add --format {format}"
+        ),
+        None => {
+            format!("its name says {said}, but the records are {written}; let it end otherwise")
+        }
+    })
+}
+
+/// The format of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReportFormat {
+    /// Columns between tabs.
+    Tsv,
+    /// An object on each line.
+    Jsonl,
+    /// A page to look at.
+    Page,
+}
+
+impl ReportFormat {
+    /// That which a name says; columns if it says nothing.
+    ///
+    /// # Errors
+    /// It says another.
+    pub(super) fn of(path: &Path) -> Result<Self, Failure> {
+        let own = ending(path);
+        match said(path) {
+            _ if OTHER_COMPRESSION.contains(&own.as_str()) => {}
+            None | Some("tsv") => return Ok(ReportFormat::Tsv),
+            Some("jsonl" | "json") => return Ok(ReportFormat::Jsonl),
+            Some("html") => return Ok(ReportFormat::Page),
+            Some(_) => {}
+        }
+        let message = format!("a report is .tsv, .jsonl or .html, not .{own}");
+        Err(Failure::new(message).about(path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_formats_and_compression() {
+        let of = |name: &str| (said(Path::new(name)), is_compressed(Path::new(name)));
+        assert_eq!(of("a/B.JSONL.GZ"), (Some("jsonl"), true));
+        assert_eq!(of("x.pq"), (Some("parquet"), false));
+        assert_eq!(of("kept.lst"), (None, false));
+        assert_eq!(of("kept.zst"), (None, true));
+        assert_eq!(of("csv"), (None, false));
+        assert_eq!(ending(Path::new("a.tsv.zst")), "tsv");
+    }
+
+    #[test]
+    fn a_report_is_what_its_name_says() {
+        let of = |name: &str| ReportFormat::of(Path::new(name)).ok();
+        for name in ["r", "r.tsv", "r.txt.gz", "r.lst"] {
+            assert_eq!(of(name), Some(ReportFormat::Tsv), "{name}");
+        }
+        for name in ["r.jsonl", "r.NDJSON.zst", "r.json"] {
+            assert_eq!(of(name), Some(ReportFormat::Jsonl), "{name}");
+        }
+        assert_eq!(of("r.HTML.gz"), Some(ReportFormat::Page));
+        for name in ["r.csv", "r.parquet", "r.tsv.xz"] {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Where the records and the report go.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use simidx::{Error, Fingerprint};
+use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
+
+use super::annotate::Notes;
+use super::judged::Judged;
+use super::names::{self, ReportFormat};
+use super::page::{Facts, page};
+use super::page_source::PageSource;
+use super::summary::{Summary, Unjudged};
+use super::{Args, compress, report};
+use crate::support::failure::Failure;
+use crate::support::input_files::InputFiles;
+use crate::support::output::{Output, Together};
+use crate::support::output_folder::OutputFolder;
+use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::records::OnError;
+
+/// What takes bytes.
+type Sink<'a> = &'a mut (dyn io::Write + Send);
+
+/// The outputs, checked before anything is read.
+pub(super) struct Outputs {
+    kept: Kept,
+    report: Option<(Output, ReportFormat)>,
+}
+
+/// Where records go.
+enum Kept {
+    Nowhere,
+    File(Output),
+    /// The folder, and the name in it of the file for each input.
+    Folder(OutputFolder, Vec<PathBuf>),
+}
+
+impl Outputs {
+    /// Checks early that the outputs may be written.
+    ///
+    /// # Errors
+    /// One that may not, or two that are the same.
+    pub(super) fn new(args: &Args, paths: &[PathBuf]) -> Result<Self, Failure> {
+        let mut inputs = args.input.files()?;
+        inputs.add(&args.against);
+        let kept = match (&args.output, &args.output_dir) {
+            _ if args.dry_run => Kept::Nowhere,
+            (Some(path), _) => Kept::File(file(path, args.force, &inputs)?),
+            (None, Some(path)) => {
+                let names = shard_names(paths)?;
+                let folder = OutputFolder::new(path, args.force, &names, &inputs)?;
+                Kept::Folder(folder, names)
+            }
+            (None, None) => Kept::Nowhere,
+        };
+        let report = match &args.report {
+            None => None,
+            Some(path) => {
+                let output = file(path, args.force, &inputs)?;
+                Some((output, ReportFormat::of(path)?))
+            }
+        };
+        let outputs = Outputs { kept, report };
+        outputs.check_each_other(args)?;
+        Ok(outputs)
+    }
+
+    /// The report is neither the file of records nor one of those in the folder, and standard output has one use.
+    fn check_each_other(&self, args: &Args) -> Result<(), Failure> {
+        let needs_stdout = |option| {
+            let message = format!("--json needs standard output; name a file with {option}");
+            Err(Failure::new(message))
+        };
+        if args.json && matches!(self.kept, Kept::File(Output::Stdout)) {
+            return needs_stdout("-o");
+        }
+        let (Some((report, _)), Some(path)) = (&self.report, &args.report) else {
+            return Ok(());
+        };
+        if args.json && matches!(report, Output::Stdout) {
+            return needs_stdout("--report");
+        }
+        let is_twice = match &self.kept {
+            Kept::Nowhere => false,
+            Kept::File(kept) => kept.is_same_file(report) || Some(path) == args.output.as_ref(),
+            Kept::Folder(folder, names) => names.iter().any(|name| folder.has(name, report)),
+        };
+        if is_twice {
+            let option = if args.output.is_some() {
+                "-o"
+            } else {
+                "--output-dir"
+            };
+            let message = format!("is named twice, by {option} and --report");
+            return Err(Failure::new(message).about(path.display()));
+        }
+        Ok(())
+    }
+
+    /// Checks that the names of the outputs fit what will be written, and that it can be written.
+    ///
+    /// # Errors
+    /// One does not, or it cannot.
+    pub(super) fn check_formats(
+        &self,
+        args: &Args,
+        originals: &[InputFile],
+    ) -> Result<(), Failure> {
+        let bare = originals.iter().find(|original| !original.has_fields());
+        if let Some(original) = bare {
+            let format = original.format();
+            let message = match (args.annotate, args.format) {
+                (true, _) => Some(format!(
+                    "records read as {format} have no fields to annotate; use --report instead"
+                )),
+                (false, Some(to)) => Some(format!(
+                    "records read as {format} have no fields and cannot be converted to {to}"
+                )),
+                (false, None) => None,
+            };
+            if let Some(message) = message {
+                return Err(Failure::new(message).about(original.path().display()));
+            }
+        }
+        if let Some(path) = &args.output {
+            names::check(path, originals, args.format)?;
+        }
+        if let (Some(folder), Kept::Folder(_, names)) = (&args.output_dir, &self.kept) {
+            for (original, name) in originals.iter().zip(names) {
+                names::check(&folder.join(name), std::slice::from_ref(original), None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all outputs, which then appear together. `summarise` makes the figures of what became of records that could
+    /// not be judged, before the report is written; they are returned.
+    ///
+    /// # Errors
+    /// What the inputs, the outputs, the indexes or temporary files report.
+    pub(super) fn write<F: Fingerprint>(
+        &self,
+        args: &Args,
+        originals: &[InputFile],
+        judged: &mut Judged<'_, F>,
+        mode: ProgressMode,
+        summarise: impl FnOnce(Unjudged) -> Summary,
+    ) -> Result<Summary, Failure> {
+        let mut together = Together::default();
+        let mut staged = None;
+        let mut copy = Copy::new(args, originals, judged, mode);
+        match (&self.kept, &args.output) {
+            (Kept::File(output), Some(path)) => {
+                together.write(output, |out| copy.copy(originals, path, out))?;
+            }
+            (Kept::Folder(folder, names), _) => {
+                let staged = staged.insert(folder.begin()?);
+                for (original, name) in originals.iter().zip(names) {
+                    let original = std::slice::from_ref(original);
+                    staged.write(name, |out| copy.copy(original, name, out))?;
+                }
+            }
+            _ => {}
+        }
+        let has_copied = !matches!(self.kept, Kept::Nowhere);
+        let summary = summarise(copy.finish(has_copied)?);
+        if let (Some((output, format)), Some(path)) = (&self.report, &args.report) {
+            together.write(output, |out| {
+                compress::by_name(path, out, |out| match format {
+                    ReportFormat::Page => {
+                        let facts = Facts {
+                            title: args.title(),
+                            distance: args.max_distance,
+                            figures: summary.figures(),
+                        };
+                        let mut source = PageSource {
+                            judged,
+                            originals,
+                            mode,
+                        };
+                        Ok(page(&facts, &mut source)?.write(out)?)
+                    }
+                    ReportFormat::Tsv => report::write(judged, false, out),
+                    ReportFormat::Jsonl => report::write(judged, true, out),
+                })
+            })?;
+        }
+        if let Some(staged) = staged {
+            staged.appear()?;
+        }
+        together.appear()?;
+        Ok(summary)
+    }
+}
+
+/// A file, or standard output. It may not lie in a folder that is still to be read.
+fn file(path: &Path, force: bool, inputs: &InputFiles) -> Result<Output, Failure> {
+    let output = Output::for_text(path, force, inputs)?;
+    if matches!(output, Output::File { .. }) {
+        inputs.check_outside(path)?;
+    }
+    Ok(output)
+}
+
+/// The names of the files for inputs: their paths below the deepest folder that holds all of them.
+fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut places = Vec::new();
+    for path in paths {
+        let refuse = |message: &str| Err(Failure::new(message).about(path.display()));
+        if path == Path::new("-") || path.is_dir() {
+            return refuse("has no name for a file in --output-dir; use -o");
+        }
+        let Some(name) = path.file_name() else {
+            return refuse("has no name for a file in --output-dir; use -o");
+        };
+        let folder = crate::support::output::folder(path);
+        let folder = folder.canonicalize().map_err(Failure::at(path))?;
+        places.push((path, folder, name));
+    }
+    let mut shared = places.first().map(|(_, folder, _)| folder.clone());
+    for (_, folder, _) in &places {
+        shared = shared.and_then(|shared| {
+            let mut above = shared.ancestors();
+            above
+                .find(|above| folder.starts_with(above))
+                .map(Path::to_owned)
+        });
+    }
+    let shared = shared.unwrap_or_default();
+    let mut names = Vec::new();
+    let mut seen = BTreeSet::new();
+    for (path, folder, name) in places {
+        let name = folder.strip_prefix(&shared).unwrap_or(&folder).join(name);
+        if !seen.insert(name.clone()) {
+            return Err(Failure::new("is named twice").about(path.display()));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// The copying of records, input by input.
+struct Copy<'a, 'j, F: Fingerprint> {
+    judged: &'a mut Judged<'j, F>,
+    rewrite: Rewrite,
+    notes: Option<Notes>,
+    /// Whether records that could not be judged go into the output.
+    keeps_unjudged: bool,
+    bar: ReadingBar,
+    /// Records of the inputs that have been copied.
+    records: u64,
+    bytes: u64,
+    /// Records that were to be copied and could not.
+    lost: u64,
+}
+
+impl<'a, 'j, F: Fingerprint> Copy<'a, 'j, F> {
+    fn new(
+        args: &Args,
+        originals: &[InputFile],
+        judged: &'a mut Judged<'j, F>,
+        mode: ProgressMode,
+    ) -> Self {
+        let notes = args
+            .annotate
+            .then(|| Notes::new(&args.annotate_prefix, judged));
+        let mut rewrite = Rewrite::default();
+        rewrite.format = args.format;
+        if let Some(notes) = &notes {
+            rewrite.fields.clone_from(&notes.fields);
+        }
+        let bar = mode.reading("documents").doing("copying");
+        Copy {
+            judged,
+            rewrite,
+            notes,
+            keeps_unjudged: args.input.on_error == OnError::Keep,
+            bar: bar.start(originals.iter().map(InputFile::byte_count).sum()),
+            records: 0,
+            bytes: 0,
+            lost: 0,
+        }
+    }
+
+    /// Copies the next inputs to an output of this name.
+    fn copy(&mut self, originals: &[InputFile], path: &Path, out: Sink<'_>) -> Result<(), Failure> {
+        let (mut records, mut bytes) = (0, 0);
+        let rewrite = self.rewrite.clone();
+        let lost = compress::by_name(path, out, |out| {
+            let mut fate = |number: u64, read: u64| {
+                records = records.max(number + 1);
+                bytes = read;
+                self.fate(self.records + number, self.bytes + read)
+            };
+            let lost = rewrite_records::<F>(originals, out, &rewrite, &mut fate);
+            lost.map_err(with_way_out)
+        })?;
+        self.lost += lost;
+        self.records += records;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// What becomes of the record at a position.
+    fn fate(&mut self, position: u64, bytes: u64) -> io::Result<Fate> {
+        self.bar.show_sometimes(position, bytes);
+        let document = self.judged.documents.positions.document_at(position);
+        let keeps = match (document, &self.notes) {
+            (None, _) => self.keeps_unjudged,
+            (Some(document), None) => self.judged.found.is_kept(document),
+            (Some(document), Some(notes)) => {
+                let values = notes.of(document, self.judged);
+                return values.map(Fate::With).map_err(into_io);
+            }
+        };
+        Ok(if keeps { Fate::Copied } else { Fate::Dropped })
+    }
+
+    /// Checks that the inputs were what they had been; returns what became of records that could not be judged.
+    fn finish(self, has_copied: bool) -> Result<Unjudged, Failure> {
+        self.bar.finish();
+        let positions = &self.judged.documents.positions;
+        if has_copied {
+            positions.check(self.records)?;
+        }
+        let count = positions.skipped_count();
+        let kept = match self.keeps_unjudged {
+            true => count.saturating_sub(self.lost),
+            false => 0,
+        };
+        Ok(Unjudged { count, kept })
+    }
+}
+
+/// The failure to write records, with the option that helps if they have the new fields already.
+fn with_way_out(error: simidx_input::Error) -> Failure {
+    match error {
+        simidx_input::Error::Input(error) if error.message.ends_with("other names") => {
+            Failure::new(format!("{error}, with --annotate-prefix"))
+        }
+        error => error.into(),
+    }
+}
+
+fn into_io(error: Error) -> io::Error {
+    match error {
+        Error::Io(error) => error,
+        other => io::Error::other(other.to_string()),
+    }
+}

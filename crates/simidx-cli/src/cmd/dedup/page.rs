@@ -1,0 +1,369 @@
+//! `--report` as a page to look at: which documents were dropped for which, their texts side by side.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::support::failure::Failure;
+use crate::support::page::{
+    Bar, BarChart, Boundary, Document, Entry, Html, Sample, SizeClasses, Table, cluster, decimal,
+    fitting, grouped, pair, plural, sampled,
+};
+
+/// Clusters that are shown.
+const CLUSTERS: usize = 20;
+
+/// Documents of a cluster that are shown beside the one that is kept.
+const MEMBERS: usize = 4;
+
+/// Doubtful documents that are shown.
+const DOUBTFUL: usize = 30;
+
+/// Bytes of the page for the doubtful documents, and for the clusters.
+const MAX_LEN: usize = 800_000;
+
+/// The seed of the samples.
+const SEED: u64 = 1;
+
+/// Bars of the chart of distances; what is farther is in the last one.
+const MAX_BARS: usize = 40;
+
+/// What the page says of the run as a whole.
+pub(super) struct Facts {
+    /// What was read.
+    pub(super) title: String,
+    /// The distance of near-duplicates.
+    pub(super) distance: u32,
+    /// Names and values, for the first table.
+    pub(super) figures: Vec<(&'static str, String)>,
+}
+
+/// Why a document was dropped, and how many bits differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// For this document, which is kept.
+    Document { of: usize, distance: u32 },
+    /// For a member of an index.
+    Member { distance: u32 },
+}
+
+/// What is known of the documents, by their numbers from 0.
+pub(super) trait Judgements {
+    /// Number of documents.
+    fn count(&self) -> usize;
+
+    /// Why a document was dropped; `None` if it is kept.
+    fn cause(&self, document: usize) -> Option<Cause>;
+
+    /// The id of a document.
+    ///
+    /// # Errors
+    /// The ids cannot be read.
+    fn label(&self, document: usize) -> Result<String, Failure>;
+
+    /// The similarity of the texts of two documents, if it was asked for.
+    ///
+    /// # Errors
+    /// The texts cannot be compared.
+    fn similarity(&mut self, of: usize, document: usize) -> Result<Option<f64>, Failure>;
+
+    /// The texts of documents, as far as they have any.
+    ///
+    /// # Errors
+    /// The inputs cannot be read again.
+    fn texts(&mut self, documents: &BTreeSet<usize>) -> Result<HashMap<usize, String>, Failure>;
+}
+
+/// Makes the page.
+///
+/// # Errors
+/// What the judgements report.
+pub(super) fn page(facts: &Facts, judgements: &mut impl Judgements) -> Result<Document, Failure> {
+    let survey = Survey::of(judgements);
+    let doubtful = survey.doubtful(facts.distance);
+    let largest = survey.largest(judgements);
+    let mut shown: BTreeSet<usize> = doubtful
+        .iter()
+        .flat_map(|&(of, document, _)| [of, document])
+        .collect();
+    for (kept, others) in &largest {
+        shown.insert(*kept);
+        shown.extend(others.iter().map(|(_, document)| document));
+    }
+    let texts = judgements.texts(&shown)?;
+    let mut shelf = Shelf {
+        judgements,
+        texts,
+        distance: facts.distance,
+    };
+
+    let mut lead = Html::new();
+    lead.paragraph(format!(
+        "Near-duplicates are documents with fingerprints that differ in at most {}. Samples are taken by the seed {SEED}.",
+        plural(facts.distance.into(), "bit")
+    ));
+    let mut page = Document::new(&facts.title, lead);
+    let figures = Table::of_figures("What became of the documents", &facts.figures);
+    page.section("figures", "At a glance", &figures);
+    page.section(
+        "distances",
+        "Distances",
+        &survey.chart(facts.distance).html(),
+    );
+    page.section(
+        "doubtful",
+        "Doubtful duplicates",
+        &survey.doubtful_section(&doubtful, &mut shelf)?,
+    );
+    page.section(
+        "clusters",
+        "Clusters",
+        &survey.clusters_section(&largest, &mut shelf)?,
+    );
+    Ok(page)
+}
+
+/// A document that is kept, and others of its cluster with their distances, the farthest first.
+type ShownCluster = (usize, Vec<(u32, usize)>);
+
+/// What one pass over all documents shows.
+struct Survey {
+    /// Documents dropped for others, by distance.
+    counts: Vec<u64>,
+    /// And for members of indexes.
+    member_count: u64,
+    /// Samples of those dropped for others, by distance: the one that is kept and the one that is dropped.
+    samples: BTreeMap<u32, Vec<(usize, usize)>>,
+    sizes: SizeClasses,
+    cluster_count: u64,
+    /// The largest clusters by the documents that are kept.
+    largest: Vec<(u32, usize)>,
+}
+
+impl Survey {
+    fn of(judgements: &impl Judgements) -> Self {
+        let mut dropped = vec![0u32; judgements.count()];
+        let (mut counts, mut member_count) = (Vec::new(), 0);
+        let mut samples: BTreeMap<u32, Sample<(usize, usize)>> = BTreeMap::new();
+        for document in 0..judgements.count() {
+            match judgements.cause(document) {
+                None => {}
+                Some(Cause::Member { .. }) => member_count += 1,
+                Some(Cause::Document { of, distance }) => {
+                    dropped[of] += 1;
+                    if counts.len() <= distance as usize {
+                        counts.resize(distance as usize + 1, 0);
+                    }
+                    counts[distance as usize] += 1;
+                    let sample = samples
+                        .entry(distance)
+                        .or_insert_with(|| Sample::new(DOUBTFUL, SEED));
+                    sample.show(document as u128, (of, document));
+                }
+            }
+        }
+        let (mut sizes, mut cluster_count) = (SizeClasses::default(), 0);
+        let mut largest: Vec<(u32, usize)> = Vec::with_capacity(CLUSTERS + 1);
+        for (document, &count) in dropped.iter().enumerate().filter(|(_, count)| **count > 0) {
+            sizes.add(u64::from(count) + 1);
+            cluster_count += 1;
+            let place = largest.partition_point(|&(other, _)| other >= count);
+            largest.insert(place, (count, document));
+            largest.truncate(CLUSTERS);
+        }
+        Survey {
+            counts,
+            member_count,
+            samples: samples
+                .into_iter()
+                .map(|(distance, sample)| (distance, sample.into_items()))
+                .collect(),
+            sizes,
+            cluster_count,
+            largest,
+        }
+    }
+
+    /// Those that are nearly no duplicates, the farthest first: some that only a chain links, then those within the
+    /// distance.
+    fn doubtful(&self, distance: u32) -> Vec<(usize, usize, u32)> {
+        let within = self.samples.range(..=distance).rev();
+        let beyond = self.samples.range(distance.saturating_add(1)..).rev();
+        let of = |(distance, pairs): (&u32, &Vec<(usize, usize)>)| {
+            let distance = *distance;
+            pairs
+                .iter()
+                .map(move |&(of, document)| (of, document, distance))
+                .collect::<Vec<_>>()
+        };
+        // A third of them are chains, if there are some.
+        let mut doubtful: Vec<_> = beyond.flat_map(of).take(DOUBTFUL / 3).collect();
+        let left = DOUBTFUL - doubtful.len();
+        doubtful.extend(within.flat_map(of).take(left));
+        doubtful
+    }
+
+    /// The largest clusters with some of their documents.
+    fn largest(&self, judgements: &impl Judgements) -> Vec<ShownCluster> {
+        let places: HashMap<usize, usize> = self
+            .largest
+            .iter()
+            .enumerate()
+            .map(|(place, &(_, document))| (document, place))
+            .collect();
+        let mut others: Vec<Vec<(u32, usize)>> = vec![Vec::new(); self.largest.len()];
+        for document in 0..judgements.count() {
+            if let Some(Cause::Document { of, distance }) = judgements.cause(document)
+                && let Some(&place) = places.get(&of)
+            {
+                let held = &mut others[place];
+                let at = held.partition_point(|&(other, _)| other >= distance);
+                held.insert(at, (distance, document));
+                held.truncate(MEMBERS);
+            }
+        }
+        self.largest
+            .iter()
+            .map(|&(_, document)| document)
+            .zip(others)
+            .collect()
+    }
+
+    fn chart(&self, distance: u32) -> BarChart {
+        let last = self.counts.len().min(MAX_BARS);
+        let mut bars: Vec<Bar> = Vec::with_capacity(last);
+        for (at, &count) in self.counts[..last].iter().enumerate() {
+            let rest: u64 = if at + 1 == last {
+                self.counts[last..].iter().sum()
+            } else {
+                0
+            };
+            bars.push(Bar {
+                label: if rest > 0 {
+                    format!("{at}+")
+                } else {
+                    at.to_string()
+                },
+                value: (count + rest) as f64,
+                figures: vec![grouped(count + rest)],
+                is_beyond: at > distance as usize,
+                ..Bar::default()
+            });
+        }
+        let all: u64 = self.counts.iter().sum();
+        let has_chains = bars.iter().any(|bar| bar.is_beyond);
+        BarChart {
+            id: "dropped",
+            title: "Dropped documents by their distance from the one that is kept".into(),
+            alternative: match (all, self.member_count) {
+                (0, 0) => "No document was dropped.".into(),
+                (0, _) => "All documents that were dropped are near a member of the index.".into(),
+                _ => format!(
+                    "Of {} dropped for another one, {} have its fingerprint.",
+                    plural(all, "document"),
+                    grouped(self.counts.first().copied().unwrap_or_default())
+                ),
+            },
+            x_label: "bits that differ",
+            y_label: "documents",
+            columns: vec!["documents"],
+            beyond: has_chains.then(|| "dropped by a chain of near-duplicates".into()),
+            boundary: has_chains.then(|| Boundary {
+                before: distance as usize + 1,
+                label: format!("distance {distance}"),
+            }),
+            bars,
+            ..BarChart::default()
+        }
+    }
+
+    fn doubtful_section(
+        &self,
+        doubtful: &[(usize, usize, u32)],
+        shelf: &mut Shelf<'_, impl Judgements>,
+    ) -> Result<Html, Failure> {
+        let mut html = Html::new();
+        let all = self.counts.iter().sum();
+        if all == 0 {
+            html.paragraph("No document was dropped for another one.");
+            return Ok(html);
+        }
+        html.paragraph("The document on the left is kept, the one on the right is dropped for it. Those that differ most come first.");
+        let mut pieces = Vec::with_capacity(doubtful.len());
+        for &(of, document, distance) in doubtful {
+            let heading = shelf.heading(of, document, distance)?;
+            let kept = shelf.entry(of, "kept".into())?;
+            let dropped = shelf.entry(document, "dropped".into())?;
+            pieces.push(pair(&heading, &kept, &dropped));
+        }
+        let (pieces, shown) = fitting(pieces, MAX_LEN);
+        html.paragraph(format!(
+            "Shown: {}.",
+            sampled(shown, all, "dropped document")
+        ));
+        html.append(&pieces);
+        Ok(html)
+    }
+
+    fn clusters_section(
+        &self,
+        largest: &[ShownCluster],
+        shelf: &mut Shelf<'_, impl Judgements>,
+    ) -> Result<Html, Failure> {
+        let mut html = Html::new();
+        html.append(&self.sizes.chart().html());
+        if largest.is_empty() {
+            return Ok(html);
+        }
+        html.element("h3", &[], "The largest clusters");
+        let mut pieces = Vec::with_capacity(largest.len());
+        for (place, (&(dropped, _), (kept, others))) in self.largest.iter().zip(largest).enumerate()
+        {
+            let first = shelf.entry(*kept, "kept".into())?;
+            let mut entries = Vec::with_capacity(others.len());
+            for &(distance, document) in others {
+                let note = shelf.heading(*kept, document, distance)?;
+                entries.push(shelf.entry(document, note)?);
+            }
+            let heading = format!("Cluster of {}", plural(u64::from(dropped) + 1, "document"));
+            pieces.push(cluster(&heading, place == 0, &first, &entries));
+        }
+        let (pieces, shown) = fitting(pieces, MAX_LEN);
+        html.paragraph(format!(
+            "Shown: {}, of each the document that is kept and at most {MEMBERS} others, those that differ most from it.",
+            sampled(shown, self.cluster_count, "cluster")
+        ));
+        html.append(&pieces);
+        Ok(html)
+    }
+}
+
+/// Where what is shown of documents comes from.
+struct Shelf<'a, J> {
+    judgements: &'a mut J,
+    texts: HashMap<usize, String>,
+    /// The distance of near-duplicates.
+    distance: u32,
+}
+
+impl<J: Judgements> Shelf<'_, J> {
+    fn entry(&self, document: usize, note: String) -> Result<Entry, Failure> {
+        Ok(Entry {
+            ids: vec![self.judgements.label(document)?],
+            has_more_ids: false,
+            fingerprint: String::new(),
+            note,
+            text: self.texts.get(&document).cloned(),
+        })
+    }
+
+    /// How near two documents are.
+    fn heading(&mut self, of: usize, document: usize, distance: u32) -> Result<String, Failure> {
+        let mut heading = format!("distance {distance}");
+        if distance > self.distance {
+            heading.push_str(", linked by a chain");
+        }
+        if let Some(similarity) = self.judgements.similarity(of, document)? {
+            heading.push_str(&format!(", similarity {}", decimal(similarity, 2)));
+        }
+        Ok(heading)
+    }
+}

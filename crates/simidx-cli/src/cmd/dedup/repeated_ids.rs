@@ -1,0 +1,111 @@
+//! Ids that several documents have: reports that name documents by them are ambiguous.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+use simidx_input::RecordId;
+
+/// Bytes that an id takes at worst: a hash and its share of the table, while that grows.
+const ID_LEN: u64 = 8 * 4;
+
+/// Counts documents with an id that an earlier one has, for as long as the memory holds a hash of each id.
+#[derive(Debug)]
+pub(super) struct RepeatedIds {
+    state: RandomState,
+    seen: HashSet<u64>,
+    /// Ids that the memory has room for.
+    most: usize,
+    /// Documents with ids that have been looked at.
+    looked_at: u64,
+    /// Whether some have not been.
+    is_partial: bool,
+    count: u64,
+    first: Option<String>,
+}
+
+impl RepeatedIds {
+    /// No ids yet, and so many bytes of memory for those to come.
+    pub(super) fn new(memory: u64) -> Self {
+        RepeatedIds {
+            state: RandomState::new(),
+            seen: HashSet::new(),
+            most: usize::try_from(memory / ID_LEN).unwrap_or(usize::MAX),
+            looked_at: 0,
+            is_partial: false,
+            count: 0,
+            first: None,
+        }
+    }
+
+    /// Takes the id of the next document. A number is the same as its digits.
+    pub(super) fn push(&mut self, id: &RecordId) {
+        if self.is_partial || self.seen.len() >= self.most {
+            self.is_partial = true;
+            self.seen = HashSet::new();
+            return;
+        }
+        self.looked_at += 1;
+        let hash = match id {
+            RecordId::Text(text) => self.state.hash_one(text.as_str()),
+            RecordId::Number(number) => self.state.hash_one(number.to_string().as_str()),
+        };
+        if !self.seen.insert(hash) {
+            self.count += 1;
+            self.first.get_or_insert_with(|| id.to_string());
+        }
+    }
+
+    /// Number of documents with the id of an earlier one.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What there is to be said about it.
+    pub(super) fn warning(&self) -> Option<String> {
+        let first = self.first.as_ref()?;
+        let count = self.count;
+        let documents = match count {
+            1 => "1 document has the id of an earlier one".to_owned(),
+            _ => format!("{count} documents have the id of an earlier one"),
+        };
+        let among = match self.is_partial {
+            true => format!(" among the first {}", self.looked_at),
+            false => String::new(),
+        };
+        Some(format!(
+            "{documents}{among}, first {first:?}: ids do not tell all documents apart"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_counted_while_the_memory_lasts() {
+        let mut ids = RepeatedIds::new(3 * ID_LEN);
+        for id in ["a", "b", "a"] {
+            ids.push(&RecordId::Text(id.into()));
+        }
+        ids.push(&RecordId::Text("7".into()));
+        assert_eq!(ids.count(), 1);
+        assert!(ids.warning().unwrap().starts_with("1 document has"));
+        ids.push(&RecordId::Number(7));
+        assert_eq!(ids.count(), 1);
+        assert!(
+            ids.warning()
+                .unwrap()
+                .contains("among the first 4, first \"a\"")
+        );
+        let mut ids = RepeatedIds::new(1 << 20);
+        for number in [7, 8, 7, 7] {
+            ids.push(&RecordId::Number(number));
+        }
+        ids.push(&RecordId::Text("8".into()));
+        assert_eq!(ids.count(), 3);
+        let warning = "3 documents have the id of an earlier one, first \"7\": ids do not tell all documents apart";
+        assert_eq!(ids.warning().as_deref(), Some(warning));
+        assert_eq!(RepeatedIds::new(1 << 20).warning(), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! The clusters: how many there are of which size, and the largest of them.
+
+use std::cmp::Reverse;
+
+use simidx::batch::{ClusterOptions, ClusterReport, clusters};
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Storage};
+
+use super::Args;
+use super::entries::Labels;
+use crate::support::failure::Failure;
+use crate::support::page::{Entry, Html, SizeClasses, cluster, fitting, grouped, plural, sampled};
+
+/// Members of a cluster that are shown beside the one that stands for it.
+const MEMBERS: usize = 4;
+
+/// Bytes of the page for the largest clusters.
+const MAX_LEN: usize = 800_000;
+
+/// What there is to be said of clusters.
+pub(super) struct Clusters<F> {
+    report: ClusterReport,
+    distance: u32,
+    sizes: SizeClasses,
+    largest: Vec<Shown<F>>,
+    largest_size: u64,
+}
+
+/// A cluster that is shown.
+struct Shown<F> {
+    number: u64,
+    record_count: u64,
+    fingerprint_count: u64,
+    diameter: u32,
+    representative: F,
+    /// Those that differ most from the representative.
+    others: Vec<F>,
+}
+
+impl<F: Fingerprint> Clusters<F> {
+    /// Finds them all.
+    ///
+    /// # Errors
+    /// What the search reports.
+    pub(super) fn find(segments: &Segments<F, Storage>, args: &Args) -> Result<Self, Failure> {
+        let mut options = ClusterOptions::default();
+        options.distance = args.distance(segments);
+        options.memory = Some(args.resources.memory_limit());
+        options.temp_dir = args.resources.temp_dir.clone();
+        let (mut sizes, mut largest, mut largest_size) = (SizeClasses::default(), Vec::new(), 0);
+        let report = clusters(segments, &options, |cluster| {
+            sizes.add(cluster.record_count);
+            largest_size = largest_size.max(cluster.record_count);
+            if largest.len() < args.clusters as usize {
+                largest.push(Shown {
+                    number: cluster.number,
+                    record_count: cluster.record_count,
+                    fingerprint_count: cluster.fingerprints.len() as u64,
+                    diameter: cluster.diameter.distance,
+                    representative: cluster.representative,
+                    others: farthest(cluster.representative, cluster.fingerprints),
+                });
+            }
+            Ok(())
+        })?;
+        Ok(Clusters {
+            report,
+            distance: options.distance,
+            sizes,
+            largest,
+            largest_size,
+        })
+    }
+
+    /// The fingerprints that are shown.
+    pub(super) fn members(&self) -> impl Iterator<Item = F> {
+        let members = |shown: &Shown<F>| [&[shown.representative], &shown.others[..]].concat();
+        self.largest.iter().flat_map(members)
+    }
+
+    /// Their figures.
+    pub(super) fn figures(&self) -> [(&'static str, String); 4] {
+        let ClusterReport {
+            cluster_count,
+            record_count,
+            fingerprint_count,
+            ..
+        } = self.report;
+        [
+            ("clusters of near-duplicates", grouped(cluster_count)),
+            ("records in clusters", grouped(record_count)),
+            ("fingerprints in clusters", grouped(fingerprint_count)),
+            ("records of the largest cluster", grouped(self.largest_size)),
+        ]
+    }
+
+    pub(super) fn section(&self, labels: &Labels, args: &Args) -> Html {
+        let mut html = Html::new();
+        html.append(&self.sizes.chart().html());
+        let report = &self.report;
+        if report.chain_count > 0 {
+            html.element("p", &[("class", "warning")], format!(
+                "Chains: members of {} differ in more than {} bits, twice the distance, those of cluster {} in {}. \
+                 simidx clusters --max-diameter splits them.",
+                sampled(report.chain_count, report.cluster_count, "cluster"),
+                self.distance.saturating_mul(2),
+                report.widest_cluster,
+                report.widest_diameter
+            ));
+        }
+        if self.largest.is_empty() {
+            return html;
+        }
+        html.element("h3", &[], "The largest clusters");
+        let pieces = self
+            .largest
+            .iter()
+            .enumerate()
+            .map(|(place, shown)| shown.html(place == 0, labels));
+        let (pieces, count) = fitting(pieces, MAX_LEN);
+        html.paragraph(format!(
+            "Shown: {}, of each the member that stands for it and at most {MEMBERS} others, those that differ most from it.",
+            sampled(count, report.cluster_count, "cluster")
+        ));
+        if count < u64::from(args.clusters).min(report.cluster_count) {
+            html.paragraph("More of them would make the page too large.");
+        }
+        html.append(&pieces);
+        html
+    }
+}
+
+impl<F: Fingerprint> Shown<F> {
+    fn html(&self, is_open: bool, labels: &Labels) -> Html {
+        let heading = format!(
+            "Cluster {}: {}, {}, diameter {}",
+            self.number,
+            plural(self.record_count, "record"),
+            plural(self.fingerprint_count, "fingerprint"),
+            self.diameter
+        );
+        let first = labels.entry(self.representative, "stands for the cluster".into());
+        let others = self.others.iter().map(|&other| {
+            let distance = other.distance(self.representative);
+            labels.entry(other, format!("distance {distance}"))
+        });
+        // Records with one fingerprint differ too, if they are nothing but that.
+        let alike = labels.records(self.representative, "the same fingerprint");
+        let mut others: Vec<Entry> = others.collect();
+        if let ([first, alike @ ..], true) = (&alike[..], others.len() < MEMBERS) {
+            others.extend(alike.iter().take(MEMBERS - others.len()).cloned());
+            let first = Entry {
+                note: "stands for the cluster".into(),
+                ..first.clone()
+            };
+            return cluster(&heading, is_open, &first, &others);
+        }
+        cluster(&heading, is_open, &first, &others)
+    }
+}
+
+/// The fingerprints that differ most from this one.
+fn farthest<F: Fingerprint>(from: F, fingerprints: &[F]) -> Vec<F> {
+    let mut others: Vec<F> = Vec::with_capacity(MEMBERS + 1);
+    for &other in fingerprints.iter().filter(|other| **other != from) {
+        let key = |f: F| Reverse(f.distance(from));
+        let place = others.partition_point(|&held| key(held) <= key(other));
+        others.insert(place, other);
+        others.truncate(MEMBERS);
+    }
+    others
+}

@@ -1,0 +1,99 @@
+//! How long queries take, by a few of them.
+
+use std::time::{Duration, Instant};
+
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Storage};
+
+use super::Args;
+use crate::support::failure::Failure;
+use crate::support::latency::Latency;
+use crate::support::page::{Bar, BarChart, Html, Table, decimal, grouped, plural, short};
+use crate::support::sample_queries;
+
+/// Longest time of the measurement, and of the warm-up before it.
+const MAX_TIME: Duration = Duration::from_secs(3);
+
+/// Measures queries; none where there are no queries.
+///
+/// # Errors
+/// A damaged block.
+pub(super) fn section<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+) -> Result<Option<Html>, Failure> {
+    if args.latency_queries == 0 {
+        return Ok(None);
+    }
+    let distance = args.distance(segments);
+    let queries = sample_queries::sample(segments, args.latency_queries as usize, args.seed)?;
+    let mut searcher = segments.searcher();
+    let mut latencies = Vec::with_capacity(queries.len());
+    for is_warm in [false, true] {
+        let started = Instant::now();
+        latencies.clear();
+        for &query in &queries {
+            let asked = Instant::now();
+            std::hint::black_box(searcher.query(query, distance)?.len());
+            latencies.push(asked.elapsed());
+            if started.elapsed() > MAX_TIME {
+                break;
+            }
+        }
+        if !is_warm && started.elapsed() > MAX_TIME {
+            break;
+        }
+    }
+    let mut html = Html::new();
+    html.paragraph(format!(
+        "{} within distance {distance}, one after the other on one thread: half are members with 0 to 5 bits flipped, \
+         half are random. Asked once before, so that the memory is warm. simidx bench measures more of them.",
+        plural(latencies.len() as u64, "query")
+    ));
+    html.append(&chart(&latencies).html());
+    let figures = Latency::of(latencies);
+    let rows = [
+        ("median", figures.p50),
+        ("9 of 10 are faster than", figures.p90),
+        ("99 of 100 are faster than", figures.p99),
+        ("slowest", figures.max),
+        ("mean", figures.mean),
+    ];
+    let rows = rows.map(|(name, us)| (name, format!("{} \u{b5}s", decimal(us, 1))));
+    html.append(&Table::of_figures("Latency of a query", &rows));
+    Ok(Some(html))
+}
+
+/// The latencies in classes that double.
+fn chart(latencies: &[Duration]) -> BarChart {
+    let class = |latency: &Duration| {
+        (latency.as_nanos() as u64 / 1000)
+            .checked_ilog2()
+            .map_or(0, |log| log + 1)
+    };
+    let classes: Vec<u32> = latencies.iter().map(class).collect();
+    let (first, last) = (classes.iter().min(), classes.iter().max());
+    let range = first
+        .zip(last)
+        .map_or(0..0, |(first, last)| *first..last + 1);
+    let bars = range.map(|class| {
+        let count = classes.iter().filter(|&&other| other == class).count();
+        Bar {
+            label: format!("<{}", grouped(1 << class)),
+            value: count as f64,
+            figures: vec![grouped(count as u64)],
+            tick: Some(format!("<{}", short((1u64 << class) as f64))),
+            ..Bar::default()
+        }
+    });
+    BarChart {
+        id: "latencies",
+        title: "Queries by their latency".into(),
+        alternative: "Each bar counts the queries of at most twice the latency of the bar before; the table below has the quantiles.".into(),
+        x_label: "microseconds, each bar from that of the bar before",
+        y_label: "queries",
+        bars: bars.collect(),
+        columns: vec!["queries"],
+        ..BarChart::default()
+    }
+}

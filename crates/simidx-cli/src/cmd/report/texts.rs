@@ -1,0 +1,77 @@
+//! `--texts`: the texts of the records that are shown, found by their ids.
+
+use simidx::{Fingerprint, IdBuf, IdKind};
+use simidx_input::{Content, RecordId};
+
+use super::Args;
+use super::entries::Labels;
+use crate::support::failure::Failure;
+use crate::support::progress::ProgressMode;
+use crate::support::records::total_len;
+
+/// Bytes of a text that are held: more than the page compares.
+const MAX_TEXT_LEN: usize = 1 << 20;
+
+/// Reads the texts of the records that are shown.
+///
+/// # Errors
+/// Documents that cannot be read; a record that is no document is passed over.
+pub(super) fn read<F: Fingerprint>(
+    args: &Args,
+    labels: &mut Labels,
+    mode: ProgressMode,
+) -> Result<(), Failure> {
+    if labels.kind == IdKind::None {
+        let message = "the index has no ids, by which --texts are found; build it with --ids";
+        return Err(Failure::new(message));
+    }
+    let expanded = args
+        .texts
+        .iter()
+        .map(|path| simidx_input::expand(path, None));
+    let paths = expanded.collect::<simidx_input::Result<Vec<_>>>()?.concat();
+    let bar = mode.reading("documents").start(total_len(&paths));
+    let options = args.fields.options();
+    let (mut position, mut bytes) = (0, 0);
+    for path in &paths {
+        let mut reader = simidx_input::open_with::<F>(path, args.input.0, &options)?;
+        while let Some(record) = reader.next_record() {
+            match record {
+                Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
+                Err(_) => {}
+                Ok(record) => {
+                    if let (Content::Text(text), Some(id)) =
+                        (record.content, id(labels.kind, record.id, position))
+                    {
+                        labels.take_text(id, || cut(text));
+                    }
+                }
+            }
+            position += 1;
+            bar.show_sometimes(position, bytes + reader.bytes_read());
+        }
+        bytes += reader.bytes_read();
+    }
+    bar.finish();
+    Ok(())
+}
+
+/// The id that a build gave to a record of this position.
+fn id(kind: IdKind, own: Option<RecordId>, position: u64) -> Option<IdBuf> {
+    match (kind, own) {
+        (IdKind::Number, Some(RecordId::Number(number))) => Some(IdBuf::Number(number)),
+        (IdKind::Number, Some(RecordId::Text(text))) => text.parse().ok().map(IdBuf::Number),
+        (IdKind::Number, None) => Some(IdBuf::Number(position)),
+        (_, Some(RecordId::Number(number))) => Some(IdBuf::String(number.to_string())),
+        (_, Some(RecordId::Text(text))) => Some(IdBuf::String(text)),
+        (_, None) => Some(IdBuf::String(position.to_string())),
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > MAX_TEXT_LEN {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+        text.shrink_to_fit();
+    }
+    text
+}

@@ -1,0 +1,149 @@
+//! The answers to queries, as `query` and `join` print them.
+
+use std::io::Write;
+
+use simidx::index::QueryStats;
+use simidx::{Fingerprint, IdBuf};
+use simidx_input::RecordId;
+use simidx_text::{Fingerprinter, ParallelFingerprinter};
+
+use crate::support::columns::Column;
+use crate::support::failure::Failure;
+use crate::support::json::{Json, write_json};
+use crate::support::json_ids::record_id_to_json;
+use crate::support::quantity::count_from_1;
+
+/// What answers contain and look like; shared by the commands that answer queries.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct AnswerArgs {
+    /// Print at most N matches for each query: the nearest, of equally near ones the smallest
+    #[arg(long, value_name = "N", value_parser = count_from_1())]
+    pub(crate) limit: Option<u64>,
+    /// Print the id of the query as a fifth column, if it has one; the fourth is empty where the index has no ids. JSON has
+    /// it in any case
+    #[arg(long)]
+    pub(crate) query_ids: bool,
+    /// Report the cost of the queries: probes, blocks, candidates
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// Print JSON: an object for each query
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A query as its answer names it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a, F> {
+    /// That of documents without features, if the query is one.
+    pub(crate) fingerprint: F,
+    pub(crate) id: Option<&'a RecordId>,
+    /// Whether the query is a document in which nothing says what it is like: nothing is near it.
+    pub(crate) is_without_features: bool,
+}
+
+impl<'a, F: Fingerprint> Asked<'a, F> {
+    /// A query by its fingerprint, if it has one.
+    pub(crate) fn new(
+        fingerprint: Option<F>,
+        fingerprinter: Option<&ParallelFingerprinter<F>>,
+        id: Option<&'a RecordId>,
+    ) -> Self {
+        let empty = || fingerprinter.map_or(F::ZERO, |f| f.pipeline().empty_fingerprint());
+        Asked {
+            fingerprint: fingerprint.unwrap_or_else(empty),
+            id,
+            is_without_features: fingerprint.is_none(),
+        }
+    }
+
+    /// A document without an id.
+    pub(crate) fn of_text(text: &str, fingerprinter: &mut Fingerprinter<F>) -> Self {
+        let fingerprint = fingerprinter.fingerprint_if_any(text);
+        let empty = || fingerprinter.pipeline().empty_fingerprint();
+        Asked {
+            fingerprint: fingerprint.unwrap_or_else(empty),
+            id: None,
+            is_without_features: fingerprint.is_none(),
+        }
+    }
+
+    /// Writes a line for each id of a match, or one if it has none.
+    ///
+    /// # Errors
+    /// What `ids` or `out` reports.
+    pub(crate) fn write_lines(
+        &self,
+        style: AnswerArgs,
+        (found, distance): (F, u32),
+        ids: impl Iterator<Item = simidx::Result<IdBuf>>,
+        out: &mut impl Write,
+    ) -> Result<(), Failure> {
+        let mut line = Vec::with_capacity(F::BYTES * 4 + 8);
+        self.fingerprint.extend_hex(&mut line);
+        line.push(b'\t');
+        found.extend_hex(&mut line);
+        write!(line, "\t{distance}")?;
+        let end = match style.query_ids {
+            true => match self.id {
+                Some(id) => format!("\t{}\n", Column::of_record(id)),
+                None => "\t\n".to_owned(),
+            },
+            false => "\n".to_owned(),
+        };
+        let mut has_ids = false;
+        for id in ids {
+            let id = id?;
+            has_ids = true;
+            out.write_all(&line)?;
+            write!(out, "\t{}{end}", Column::of(&id))?;
+        }
+        if !has_ids {
+            let empty = if style.query_ids { "\t" } else { "" };
+            out.write_all(&line)?;
+            write!(out, "{empty}{end}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes the beginning of the object of an answer, up to its matches. Names are in alphabetical order.
+    ///
+    /// # Errors
+    /// What `out` reports.
+    pub(crate) fn open_object(
+        &self,
+        stats: Option<QueryStats>,
+        out: &mut impl Write,
+    ) -> std::io::Result<()> {
+        out.write_all(b"{")?;
+        if let Some(stats) = stats {
+            let (blocks, candidates) = (Json(&stats.blocks), Json(&stats.candidates));
+            write!(out, r#""blocks":{blocks},"candidates":{candidates},"#)?;
+        }
+        if let Some(id) = self.id {
+            out.write_all(br#""id":"#)?;
+            write_json(&mut *out, &record_id_to_json(id))?;
+            out.write_all(b",")?;
+        }
+        out.write_all(br#""matches":["#)
+    }
+
+    /// Writes the end of the object after its matches.
+    ///
+    /// # Errors
+    /// What `out` reports.
+    pub(crate) fn close_object(
+        &self,
+        stats: Option<QueryStats>,
+        out: &mut impl Write,
+    ) -> std::io::Result<()> {
+        out.write_all(b"]")?;
+        if let Some(stats) = stats {
+            write!(out, r#","probes":{}"#, Json(&stats.probes))?;
+        }
+        write!(out, r#","query":"{}""#, self.fingerprint.to_hex())?;
+        if self.is_without_features {
+            out.write_all(br#","without_features":true"#)?;
+        }
+        out.write_all(b"}\n")
+    }
+}

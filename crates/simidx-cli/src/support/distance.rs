@@ -1,0 +1,28 @@
+//! `-k`: distances among the arguments.
+
+use simidx::Fingerprint;
+
+use crate::support::failure::Failure;
+use crate::support::quantity::count;
+
+/// Bits of the widest fingerprint.
+const WIDEST: u32 = <u128 as Fingerprint>::WIDTH;
+
+/// A value parser of distances.
+pub(crate) fn distance() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    count(0..=WIDEST)
+}
+
+/// A distance of fingerprints of this width, if one is given.
+///
+/// # Errors
+/// One above the width: it is a mistake, as all fingerprints are within the width.
+pub(crate) fn within<F: Fingerprint>(given: Option<u32>) -> Result<Option<u32>, Failure> {
+    match given {
+        Some(distance) if distance > F::WIDTH => Err(Failure::new(format!(
+            "-k {distance} is more than the {} bits of a fingerprint",
+            F::WIDTH
+        ))),
+        within => Ok(within),
+    }
+}

@@ -1,0 +1,94 @@
+//! Samples that depend on what there is and on a seed, and not on the order in which it comes.
+
+use std::collections::BTreeMap;
+
+/// Keeps so many of the items that it is shown, as chance would, by a seed.
+#[derive(Debug)]
+pub(crate) struct Sample<T> {
+    size: usize,
+    seed: u64,
+    seen: u64,
+    /// By the value of a hash function: the smallest are kept.
+    kept: BTreeMap<(u64, T), ()>,
+}
+
+impl<T: Ord> Sample<T> {
+    pub(crate) fn new(size: usize, seed: u64) -> Self {
+        Sample {
+            size,
+            seed,
+            seen: 0,
+            kept: BTreeMap::new(),
+        }
+    }
+
+    /// Shows an item; `key` is one that no other item has.
+    pub(crate) fn show(&mut self, key: u128, item: T) {
+        self.seen += 1;
+        let rank = mixed(mixed(self.seed, key as u64), (key >> 64) as u64);
+        if self.kept.len() == self.size {
+            match self.kept.last_key_value() {
+                Some(((last, _), ())) if rank <= *last => {}
+                _ => return,
+            }
+        }
+        self.kept.insert((rank, item), ());
+        if self.kept.len() > self.size {
+            self.kept.pop_last();
+        }
+    }
+
+    /// Number of items that were shown.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// The items that are kept, in their order.
+    pub(crate) fn into_items(self) -> Vec<T> {
+        let mut items: Vec<T> = self.kept.into_keys().map(|(_, item)| item).collect();
+        items.sort_unstable();
+        items
+    }
+}
+
+/// A value of a hash function (the finalizer of SplitMix64).
+fn mixed(seed: u64, value: u64) -> u64 {
+    let mut x = (value ^ seed.rotate_left(32))
+        .wrapping_add(seed)
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_does_not_matter_and_every_part_is_hit() {
+        let sample = |items: &mut dyn Iterator<Item = u64>| {
+            let mut sample = Sample::new(100, 1);
+            items.for_each(|item| sample.show(item.into(), item));
+            assert_eq!(sample.seen(), 10_000);
+            sample.into_items()
+        };
+        let kept = sample(&mut (0..10_000));
+        assert_eq!(kept, sample(&mut (0..10_000).rev()));
+        assert_eq!(kept.len(), 100);
+        for part in 0..5 {
+            let count = kept.iter().filter(|&&item| item / 2000 == part).count();
+            assert!((8..=40).contains(&count), "{part}: {count}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_where_all_fit() {
+        let mut sample = Sample::new(5, 1);
+        (0..5).for_each(|item| sample.show(item, item));
+        assert_eq!(sample.into_items(), [0, 1, 2, 3, 4]);
+        let mut none = Sample::new(0, 1);
+        none.show(1, 1);
+        assert!(none.into_items().is_empty());
+    }
+}

@@ -1,0 +1,46 @@
+//! The fingerprint of a record, and whether it says anything.
+
+use simidx::Fingerprint;
+use simidx_text::Fingerprinter;
+use simidx_text::dedup::content_identity;
+
+/// What is known of the content of a record.
+pub(crate) struct Printed<F> {
+    pub(crate) fingerprint: F,
+    /// Distinct features that count in a document, if they are counted.
+    pub(crate) feature_count: Option<u32>,
+    /// Of a document without features its identity: the fingerprint then says nothing.
+    pub(crate) without_features: Option<u128>,
+}
+
+impl<F: Fingerprint> Printed<F> {
+    pub(crate) fn of_fingerprint(fingerprint: F) -> Self {
+        Printed {
+            fingerprint,
+            feature_count: None,
+            without_features: None,
+        }
+    }
+
+    pub(crate) fn of_text(
+        text: &str,
+        fingerprinter: &mut Fingerprinter<F>,
+        counts_features: bool,
+    ) -> Self {
+        let (fingerprint, feature_count) = match counts_features {
+            true => {
+                let (fingerprint, count) = fingerprinter.fingerprint_with_count(text);
+                ((count > 0).then_some(fingerprint), Some(count))
+            }
+            false => (fingerprinter.fingerprint_if_any(text), None),
+        };
+        Printed {
+            fingerprint: match fingerprint {
+                Some(fingerprint) => fingerprint,
+                None => fingerprinter.pipeline().empty_fingerprint(),
+            },
+            feature_count,
+            without_features: fingerprint.is_none().then(|| content_identity(text)),
+        }
+    }
+}

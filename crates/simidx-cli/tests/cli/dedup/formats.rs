@@ -1,0 +1,84 @@
+//! `--format`: records in another format.
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use super::done;
+use crate::support::{Sandbox, gzip};
+
+const LINES: &str = "{\"id\":1,\"text\":\"one, two\",\"tags\":[\"x\"]}\n\
+                     {\"id\":2,\"text\":\"four five\"}\n\
+                     {\"id\":3,\"text\":\"One two\"}\n";
+
+fn rows(sandbox: &Sandbox, name: &str) -> Vec<String> {
+    let file = std::fs::File::open(sandbox.path(name)).unwrap();
+    let reader = SerializedFileReader::new(file).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    rows.map(|row| row.unwrap().to_string()).collect()
+}
+
+#[test]
+fn records_are_converted_if_that_is_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl.gz", gzip(LINES.as_bytes()));
+    let convert = |from: &str, to: &str, format: &str| {
+        done(sandbox.run(&["dedup", from, "-o", to, "--format", format]));
+        sandbox.read(to)
+    };
+    let csv = "id,text,tags\n1,\"one, two\",\"[\"\"x\"\"]\"\n2,four five,\n";
+    assert_eq!(
+        String::from_utf8(convert("a.jsonl.gz", "a.csv", "csv")).unwrap(),
+        csv
+    );
+    convert("a.jsonl.gz", "a.parquet", "parquet");
+    let expected = [
+        "{id: 1, text: \"one, two\", tags: \"[\"x\"]\"}",
+        "{id: 2, text: \"four five\", tags: null}",
+    ];
+    assert_eq!(rows(&sandbox, "a.parquet"), expected);
+    let back = convert("a.parquet", "back.jsonl", "jsonl");
+    let expected = "{\"id\":1,\"text\":\"one, two\",\"tags\":\"[\\\"x\\\"]\"}\n\
+                    {\"id\":2,\"text\":\"four five\",\"tags\":null}\n";
+    assert_eq!(String::from_utf8(back).unwrap(), expected);
+    // The same format is no conversion.
+    let same = convert("a.jsonl.gz", "same.jsonl", "jsonl");
+    let (kept, _) = LINES.split_at(LINES.find("{\"id\":3").unwrap());
+    assert_eq!(same, kept.as_bytes());
+    // Compressed as the name says.
+    convert("a.jsonl.gz", "z.csv.zst", "csv");
+    assert_eq!(
+        sandbox.shell("zstd -dc z.csv.zst || true", &[]).code,
+        Some(0)
+    );
+    // With what was found out.
+    let args = [
+        "dedup",
+        "a.jsonl.gz",
+        "-o",
+        "n.csv",
+        "--format",
+        "csv",
+        "--annotate",
+    ];
+    done(sandbox.run(&args));
+    let text = String::from_utf8(sandbox.read("n.csv")).unwrap();
+    let last: Vec<&str> = text.lines().collect();
+    assert_eq!(last[0], "id,text,tags,duplicate_of,cluster,distance");
+    assert_eq!(last[3], "3,One two,,1,0,0");
+    done(sandbox.run(&["dedup", "a.parquet", "-o", "n.parquet", "--annotate"]));
+    let expected = "{id: 2, text: \"four five\", tags: null, duplicate_of: null, cluster: null, distance: null}";
+    assert_eq!(rows(&sandbox, "n.parquet")[1], expected);
+}
+
+#[test]
+fn records_without_fields_are_not_converted() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one\n");
+    let args = [
+        "dedup", "a.txt", "--input", "lines", "--format", "jsonl", "-o", "k",
+    ];
+    let message = "a.txt: records read as lines have no fields and cannot be converted to jsonl";
+    sandbox.run(&args).refused(message);
+    let ran = sandbox.run(&["dedup", "a.txt", "-o", "k", "--format", "xml"]);
+    let known = "\"xml\" is no output format, those are jsonl, csv and parquet";
+    assert!(ran.refusal().contains(known), "{ran:?}");
+}

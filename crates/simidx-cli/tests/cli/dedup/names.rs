@@ -1,0 +1,91 @@
+//! What the names of outputs say: formats that would be others are refused.
+
+use super::done;
+use crate::support::{Sandbox, gzip, hex};
+
+#[test]
+fn a_name_that_says_something_else_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", "{\"text\":\"one\"}\n");
+    sandbox.write("a.hex", hex(&[1]));
+    sandbox.write("a.txt.gz", gzip(b"one\n"));
+    let parquet = ["dedup", "a.jsonl", "-o", "a.parquet", "--format", "parquet"];
+    done(sandbox.run(&parquet));
+    let before = sandbox.names();
+    for (args, message) in [
+        (
+            "a.parquet -o kept.jsonl",
+            "kept.jsonl: its name says jsonl, but the records are parquet; name it .parquet, or add --format jsonl",
+        ),
+        (
+            "a.jsonl -o kept.csv",
+            "kept.csv: its name says csv, but the records are jsonl; name it .jsonl, or add --format csv",
+        ),
+        (
+            "a.jsonl -o kept.CSV.gz",
+            "kept.CSV.gz: its name says csv, but the records are jsonl; name it .jsonl, or add --format csv",
+        ),
+        (
+            "a.jsonl -o kept.html",
+            "kept.html: its name says html, but the records are jsonl; let it end otherwise",
+        ),
+        (
+            "a.hex -o kept.jsonl",
+            "kept.jsonl: its name says jsonl, but the records are hex; let it end otherwise",
+        ),
+        (
+            "a.txt.gz --input lines -o kept.txt.xz",
+            "kept.txt.xz: .xz cannot be written; name it .gz, .zst or without compression",
+        ),
+        (
+            "a.jsonl --format csv -o kept.parquet",
+            "kept.parquet: its name says parquet, but --format says csv",
+        ),
+        (
+            "a.jsonl --format parquet -o kept.parquet.gz",
+            "kept.parquet.gz: a Parquet file is compressed inside and not as a whole",
+        ),
+        (
+            "a.hex -o kept --report r.csv",
+            "r.csv: a report is .tsv, .jsonl or .html, not .csv",
+        ),
+        (
+            "a.hex -o kept --report r.tsv.xz",
+            "r.tsv.xz: a report is .tsv, .jsonl or .html, not .xz",
+        ),
+        (
+            "a.parquet --dry-run -o kept.csv",
+            "kept.csv: its name says csv, but the records are parquet; name it .parquet, or add --format csv",
+        ),
+    ] {
+        let args: Vec<&str> = ["dedup"].into_iter().chain(args.split(' ')).collect();
+        sandbox.run(&args).refused(message);
+        assert_eq!(sandbox.names(), before);
+    }
+}
+
+#[test]
+fn other_names_say_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", "{\"text\":\"one\"}\n");
+    sandbox.write("a.hex", hex(&[1]));
+    sandbox.write("a.json", "{\"text\":\"one\"}\n");
+    sandbox.write("a.csv", "one\n");
+    for args in [
+        "a.jsonl -o kept.lst",
+        "a.jsonl -o kept.json",
+        "a.jsonl -o kept",
+        "a.jsonl -o kept.NDJSON.zst",
+        "a.hex -o kept.tsv",
+        "a.hex -o kept.txt",
+        // The name is like that of the input, whatever that is read as.
+        "--input lines a.csv -o kept.csv",
+        "--input jsonl a.json -o kept.json",
+    ] {
+        let args: Vec<&str> = ["dedup", "--force"]
+            .into_iter()
+            .chain(args.split(' '))
+            .collect();
+        done(sandbox.run(&args));
+    }
+}

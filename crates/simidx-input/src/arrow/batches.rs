@@ -1,0 +1,279 @@
+//! Record batches out of a stream of Arrow messages; a file of Arrow is such a stream between two marks.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::{MessageBuffer, try_fb_to_schema};
+use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
+use arrow_ipc::{CompressionType, Message, MessageHeader};
+use arrow_schema::{ArrowError, SchemaRef};
+
+use super::unreadable;
+use crate::detect::ARROW_MAGIC;
+use crate::guard::guarded_call;
+use crate::kinds;
+use crate::source::Source;
+use crate::{Place, Result};
+
+/// A file begins with a mark that is filled up with zeros to a multiple of so many bytes, and some of them to 64.
+const FILE_HEAD: usize = 8;
+
+/// What a message begins with since version 0.15.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+
+/// Memory that is taken for a message before its bytes are there.
+const ROOM: u64 = 1 << 20;
+
+/// The most that a buffer may hold, in bytes, and by its compressed length.
+const MAX_BUFFER: u64 = 4 << 30;
+const MAX_RATIO: u64 = 1 << 15;
+
+/// A stream of record batches.
+pub(super) struct Batches {
+    source: Source,
+    schema: SchemaRef,
+    dictionaries: HashMap<i64, ArrayRef>,
+    /// The columns that are decoded, ascending; none for all.
+    projection: Option<Vec<usize>>,
+    is_file: bool,
+    /// The compression of the buffers in the last batch.
+    compression: Option<CompressionType>,
+    ended: bool,
+}
+
+/// A message, and the bytes that belong to it.
+struct Parts {
+    message: MessageBuffer,
+    body: Buffer,
+}
+
+impl Batches {
+    /// Reads the schema of a stream or a file.
+    pub(super) fn open(mut source: Source) -> Result<Self> {
+        let head = source.peek(kinds::HEAD)?;
+        if head.is_empty() {
+            return Err(source.input_error(Place::File, "is empty"));
+        }
+        let is_file = head.starts_with(ARROW_MAGIC);
+        if is_file {
+            let zeros = head
+                .iter()
+                .skip(ARROW_MAGIC.len())
+                .take_while(|&&b| b == 0)
+                .count();
+            source.pass_over((ARROW_MAGIC.len() + zeros) / FILE_HEAD * FILE_HEAD)?;
+        } else if let Some(words) = kinds::words(&head) {
+            return Err(source.input_error(Place::File, words));
+        }
+        let read = read_parts(source.reader());
+        let parts = match read {
+            Ok(Some(parts)) => parts,
+            Ok(None) => return Err(source.input_error(Place::File, "is not an Arrow file")),
+            Err(_) if !is_file && !head.starts_with(&CONTINUATION) => {
+                return Err(source.input_error(Place::File, "is not an Arrow file"));
+            }
+            Err(error) => return Err(source.io_error(error)),
+        };
+        let schema = guarded(|| schema_of(&parts));
+        let schema = schema.map_err(|message| unreadable(source.name(), &message))?;
+        Ok(Batches {
+            source,
+            schema,
+            dictionaries: HashMap::new(),
+            projection: None,
+            is_file,
+            compression: None,
+            ended: false,
+        })
+    }
+
+    pub(super) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whether the batches are in a file, which has a footer.
+    pub(super) fn are_in_file(&self) -> bool {
+        self.is_file
+    }
+
+    pub(super) fn compression(&self) -> Option<CompressionType> {
+        self.compression
+    }
+
+    /// Decodes these columns only, which are ascending.
+    pub(super) fn decode_only(&mut self, columns: Vec<usize>) {
+        self.projection = Some(columns);
+    }
+
+    /// The next batch; none at the end and after a failure.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        while !self.ended {
+            // Every failure is the end.
+            self.ended = true;
+            let parts = read_parts(self.source.reader());
+            let Some(parts) = parts.map_err(|error| self.source.io_error(error))? else {
+                self.check_end()?;
+                break;
+            };
+            let batch = guarded(|| self.decode(&parts));
+            let batch = batch.map_err(|message| unreadable(self.source.name(), &message))?;
+            self.ended = false;
+            if batch.is_some() {
+                return Ok(batch);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The batch that a message holds; none if it holds something else.
+    fn decode(&mut self, parts: &Parts) -> Result<Option<RecordBatch>, ArrowError> {
+        let message = parts.message.as_ref();
+        let (body, version) = (&parts.body, message.version());
+        let absent = || ArrowError::IpcError("a message lacks its header".into());
+        match message.header_type() {
+            MessageHeader::RecordBatch => {
+                let batch = message.header_as_record_batch().ok_or_else(absent)?;
+                check_lengths(&batch, body)?;
+                self.compression = batch.compression().map(|compression| compression.codec());
+                let schema = SchemaRef::clone(&self.schema);
+                let decoder =
+                    RecordBatchDecoder::try_new(body, batch, schema, &self.dictionaries, &version)?
+                        .with_projection(self.projection.as_deref());
+                decoder.read_record_batch().map(Some)
+            }
+            MessageHeader::DictionaryBatch => {
+                let dictionary = message.header_as_dictionary_batch().ok_or_else(absent)?;
+                if let Some(batch) = dictionary.data() {
+                    check_lengths(&batch, body)?;
+                }
+                let dictionaries = &mut self.dictionaries;
+                read_dictionary(body, dictionary, &self.schema, dictionaries, &version)?;
+                Ok(None)
+            }
+            MessageHeader::NONE => Ok(None),
+            other => Err(ArrowError::IpcError(format!(
+                "a message of the kind {other:?} is not expected here"
+            ))),
+        }
+    }
+
+    /// Checks that a file goes on to its last mark.
+    fn check_end(&mut self) -> Result<()> {
+        if !self.is_file {
+            return Ok(());
+        }
+        let mut end = Vec::new();
+        let read = self.source.reader().read_to_end(&mut end);
+        read.map_err(|error| self.source.io_error(error))?;
+        match end.ends_with(ARROW_MAGIC) {
+            true => Ok(()),
+            false => Err(unreadable(self.source.name(), "the Arrow file is cut off")),
+        }
+    }
+}
+
+/// The next message with its body; none at the end.
+fn read_parts(stream: &mut dyn io::BufRead) -> io::Result<Option<Parts>> {
+    if stream.fill_buf()?.is_empty() {
+        return Ok(None);
+    }
+    let mut word = read_word(stream)?;
+    if word == CONTINUATION {
+        word = read_word(stream)?;
+    }
+    let length = u32::from_le_bytes(word);
+    if length == 0 {
+        return Ok(None);
+    }
+    let message = Buffer::from_vec(read_bytes(stream, length.into())?);
+    let message = guarded(|| MessageBuffer::try_new(message)).map_err(invalid)?;
+    let length = message.as_ref().bodyLength();
+    let length = u64::try_from(length).map_err(|_| invalid("a message has a negative length"))?;
+    let body = Buffer::from_vec(read_bytes(stream, length)?);
+    Ok(Some(Parts { message, body }))
+}
+
+fn read_word(stream: &mut dyn io::BufRead) -> io::Result<[u8; 4]> {
+    let mut word = [0; 4];
+    stream
+        .read_exact(&mut word)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => cut_off(),
+            _ => error,
+        })?;
+    Ok(word)
+}
+
+/// So many bytes, for which memory is taken as they come.
+fn read_bytes(stream: &mut dyn io::BufRead, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length.min(ROOM) as usize);
+    let read = stream.take(length).read_to_end(&mut bytes)?;
+    match read as u64 == length {
+        true => Ok(bytes),
+        false => Err(cut_off()),
+    }
+}
+
+fn cut_off() -> io::Error {
+    invalid("the Arrow data are cut off")
+}
+
+fn invalid(message: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message.into())
+}
+
+fn schema_of(parts: &Parts) -> Result<SchemaRef, ArrowError> {
+    let message: Message<'_> = parts.message.as_ref();
+    let schema = message.header_as_schema();
+    let schema = schema.ok_or_else(|| ArrowError::IpcError("it begins without a schema".into()))?;
+    if !schema.endianness().equals_to_target_endianness() {
+        let message = "it has the byte order of another kind of machine";
+        return Err(ArrowError::IpcError(message.into()));
+    }
+    Ok(SchemaRef::new(try_fb_to_schema(schema)?))
+}
+
+/// Checks the lengths that compressed buffers are said to have, for which memory would be taken at once.
+fn check_lengths(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<(), ArrowError> {
+    if batch.compression().is_none() {
+        return Ok(());
+    }
+    for buffer in batch.buffers().into_iter().flatten() {
+        let length = u64::try_from(buffer.length()).unwrap_or(0);
+        let start = usize::try_from(buffer.offset()).ok();
+        // One without bytes lies where the next one does.
+        let start = start.filter(|_| length > 0);
+        let bytes = start
+            .and_then(|start| body.get(start..))
+            .unwrap_or_default();
+        let said = bytes
+            .first_chunk()
+            .map_or(0, |said| i64::from_le_bytes(*said));
+        let most = length.saturating_mul(MAX_RATIO).min(MAX_BUFFER);
+        if said > 0 && said.cast_unsigned() > most {
+            let message = format!("a buffer of {length} bytes is said to hold {said}");
+            return Err(ArrowError::IpcError(message));
+        }
+    }
+    Ok(())
+}
+
+/// What the library returns; see [`guarded_call`].
+pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, String> {
+    let clause = |error: ArrowError| {
+        let message = error.to_string();
+        let message = message.lines().next().unwrap_or_default();
+        let message = message.strip_prefix("Ipc error: ").unwrap_or(message);
+        format!("cannot be read as Arrow: {message}")
+    };
+    match guarded_call(call) {
+        Some(result) => result.map_err(clause),
+        None => Err("damaged Arrow file".into()),
+    }
+}

@@ -1,0 +1,187 @@
+//! The values of arrays, row by row.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, downcast_dictionary_array, downcast_run_array};
+use arrow_schema::DataType;
+
+use super::columns::Step;
+use simidx::Fingerprint;
+
+/// The value of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cell<'a> {
+    Signed(i64),
+    Unsigned(u64),
+    Bytes(&'a [u8]),
+}
+
+impl Cell<'_> {
+    /// The bits of a number; those of bytes of which the first is the most significant.
+    pub(super) fn to_fingerprint<F: Fingerprint>(self) -> F {
+        F::from_u128(match self {
+            Cell::Signed(number) if F::WIDTH == 32 => (number as u32).into(),
+            Cell::Signed(number) => number.cast_unsigned().into(),
+            Cell::Unsigned(number) => number.into(),
+            Cell::Bytes(bytes) => bytes.iter().fold(0, |all, &b| all << 8 | u128::from(b)),
+        })
+    }
+}
+
+/// Hands on the values to which the steps lead from a row, without nulls. Returns whether there is a value, or a list of
+/// them, even if it is empty.
+pub(super) fn visit<'a>(
+    array: &'a dyn Array,
+    row: usize,
+    steps: &[Step],
+    each: &mut dyn FnMut(Cell<'a>),
+) -> bool {
+    if row >= array.len() || array.is_null(row) {
+        return false;
+    }
+    match array.data_type() {
+        DataType::Dictionary(..) => downcast_dictionary_array!(
+            array => match array.key(row) {
+                Some(key) => visit(array.values(), key, steps, each),
+                None => false,
+            },
+            _ => false
+        ),
+        DataType::RunEndEncoded(..) => downcast_run_array!(
+            array => {
+                let row = array.get_physical_index(row);
+                visit(array.values(), row, steps, each)
+            },
+            _ => false
+        ),
+        _ => match steps.split_first() {
+            None => {
+                let cell = cell(array, row);
+                cell.into_iter().for_each(each);
+                cell.is_some()
+            }
+            Some((Step::Member(index), rest)) => {
+                let members = array.as_struct_opt();
+                members.is_some_and(|members| visit(members.column(*index), row, rest, each))
+            }
+            Some((Step::Elements, rest)) => {
+                let Some((values, range)) = elements(array, row) else {
+                    return false;
+                };
+                for row in range {
+                    visit(values, row, rest, each);
+                }
+                true
+            }
+        },
+    }
+}
+
+/// Where the elements of the list in a row are.
+fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)> {
+    let range =
+        |start: i64, end: i64| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?);
+    Some(match array.data_type() {
+        DataType::List(_) => {
+            let list = array.as_list_opt::<i32>()?;
+            let ends = list.value_offsets().get(row..row + 2)?;
+            (list.values(), range(ends[0].into(), ends[1].into())?)
+        }
+        DataType::LargeList(_) => {
+            let list = array.as_list_opt::<i64>()?;
+            let ends = list.value_offsets().get(row..row + 2)?;
+            (list.values(), range(ends[0], ends[1])?)
+        }
+        DataType::FixedSizeList(..) => {
+            let list = array.as_fixed_size_list_opt()?;
+            let start = list.value_offset_at(row);
+            let length = usize::try_from(list.value_length()).ok()?;
+            (list.values(), start..start + length)
+        }
+        DataType::ListView(_) => {
+            let list = array.as_list_view_opt::<i32>()?;
+            let start: i64 = list.value_offset(row).into();
+            (
+                list.values(),
+                range(start, start + i64::from(list.value_size(row)))?,
+            )
+        }
+        DataType::LargeListView(_) => {
+            let list = array.as_list_view_opt::<i64>()?;
+            let start = list.value_offset(row);
+            (
+                list.values(),
+                range(start, start.checked_add(list.value_size(row))?)?,
+            )
+        }
+        DataType::Map(..) => {
+            let map = array.as_map_opt()?;
+            let ends = map.value_offsets().get(row..row + 2)?;
+            (map.entries(), range(ends[0].into(), ends[1].into())?)
+        }
+        _ => return None,
+    })
+}
+
+/// The value of a row that is not null.
+fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
+    macro_rules! number {
+        ($type:ty, $kind:ident) => {
+            Cell::$kind(array.as_primitive_opt::<$type>()?.value(row).into())
+        };
+    }
+    Some(match array.data_type() {
+        DataType::Utf8 => Cell::Bytes(array.as_string_opt::<i32>()?.value(row).as_bytes()),
+        DataType::LargeUtf8 => Cell::Bytes(array.as_string_opt::<i64>()?.value(row).as_bytes()),
+        DataType::Utf8View => Cell::Bytes(array.as_string_view_opt()?.value(row).as_bytes()),
+        DataType::Binary => Cell::Bytes(array.as_binary_opt::<i32>()?.value(row)),
+        DataType::LargeBinary => Cell::Bytes(array.as_binary_opt::<i64>()?.value(row)),
+        DataType::BinaryView => Cell::Bytes(array.as_binary_view_opt()?.value(row)),
+        DataType::FixedSizeBinary(_) => Cell::Bytes(array.as_fixed_size_binary_opt()?.value(row)),
+        DataType::Int8 => number!(Int8Type, Signed),
+        DataType::Int16 => number!(Int16Type, Signed),
+        DataType::Int32 => number!(Int32Type, Signed),
+        DataType::Int64 => number!(Int64Type, Signed),
+        DataType::UInt8 => number!(UInt8Type, Unsigned),
+        DataType::UInt16 => number!(UInt16Type, Unsigned),
+        DataType::UInt32 => number!(UInt32Type, Unsigned),
+        DataType::UInt64 => number!(UInt64Type, Unsigned),
+        _ => return None,
+    })
+}
+
+/// Appends the fingerprints of rows of an array of numbers, if none of it is null, and returns their number.
+pub(super) fn plain_fingerprints<F: Fingerprint>(
+    array: &ArrayRef,
+    rows: Range<usize>,
+    out: &mut Vec<F>,
+) -> usize {
+    if array.null_count() > 0 {
+        return 0;
+    }
+    let before = out.len();
+    macro_rules! append {
+        ($type:ty, $bits:ty) => {
+            if let Some(numbers) = array.as_primitive_opt::<$type>() {
+                let numbers = numbers.values().get(rows).unwrap_or_default();
+                out.extend(
+                    numbers
+                        .iter()
+                        .map(|&number| F::from_u128((number as $bits).into())),
+                );
+            }
+        };
+    }
+    match array.data_type() {
+        DataType::UInt64 => append!(UInt64Type, u64),
+        DataType::Int64 => append!(Int64Type, u64),
+        DataType::UInt32 => append!(UInt32Type, u32),
+        DataType::Int32 => append!(Int32Type, u32),
+        _ => {}
+    }
+    out.len() - before
+}

@@ -1,0 +1,88 @@
+//! The columns of an Arrow schema.
+
+use arrow_schema::{DataType, Field, Schema};
+
+use crate::schema::{Kind, Leaf};
+
+/// A step from a column to what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To a member of a structure, by its number.
+    Member(usize),
+    /// To the elements of a list.
+    Elements,
+}
+
+/// The number of an outermost column, and the way from it.
+pub(super) type Route = (usize, Vec<Step>);
+
+/// All columns of values that hold no others, and the ways to them.
+pub(super) fn leaves(schema: &Schema) -> (Vec<Leaf>, Vec<Route>) {
+    let mut all = (Vec::new(), Vec::new());
+    for (index, field) in schema.fields().iter().enumerate() {
+        add(field, field.name().clone(), (index, Vec::new()), &mut all);
+    }
+    all
+}
+
+fn add(field: &Field, path: String, route: Route, all: &mut (Vec<Leaf>, Vec<Route>)) {
+    add_type(field.data_type(), path, route, all);
+}
+
+fn add_type(data_type: &DataType, path: String, route: Route, all: &mut (Vec<Leaf>, Vec<Route>)) {
+    let further = |step: Step| {
+        let mut further = route.clone();
+        further.1.push(step);
+        further
+    };
+    match data_type {
+        DataType::Struct(members) => {
+            for (index, member) in members.iter().enumerate() {
+                let path = format!("{path}.{}", member.name());
+                add(member, path, further(Step::Member(index)), all);
+            }
+        }
+        DataType::List(element)
+        | DataType::LargeList(element)
+        | DataType::FixedSizeList(element, _)
+        | DataType::ListView(element)
+        | DataType::LargeListView(element)
+        | DataType::Map(element, _) => {
+            add(element, path + ".*", further(Step::Elements), all);
+        }
+        // Values that are stored in another way, not others.
+        DataType::Dictionary(_, values) => add_type(values, path, route, all),
+        DataType::RunEndEncoded(_, values) => add(values, path, route, all),
+        _ => {
+            all.0.push(Leaf {
+                other_name: path.clone(),
+                name: path,
+                kind: kind(data_type),
+                is_list: route.1.contains(&Step::Elements),
+                is_top: route.1.is_empty(),
+            });
+            all.1.push(route);
+        }
+    }
+}
+
+fn kind(data_type: &DataType) -> Option<Kind> {
+    let integer = |bits, signed| Some(Kind::Integer { bits, signed });
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Kind::Text),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Some(Kind::Text),
+        DataType::Int8 => integer(8, true),
+        DataType::Int16 => integer(16, true),
+        DataType::Int32 => integer(32, true),
+        DataType::Int64 => integer(64, true),
+        DataType::UInt8 => integer(8, false),
+        DataType::UInt16 => integer(16, false),
+        DataType::UInt32 => integer(32, false),
+        DataType::UInt64 => integer(64, false),
+        DataType::FixedSizeBinary(bytes) => {
+            let bytes = usize::try_from(*bytes).ok()?;
+            Some(Kind::Fixed { bytes })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,420 @@
+//! Streams that are compressed: what tells it, and what reads through it.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+
+use flate2::bufread::GzDecoder;
+use zstd::stream::read::Decoder as ZstdDecoder;
+
+use super::members::{Member, Members, Raw, Rubbish};
+
+/// Bytes read at a time, and kept decompressed.
+const BUFFER: usize = 64 << 10;
+
+/// Memory that a stream of xz may ask for, in bytes. The strongest preset takes 65 MiB.
+#[cfg(feature = "xz")]
+const XZ_MEMORY: u64 = 1 << 30;
+
+/// How a stream is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compression {
+    None,
+    Bzip2,
+    Gzip,
+    Lz4,
+    Xz,
+    Zstd,
+}
+
+/// The suffixes of file names.
+const SUFFIXES: [(&str, Compression); 5] = [
+    (".bz2", Compression::Bzip2),
+    (".gz", Compression::Gzip),
+    (".lz4", Compression::Lz4),
+    (".xz", Compression::Xz),
+    (".zst", Compression::Zstd),
+];
+
+/// What streams begin with. One of gzip goes on with flags, one of bzip2 with its first block or, if it is empty, its end.
+const GZIP: &[u8] = &[0x1f, 0x8b, 8, 0];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const LZ4: &[u8] = &[0x04, 0x22, 0x4d, 0x18];
+const XZ: &[u8] = b"\xfd7zXZ\0";
+const BZIP2_LEVEL: usize = 3;
+const BZIP2: [&[u8]; 2] = [b"BZh91AY&SY", b"BZh9\x17rE8P\x90"];
+
+/// What a frame begins with that decoders of Zstandard and LZ4 pass over; the first byte has sixteen values.
+const SKIPPABLE: &[u8] = &[0x50, 0x2a, 0x4d, 0x18];
+
+impl Compression {
+    /// What the first bytes of a stream tell, be it cut off within them.
+    pub(super) fn by_magic(head: &[u8]) -> Self {
+        let is_cut_off = |magic: &[u8], least: usize| {
+            head.len() >= least && magic.starts_with(&head[..head.len().min(magic.len())])
+        };
+        match head {
+            [0x1f, 0x8b] | [0x1f, 0x8b, 8] => Compression::Gzip,
+            [0x1f, 0x8b, 8, flags, ..] if flags & 0xe0 == 0 => Compression::Gzip,
+            _ if is_cut_off(ZSTD, 2) => Compression::Zstd,
+            _ if head.starts_with(LZ4) => Compression::Lz4,
+            _ if is_cut_off(XZ, 4) => Compression::Xz,
+            _ if is_bzip2(head) => Compression::Bzip2,
+            // Files of several frames by parallel tools begin so; those of LZ4 are not written in this way.
+            _ if is_skippable(head) && head.len() >= SKIPPABLE.len() => Compression::Zstd,
+            _ => Compression::None,
+        }
+    }
+
+    /// Whether bytes after the first ones may tell a compression that these do not tell.
+    fn may_follow(head: &[u8]) -> bool {
+        let fixed = [GZIP, ZSTD, LZ4, XZ];
+        let is_begun = |magic: &[u8]| magic.len() > head.len() && magic.starts_with(head);
+        fixed.into_iter().any(is_begun)
+            || (is_skippable(head) && head.len() < SKIPPABLE.len())
+            || (is_bzip2_begun(head) && head.len() < BZIP2[0].len())
+    }
+
+    /// Reads no more of a stream than tells how it is compressed, so that one of lines is not waited for.
+    pub(super) fn read_magic(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+        let mut head = Vec::with_capacity(BZIP2[0].len());
+        while Self::may_follow(&head) {
+            if stream.take(1).read_to_end(&mut head)? == 0 {
+                break;
+            }
+        }
+        Ok(head)
+    }
+
+    /// What users call it.
+    fn name(self) -> &'static str {
+        match self {
+            Compression::None => "",
+            Compression::Bzip2 => "bzip2",
+            Compression::Gzip => "gzip",
+            Compression::Lz4 => "lz4",
+            Compression::Xz => "xz",
+            Compression::Zstd => "zstd",
+        }
+    }
+}
+
+/// Whether the bytes, as far as they go, begin a stream of bzip2 of some level.
+fn is_bzip2_begun(head: &[u8]) -> bool {
+    let (level, rest) = match head {
+        [b'B', b'Z', b'h', level, rest @ ..] => (*level, rest),
+        _ => return b"BZh".starts_with(head),
+    };
+    let follows = |magic: &&[u8]| magic[BZIP2_LEVEL + 1..].starts_with(rest);
+    (b'1'..=b'9').contains(&level) && BZIP2.iter().any(follows)
+}
+
+fn is_bzip2(head: &[u8]) -> bool {
+    let whole = head.get(..BZIP2[0].len());
+    whole.is_some_and(is_bzip2_begun)
+}
+
+/// Whether the bytes, as far as they go, begin a frame to be passed over.
+fn is_skippable(head: &[u8]) -> bool {
+    let Some((first, rest)) = head.split_first() else {
+        return true;
+    };
+    let rest = &rest[..rest.len().min(SKIPPABLE.len() - 1)];
+    first & 0xf0 == SKIPPABLE[0] && SKIPPABLE[1..].starts_with(rest)
+}
+
+/// A file name in lower case without the suffix that tells a compression, and what that tells.
+pub(super) fn split_suffix(name: &str) -> (&str, Compression) {
+    let told = SUFFIXES.iter().find_map(|&(suffix, compression)| {
+        let rest = name.strip_suffix(suffix)?;
+        Some((rest, compression))
+    });
+    told.unwrap_or((name, Compression::None))
+}
+
+/// What a stream holds that is compressed in this way.
+pub(super) fn decompress(
+    raw: impl Read + Send + 'static,
+    compression: Compression,
+) -> io::Result<Box<dyn BufRead + Send>> {
+    let raw = BufReader::with_capacity(BUFFER, raw);
+    let plain: Box<dyn Read + Send> = match compression {
+        Compression::None => return Ok(Box::new(raw)),
+        Compression::Gzip => Box::new(Members::<GzDecoder<Raw>>::new(raw)),
+        Compression::Zstd => Box::new(ZstdDecoder::with_buffer(raw)?),
+        Compression::Bzip2 => bzip2(raw)?,
+        Compression::Lz4 => lz4(raw)?,
+        Compression::Xz => xz(raw)?,
+    };
+    let name = compression.name();
+    let plain = Named { plain, name };
+    Ok(Box::new(BufReader::with_capacity(BUFFER, plain)))
+}
+
+#[cfg(feature = "bzip2")]
+fn bzip2(raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(Members::<bzip2::bufread::BzDecoder<Raw>>::new(
+        raw,
+    )))
+}
+
+#[cfg(feature = "lz4")]
+fn lz4(raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(Members::<lz4_frame::Lz4Frame>::new(raw)))
+}
+
+#[cfg(feature = "xz")]
+fn xz(raw: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(Members::<liblzma::bufread::XzDecoder<Raw>>::new(
+        raw,
+    )))
+}
+
+#[cfg(not(feature = "bzip2"))]
+fn bzip2(_: impl BufRead) -> io::Result<Box<dyn Read + Send>> {
+    Err(lacking("bzip2"))
+}
+
+#[cfg(not(feature = "lz4"))]
+fn lz4(_: impl BufRead) -> io::Result<Box<dyn Read + Send>> {
+    Err(lacking("lz4"))
+}
+
+#[cfg(not(feature = "xz"))]
+fn xz(_: impl BufRead) -> io::Result<Box<dyn Read + Send>> {
+    Err(lacking("xz"))
+}
+
+#[cfg(not(all(feature = "bzip2", feature = "lz4", feature = "xz")))]
+fn lacking(name: &str) -> io::Error {
+    let message =
+        format!("is compressed by {name}, which needs a simidx-input with its feature `{name}`");
+    io::Error::new(ErrorKind::Unsupported, message)
+}
+
+/// The error of a file that has become shorter, which no decoder explains away.
+#[derive(Debug, thiserror::Error)]
+#[error("is shorter than when it was opened")]
+pub(super) struct Shortened;
+
+/// A decoder whose errors say what it decodes.
+struct Named<R> {
+    plain: R,
+    name: &'static str,
+}
+
+impl<R: Read> Read for Named<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        self.plain.read(out).map_err(|error| {
+            let inner = error.get_ref();
+            let says_all = error.raw_os_error().is_some()
+                || matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
+                || inner.is_some_and(|inner| inner.is::<Shortened>() || inner.is::<Rubbish>());
+            let name = self.name;
+            let message = match error.kind() {
+                _ if says_all => return error,
+                ErrorKind::UnexpectedEof => format!("the {name} data are cut off"),
+                _ => format!("the {name} data are damaged: {error}"),
+            };
+            io::Error::new(error.kind(), message)
+        })
+    }
+}
+
+impl Member for GzDecoder<Raw> {
+    const NAME: &'static str = "gzip";
+
+    fn begin(raw: Raw) -> io::Result<Self> {
+        Ok(GzDecoder::new(raw))
+    }
+
+    fn into_raw(self) -> Raw {
+        self.into_inner()
+    }
+
+    fn is_begun(head: &[u8]) -> bool {
+        head.starts_with(&GZIP[..2])
+    }
+
+    /// Zeros fill the last block of a tape.
+    fn pass_over(raw: &mut Raw) -> io::Result<()> {
+        pass_over_zeros(raw)
+    }
+}
+
+fn pass_over_zeros(raw: &mut Raw) -> io::Result<()> {
+    loop {
+        let ahead = raw.fill_buf()?;
+        let zeros = ahead.iter().take_while(|&&b| b == 0).count();
+        let are_all = zeros > 0 && zeros == ahead.len();
+        raw.consume(zeros);
+        if !are_all {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(feature = "xz")]
+impl Member for liblzma::bufread::XzDecoder<Raw> {
+    const NAME: &'static str = "xz";
+
+    fn begin(raw: Raw) -> io::Result<Self> {
+        let decoder = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, 0)?;
+        Ok(liblzma::bufread::XzDecoder::new_stream(raw, decoder))
+    }
+
+    fn into_raw(self) -> Raw {
+        self.into_inner()
+    }
+
+    fn is_begun(head: &[u8]) -> bool {
+        head.starts_with(&XZ[..4])
+    }
+
+    /// Streams may be padded with zeros.
+    fn pass_over(raw: &mut Raw) -> io::Result<()> {
+        pass_over_zeros(raw)
+    }
+}
+
+#[cfg(feature = "bzip2")]
+impl Member for bzip2::bufread::BzDecoder<Raw> {
+    const NAME: &'static str = "bzip2";
+
+    fn begin(raw: Raw) -> io::Result<Self> {
+        Ok(bzip2::bufread::BzDecoder::new(raw))
+    }
+
+    fn into_raw(self) -> Raw {
+        self.into_inner()
+    }
+
+    fn is_begun(head: &[u8]) -> bool {
+        head.starts_with(&BZIP2[0][..BZIP2_LEVEL])
+    }
+}
+
+/// Frames of LZ4, whose decoder takes an end between blocks for that of the frame.
+#[cfg(feature = "lz4")]
+mod lz4_frame {
+    use std::io::{self, ErrorKind, Read};
+
+    use lz4_flex::frame::FrameDecoder;
+
+    use super::{LZ4, Member, Raw, SKIPPABLE, is_skippable};
+
+    pub(super) struct Lz4Frame(FrameDecoder<Watched>);
+
+    /// A stream that remembers that it was read to its end.
+    struct Watched {
+        raw: Raw,
+        has_ended: bool,
+    }
+
+    impl Read for Watched {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let length = self.raw.read(out)?;
+            self.has_ended |= length == 0 && !out.is_empty();
+            Ok(length)
+        }
+    }
+
+    impl Read for Lz4Frame {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let length = self.0.read(out)?;
+            match length == 0 && self.0.get_ref().has_ended {
+                true => Err(ErrorKind::UnexpectedEof.into()),
+                false => Ok(length),
+            }
+        }
+    }
+
+    impl Member for Lz4Frame {
+        const NAME: &'static str = "lz4";
+
+        fn begin(raw: Raw) -> io::Result<Self> {
+            let has_ended = false;
+            Ok(Lz4Frame(FrameDecoder::new(Watched { raw, has_ended })))
+        }
+
+        fn into_raw(self) -> Raw {
+            self.0.into_inner().raw
+        }
+
+        fn is_begun(head: &[u8]) -> bool {
+            head.starts_with(LZ4)
+        }
+
+        /// Frames for other programs.
+        fn pass_over(raw: &mut Raw) -> io::Result<()> {
+            loop {
+                let head = raw.look(SKIPPABLE.len())?;
+                if head.len() < SKIPPABLE.len() || !is_skippable(head) {
+                    return Ok(());
+                }
+                let mut header = [0; 8];
+                raw.read_exact(&mut header)?;
+                let [.., a, b, c, d] = header;
+                let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+                if io::copy(&mut raw.by_ref().take(length), &mut io::sink())? < length {
+                    return Err(ErrorKind::UnexpectedEof.into());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_than_tells_the_compression() {
+        for (stream, read) in [
+            (&b"{\"text\": 1}"[..], 1),
+            (b"", 0),
+            (b"BZip", 3),
+            (b"BZh9 is text", 5),
+            (b"PAR1", 2),
+            (b"\x1f\x8b\x08\0\0\0", 4),
+            (b"\xfd7zXZ\0\0", 6),
+            (b"BZh31AY&SY more", 10),
+        ] {
+            let head = Compression::read_magic(&mut &*stream).unwrap();
+            assert_eq!(head, &stream[..read], "{stream:?}");
+        }
+    }
+
+    #[test]
+    fn first_bytes_tell_the_compression() {
+        use Compression as C;
+        for (head, expected) in [
+            (&b""[..], C::None),
+            (b"\x1f", C::None),
+            (b"\x1f\x8b", C::Gzip),
+            (b"\x1f\x8b\x07\0", C::None),
+            (b"\x1f\x8b\x08\xff", C::None),
+            (b"(", C::None),
+            (b"(\xb5/?", C::None),
+            (b"(\xb5", C::Zstd),
+            (b"\x51\x2a\x4d\x18", C::Zstd),
+            (b"\x04\x22\x4d\x18", C::Lz4),
+            (b"\xfd7zX", C::Xz),
+            (b"\xfd7zXY\0", C::None),
+            (b"BZh11AY&SY", C::Bzip2),
+            (b"BZh9\x17rE8P\x90", C::Bzip2),
+            (b"BZh01AY&SY", C::None),
+            (b"BZh9", C::None),
+        ] {
+            assert_eq!(C::by_magic(head), expected, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn suffixes_tell_the_compression() {
+        assert_eq!(split_suffix("a.tsv.gz"), ("a.tsv", Compression::Gzip));
+        assert_eq!(split_suffix("a.bz2"), ("a", Compression::Bzip2));
+        assert_eq!(split_suffix("a.lz4"), ("a", Compression::Lz4));
+        assert_eq!(split_suffix("a.xz"), ("a", Compression::Xz));
+        assert_eq!(split_suffix("a.zst"), ("a", Compression::Zstd));
+        assert_eq!(split_suffix("a.zip"), ("a.zip", Compression::None));
+    }
+}

@@ -1,0 +1,32 @@
+//! Calls of libraries that may panic on damaged files.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+thread_local! {
+    /// Whether this thread is within a call in which a panic is an error of the file.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps panics of guarded calls from being printed; all others go the way they went before.
+fn silence_guarded_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                before(info);
+            }
+        }));
+    });
+}
+
+/// What a call returns; nothing if it panicked, which is an error of the file that it read.
+pub(super) fn guarded_call<T>(call: impl FnOnce() -> T) -> Option<T> {
+    silence_guarded_panics();
+    GUARDED.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(call));
+    GUARDED.set(false);
+    result.ok()
+}

@@ -1,0 +1,159 @@
+//! JSON objects with a document or a fingerprint, and maybe an id: the formats `jsonl` and `json`.
+
+mod lines;
+mod members;
+mod names;
+mod reader;
+mod values;
+
+use serde_json::error::Category;
+
+use super::digits;
+use super::fields::{CHOOSE, FINGERPRINT, Holds, TEXT, joined, null_texts};
+use super::id::RecordId;
+use super::{Fields, Record};
+pub(super) use lines::Jsonl;
+use members::{Found, Path, Value, find};
+pub(super) use reader::JsonReader;
+use simidx::Fingerprint;
+pub(super) use values::Values;
+
+/// What is wrong with an object.
+#[derive(Debug, PartialEq, Eq)]
+struct Fault {
+    /// Lines of the object before the one with the fault.
+    line: u64,
+    message: String,
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Self {
+        Fault { line: 0, message }
+    }
+}
+
+/// The record that an object holds, or what is wrong with it.
+fn record<F: Fingerprint>(object: &str, fields: &Fields) -> Result<Record<F>, Fault> {
+    let texts = fields.texts();
+    let (fingerprint, id) = (texts.len(), texts.len() + 1);
+    let path = |(slot, name)| Path::new(slot, name);
+    let names = texts
+        .iter()
+        .copied()
+        .chain([fields.fingerprint(), fields.id()]);
+    let mut paths: Vec<Path<'_>> = names.enumerate().map(path).collect();
+    match fields.holds() {
+        Holds::Texts => paths.retain(|path| path.slot != fingerprint),
+        Holds::Fingerprints => paths.retain(|path| path.slot >= fingerprint),
+        Holds::Either => {}
+    }
+    let mut found: Vec<Found> = Vec::new();
+    found.resize_with(id + 1, Found::default);
+    find(object, &paths, &mut found).map_err(|error| not_an_object(&error))?;
+    for path in &paths {
+        if found[path.slot].is_repeated {
+            return Err(format!("{:?} appears twice", path.rest).into());
+        }
+    }
+    let absent = |name: &str| format!("no {name:?}{}", names::list(name, object));
+    let id = match found.pop() {
+        None | Some(Found { value: None, .. }) if fields.id.is_some() => {
+            return Err(absent(fields.id()).into());
+        }
+        id => id
+            .and_then(|id| id.value)
+            .map(|value| id_of(value, fields))
+            .transpose()?,
+    };
+    let fingerprint = found.pop().and_then(|found| found.value);
+    let is_document = found.iter().any(Found::is_there);
+    let holds_text = match (fields.holds(), is_document, &fingerprint) {
+        (Holds::Texts, ..) | (Holds::Either, true, None) => true,
+        (Holds::Fingerprints, ..) | (Holds::Either, false, Some(_)) => false,
+        (Holds::Either, true, Some(_)) => return Err(both().into()),
+        (Holds::Either, false, None) => {
+            let names = names::list(TEXT, object);
+            let advice = match names.is_empty() {
+                true => String::new(),
+                false => format!("{names}; {CHOOSE}"),
+            };
+            return Err(format!("neither {TEXT:?} nor {FINGERPRINT:?}{advice}").into());
+        }
+    };
+    if !holds_text {
+        let value = fingerprint.ok_or_else(|| absent(fields.fingerprint()))?;
+        return Ok(Record::fingerprint(fingerprint_of(value, fields)?, id));
+    }
+    let mut parts = Vec::with_capacity(texts.len());
+    for (found, name) in found.into_iter().zip(&texts) {
+        match found.is_there() {
+            true => parts.push(found.into_text(name)?),
+            false => return Err(absent(name).into()),
+        }
+    }
+    // One text, the usual case, is not copied.
+    let text = match parts.len() {
+        1 => parts.pop().flatten(),
+        _ => joined(parts),
+    };
+    let text = text.ok_or_else(|| null_texts(&texts))?;
+    Ok(Record::text(text, id))
+}
+
+fn both() -> String {
+    format!(
+        "both {TEXT:?} and {FINGERPRINT:?}; choose with --text-field {TEXT} or --fingerprint-field {FINGERPRINT}"
+    )
+}
+
+/// The id that a JSON value stands for, or what is wrong with it.
+fn id_of(value: Value, fields: &Fields) -> Result<RecordId, String> {
+    match value {
+        Value::Text(text) => RecordId::from_text(&text),
+        Value::Number(number) => Ok(RecordId::Number(number)),
+        _ => {
+            let name = fields.id();
+            Err(format!(
+                "{name:?} is neither a string nor an unsigned integer below 2^64"
+            ))
+        }
+    }
+}
+
+/// The fingerprint that a JSON value stands for, or what is wrong with it.
+fn fingerprint_of<F: Fingerprint>(value: Value, fields: &Fields) -> Result<F, String> {
+    match value {
+        Value::Text(text) => digits::hex(&text),
+        Value::Number(number) => {
+            let fingerprint = F::from_u128(number.into());
+            if fingerprint.to_u128() == u128::from(number) {
+                Ok(fingerprint)
+            } else {
+                Err(format!(
+                    "{number} does not fit a {}-bit fingerprint",
+                    F::WIDTH
+                ))
+            }
+        }
+        _ => Err(format!(
+            "{:?} is neither a string of hexadecimal digits nor an unsigned integer below 2^64",
+            fields.fingerprint()
+        )),
+    }
+}
+
+/// What is wrong with text that is not one JSON object.
+fn not_an_object(error: &serde_json::Error) -> Fault {
+    if error.classify() == Category::Data {
+        return Fault::from("not a JSON object".to_owned());
+    }
+    let (message, line, column) = (error.to_string(), error.line(), error.column());
+    let place = format!(" at line {line} column {column}");
+    Fault {
+        line: (line as u64).saturating_sub(1),
+        message: match message.strip_suffix(&place) {
+            Some(clause) => format!("not JSON: {clause} at column {column}"),
+            None => format!("not JSON: {message}"),
+        },
+    }
+}

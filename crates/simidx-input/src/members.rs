@@ -1,0 +1,309 @@
+//! Compressed streams that are made of several, one after another, each decoded by a decoder of its own.
+
+use std::io::{self, BufRead, Cursor, ErrorKind, Read};
+
+/// Bytes looked at to know that another stream follows.
+const HEAD: usize = 4;
+
+/// A decoder of one stream.
+pub(super) trait Member: Read {
+    /// What the data are called.
+    const NAME: &'static str;
+
+    /// Decodes what begins here.
+    fn begin(raw: Raw) -> io::Result<Self>
+    where
+        Self: Sized;
+
+    /// What follows the stream, which has been read to its end.
+    fn into_raw(self) -> Raw;
+
+    /// Whether a stream begins so, be it cut off within these bytes.
+    fn is_begun(head: &[u8]) -> bool;
+
+    /// Passes over what may stand between streams.
+    fn pass_over(raw: &mut Raw) -> io::Result<()> {
+        let _ = raw;
+        Ok(())
+    }
+}
+
+/// Bytes that may be looked at before they are read.
+pub(super) struct Raw {
+    ahead: Cursor<Vec<u8>>,
+    reader: Box<dyn BufRead + Send>,
+    /// Bytes that have been read.
+    offset: u64,
+}
+
+impl Raw {
+    fn new(reader: impl BufRead + Send + 'static) -> Self {
+        Raw {
+            ahead: Cursor::default(),
+            reader: Box::new(reader),
+            offset: 0,
+        }
+    }
+
+    /// The next bytes, fewer than `count` only at the end.
+    pub(super) fn look(&mut self, count: usize) -> io::Result<&[u8]> {
+        let mut head = self.rest_ahead().to_vec();
+        let missing = count.saturating_sub(head.len()) as u64;
+        (&mut self.reader).take(missing).read_to_end(&mut head)?;
+        self.ahead = Cursor::new(head);
+        let ahead = self.rest_ahead();
+        Ok(&ahead[..ahead.len().min(count)])
+    }
+
+    fn rest_ahead(&self) -> &[u8] {
+        let start = usize::try_from(self.ahead.position());
+        let rest = start
+            .ok()
+            .and_then(|start| self.ahead.get_ref().get(start..));
+        rest.unwrap_or_default()
+    }
+}
+
+impl Read for Raw {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let length = self.fill_buf()?.read(out)?;
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl BufRead for Raw {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self.rest_ahead().is_empty() {
+            true => self.reader.fill_buf(),
+            false => self.ahead.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.offset += length as u64;
+        match self.rest_ahead().is_empty() {
+            true => self.reader.consume(length),
+            false => self.ahead.consume(length),
+        }
+    }
+}
+
+/// What several streams hold, one after another.
+pub(super) struct Members<M>(Option<State<M>>);
+
+enum State<M> {
+    /// Within a stream.
+    Within(M),
+    /// Before the first stream, after one, or at the end.
+    Between { raw: Raw, is_first: bool },
+}
+
+impl<M: Member> Members<M> {
+    /// What the streams hold that begin here; there is at least one.
+    pub(super) fn new(reader: impl BufRead + Send + 'static) -> Self {
+        let raw = Raw::new(reader);
+        let is_first = true;
+        Members(Some(State::Between { raw, is_first }))
+    }
+}
+
+impl<M: Member> Read for Members<M> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        // After a failure there is no state, and nothing more to read.
+        while let Some(state) = self.0.take() {
+            match state {
+                State::Within(mut member) => {
+                    let length = member.read(out)?;
+                    if length > 0 {
+                        self.0 = Some(State::Within(member));
+                        return Ok(length);
+                    }
+                    let raw = member.into_raw();
+                    let is_first = false;
+                    self.0 = Some(State::Between { raw, is_first });
+                }
+                State::Between { mut raw, is_first } => {
+                    M::pass_over(&mut raw)?;
+                    let head = raw.look(HEAD)?;
+                    if is_first || M::is_begun(head) {
+                        self.0 = Some(State::Within(M::begin(raw)?));
+                    } else if head.is_empty() {
+                        self.0 = Some(State::Between { raw, is_first });
+                        return Ok(0);
+                    } else {
+                        let (name, offset) = (M::NAME, raw.offset);
+                        let error = Rubbish { name, offset };
+                        return Err(io::Error::new(ErrorKind::InvalidData, error));
+                    }
+                }
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// The error of a stream that goes on with something else.
+#[derive(Debug, thiserror::Error)]
+#[error("the {name} data end at offset {offset} of the file, and other bytes follow them")]
+pub(super) struct Rubbish {
+    name: &'static str,
+    offset: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use crate::Error;
+    use crate::source::tests::{gzip, read, sample, zstd};
+
+    #[cfg(feature = "bzip2")]
+    fn bzip2(bytes: &[u8]) -> Vec<u8> {
+        let level = bzip2::Compression::fast();
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), level);
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[cfg(feature = "lz4")]
+    fn lz4(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[cfg(feature = "xz")]
+    fn xz(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 0);
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// A compression with its name.
+    type Packer = (&'static str, fn(&[u8]) -> Vec<u8>);
+
+    /// All compressions that are read.
+    const PACKERS: &[Packer] = &[
+        ("gzip", gzip),
+        ("zstd", zstd),
+        #[cfg(feature = "bzip2")]
+        ("bzip2", bzip2),
+        #[cfg(feature = "lz4")]
+        ("lz4", lz4),
+        #[cfg(feature = "xz")]
+        ("xz", xz),
+    ];
+
+    #[test]
+    fn compressed_streams_are_read_through() {
+        let sample = sample();
+        assert_eq!(read(&sample).unwrap(), sample);
+        for (name, pack) in PACKERS {
+            assert!(read(&pack(&sample)).unwrap() == sample, "{name}");
+            assert_eq!(read(&pack(b"")).unwrap(), b"", "{name}");
+        }
+    }
+
+    #[test]
+    fn concatenated_streams_are_read_as_one() {
+        for (name, pack) in PACKERS {
+            let several = [pack(b"one "), pack(b""), pack(b"two "), pack(b"three")];
+            assert_eq!(read(&several.concat()).unwrap(), b"one two three", "{name}");
+        }
+    }
+
+    #[test]
+    fn truncated_streams_are_errors_that_name_the_file() {
+        for (name, pack) in PACKERS {
+            let whole = pack(&sample()[..200_000]);
+            let step = whole.len() / 40;
+            let few = (12..40).chain((40..whole.len()).step_by(step));
+            for length in few.chain([whole.len() - 1]) {
+                let error = read(&whole[..length]).unwrap_err();
+                assert!(matches!(error, Error::Io(_)), "{name} {error:?}");
+                let start = format!("in: the {name} data are ");
+                assert!(error.to_string().starts_with(&start), "{length}: {error}");
+            }
+        }
+        for whole in [gzip(&sample()), zstd(&sample())] {
+            for length in [2, 3, 4, 5] {
+                assert!(matches!(read(&whole[..length]), Err(Error::Io(_))));
+            }
+        }
+    }
+
+    #[test]
+    fn frames_without_their_last_blocks_are_errors() {
+        for (name, pack) in PACKERS {
+            let several = [pack(b"one "), pack(&sample())].concat();
+            let (first, last) = (pack(b"one ").len(), several.len());
+            for length in [first + 1, first + 4, first + 20, last - 4, last - 8] {
+                let error = read(&several[..length]).unwrap_err().to_string();
+                let start = format!("in: the {name} data ");
+                assert!(error.starts_with(&start), "{length}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_stream_is_an_error() {
+        for (name, pack) in PACKERS {
+            let mut damaged = pack(&sample());
+            let middle = damaged.len() / 2;
+            for byte in &mut damaged[middle..middle + 20] {
+                *byte ^= 0x55;
+            }
+            // Some have a checksum only if their writer wants one.
+            let has_checksum = !["lz4", "zstd"].contains(name);
+            let is_found = matches!(read(&damaged), Err(Error::Io(_)));
+            assert!(is_found || !has_checksum, "{name}");
+        }
+        let mut damaged = gzip(&sample());
+        let checksum = damaged.len() - 8;
+        damaged[checksum] ^= 1;
+        assert!(matches!(read(&damaged), Err(Error::Io(_))));
+    }
+
+    #[test]
+    fn bytes_after_the_end_of_a_stream_are_told() {
+        for (name, pack) in PACKERS {
+            let bytes = [pack(b"one"), b"garbage".to_vec()].concat();
+            let error = read(&bytes).unwrap_err().to_string();
+            let offset = pack(b"one").len();
+            let message = match *name {
+                "zstd" => format!("in: the {name} data are damaged: "),
+                _ => format!(
+                    "in: the {name} data end at offset {offset} of the file, and other bytes follow them"
+                ),
+            };
+            assert!(error.starts_with(&message), "{error}");
+        }
+        let filled = [gzip(b"one"), vec![0; 1000]].concat();
+        assert_eq!(read(&filled).unwrap(), b"one");
+        let filled = [gzip(b"one"), vec![0; 1000], gzip(b"two")].concat();
+        assert_eq!(read(&filled).unwrap(), b"onetwo");
+    }
+
+    #[test]
+    #[cfg(feature = "lz4")]
+    fn frames_for_others_are_passed_over() {
+        let skippable = b"\x53\x2a\x4d\x18\x05\0\0\0hello";
+        let bytes = [
+            lz4(b"one "),
+            skippable.to_vec(),
+            lz4(b"two"),
+            skippable.to_vec(),
+        ]
+        .concat();
+        assert_eq!(read(&bytes).unwrap(), b"one two");
+        let cut = &bytes[..bytes.len() - 1];
+        assert_eq!(
+            read(cut).unwrap_err().to_string(),
+            "in: the lz4 data are cut off"
+        );
+    }
+}

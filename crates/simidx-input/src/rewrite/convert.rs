@@ -1,0 +1,162 @@
+//! Records from one format to another.
+
+use std::io::Write;
+
+use super::cells::{Cell, Columns, has_already, write_string};
+use super::{Fate, NewField, OutputFormat, RecordFate, csv, rows};
+use crate::InputFile;
+use crate::source::input_error;
+use crate::{Format, Place, Result};
+
+/// What takes rows: the columns, the cells of a record, and those of its new fields.
+type Take<'a> = &'a mut dyn FnMut(&Columns, &[Cell], &[Cell]) -> Result<()>;
+
+/// See [`rewrite_records`](super::rewrite_records).
+pub(super) fn convert(
+    inputs: &[InputFile],
+    out: &mut (dyn Write + Send),
+    (format, fields): (OutputFormat, &[NewField]),
+    fate: RecordFate<'_>,
+) -> Result<u64> {
+    if format == OutputFormat::Jsonl {
+        let mut columns = Columns::default();
+        let mut line = Vec::new();
+        return each_row(
+            inputs,
+            &mut columns,
+            fields,
+            fate,
+            &mut |columns, row, new| {
+                line.clear();
+                write_object(columns, row, (fields, new), &mut line);
+                Ok(out.write_all(&line)?)
+            },
+        );
+    }
+    let mut columns = columns(inputs, fields, fate)?;
+    match format {
+        #[cfg(feature = "parquet")]
+        OutputFormat::Parquet => {
+            let mut writer = crate::parquet::ParquetOut::new(out, &columns, fields)?;
+            let lost = each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
+                writer.row(row, new)
+            })?;
+            writer.finish()?;
+            Ok(lost)
+        }
+        #[cfg(not(feature = "parquet"))]
+        OutputFormat::Parquet => {
+            let message = "Parquet files need a simidx-input with its feature `parquet`";
+            Err(input_error(inputs[0].name(), Place::File, message))
+        }
+        _ => {
+            let names = columns.names.iter().chain(fields.iter().map(|f| &f.name));
+            csv::write_row(out, names.map(String::as_str))?;
+            let width = columns.names.len();
+            each_row(inputs, &mut columns, fields, fate, &mut |_, row, new| {
+                // The last members of an object may be missing.
+                let own = (0..width).map(|i| row.get(i).unwrap_or(&Cell::Missing));
+                let cells = own.chain(new).map(|cell| cell.text().unwrap_or_default());
+                Ok(csv::write_row(out, cells)?)
+            })
+        }
+    }
+}
+
+/// The columns of all records that are not dropped.
+fn columns(inputs: &[InputFile], fields: &[NewField], fate: RecordFate<'_>) -> Result<Columns> {
+    let mut columns = Columns::default();
+    if inputs.iter().any(|input| input.format() == Format::Jsonl) {
+        let mut kinds = Columns::default();
+        each_row(
+            inputs,
+            &mut columns,
+            fields,
+            fate,
+            &mut |columns, row, _| {
+                for name in &columns.names[kinds.names.len()..] {
+                    kinds.number(name);
+                }
+                kinds.fit(row);
+                Ok(())
+            },
+        )?;
+        columns.kinds = kinds.kinds;
+        columns
+            .kinds
+            .resize(columns.names.len(), super::cells::Kind::Unknown);
+    } else if let Some(first) = inputs.first() {
+        rows::open(first, &mut columns)?;
+        check(first, &columns, fields)?;
+    }
+    Ok(columns)
+}
+
+fn check(input: &InputFile, columns: &Columns, fields: &[NewField]) -> Result<()> {
+    match columns.clash(fields) {
+        Some(field) => Err(input_error(input.name(), Place::File, has_already(field))),
+        None => Ok(()),
+    }
+}
+
+/// Hands the records that are not dropped to `take`; returns how many cannot be taken apart.
+fn each_row(
+    inputs: &[InputFile],
+    columns: &mut Columns,
+    fields: &[NewField],
+    fate: RecordFate<'_>,
+    take: Take<'_>,
+) -> Result<u64> {
+    let none = vec![Cell::Null; fields.len()];
+    let (mut number, mut bytes_before, mut lost) = (0, 0, 0);
+    let mut row = Vec::new();
+    for input in inputs {
+        input.check_unchanged()?;
+        let mut rows = rows::open(input, columns)?;
+        while let Some(is_record) = rows.advance()? {
+            let fate = fate(number, bytes_before + rows.bytes_read())?;
+            number += 1;
+            if fate == Fate::Dropped {
+                continue;
+            }
+            row.clear();
+            if !is_record || rows.row(columns, &mut row).is_err() {
+                lost += 1;
+                continue;
+            }
+            check(input, columns, fields)?;
+            match fate {
+                Fate::With(values) => {
+                    let new: Vec<Cell> = values.iter().map(Cell::of).collect();
+                    take(columns, &row, &new)?;
+                }
+                _ => take(columns, &row, &none)?,
+            }
+        }
+        bytes_before += rows.bytes_read();
+        input.check_unchanged()?;
+    }
+    Ok(lost)
+}
+
+/// Appends a line of JSON.
+fn write_object(
+    columns: &Columns,
+    row: &[Cell],
+    (fields, new): (&[NewField], &[Cell]),
+    line: &mut Vec<u8>,
+) {
+    let own = columns.names.iter().zip(row);
+    let new = fields.iter().map(|field| &field.name).zip(new);
+    let members = own.chain(new).filter(|(_, cell)| **cell != Cell::Missing);
+    line.push(b'{');
+    for (number, (name, cell)) in members.enumerate() {
+        if number > 0 {
+            line.push(b',');
+        }
+        write_string(name, line);
+        line.push(b':');
+        cell.write_json(line);
+    }
+    line.extend(b"}\n");
+}

@@ -1,0 +1,119 @@
+//! The members of JSON objects.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::cells::{Cell, Columns, has_already};
+use super::{FieldValue, NewField};
+
+/// The members of an object, of one name the last.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+/// The names of the members of an object.
+struct Names(Vec<String>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry::<String, &'de RawValue>()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        json.deserialize_map(Visit)
+    }
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut names = Vec::new();
+                while let Some((name, IgnoredAny)) = map.next_entry()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+        json.deserialize_map(Visit)
+    }
+}
+
+/// Takes an object apart into the cells of a row.
+pub(super) fn take_apart(
+    line: &str,
+    columns: &mut Columns,
+    row: &mut Vec<Cell>,
+) -> Result<(), String> {
+    let members: Members<'_> = serde_json::from_str(line).map_err(|_| "not a JSON object")?;
+    for (name, value) in members.0 {
+        let number = columns.number(&name);
+        if row.len() <= number {
+            row.resize(number + 1, Cell::Missing);
+        }
+        row[number] = cell(value.get())?;
+    }
+    Ok(())
+}
+
+/// The cell that a value of JSON is.
+fn cell(value: &str) -> Result<Cell, String> {
+    Ok(match value.as_bytes().first() {
+        Some(b'"') => {
+            let text = serde_json::from_str(value);
+            Cell::Text(text.map_err(|_| "a string holds half of a surrogate pair")?)
+        }
+        Some(b'{' | b'[') => Cell::Json(value.to_owned()),
+        Some(b't') => Cell::Bool(true),
+        Some(b'f') => Cell::Bool(false),
+        Some(b'n') => Cell::Null,
+        _ => Cell::Number(value.to_owned()),
+    })
+}
+
+/// An object with further members at its end, or what is wrong with it.
+pub(super) fn with_members(
+    line: &str,
+    fields: &[NewField],
+    values: &[Option<FieldValue>],
+) -> Result<Vec<u8>, String> {
+    let names: Names = serde_json::from_str(line).map_err(|_| "not a JSON object")?;
+    if let Some(field) = fields.iter().find(|field| names.0.contains(&field.name)) {
+        return Err(has_already(field));
+    }
+    let open = line
+        .trim_end()
+        .strip_suffix('}')
+        .ok_or("not a JSON object")?;
+    let mut object = open.trim_end().as_bytes().to_vec();
+    let mut is_first = names.0.is_empty();
+    for (field, value) in fields.iter().zip(values) {
+        if !std::mem::take(&mut is_first) {
+            object.push(b',');
+        }
+        super::cells::write_string(&field.name, &mut object);
+        object.push(b':');
+        Cell::of(value).write_json(&mut object);
+    }
+    object.push(b'}');
+    Ok(object)
+}

@@ -1,0 +1,317 @@
+//! Records written anew: with further fields, or in another format.
+
+mod cells;
+mod convert;
+mod csv;
+mod json;
+mod lines;
+mod rows;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use simidx::Fingerprint;
+
+use super::copy::filter_records;
+use super::input_file::InputFile;
+use super::source::input_error;
+use super::{Format, Place};
+use crate::Result;
+#[cfg(feature = "parquet")]
+pub(super) use cells::{Cell, Columns, Kind, has_already, write_string};
+#[cfg(feature = "parquet")]
+pub(super) use rows::Rows;
+
+/// How [`rewrite_records`] writes records. Start from [`Rewrite::default`], which copies them as they are.
+///
+/// ```
+/// use simidx_input::{FieldKind, NewField, OutputFormat, Rewrite};
+///
+/// let mut rewrite = Rewrite::default();
+/// rewrite.format = Some(OutputFormat::Csv);
+/// rewrite.fields = vec![NewField::new("cluster", FieldKind::Number)];
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Rewrite {
+    /// The format to write; by default that of the inputs, whose records are then copied byte for byte as far as they get
+    /// no new fields.
+    pub format: Option<OutputFormat>,
+    /// Fields that records get, in this order, after those that they have.
+    pub fields: Vec<NewField>,
+}
+
+/// A format that records with fields can be written in.
+///
+/// ```
+/// use simidx_input::OutputFormat;
+///
+/// assert_eq!("csv".parse(), Ok(OutputFormat::Csv));
+/// assert!("xml".parse::<OutputFormat>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OutputFormat {
+    /// A JSON object on each line. Values of a table are strings, and those of Parquet files numbers, strings and so on as
+    /// they are; bytes that are no text become hexadecimal digits, dates and times strings.
+    Jsonl,
+    /// Values between commas as RFC 4180 has it, with a first line of names. Missing values are empty; lists and objects
+    /// are JSON.
+    Csv,
+    /// Apache Parquet, compressed by Zstandard. All columns may have nulls. The members of JSON objects become columns of
+    /// booleans, 64-bit integers, doubles or strings, whatever all of their values are; lists and objects are JSON. Values
+    /// of a table are strings. It needs the feature `parquet`.
+    Parquet,
+}
+
+impl OutputFormat {
+    /// All of them, in the order in which they are listed to users.
+    pub const ALL: [OutputFormat; 3] = [
+        OutputFormat::Jsonl,
+        OutputFormat::Csv,
+        OutputFormat::Parquet,
+    ];
+
+    /// The name by which users choose the format, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            OutputFormat::Jsonl => "jsonl",
+            OutputFormat::Csv => "csv",
+            OutputFormat::Parquet => "parquet",
+        }
+    }
+
+    /// Whether records of this format are of that one already.
+    fn is(self, format: Format) -> bool {
+        matches!(
+            (self, format),
+            (OutputFormat::Jsonl, Format::Jsonl) | (OutputFormat::Parquet, Format::Parquet)
+        )
+    }
+}
+
+impl fmt::Display for OutputFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for OutputFormat {
+    type Err = UnknownOutputFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownOutputFormat> {
+        let found = OutputFormat::ALL
+            .into_iter()
+            .find(|format| format.name() == name);
+        found.ok_or_else(|| UnknownOutputFormat(name.to_owned()))
+    }
+}
+
+/// A name that no output format has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no output format, those are jsonl, csv and parquet")]
+pub struct UnknownOutputFormat(String);
+
+/// A field that records get beside their own.
+///
+/// ```
+/// use simidx_input::{FieldKind, NewField};
+///
+/// assert_eq!(NewField::new("distance", FieldKind::Number).name, "distance");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NewField {
+    /// Its name, which no record may have already.
+    pub name: String,
+    /// What its values are.
+    pub kind: FieldKind,
+}
+
+impl NewField {
+    /// A field of a name.
+    pub fn new(name: impl Into<String>, kind: FieldKind) -> Self {
+        let name = name.into();
+        NewField { name, kind }
+    }
+}
+
+/// What the values of a new field are: the type of its column in a Parquet file.
+///
+/// ```
+/// use simidx_input::{FieldKind, NewField};
+///
+/// let of = NewField::new("duplicate_of", FieldKind::Text);
+/// assert_ne!(of.kind, FieldKind::Number);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Strings, numbers written out among them.
+    Text,
+    /// Unsigned integers below 2^64.
+    Number,
+    /// Finite numbers of double precision.
+    Real,
+}
+
+/// The value of a new field.
+///
+/// ```
+/// use simidx_input::{Fate, FieldValue};
+///
+/// let similarity = FieldValue::Real(0.875);
+/// let fate = Fate::With(vec![Some(similarity)]);
+/// assert_ne!(fate, Fate::Dropped);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum FieldValue {
+    /// A string.
+    Text(String),
+    /// An unsigned integer.
+    Number(u64),
+    /// A finite number.
+    Real(f64),
+}
+
+/// What becomes of a record.
+///
+/// ```
+/// use simidx_input::{Fate, FieldValue};
+///
+/// let fate = Fate::With(vec![Some(FieldValue::Number(7)), None]);
+/// assert_ne!(fate, Fate::Copied);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fate {
+    /// It is left out.
+    Dropped,
+    /// It is written as it is. Where all records have the same columns, its new ones are empty.
+    Copied,
+    /// It is written with a value, or none, for each new field.
+    With(Vec<Option<FieldValue>>),
+}
+
+/// Decides what becomes of a record, given its number among those of all inputs, from 0, and the bytes of all inputs that
+/// have been read so far.
+pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
+
+/// Writes the records that `fate` does not drop to `out`, with new fields, or in another format. Returns how many of these
+/// could not be written because they cannot be read at all.
+///
+/// As they are, records are copied as by [`filter_records`]. Inputs whose records have fields are those of
+/// [`InputFile::has_fields`]; only these can get more of them or become records of another format. A record of JSON lines is
+/// left as it is, but for its new members at its end, and so is a line of a table. The bytes of Parquet files are written
+/// anew; the metadata of Arrow, which would be wrong, are left out.
+///
+/// JSON lines that become CSV or Parquet are read twice: first for the names and types of the columns. `fate` is asked again.
+///
+/// ```
+/// use simidx_input::{Fate, FieldKind, FieldValue, InputFile, NewField, Rewrite, rewrite_records};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("texts.jsonl");
+/// std::fs::write(&path, "{\"text\": \"one\"}\n{\"text\": \"two\"}\n")?;
+/// let input = InputFile::open::<u64>(&path, None, None)?;
+/// let mut rewrite = Rewrite::default();
+/// rewrite.fields = vec![NewField::new("length", FieldKind::Number)];
+/// let mut out = Vec::new();
+/// rewrite_records::<u64>(&[input], &mut out, &rewrite, &mut |number, _| Ok(match number {
+///     0 => Fate::With(vec![Some(FieldValue::Number(3))]),
+///     _ => Fate::Dropped,
+/// }))?;
+/// assert_eq!(out, b"{\"text\": \"one\",\"length\":3}\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`filter_records`]; inputs whose records have no fields, a record that has a new field already, and what `fate`
+/// returns.
+pub fn rewrite_records<F: Fingerprint>(
+    inputs: &[InputFile],
+    out: &mut (dyn Write + Send),
+    rewrite: &Rewrite,
+    fate: RecordFate<'_>,
+) -> Result<u64> {
+    let Some(first) = inputs.first() else {
+        return Ok(0);
+    };
+    let format = rewrite.format.filter(|to| !to.is(first.format()));
+    if let Some(format) = format {
+        check_fields(inputs)?;
+        return convert::convert(inputs, out, (format, &rewrite.fields), fate);
+    }
+    if rewrite.fields.is_empty() {
+        return copy::<F>(inputs, out, fate);
+    }
+    check_fields(inputs)?;
+    match first.format() {
+        Format::Parquet => add_columns::<F>(inputs, out, &rewrite.fields, fate),
+        _ => lines::add_fields(inputs, out, &rewrite.fields, fate),
+    }
+}
+
+/// Copies the records as they are.
+fn copy<F: Fingerprint>(
+    inputs: &[InputFile],
+    out: &mut (dyn Write + Send),
+    fate: RecordFate<'_>,
+) -> Result<u64> {
+    let (mut number, mut failure) = (0, None);
+    let mut keep = |bytes| {
+        if failure.is_some() {
+            return false;
+        }
+        let fate = fate(number, bytes);
+        number += 1;
+        fate.map_err(|error| failure = Some(error))
+            .is_ok_and(|fate| fate != Fate::Dropped)
+    };
+    let lost = filter_records::<F>(inputs, out, &mut keep)?;
+    match failure {
+        Some(error) => Err(error.into()),
+        None => Ok(lost),
+    }
+}
+
+/// Records without named fields have no place for new ones.
+fn check_fields(inputs: &[InputFile]) -> Result<()> {
+    let Some(input) = inputs.iter().find(|input| !input.has_fields()) else {
+        return Ok(());
+    };
+    let message = format!("records read as {} have no named fields", input.format());
+    Err(input_error(input.name(), Place::File, message))
+}
+
+#[cfg(feature = "parquet")]
+fn add_columns<F: Fingerprint>(
+    inputs: &[InputFile],
+    out: &mut (dyn Write + Send),
+    fields: &[NewField],
+    fate: RecordFate<'_>,
+) -> Result<u64> {
+    let mut number = 0;
+    super::copy::copy_parquet::<F>(inputs, out, fields, &mut |bytes| {
+        number += 1;
+        fate(number - 1, bytes)
+    })?;
+    Ok(0)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn add_columns<F: Fingerprint>(
+    inputs: &[InputFile],
+    _: &mut (dyn Write + Send),
+    _: &[NewField],
+    _: RecordFate<'_>,
+) -> Result<u64> {
+    // It says which feature is missing.
+    let opened = inputs
+        .iter()
+        .try_for_each(|input| input.records::<F>().map(drop));
+    opened.map(|()| 0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+use std::path::Path;
+
+use super::*;
+use crate::{ReadOptions, TextEncoding};
+
+/// What becomes of some inputs, of which each record gets these fates in turn.
+fn rewritten(
+    inputs: &[(&str, &[u8])],
+    text: Option<&str>,
+    rewrite: &Rewrite,
+    fates: &[Fate],
+) -> Result<(Vec<u8>, u64), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = ReadOptions::from(TextEncoding::default());
+    options.fields.text = text.map(str::to_owned).into_iter().collect();
+    let open = |(name, bytes): &(&str, &[u8])| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        InputFile::open_with::<u64>(&path, None, &options, None)
+    };
+    let inputs: Result<Vec<_>> = inputs.iter().map(open).collect();
+    let mut out = Vec::new();
+    let mut fate = |number: u64, _| Ok(fates[number as usize].clone());
+    let lost = rewrite_records::<u64>(&inputs.unwrap(), &mut out, rewrite, &mut fate);
+    let name = |error: crate::Error| {
+        let place = format!("{}/", folder.path().display());
+        error.to_string().replace(&place, "")
+    };
+    lost.map(|lost| (out, lost)).map_err(name)
+}
+
+fn text(result: Result<(Vec<u8>, u64), String>) -> (String, u64) {
+    let (out, lost) = result.unwrap();
+    (String::from_utf8(out).unwrap(), lost)
+}
+
+fn fields(names: &[(&str, FieldKind)]) -> Vec<NewField> {
+    let fields = names.iter();
+    fields
+        .map(|&(name, kind)| NewField::new(name, kind))
+        .collect()
+}
+
+fn values(of: &str, distance: u64) -> Fate {
+    Fate::With(vec![
+        Some(FieldValue::Text(of.to_owned())),
+        Some(FieldValue::Number(distance)),
+        None,
+    ])
+}
+
+fn three() -> Rewrite {
+    Rewrite {
+        format: None,
+        fields: fields(&[
+            ("of", FieldKind::Text),
+            ("distance", FieldKind::Number),
+            ("share", FieldKind::Real),
+        ]),
+    }
+}
+
+#[test]
+fn objects_get_members_at_their_end() {
+    let lines = "\u{feff}{ \"text\" : \"a}\" , \"x\":[1.50, {}] }\t\r\n\n{\"text\":\"b\"}\nnot JSON\n{}  \n{\"text\":\"c\"}";
+    let fates = [
+        values("\"quoted\"", 3),
+        Fate::Copied,
+        Fate::Copied,
+        values("x", u64::MAX),
+        values("", 0),
+    ];
+    let expected = "{ \"text\" : \"a}\" , \"x\":[1.50, {}],\"of\":\"\\\"quoted\\\"\",\"distance\":3,\"share\":null}\r\n\
+                    {\"text\":\"b\"}\nnot JSON\n\
+                    {\"of\":\"x\",\"distance\":18446744073709551615,\"share\":null}\n\
+                    {\"text\":\"c\",\"of\":\"\",\"distance\":0,\"share\":null}";
+    let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &three(), &fates);
+    assert_eq!(text(found), (expected.to_owned(), 0));
+    let clash = b"{\"text\":\"a\"}\n{\"text\":\"b\",\"distance\":null}\n";
+    let fates = [Fate::Dropped, values("", 0)];
+    let found = rewritten(&[("a.jsonl", clash)], None, &three(), &fates);
+    let message = "a.jsonl:2: has a field \"distance\" already; give the new ones other names";
+    assert_eq!(found.unwrap_err(), message);
+}
+
+#[test]
+fn tables_get_columns() {
+    let tables: [(&str, &[u8]); 2] = [
+        ("a.tsv", b"text\tid\r\none\t1\r\ntwo\t2\r\nbad\r\n"),
+        ("b.tsv", b"text\tid\nthree\t3"),
+    ];
+    let fates = [
+        values("a\tb", 1),
+        Fate::Copied,
+        Fate::Copied,
+        values("c", 2),
+    ];
+    let found = rewritten(&tables, Some("text"), &three(), &fates);
+    let expected = "text\tid\tof\tdistance\tshare\r\none\t1\ta b\t1\t\r\ntwo\t2\t\t\t\r\nbad\r\nthree\t3\tc\t2\t";
+    assert_eq!(text(found), (expected.to_owned(), 0));
+    let clash: (&str, &[u8]) = ("a.tsv", b"text\tof\n");
+    let found = rewritten(&[clash], Some("text"), &three(), &[]);
+    assert!(
+        found
+            .unwrap_err()
+            .starts_with("a.tsv:1: has a field \"of\" already")
+    );
+}
+
+#[test]
+fn other_records_have_no_fields() {
+    let lines: (&str, &[u8]) = ("a.hex", b"1\n");
+    let found = rewritten(&[lines], None, &three(), &[]);
+    assert_eq!(
+        found.unwrap_err(),
+        "a.hex: records read as hex have no named fields"
+    );
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Csv),
+        fields: Vec::new(),
+    };
+    assert!(rewritten(&[lines], None, &rewrite, &[]).is_err());
+    // As they are they can be copied, and it is said which cannot.
+    let found = rewritten(&[lines], None, &Rewrite::default(), &[Fate::Copied]);
+    assert_eq!(text(found), ("1\n".to_owned(), 0));
+}
+
+#[test]
+fn objects_become_rows() {
+    let lines = "{\"text\":\"a, \\\"b\\\"\",\"n\":1.50}\n{\"text\":\"dropped\",\"y\":1}\n[]\n\
+                 {\"n\":null,\"z\":{\"k\":[1, 2]},\"text\":\"two\\nlines\"}\n";
+    let fates = [values("x", 1), Fate::Dropped, Fate::Copied, Fate::Copied];
+    let mut rewrite = three();
+    rewrite.format = Some(OutputFormat::Csv);
+    let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &rewrite, &fates);
+    let expected = "text,n,z,of,distance,share\n\"a, \"\"b\"\"\",1.50,,x,1,\n\
+                    \"two\nlines\",,\"{\"\"k\"\":[1, 2]}\",,,\n";
+    assert_eq!(text(found), (expected.to_owned(), 1));
+    // One column that may be empty.
+    let fates = [Fate::Copied, Fate::Copied];
+    rewrite.fields.clear();
+    let lines: (&str, &[u8]) = ("a.jsonl", b"{\"text\":\"\"}\n{\"text\":\"x\"}\n");
+    let found = rewritten(&[lines], None, &rewrite, &fates);
+    assert_eq!(text(found).0, "text\n\"\"\nx\n");
+}
+
+#[test]
+fn tables_become_objects() {
+    let table: (&str, &[u8]) = ("a.tsv", b"id\ttext\n1\t\"q\"\n2\t\xff\n3\tx\ty\n");
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Jsonl),
+        fields: fields(&[("cluster", FieldKind::Number)]),
+    };
+    let fates = [
+        Fate::With(vec![Some(FieldValue::Number(4))]),
+        Fate::Copied,
+        Fate::Copied,
+    ];
+    let found = rewritten(&[table], Some("text"), &rewrite, &fates);
+    let expected = "{\"id\":\"1\",\"text\":\"\\\"q\\\"\",\"cluster\":4}\n";
+    assert_eq!(text(found), (expected.to_owned(), 2));
+}
+
+#[cfg(feature = "parquet")]
+mod parquet_files {
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    fn rows(bytes: Vec<u8>) -> (Vec<String>, Vec<String>) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let schema = reader.metadata().file_metadata().schema_descr();
+        let columns = schema.columns().iter();
+        let columns = columns.map(|c| format!("{} {}", c.name(), c.physical_type()));
+        let rows = reader.get_row_iter(None).unwrap();
+        let rows = rows.map(|row| row.unwrap().to_string());
+        (columns.collect(), rows.collect())
+    }
+
+    #[test]
+    fn objects_become_typed_columns_and_objects_again() {
+        let lines = "{\"text\":\"a\",\"n\":1,\"r\":1,\"b\":true,\"m\":1,\"l\":[\"x\"],\"u\":18446744073709551615}\n\
+                     {\"text\":\"b\",\"n\":-2,\"r\":0.5,\"b\":null,\"m\":\"s\",\"none\":null}\n";
+        let mut rewrite = three();
+        rewrite.format = Some(OutputFormat::Parquet);
+        let fates = [values("z", u64::MAX), Fate::Copied];
+        let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &rewrite, &fates);
+        let (bytes, lost) = found.unwrap();
+        assert_eq!(lost, 0);
+        let (columns, found) = rows(bytes.clone());
+        let expected = [
+            "text BYTE_ARRAY",
+            "n INT64",
+            "r DOUBLE",
+            "b BOOLEAN",
+            "m BYTE_ARRAY",
+            "l BYTE_ARRAY",
+            "u BYTE_ARRAY",
+            "none BYTE_ARRAY",
+            "of BYTE_ARRAY",
+            "distance INT64",
+            "share DOUBLE",
+        ];
+        assert_eq!(columns, expected);
+        assert_eq!(found.len(), 2);
+        assert!(found[0].ends_with("of: \"z\", distance: 18446744073709551615, share: null}"));
+
+        let rewrite = Rewrite {
+            format: Some(OutputFormat::Jsonl),
+            fields: Vec::new(),
+        };
+        let back = rewritten(
+            &[("a.parquet", &bytes)],
+            None,
+            &rewrite,
+            &[Fate::Copied, Fate::Copied],
+        );
+        let expected = "{\"text\":\"a\",\"n\":1,\"r\":1,\"b\":true,\"m\":\"1\",\"l\":\"[\\\"x\\\"]\",\
+                        \"u\":\"18446744073709551615\",\"none\":null,\"of\":\"z\",\
+                        \"distance\":18446744073709551615,\"share\":null}\n\
+                        {\"text\":\"b\",\"n\":-2,\"r\":0.5,\"b\":null,\"m\":\"s\",\"l\":null,\"u\":null,\
+                        \"none\":null,\"of\":null,\"distance\":null,\"share\":null}\n";
+        assert_eq!(text(back), (expected.to_owned(), 0));
+
+        // New columns beside those of a file, which has the same name.
+        let two = [Fate::Dropped, Fate::With(vec![Some(FieldValue::Real(0.5))])];
+        let mut rewrite = Rewrite {
+            format: None,
+            fields: fields(&[("similarity", FieldKind::Real)]),
+        };
+        let found = rewritten(&[("a.parquet", &bytes)], None, &rewrite, &two).unwrap();
+        let (columns, found) = rows(found.0);
+        assert_eq!(columns.len(), 12);
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].ends_with("share: null, similarity: 0.5}"),
+            "{found:?}"
+        );
+        rewrite.fields = fields(&[("n", FieldKind::Number)]);
+        let found = rewritten(&[("a.parquet", &bytes)], None, &rewrite, &two);
+        assert!(
+            found
+                .unwrap_err()
+                .starts_with("a.parquet: has a field \"n\" already")
+        );
+    }
+
+    #[test]
+    fn many_rows_are_written_in_groups() {
+        let lines: String = (0..300_000)
+            .map(|n| format!("{{\"text\":\"{n}\"}}\n"))
+            .collect();
+        let rewrite = Rewrite {
+            format: Some(OutputFormat::Parquet),
+            fields: Vec::new(),
+        };
+        let fates = vec![Fate::Copied; 300_000];
+        let found = rewritten(&[("a.jsonl", lines.as_bytes())], None, &rewrite, &fates);
+        let (_, found) = rows(found.unwrap().0);
+        assert_eq!(found.len(), 300_000);
+        assert_eq!(found[299_999], "{text: \"299999\"}");
+    }
+}
+
+#[test]
+fn the_error_of_a_fate_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.hex");
+    std::fs::write(&path, "1\n2\n").unwrap();
+    let input = InputFile::open::<u64>(Path::new(&path), None, None).unwrap();
+    let mut asked = 0;
+    let mut fate = |_, _| {
+        asked += 1;
+        Err(io::Error::other("on purpose"))
+    };
+    let rewrite = Rewrite::default();
+    let ended = rewrite_records::<u64>(&[input], &mut Vec::new(), &rewrite, &mut fate);
+    assert_eq!(ended.unwrap_err().to_string(), "on purpose");
+    assert_eq!(asked, 1);
+}

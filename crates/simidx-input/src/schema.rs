@@ -1,0 +1,274 @@
+//! Which columns of a table with types hold the records.
+
+use super::fields::{
+    FINGERPRINT, Holds, TEXT, both_columns, joined, neither_column, no_column, null_texts,
+};
+use super::id::RecordId;
+use super::{Fields, MAX_DOCUMENT};
+use simidx::Fingerprint;
+
+/// A column of values that hold no others.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    /// The path that leads to it, with `*` for the elements of a list.
+    pub(super) name: String,
+    /// The path as other programs show it, if that is another one.
+    pub(super) other_name: String,
+    /// None if the values can be nothing of a record.
+    pub(super) kind: Option<Kind>,
+    /// Whether a row may have several of the values.
+    pub(super) is_list: bool,
+    /// Whether the column is in no other one.
+    pub(super) is_top: bool,
+}
+
+/// What the values of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Integer {
+        bits: u32,
+        signed: bool,
+    },
+    /// As many bytes, the most significant first.
+    Fixed {
+        bytes: usize,
+    },
+    /// Strings that are hexadecimal digits.
+    Digits,
+    /// Strings.
+    Text,
+}
+
+impl Kind {
+    /// Whether the values are fingerprints that need not be read out of text.
+    pub(super) fn is_ready_made(self) -> bool {
+        matches!(self, Kind::Integer { .. } | Kind::Fixed { .. })
+    }
+
+    /// Words for a message.
+    fn words(kind: Option<Self>) -> String {
+        match kind {
+            Some(Kind::Integer { bits, .. }) => format!("{bits}-bit numbers"),
+            Some(Kind::Fixed { bytes }) => format!("arrays of {bytes} bytes"),
+            Some(Kind::Digits | Kind::Text) => "strings".into(),
+            None => "values of another type".into(),
+        }
+    }
+}
+
+/// A column that is read.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    /// Its number among the leaves.
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) is_list: bool,
+}
+
+/// The columns of the records.
+#[derive(Debug)]
+pub(super) struct Schema {
+    pub(super) wanted: Wanted,
+    pub(super) id: Option<Chosen>,
+}
+
+/// Documents, each of one text or more, or fingerprints.
+#[derive(Debug)]
+pub(super) enum Wanted {
+    Texts(Vec<Chosen>),
+    Fingerprints(Chosen),
+}
+
+impl Schema {
+    /// The columns of records with fingerprints of this width, or why there are none.
+    pub(super) fn find<F: Fingerprint>(leaves: &[Leaf], fields: &Fields) -> Result<Self, String> {
+        let all = Leaves(leaves);
+        let id = match (&fields.id, all.named(fields.id())) {
+            (_, Some(index)) => Some(all.chosen(index, ids)?),
+            (Some(name), None) => return Err(all.missing(name)),
+            (None, None) => None,
+        };
+        let text = |name: &str| all.chosen(all.index_of(name)?, texts);
+        let fingerprint = |index: usize| {
+            let chosen = all.chosen(index, fingerprints::<F>)?;
+            Ok::<_, String>(Wanted::Fingerprints(chosen))
+        };
+        let wanted = match (fields.holds(), all.named(TEXT), all.named(FINGERPRINT)) {
+            (Holds::Texts, ..) => {
+                let texts = fields.text.iter().map(|name| text(name));
+                Wanted::Texts(texts.collect::<Result<_, _>>()?)
+            }
+            (Holds::Fingerprints, ..) => fingerprint(all.index_of(fields.fingerprint())?)?,
+            (Holds::Either, Some(_), Some(_)) => return Err(both_columns()),
+            (Holds::Either, Some(_), None) => Wanted::Texts(vec![text(TEXT)?]),
+            (Holds::Either, None, Some(index)) => fingerprint(index)?,
+            (Holds::Either, None, None) => {
+                let id = id.as_ref().map(|id| id.index);
+                fingerprint(all.only_fitting::<F>(id)?)?
+            }
+        };
+        Ok(Schema { wanted, id })
+    }
+
+    /// Whether records are fingerprints and nothing else, which need not be read out of text.
+    pub(super) fn is_plain(&self) -> bool {
+        match &self.wanted {
+            Wanted::Fingerprints(chosen) => self.id.is_none() && chosen.kind.is_ready_made(),
+            Wanted::Texts(_) => false,
+        }
+    }
+}
+
+/// All columns of a table.
+struct Leaves<'a>(&'a [Leaf]);
+
+impl Leaves<'_> {
+    /// The column of a name, or of a path whose parts are written with points between them.
+    fn named(&self, name: &str) -> Option<usize> {
+        let position = |is: &dyn Fn(&Leaf) -> bool| self.0.iter().position(is);
+        position(&|leaf| leaf.is_top && leaf.name == name)
+            .or_else(|| position(&|leaf| leaf.name == name))
+            .or_else(|| position(&|leaf| leaf.other_name == name))
+    }
+
+    fn index_of(&self, name: &str) -> Result<usize, String> {
+        self.named(name).ok_or_else(|| self.missing(name))
+    }
+
+    fn missing(&self, name: &str) -> String {
+        let is_within = |leaf: &&Leaf| {
+            let rest = leaf.name.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        let within = self.0.iter().filter(is_within);
+        let within: Vec<&str> = within.map(|leaf| leaf.name.as_str()).collect();
+        let is_list = |path: &&str| path[name.len()..].starts_with(".*");
+        match (within.iter().find(|path| is_list(path)), within.is_empty()) {
+            (Some(path), _) => format!("column {name:?} is a list; {path:?} names its elements"),
+            (None, false) => format!(
+                "column {name:?} has members{}",
+                super::names::list(name, &within)
+            ),
+            (None, true) => no_column(name, &self.names()),
+        }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|leaf| leaf.name.as_str()).collect()
+    }
+
+    fn chosen(
+        &self,
+        index: usize,
+        kind: impl FnOnce(&Leaf) -> Result<Kind, String>,
+    ) -> Result<Chosen, String> {
+        let leaf = &self.0[index];
+        Ok(Chosen {
+            index,
+            name: leaf.name.clone(),
+            kind: kind(leaf)?,
+            is_list: leaf.is_list,
+        })
+    }
+
+    /// The only column of integers of the width that is not the id. Signed ones may be anything where documents may be
+    /// elsewhere.
+    fn only_fitting<F: Fingerprint>(&self, id: Option<usize>) -> Result<usize, String> {
+        let others = || {
+            let leaves = self.0.iter().enumerate();
+            leaves.filter(|&(index, leaf)| leaf.is_top && !leaf.is_list && Some(index) != id)
+        };
+        let has_strings = others().any(|(_, leaf)| leaf.kind == Some(Kind::Text));
+        let fitting = others().filter_map(|(index, leaf)| match leaf.kind {
+            Some(Kind::Integer { bits, signed }) if bits == F::WIDTH => Some((index, signed)),
+            _ => None,
+        });
+        match fitting.collect::<Vec<_>>()[..] {
+            [(index, signed)] if !(signed && has_strings) => Ok(index),
+            _ => Err(neither_column(&self.names())),
+        }
+    }
+}
+
+fn fingerprints<F: Fingerprint>(leaf: &Leaf) -> Result<Kind, String> {
+    match leaf.kind {
+        _ if leaf.is_list => Err(list(leaf)),
+        Some(Kind::Text) => Ok(Kind::Digits),
+        Some(kind @ Kind::Integer { bits, .. }) if bits == F::WIDTH => Ok(kind),
+        Some(kind @ Kind::Fixed { bytes }) if bytes == F::BYTES => Ok(kind),
+        other => Err(format!(
+            "column {:?} holds {}, not {}-bit fingerprints",
+            leaf.name,
+            Kind::words(other),
+            F::WIDTH
+        )),
+    }
+}
+
+fn texts(leaf: &Leaf) -> Result<Kind, String> {
+    match leaf.kind {
+        Some(Kind::Text) => Ok(Kind::Text),
+        other => Err(format!(
+            "column {:?} holds {}, not strings",
+            leaf.name,
+            Kind::words(other)
+        )),
+    }
+}
+
+fn ids(leaf: &Leaf) -> Result<Kind, String> {
+    match leaf.kind {
+        _ if leaf.is_list => Err(list(leaf)),
+        Some(kind @ (Kind::Text | Kind::Integer { .. })) => Ok(kind),
+        other => Err(format!(
+            "column {:?} holds {}, neither strings nor integers",
+            leaf.name,
+            Kind::words(other)
+        )),
+    }
+}
+
+fn list(leaf: &Leaf) -> String {
+    format!(
+        "column {:?} is a list, where one value is wanted",
+        leaf.name
+    )
+}
+
+/// The id that a signed number is, or what is wrong with it.
+pub(super) fn number_id(number: i64, name: &str) -> Result<RecordId, String> {
+    let id = u64::try_from(number);
+    id.map(RecordId::Number)
+        .map_err(|_| format!("{name:?} is {number}, which is below 0"))
+}
+
+/// The text of bytes, or what is wrong with them.
+pub(super) fn utf8(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|_| "not valid UTF-8".into())
+}
+
+/// The texts of a row as one, or what is wrong with them.
+pub(super) fn one_text(mut all: Vec<Option<String>>, columns: &[Chosen]) -> Result<String, String> {
+    // One text, the usual case, is not copied.
+    let text = match all.len() {
+        1 => all.pop().flatten(),
+        _ => joined(all),
+    };
+    let names = || {
+        columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect::<Vec<_>>()
+    };
+    let text = text.ok_or_else(|| null_texts(&names()))?;
+    match text.len() as u64 > MAX_DOCUMENT {
+        true => Err(too_long(names().first().unwrap_or(&TEXT))),
+        false => Ok(text),
+    }
+}
+
+/// What is wrong with a text in a column.
+pub(super) fn too_long(name: &str) -> String {
+    format!("{name:?} is longer than {MAX_DOCUMENT} bytes")
+}

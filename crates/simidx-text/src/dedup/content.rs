@@ -1,0 +1,90 @@
+//! Documents without features: only their bytes say which of them are the same.
+
+use simidx::Fingerprint;
+use simidx::batch::Deduplicator;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// A hash of all bytes of a document: the identity of one without features, for
+/// [`Deduplicator::push_without_fingerprint`]. Two different documents have the same one with a probability of 2^-128; it
+/// is no protection against texts that are made to collide.
+pub fn content_identity(document: &str) -> u128 {
+    xxh3_128(document.as_bytes())
+}
+
+/// Adds a document to a search for duplicates: by its fingerprint, or, if it has no features and therefore none, as one
+/// that is a duplicate of equal documents only.
+///
+/// [`Fingerprinter::fingerprint_if_any`](crate::Fingerprinter::fingerprint_if_any) and
+/// [`ParallelFingerprinter::fingerprints_if_any`](crate::ParallelFingerprinter::fingerprints_if_any) give such fingerprints.
+///
+/// ```
+/// use simidx::batch::{DedupOptions, Deduplicator};
+/// use simidx_text::Pipeline;
+/// use simidx_text::dedup::push_document;
+///
+/// let mut fingerprinter = Pipeline::default().fingerprinter::<u64>()?;
+/// let mut documents = Deduplicator::new(&DedupOptions::default());
+/// for text in ["👍👍", "→ ← ↑", "👍👍"] {
+///     push_document(&mut documents, fingerprinter.fingerprint_if_any(text), text)?;
+/// }
+/// let found = documents.finish(None)?;
+/// assert!(found.is_kept(0) && found.is_kept(1) && !found.is_kept(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`Deduplicator::push`].
+pub fn push_document<F: Fingerprint>(
+    documents: &mut Deduplicator<F>,
+    fingerprint: Option<F>,
+    text: &str,
+) -> simidx::Result<()> {
+    match fingerprint {
+        Some(fingerprint) => documents.push(fingerprint),
+        None => documents.push_without_fingerprint(content_identity(text)),
+    }
+}
+
+/// Finds documents that are equal byte for byte, by their [`content_identity`]: for those without features, which no search
+/// of fingerprints should see. 32 bytes each.
+///
+/// ```
+/// use simidx_text::dedup::{EqualTexts, content_identity};
+///
+/// let mut texts = EqualTexts::default();
+/// for (number, text) in (0..).zip(["👍", "?!", "👍", "…"]) {
+///     texts.push(number, content_identity(text));
+/// }
+/// assert_eq!(texts.count(), 4);
+/// assert_eq!(texts.into_groups(2), [[0, 2]]);
+/// ```
+#[derive(Debug, Default)]
+pub struct EqualTexts {
+    texts: Vec<(u128, u64)>,
+}
+
+impl EqualTexts {
+    /// Adds a document under a number.
+    pub fn push(&mut self, number: u64, identity: u128) {
+        self.texts.push((identity, number));
+    }
+
+    /// Number of documents so far.
+    pub fn count(&self) -> u64 {
+        self.texts.len() as u64
+    }
+
+    /// The numbers of documents that are equal, ascending, for at least so many of them: the largest groups first, of
+    /// equally large ones that with the smallest number.
+    pub fn into_groups(mut self, least: u64) -> Vec<Vec<u64>> {
+        self.texts.sort_unstable();
+        let same = self.texts.chunk_by(|a, b| a.0 == b.0);
+        let mut groups: Vec<Vec<u64>> = same
+            .filter(|same| same.len() as u64 >= least)
+            .map(|same| same.iter().map(|&(_, number)| number).collect())
+            .collect();
+        groups.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        groups
+    }
+}

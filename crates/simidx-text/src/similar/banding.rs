@@ -1,0 +1,113 @@
+//! How many bands of how many minima find the pairs of a similarity, and with what probability.
+
+/// The share of pairs at exactly the least similarity that bands must find.
+const RECALL: f64 = 0.9995;
+
+/// Bands that a similarity takes at the most, if so many are enough with [`GOOD_ROWS`] minima in each.
+const FEW_BANDS: u32 = 16;
+
+/// Minima in a band from which on texts of little similarity seldom share one.
+const GOOD_ROWS: u32 = 3;
+
+/// Bands at the most in all other cases.
+const MOST_BANDS: u32 = 40;
+
+/// Minima in a band at the most.
+const MOST_ROWS: u32 = 64;
+
+/// So many bands of so many MinHash values. Two texts are compared if they agree in a whole band.
+///
+/// Two sets of Jaccard similarity J agree in a MinHash value with probability J, and so in one of b bands of r values
+/// with probability 1 - (1 - J^r)^b. (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", section 3.4.)
+///
+/// ```
+/// use simidx_text::similar::Banding;
+///
+/// let banding = Banding::for_similarity(0.8);
+/// assert_eq!((banding.band_count(), banding.row_count()), (15, 4));
+/// assert!(banding.recall(0.8) > 0.9995);
+/// assert!(banding.mean_recall(0.8) > 0.9999);
+/// assert!(banding.recall(0.2) < 0.03); // so few of such pairs are compared for nothing
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Banding {
+    pub(super) bands: u32,
+    pub(super) rows: u32,
+}
+
+impl Banding {
+    /// The banding that finds at least 99.95 % of the pairs at this similarity, above 0 and at most 1, and more of those
+    /// above it: the one with most minima in a band, since it compares the fewest other pairs.
+    pub fn for_similarity(least: f64) -> Self {
+        let least = least.clamp(0.01, 1.0);
+        let best = |most_bands| {
+            let rows = (1..=MOST_ROWS).rev();
+            let all = rows.map(|rows| Banding {
+                bands: bands_needed(least, rows),
+                rows,
+            });
+            all.into_iter().find(|banding| banding.bands <= most_bands)
+        };
+        let few = best(FEW_BANDS).filter(|banding| banding.rows >= GOOD_ROWS);
+        few.or_else(|| best(MOST_BANDS)).unwrap_or(Banding {
+            bands: bands_needed(least, 1).min(512),
+            rows: 1,
+        })
+    }
+
+    /// Number of bands.
+    pub fn band_count(&self) -> usize {
+        self.bands as usize
+    }
+
+    /// MinHash values in a band.
+    pub fn row_count(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// The probability that two texts of this similarity are compared.
+    pub fn recall(&self, similarity: f64) -> f64 {
+        1.0 - (1.0 - similarity.powi(self.rows as i32)).powi(self.bands as i32)
+    }
+
+    /// The mean of [`Banding::recall`] over all similarities from `least` to 1, each as likely as the others.
+    pub fn mean_recall(&self, least: f64) -> f64 {
+        const STEPS: u32 = 1000;
+        let width = (1.0 - least) / f64::from(STEPS);
+        let at = |step: u32| self.recall(least + (f64::from(step) + 0.5) * width);
+        (0..STEPS).map(at).sum::<f64>() / f64::from(STEPS)
+    }
+}
+
+/// Bands of so many minima that find the wanted share of the pairs.
+fn bands_needed(similarity: f64, rows: u32) -> u32 {
+    let found_by_one = similarity.powi(rows as i32);
+    match found_by_one >= 1.0 {
+        true => 1,
+        // Exact for small probabilities, too.
+        false => ((1.0 - RECALL).ln() / (-found_by_one).ln_1p()).ceil() as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_similarity_has_a_banding_that_finds_it() {
+        for percent in 2..=100 {
+            let least = f64::from(percent) / 100.0;
+            let banding = Banding::for_similarity(least);
+            assert!(banding.recall(least) >= 0.99, "{least}: {banding:?}");
+            assert!(
+                banding.mean_recall(least) >= banding.recall(least) - 1e-9,
+                "{least}"
+            );
+            if least >= 0.3 {
+                assert!(banding.bands <= MOST_BANDS, "{least}: {banding:?}");
+                assert!(banding.recall(least) >= RECALL, "{least}: {banding:?}");
+            }
+        }
+        assert_eq!(Banding::for_similarity(1.0).band_count(), 1);
+    }
+}

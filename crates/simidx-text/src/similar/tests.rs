@@ -1,0 +1,229 @@
+//! The search against a comparison of all pairs.
+
+use super::*;
+use crate::Pipeline;
+use crate::compare::FeatureSet;
+use crate::dedup::Similarity;
+
+/// Texts of sixty words of which many are edits of others, and some are alike or empty.
+fn texts(count: u64) -> Vec<String> {
+    let word = |seed: u64| {
+        format!(
+            "w{}",
+            xxhash_rust::xxh3::xxh3_64(&seed.to_le_bytes()) % 5000
+        )
+    };
+    let text = |i: u64| {
+        let (family, edits) = (i * 7 % 50, i * 31 % 12);
+        if i % 40 == 7 {
+            return "?!".repeat((i % 3) as usize);
+        }
+        let mut words: Vec<String> = (0..60).map(|j| word(family * 1000 + j)).collect();
+        for edit in 0..edits {
+            words[((i + 1) * (edit + 3) * 7 % 60) as usize] = word(1_000_000 + i * 100 + edit);
+        }
+        words.join(" ")
+    };
+    (0..count).map(text).collect()
+}
+
+fn collected(texts: &[String], options: &SimilarOptions) -> SimilarTexts {
+    let mut collected = SimilarTexts::new(&Pipeline::default(), options).unwrap();
+    for text in texts {
+        collected.push(text.as_str()).unwrap();
+    }
+    collected
+}
+
+/// Gives the texts that are needed, the last first.
+fn given(mut candidates: SimilarCandidates, texts: &[String]) -> SimilarCandidates {
+    for (number, text) in texts.iter().enumerate().rev() {
+        if candidates.needs_text(number) {
+            candidates.give(number, text.as_str()).unwrap();
+        }
+    }
+    candidates
+}
+
+/// All similar pairs by comparing each with each.
+fn oracle(texts: &[String], least: f64) -> Vec<(usize, usize, f64)> {
+    let similarity = Similarity::of_words(least, 3).unwrap();
+    let mut fingerprinter = Pipeline::default().fingerprinter::<u64>().unwrap();
+    let sets: Vec<FeatureSet> = texts
+        .iter()
+        .map(|t| similarity.feature_set(&mut fingerprinter, t))
+        .collect();
+    let mut pairs = Vec::new();
+    for b in 0..sets.len() {
+        for a in 0..b {
+            let jaccard = sets[a].jaccard(&sets[b]);
+            if jaccard >= least {
+                pairs.push((a, b, jaccard));
+            }
+        }
+    }
+    pairs
+}
+
+/// What is dropped if texts are decided on in this order.
+fn dropped_in(order: &[usize], pairs: &[(usize, usize, f64)]) -> Vec<bool> {
+    let mut dropped = vec![false; order.len()];
+    let mut is_decided = vec![false; order.len()];
+    for &text in order {
+        dropped[text] = pairs.iter().any(|&(a, b, _)| {
+            let other = if a == text { b } else { a };
+            (a == text || b == text) && is_decided[other] && !dropped[other]
+        });
+        is_decided[text] = true;
+    }
+    dropped
+}
+
+fn options_of(least: f64) -> SimilarOptions {
+    SimilarOptions {
+        similarity: Similarity::of_words(least, 3).unwrap(),
+        ..SimilarOptions::default()
+    }
+}
+
+/// Memory that holds neither all keys nor all features.
+const LITTLE: u64 = 400_000;
+
+#[test]
+fn pairs_are_those_of_a_comparison_of_all() {
+    let texts = texts(700);
+    for (least, memory) in [(0.8, None), (0.8, Some(LITTLE)), (0.5, None)] {
+        let mut options = options_of(least);
+        options.memory = memory;
+        let expected = oracle(&texts, least);
+        let candidates = collected(&texts, &options).candidates().unwrap();
+        assert_eq!(candidates.needs_texts(), memory.is_some());
+        let mut candidates = given(candidates, &texts);
+        let mut found = Vec::new();
+        let visited = candidates.for_each_pair::<simidx::Error>(|pair| {
+            found.push((pair.a, pair.b, pair.jaccard));
+            Ok(())
+        });
+        visited.unwrap();
+        assert!(found.iter().all(|pair| expected.contains(pair)), "{least}");
+        assert!(found.is_sorted_by_key(|&(a, b, _)| (b, a)));
+        // The search is random, but the same in each run: of pairs at the least similarity it misses one in 2,000.
+        let missed = expected.len() - found.len();
+        assert!(
+            expected.len() > 400 && missed * 1000 <= expected.len(),
+            "{missed} of {}",
+            expected.len()
+        );
+        assert!(candidates.counts().compared_count < 700 * 699 / 4);
+    }
+}
+
+#[test]
+fn what_is_dropped_is_similar_to_what_is_kept() {
+    let texts = texts(700);
+    let expected = oracle(&texts, 0.8);
+    let lengths: Vec<u64> = texts.iter().map(|text| text.len() as u64).collect();
+    let mut longest_first: Vec<usize> = (0..texts.len()).collect();
+    longest_first.sort_by_key(|&text| std::cmp::Reverse(lengths[text]));
+    for memory in [None, Some(LITTLE)] {
+        let mut options = options_of(0.8);
+        options.memory = memory;
+        for (order, by_length) in [((0..700).collect(), false), (longest_first.clone(), true)] {
+            let collected = collected(&texts, &options);
+            let candidates = match by_length {
+                true => collected.candidates_by(|text| lengths[text]),
+                false => collected.candidates(),
+            };
+            let found = given(candidates.unwrap(), &texts).dedup().unwrap();
+            let dropped = dropped_in(&order, &expected);
+            for (text, &is_dropped) in dropped.iter().enumerate() {
+                assert_eq!(!found.is_kept(text), is_dropped, "{text}");
+                if let Fate::Dropped { kept, jaccard } = found.fate(text) {
+                    let pair = (text.min(kept), text.max(kept), jaccard);
+                    assert!(found.is_kept(kept) && expected.contains(&pair), "{pair:?}");
+                }
+            }
+            assert_eq!(
+                found.dropped_count(),
+                dropped.iter().filter(|&&is| is).count()
+            );
+        }
+    }
+}
+
+#[test]
+fn chains_lead_to_clusters() {
+    let texts = texts(400);
+    let expected = oracle(&texts, 0.8);
+    let mut first: Vec<usize> = (0..texts.len()).collect();
+    // As often as a chain may be long.
+    for _ in 0..texts.len() {
+        for &(a, b, _) in &expected {
+            let least = first[a].min(first[b]);
+            (first[a], first[b]) = (least, least);
+        }
+    }
+    let mut candidates = collected(&texts, &options_of(0.8)).candidates().unwrap();
+    assert_eq!(candidates.clusters().unwrap(), first);
+    let found = candidates.dedup_by_chains().unwrap();
+    for (text, &kept) in first.iter().enumerate() {
+        match found.fate(text) {
+            Fate::Kept => assert_eq!(kept, text),
+            Fate::Dropped { kept: other, .. } => assert_eq!(kept, other),
+        }
+    }
+    // Some were dropped for one that is not similar.
+    let is_far =
+        |&text: &usize| matches!(found.fate(text), Fate::Dropped { jaccard, .. } if jaccard < 0.8);
+    assert!((0..texts.len()).any(|text| is_far(&text)));
+}
+
+#[test]
+fn the_outcome_does_not_depend_on_the_threads() {
+    let texts = texts(700);
+    let dedup = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        let found = pool.install(|| {
+            collected(&texts, &options_of(0.8))
+                .candidates()
+                .unwrap()
+                .dedup()
+                .unwrap()
+        });
+        (0..texts.len())
+            .map(|text| found.fate(text))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(dedup(1), dedup(3));
+}
+
+#[test]
+fn texts_without_features_are_similar_to_equal_ones_alone() {
+    let texts: Vec<String> = ["👍👍👍", "???", "→ ← ↑", "???", ""]
+        .map(String::from)
+        .into();
+    let found = collected(&texts, &options_of(0.5))
+        .candidates()
+        .unwrap()
+        .dedup()
+        .unwrap();
+    let kept: Vec<bool> = (0..5).map(|text| found.is_kept(text)).collect();
+    assert_eq!(kept, [true, true, true, false, true]);
+}
+
+#[test]
+fn too_little_memory_and_missing_texts_are_errors() {
+    let texts = texts(300);
+    let mut options = options_of(0.8);
+    options.memory = Some(1000);
+    let error = collected(&texts, &options).candidates().unwrap_err();
+    assert!(matches!(error, simidx::Error::Budget { .. }), "{error}");
+    options.memory = Some(100_000);
+    let candidates = collected(&texts, &options).candidates().unwrap();
+    assert!(candidates.needs_texts());
+    let error = candidates.dedup().unwrap_err();
+    assert!(error.to_string().ends_with("was not given"), "{error}");
+}

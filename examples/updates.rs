@@ -1,0 +1,95 @@
+//! A service whose index changes all day: a base that stays open, a small index of what is new or has changed, and a list of what
+//! is deleted. Each night one merge makes a new base of them.
+//!
+//! `cargo run --release --example updates`
+
+use std::path::Path;
+use std::sync::Arc;
+
+use simidx::segments::{Exclusions, MergeOptions, Segments, merge_to_path};
+use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+
+/// A document as the service knows it: its name and its fingerprint.
+type Document<'d> = (&'d str, u64);
+
+/// Writes an index of some documents and opens it.
+fn index(path: &Path, documents: &[Document<'_>]) -> simidx::Result<Arc<Index<u64>>> {
+    let mut options = BuildOptions::default();
+    options.ids = IdKind::String;
+    let mut builder = IndexBuilder::new(options)?;
+    for &(name, fingerprint) in documents {
+        builder.push_with_string(fingerprint, name)?;
+    }
+    builder.finish_to_path(path)?;
+    Ok(Arc::new(Index::open(path)?))
+}
+
+/// A list of names.
+fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> simidx::Result<Exclusions<u64>> {
+    let mut exclusions = Exclusions::default();
+    names
+        .into_iter()
+        .try_for_each(|name| exclusions.add_string(name))?;
+    Ok(exclusions)
+}
+
+/// The names of all documents near a fingerprint.
+fn near(segments: &Segments<u64>, fingerprint: u64) -> simidx::Result<Vec<String>> {
+    let (mut searcher, mut near) = (segments.searcher(), Vec::new());
+    for found in searcher.query(fingerprint, 3)? {
+        for id in segments.ids(&found)? {
+            near.push(id?.to_string());
+        }
+    }
+    Ok(near)
+}
+
+fn main() -> simidx::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = |name: &str| folder.path().join(name);
+    let base = index(
+        &path("base.simidx"),
+        &[
+            ("home", 0xff00),
+            ("news", 0xff01),
+            ("about", 0xff03),
+            ("help", 1 << 60),
+        ],
+    )?;
+    let mut live = Segments::new(vec![Arc::clone(&base)])?;
+    println!("at first: {:?}", near(&live, 0xff00)?);
+
+    // Each hour what is new so far: the base stays open, and the blocks of it that have been checked stay so.
+    let hours: [&[Document<'_>]; 2] = [
+        &[("news", 0xffff_0000)],
+        &[("news", 0xffff_0001), ("shop", 0xff00)],
+    ];
+    for documents in hours {
+        let delta = index(&path("delta.simidx"), documents)?;
+        // The base still has the old versions of these.
+        let replaced = names(documents.iter().map(|&(name, _)| name))?;
+        live = Segments::new(vec![Arc::clone(&base), delta])?.without_from(0, &replaced)?;
+        println!(
+            "with {} changes: {:?}",
+            documents.len(),
+            near(&live, 0xff00)?
+        );
+    }
+
+    // Deletions take effect at once.
+    live = live.without(&names(["home"])?)?;
+    println!("without home: {:?}", near(&live, 0xff00)?);
+
+    // At night: the last version of each document, less what is deleted. What is left out of the segments stays out.
+    let mut options = MergeOptions::default();
+    options.newest_wins = true;
+    let merged = merge_to_path(&live, &options, path("base.simidx"), |_| ())?;
+    let dropped = merged.dropped_record_count;
+    println!(
+        "{} records, {dropped} left out",
+        merged.summary.record_count
+    );
+    let base = Segments::new(vec![Index::open(path("base.simidx"))?])?;
+    assert_eq!(near(&base, 0xff00)?, near(&live, 0xff00)?);
+    Ok(())
+}

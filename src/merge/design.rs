@@ -1,0 +1,66 @@
+//! The tables, the distance and the block size of a merged file.
+
+use super::MergeOptions;
+use super::passes::Merger;
+use crate::codec::check_block_size;
+use crate::design::{PlanRequest, TableDesign, check_distance};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// What the merged file has beside its records.
+pub(super) struct FileDesign<F> {
+    pub(super) masks: Vec<F>,
+    pub(super) max_distance: u32,
+    pub(super) block_size: u32,
+}
+
+impl<F: Fingerprint> MergeOptions<F> {
+    /// Checks what the options say of the tables, before anything is read.
+    ///
+    /// # Errors
+    /// A block size that the format does not have, a distance without designs, or a design for another distance.
+    pub(super) fn check_design(&self) -> Result<()> {
+        if let Some(size) = self.block_size {
+            check_block_size(size)?;
+        }
+        match (&self.design, self.max_distance) {
+            (Some(design), Some(distance)) if design.max_distance() != distance => {
+                let of_design = design.max_distance();
+                let message =
+                    format!("the table design is for distance {of_design}, not {distance}");
+                Err(Error::option("design", message))
+            }
+            (None, Some(distance)) => Ok(check_distance(distance)?),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'_, F, D> {
+    /// The tables that the options ask for, by default those of the largest segment. `count` counts the fingerprints of the
+    /// result, which decide where a distance is given alone.
+    ///
+    /// # Errors
+    /// There is no segment, or what `count` returns.
+    pub(super) fn design(&self, count: impl FnOnce() -> Result<u64>) -> Result<FileDesign<F>> {
+        let largest = self.largest()?;
+        let options = self.options;
+        let block_size = options.block_size.unwrap_or(largest.block_size());
+        let (masks, max_distance) = match (&options.design, options.max_distance) {
+            (Some(design), _) => (design.masks().to_vec(), design.max_distance()),
+            (None, Some(distance)) => {
+                let mut request = PlanRequest::new(count()?, distance);
+                request.block_size = block_size;
+                request.codec = options.codec.given();
+                let design: TableDesign<F> = request.design()?;
+                (design.masks().to_vec(), distance)
+            }
+            (None, None) => (largest.prefix_masks().collect(), largest.max_distance()),
+        };
+        Ok(FileDesign {
+            masks,
+            max_distance,
+            block_size,
+        })
+    }
+}

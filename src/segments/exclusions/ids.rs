@@ -1,0 +1,354 @@
+//! Ids whose records a merge leaves out: sorted in bounded memory, then compared with the ids of each segment in order.
+
+use super::NumberedIndex;
+use crate::bit_set::BitSet;
+use crate::error::{Error, Result};
+use crate::extsort::{IndexedStrings, Sorter, Spool, TempSpace};
+use crate::fingerprint::Fingerprint;
+use crate::format::IdKind;
+use crate::index::{Id, Index};
+
+/// Bytes that ids take in memory while they are compared, at least.
+const LEAST_CHUNK: usize = 1 << 20;
+
+/// Ids of one kind, in any order.
+#[derive(Debug)]
+pub(super) enum ExcludedIds {
+    None,
+    Numbers(Sorter<Vec<u64>>),
+    Strings(Sorter<IndexedStrings>),
+    /// In order, and no more are added.
+    Sorted(SortedIds),
+}
+
+impl ExcludedIds {
+    /// What the ids are.
+    pub(super) fn kind(&self) -> IdKind {
+        match self {
+            ExcludedIds::None => IdKind::None,
+            ExcludedIds::Numbers(_) => IdKind::Number,
+            ExcludedIds::Strings(_) => IdKind::String,
+            ExcludedIds::Sorted(sorted) => sorted.kind,
+        }
+    }
+
+    /// Adds a number.
+    ///
+    /// # Errors
+    /// There are strings already, or a temporary file cannot be written.
+    pub(super) fn add_number(&mut self, id: u64, temp: &TempSpace, budget: usize) -> Result<()> {
+        if let ExcludedIds::None = self {
+            *self = ExcludedIds::Numbers(Sorter::new(temp.clone(), budget));
+        }
+        match self {
+            ExcludedIds::Numbers(sorter) => sorter.add(|ids| ids.push(id)),
+            _ => Err(mixed()),
+        }
+    }
+
+    /// Adds a string of at most 65,535 bytes.
+    ///
+    /// # Errors
+    /// There are numbers already, or a temporary file cannot be written.
+    pub(super) fn add_string(&mut self, id: &[u8], temp: &TempSpace, budget: usize) -> Result<()> {
+        if let ExcludedIds::None = self {
+            *self = ExcludedIds::Strings(Sorter::new(temp.clone(), budget));
+        }
+        match self {
+            ExcludedIds::Strings(sorter) => sorter.add(|ids| ids.push(id, 0)),
+            _ => Err(mixed()),
+        }
+    }
+
+    /// Sorts the ids, if they are not sorted yet. No more can be added then.
+    ///
+    /// # Errors
+    /// What keeps temporary files from being read or written; then the ids are lost.
+    pub(super) fn sorted(&mut self, temp: &TempSpace) -> Result<&mut SortedIds> {
+        let sorted = match std::mem::replace(self, ExcludedIds::None) {
+            ExcludedIds::Sorted(sorted) => sorted,
+            unsorted => unsorted.sort(temp)?,
+        };
+        *self = ExcludedIds::Sorted(sorted);
+        match self {
+            ExcludedIds::Sorted(sorted) => Ok(sorted),
+            _ => Err(mixed()),
+        }
+    }
+
+    fn sort(self, temp: &TempSpace) -> Result<SortedIds> {
+        let (mut ids, kind) = (temp.spool(), self.kind());
+        match self {
+            ExcludedIds::None | ExcludedIds::Sorted(_) => {}
+            ExcludedIds::Numbers(sorter) => {
+                let mut last = None;
+                sorter.finish()?.for_each_round(|numbers| {
+                    numbers.iter().try_for_each(|&number| {
+                        match last.replace(number) == Some(number) {
+                            true => Ok(()),
+                            false => Ok(ids.write(&number.to_le_bytes())?),
+                        }
+                    })
+                })?;
+            }
+            ExcludedIds::Strings(sorter) => {
+                let mut last: Option<Vec<u8>> = None;
+                sorter.finish()?.for_each_round(|strings| {
+                    strings.for_each(|string, _| {
+                        if last.as_deref() == Some(string) {
+                            return Ok(());
+                        }
+                        let of_last = last.get_or_insert_default();
+                        of_last.clear();
+                        of_last.extend_from_slice(string);
+                        ids.write(&(string.len() as u16).to_le_bytes())?;
+                        Ok(ids.write(string)?)
+                    })
+                })?;
+            }
+        }
+        Ok(SortedIds { ids, kind })
+    }
+}
+
+fn mixed() -> Error {
+    let message =
+        "ids to be left out are numbers or strings, not both, and added before they are used";
+    Error::option("exclusions", message)
+}
+
+/// Ids in order, each once.
+#[derive(Debug)]
+pub(super) struct SortedIds {
+    /// Numbers of eight bytes, or strings, each after its length in two bytes.
+    ids: Spool,
+    kind: IdKind,
+}
+
+impl SortedIds {
+    /// Marks the slots of each segment (see [`Index::visit_ids`]) that have one of the ids. The ids are read once, in chunks of
+    /// about `chunk_len` bytes, and the ids of all segments once for each chunk. Returns how many ids no segment has.
+    ///
+    /// # Errors
+    /// Damaged segments, which are given with the number of theirs, and what keeps temporary files from being read.
+    pub(super) fn mark<F: Fingerprint, D: AsRef<[u8]>>(
+        &mut self,
+        segments: &[NumberedIndex<'_, F, D>],
+        slots: &mut [BitSet],
+        chunk_len: usize,
+        blame: impl Fn(usize, Error) -> Error,
+    ) -> Result<u64> {
+        let (mut chunk, mut unmatched, kind) = (Chunk::default(), 0, self.kind);
+        let mut compare = |chunk: &mut Chunk| -> Result<()> {
+            for (&(number, segment), slots) in segments.iter().zip(&mut *slots) {
+                let marked = chunk.mark(segment, slots);
+                marked.map_err(|error| blame(number, error))?;
+            }
+            unmatched += chunk.unmatched();
+            chunk.clear();
+            Ok(())
+        };
+        let chunk_len = chunk_len.max(LEAST_CHUNK);
+        self.ids.read::<Error>(1, |piece| {
+            chunk.waiting.extend_from_slice(piece);
+            chunk.take_whole(kind);
+            match chunk.len() >= chunk_len {
+                true => compare(&mut chunk),
+                false => Ok(()),
+            }
+        })?;
+        compare(&mut chunk)?;
+        Ok(unmatched)
+    }
+
+    /// Hands each id to `take`, in order.
+    ///
+    /// # Errors
+    /// What keeps temporary files from being read, or `take` returns.
+    pub(super) fn for_each(&mut self, mut take: impl FnMut(Id<'_>) -> Result<()>) -> Result<()> {
+        let (mut chunk, kind) = (Chunk::default(), self.kind);
+        self.ids.read::<Error>(1, |piece| {
+            chunk.waiting.extend_from_slice(piece);
+            chunk.take_whole(kind);
+            for &number in &chunk.numbers {
+                take(Id::Number(number))?;
+            }
+            for string in 0..chunk.ends.len() {
+                // It was a string when it was added.
+                take(Id::String(&String::from_utf8_lossy(chunk.string(string))))?;
+            }
+            chunk.clear();
+            Ok(())
+        })
+    }
+}
+
+/// Some ids in order, in memory.
+#[derive(Debug, Default)]
+struct Chunk {
+    numbers: Vec<u64>,
+    bytes: Vec<u8>,
+    /// Where each string ends.
+    ends: Vec<usize>,
+    matched: Vec<bool>,
+    /// The start of an id that is not complete.
+    waiting: Vec<u8>,
+}
+
+impl Chunk {
+    fn len(&self) -> usize {
+        size_of_val(&self.numbers[..]) + self.bytes.len() + size_of_val(&self.ends[..])
+    }
+
+    /// Takes the ids that are complete.
+    fn take_whole(&mut self, kind: IdKind) {
+        let mut rest = &self.waiting[..];
+        if kind == IdKind::Number {
+            let (numbers, after) = rest.as_chunks::<8>();
+            self.numbers
+                .extend(numbers.iter().map(|&n| u64::from_le_bytes(n)));
+            rest = after;
+        }
+        while kind == IdKind::String
+            && let Some((len, after)) = rest.split_first_chunk::<2>()
+            && let Some((id, after)) = after.split_at_checked(u16::from_le_bytes(*len).into())
+        {
+            self.bytes.extend_from_slice(id);
+            self.ends.push(self.bytes.len());
+            rest = after;
+        }
+        self.waiting = rest.to_vec();
+        self.matched
+            .resize(self.numbers.len() + self.ends.len(), false);
+    }
+
+    fn string(&self, number: usize) -> &[u8] {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[number]]
+    }
+
+    /// Marks the slots of a segment whose ids are in the chunk.
+    fn mark<F: Fingerprint, D: AsRef<[u8]>>(
+        &mut self,
+        segment: &Index<F, D>,
+        slots: &mut BitSet,
+    ) -> Result<()> {
+        if self.matched.is_empty() {
+            return Ok(());
+        }
+        // Strings come in order, numbers do not.
+        let mut next = 0;
+        segment.visit_ids(|slot, id| {
+            let found = match id {
+                Id::Number(number) => self.numbers.binary_search(&number).ok(),
+                Id::String(string) => {
+                    while next < self.ends.len() && self.string(next) < string.as_bytes() {
+                        next += 1;
+                    }
+                    let is_it = next < self.ends.len() && self.string(next) == string.as_bytes();
+                    is_it.then_some(next)
+                }
+            };
+            if let Some(found) = found {
+                self.matched[found] = true;
+                slots.insert(slot);
+            }
+        })
+    }
+
+    /// Number of ids that no segment has had.
+    fn unmatched(&self) -> u64 {
+        self.matched.iter().filter(|matched| !**matched).count() as u64
+    }
+
+    /// Drops the ids, but not the start of one that is not complete.
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.bytes.clear();
+        self.ends.clear();
+        self.matched.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BuildOptions, IndexBuilder};
+
+    fn index(kind: IdKind, ids: impl Iterator<Item = u64>) -> Index<u64, Vec<u8>> {
+        let options = BuildOptions {
+            ids: kind,
+            ..BuildOptions::default()
+        };
+        let mut builder = IndexBuilder::new(options).unwrap();
+        for (id, fingerprint) in ids.zip(0u64..) {
+            match kind {
+                IdKind::Number => builder.push_with_number(fingerprint, id).unwrap(),
+                _ => builder.push_with_string(fingerprint, &name(id)).unwrap(),
+            }
+        }
+        let mut file = Vec::new();
+        builder.finish(&mut file).unwrap();
+        Index::from_bytes(file).unwrap()
+    }
+
+    fn name(id: u64) -> String {
+        // Long, so that the chunks are several.
+        format!("{id:07}{}", "x".repeat(300))
+    }
+
+    #[test]
+    fn records_are_marked_whatever_the_chunks() {
+        let folder = tempfile::tempdir().unwrap();
+        let temp = TempSpace::new(Some(folder.path().into()), 0);
+        for kind in [IdKind::Number, IdKind::String] {
+            let segments = [index(kind, 0..10_000), index(kind, (5_000..20_000).rev())];
+            let mut excluded = ExcludedIds::None;
+            for id in (0..40_000).step_by(3).chain([3, 6]) {
+                match kind {
+                    IdKind::Number => excluded.add_number(id, &temp, 1 << 16).unwrap(),
+                    _ => excluded
+                        .add_string(name(id).as_bytes(), &temp, 1 << 16)
+                        .unwrap(),
+                }
+            }
+            assert_eq!(excluded.kind(), kind);
+            let sorted = excluded.sorted(&temp).unwrap();
+            let all: Vec<_> = segments.iter().enumerate().collect();
+            let mut slots = vec![BitSet::default(); 2];
+            let unmatched = sorted.mark(&all, &mut slots, 0, |_, error| error).unwrap();
+            for (segment, slots) in segments.iter().zip(&slots) {
+                segment
+                    .visit_ids(|slot, id| {
+                        let id = id.to_string();
+                        let number: u64 = id[..id.len().min(7)].parse().unwrap();
+                        assert_eq!(slots.contains(slot), number.is_multiple_of(3), "{number}");
+                    })
+                    .unwrap();
+            }
+            // It can be done again.
+            let again = excluded.sorted(&temp).unwrap();
+            let marked_again = again.mark(&all, &mut slots, 0, |_, error| error);
+            assert_eq!(marked_again.unwrap(), unmatched);
+            let mut listed = Vec::new();
+            let list = |id: Id<'_>| {
+                listed.push(id.to_string());
+                Ok(())
+            };
+            excluded.sorted(&temp).unwrap().for_each(list).unwrap();
+            assert_eq!(listed.len(), (0..40_000).step_by(3).count());
+            assert_eq!(
+                unmatched,
+                (20_000..40_000).filter(|id| id % 3 == 0).count() as u64
+            );
+        }
+    }
+
+    #[test]
+    fn ids_are_of_one_kind() {
+        let temp = TempSpace::new(None, usize::MAX);
+        let mut excluded = ExcludedIds::None;
+        excluded.add_number(1, &temp, usize::MAX).unwrap();
+        assert!(excluded.add_string(b"1", &temp, usize::MAX).is_err());
+    }
+}

@@ -1,0 +1,155 @@
+//! Which records are left out, of a merge or of answers.
+
+mod ids;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::NumberedIndex;
+use crate::bit_set::BitSet;
+use crate::error::{Error, Result};
+use crate::extsort::{MemoryLimit, TempSpace};
+use crate::fingerprint::Fingerprint;
+use crate::format::{IdKind, MAX_ID_LEN};
+use crate::index::Id;
+use ids::ExcludedIds;
+
+/// The part of the memory of a build that ids to be left out take.
+const IDS_SHARE: usize = 4;
+
+/// Records to be left out, by a merge or of the answers of [`Segments`](super::Segments::without): those of some fingerprints,
+/// and those with some ids.
+///
+/// Fingerprints are in memory beside the limit of the merge, 20 to 40 bytes each. Ids are in memory too by default;
+/// [`Exclusions::with_memory`] sets a limit, past which they are in temporary files.
+///
+/// ```
+/// use simidx::segments::{Exclusions, MergeOptions};
+///
+/// let mut exclusions = Exclusions::<u64>::default();
+/// exclusions.add_fingerprint(0xdead_beef);
+/// exclusions.add_string("https://example.org/withdrawn")?;
+/// let mut options = MergeOptions::default();
+/// options.exclusions = exclusions;
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Exclusions<F> {
+    fingerprints: HashSet<F>,
+    ids: Mutex<ExcludedIds>,
+    temp: TempSpace,
+    budget: usize,
+}
+
+impl<F> Default for Exclusions<F> {
+    fn default() -> Self {
+        Exclusions::of_limit(MemoryLimit::unlimited(), None)
+    }
+}
+
+impl<F> Exclusions<F> {
+    /// None yet, with a limit of memory for ids of about a quarter of this, which may be that of the merge. What does not
+    /// fit goes to a folder for temporary files, by default that of the system.
+    ///
+    /// # Errors
+    /// The limit is below [`MIN_MEMORY`](crate::build::MIN_MEMORY).
+    pub fn with_memory(memory: u64, temp_dir: Option<PathBuf>) -> Result<Self> {
+        Ok(Exclusions::of_limit(
+            MemoryLimit::new(Some(memory))?,
+            temp_dir,
+        ))
+    }
+
+    fn of_limit(limit: MemoryLimit, temp_dir: Option<PathBuf>) -> Self {
+        Exclusions {
+            fingerprints: HashSet::new(),
+            ids: Mutex::new(ExcludedIds::None),
+            temp: limit.temp(temp_dir),
+            budget: limit.budget() / IDS_SHARE,
+        }
+    }
+}
+
+impl<F: Fingerprint> Exclusions<F> {
+    /// Leaves all records of a fingerprint out.
+    pub fn add_fingerprint(&mut self, fingerprint: F) {
+        self.fingerprints.insert(fingerprint);
+    }
+
+    /// Leaves the records with this number as their id out.
+    ///
+    /// # Errors
+    /// There are strings to be left out already, or a temporary file cannot be written.
+    pub fn add_number(&mut self, id: u64) -> Result<()> {
+        let ids = self.ids.get_mut().unwrap_or_else(PoisonError::into_inner);
+        ids.add_number(id, &self.temp, self.budget)
+    }
+
+    /// Leaves the records with this string as their id out. One that is too long for an id is none.
+    ///
+    /// # Errors
+    /// There are numbers to be left out already, or a temporary file cannot be written.
+    pub fn add_string(&mut self, id: &str) -> Result<()> {
+        if id.len() > MAX_ID_LEN {
+            return Ok(());
+        }
+        let ids = self.ids.get_mut().unwrap_or_else(PoisonError::into_inner);
+        ids.add_string(id.as_bytes(), &self.temp, self.budget)
+    }
+
+    /// Whether records can be left out by such ids where the ids of all segments are of this kind.
+    ///
+    /// # Errors
+    /// They cannot.
+    pub(crate) fn check(&self, kind: IdKind) -> Result<()> {
+        let by = self.lock_ids().kind();
+        if by == IdKind::None || by == kind {
+            return Ok(());
+        }
+        let message = format!(
+            "records cannot be left out by such ids: the ids are {}",
+            kind.name()
+        );
+        Err(Error::option("exclusions", message))
+    }
+
+    /// Marks the slots of each segment that are left out by their ids, and returns how many of these ids no segment has.
+    ///
+    /// # Errors
+    /// A damaged segment, whose number `blame` gets, and what keeps temporary files from being read or written.
+    pub(crate) fn mark<D: AsRef<[u8]>>(
+        &self,
+        segments: &[NumberedIndex<'_, F, D>],
+        slots: &mut [BitSet],
+        blame: impl Fn(usize, Error) -> Error,
+    ) -> Result<u64> {
+        let mut ids = self.lock_ids();
+        if ids.kind() == IdKind::None {
+            return Ok(0);
+        }
+        ids.sorted(&self.temp)?
+            .mark(segments, slots, self.budget, blame)
+    }
+
+    /// Hands each id whose records are left out to `take`, in order.
+    ///
+    /// # Errors
+    /// What keeps temporary files from being read or written, or `take` returns.
+    pub(super) fn for_each_id(&self, take: impl FnMut(Id<'_>) -> Result<()>) -> Result<()> {
+        self.lock_ids().sorted(&self.temp)?.for_each(take)
+    }
+
+    fn lock_ids(&self) -> MutexGuard<'_, ExcludedIds> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fingerprints whose records are left out, in no order.
+    pub(crate) fn fingerprints(&self) -> impl ExactSizeIterator<Item = F> {
+        self.fingerprints.iter().copied()
+    }
+
+    pub(crate) fn has_fingerprint(&self, fingerprint: F) -> bool {
+        !self.fingerprints.is_empty() && self.fingerprints.contains(&fingerprint)
+    }
+}

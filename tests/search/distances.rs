@@ -1,0 +1,180 @@
+//! Distances at and above the width: every function that takes one answers as for the width, or refuses it in words.
+
+use simidx::batch::{
+    ClusterFinder, ClusterOptions, DedupOptions, Deduplicator, JoinOptions, JoinStrategy,
+    LintOptions, PairFinder, PairOptions, clusters, id_pairs, join, lint, pairs,
+};
+use simidx::design::{Costs, Coverage, MAX_DISTANCE, PlanRequest, TableDesign};
+use simidx::segments::Segments;
+use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder};
+use simidx_testkit::{build_numbers, open, options, random, rng};
+
+const COUNT: usize = 70;
+
+/// The width and distances above it, up to the end of the type.
+fn distances<F: Fingerprint>() -> [u32; 6] {
+    let width = F::WIDTH;
+    [width, width + 1, 2 * width, 1 << 31, u32::MAX - 1, u32::MAX]
+}
+
+/// Fingerprints of which two differ in all bits.
+fn fingerprints<F: Fingerprint>() -> Vec<F> {
+    let mut rng = rng(5);
+    let mut all: Vec<F> = (0..COUNT - 2).map(|_| random(&mut rng)).collect();
+    all.extend([F::ZERO, F::MAX]);
+    all
+}
+
+fn index<F: Fingerprint>() -> Index<F, Vec<u8>> {
+    let all = fingerprints::<F>();
+    let records: Vec<(F, u64)> = all.into_iter().zip(0..).collect();
+    let halves = TableDesign::partition(3, 2).unwrap();
+    open(build_numbers(options(halves, 128), &records))
+}
+
+fn check_queries<F: Fingerprint>() {
+    let index = index::<F>();
+    let all = index.query(F::ZERO, F::WIDTH).unwrap();
+    assert_eq!(all.len(), COUNT);
+    let segments = Segments::new(vec![self::index::<F>(), self::index::<F>()]).unwrap();
+    for distance in distances::<F>() {
+        assert_eq!(index.query(F::ZERO, distance).unwrap(), all);
+        assert_eq!(index.nearest(F::ZERO, COUNT + 1, distance).unwrap(), all);
+        assert_eq!(
+            index.nearest(F::ZERO, usize::MAX, distance).unwrap().len(),
+            COUNT
+        );
+        assert!(index.contains_near(F::from_u128(1), distance).unwrap());
+        assert_eq!(segments.query(F::ZERO, distance).unwrap().len(), COUNT);
+        assert_eq!(
+            segments
+                .nearest(F::ZERO, usize::MAX, distance)
+                .unwrap()
+                .len(),
+            COUNT
+        );
+        assert!(segments.contains_near(F::from_u128(1), distance).unwrap());
+        assert!(index.plan(distance).ns().is_finite());
+        for strategy in JoinStrategy::ALL {
+            let mut options = JoinOptions::default();
+            (options.distance, options.strategy) = (distance, strategy);
+            let mut found = 0;
+            join(&segments, &[F::ZERO, F::MAX], &options, |_, _| {
+                found += 1;
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(found, 2 * COUNT, "{distance} {strategy}");
+        }
+    }
+}
+
+fn check_sets<F: Fingerprint>() {
+    let all = COUNT * (COUNT - 1) / 2;
+    let index = index::<F>();
+    for distance in distances::<F>() {
+        for sorted in [false, true] {
+            let mut options = PairOptions::default();
+            (options.distance, options.sorted) = (distance, sorted);
+            let mut finder = PairFinder::new(&options).unwrap();
+            finder.extend_from_slice(&fingerprints::<F>()).unwrap();
+            assert_eq!(finder.count().unwrap(), all as u64);
+            let (mut found, mut of_records) = (0, 0);
+            pairs(&index, &options, |_| {
+                found += 1;
+                Ok(())
+            })
+            .unwrap();
+            id_pairs(&index, &options, |_| {
+                of_records += 1;
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!((found, of_records), (all, all), "{distance} {sorted}");
+        }
+        for max_diameter in [None, Some(F::WIDTH), Some(u32::MAX)] {
+            let mut options = ClusterOptions::default();
+            (options.distance, options.max_diameter) = (distance, max_diameter);
+            let mut finder = ClusterFinder::new(&options).unwrap();
+            finder.extend_from_slice(&fingerprints::<F>()).unwrap();
+            let mut sizes = Vec::new();
+            let report = finder.finish(|cluster| {
+                sizes.push((cluster.fingerprints.len(), cluster.diameter.distance));
+                Ok(())
+            });
+            assert_eq!(report.unwrap().chain_count, 0);
+            assert_eq!(sizes, [(COUNT, F::WIDTH)]);
+            let report = clusters(&index, &options, |_| Ok(())).unwrap();
+            assert_eq!(
+                (report.cluster_count, report.record_count),
+                (1, COUNT as u64)
+            );
+        }
+        let mut options = DedupOptions::default();
+        options.distance = distance;
+        let mut dedup = Deduplicator::new(&options);
+        dedup.extend_from_slice(&fingerprints::<F>()).unwrap();
+        let decided = dedup.finish(None).unwrap();
+        assert_eq!(decided.counts().kept, 1);
+        assert_eq!(decided.chained_count(distance), 0);
+        let mut options = LintOptions::default();
+        options.distance = Some(distance);
+        let report = lint(&index, &options).unwrap();
+        assert_eq!(report.distance, F::WIDTH);
+    }
+}
+
+fn check_designs<F: Fingerprint>() {
+    let halves = TableDesign::<F>::partition(3, 2).unwrap();
+    for distance in distances::<F>() {
+        assert!(
+            !halves
+                .plan(distance, 1 << 20, &Costs::DIRECT)
+                .probes()
+                .is_empty()
+        );
+        assert_ne!(halves.coverage(distance), Coverage::Complete);
+        assert!(TableDesign::<F>::available(distance).is_empty());
+        let refused = [
+            TableDesign::<F>::with_table_count(distance, 1),
+            TableDesign::<F>::partition(distance, 1),
+            TableDesign::<F>::choose_bands(distance, distance),
+            TableDesign::<F>::two_level_bands(distance),
+        ];
+        let limit = format!("max_distance is at most {MAX_DISTANCE}, not {distance}");
+        for refused in refused {
+            assert_eq!(refused.unwrap_err().to_string(), limit);
+        }
+        let own = TableDesign::from_masks(distance, vec![F::MAX]);
+        assert_eq!(own.is_ok(), distance == F::WIDTH);
+        let request = PlanRequest::new(1000, distance);
+        assert_eq!(request.design::<F>().unwrap_err().to_string(), limit);
+        let mut options = BuildOptions::<F>::default();
+        options.max_distance = distance;
+        match IndexBuilder::new(options) {
+            Err(Error::Options(error)) => assert_eq!(error.to_string(), limit),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn queries_take_any_distance() {
+    check_queries::<u32>();
+    check_queries::<u64>();
+    check_queries::<u128>();
+}
+
+#[test]
+fn whole_sets_take_any_distance() {
+    check_sets::<u32>();
+    check_sets::<u64>();
+    check_sets::<u128>();
+}
+
+#[test]
+fn designs_refuse_distances_that_they_have_none_for() {
+    check_designs::<u32>();
+    check_designs::<u64>();
+    check_designs::<u128>();
+}
