@@ -9,6 +9,7 @@ use simidx::{Fingerprint, Storage};
 use simidx_input::Place;
 use simidx_input::{Decoded, TextEncoding};
 use simidx_text::compare::{ComparedDocument, ComparedFeature, Comparison};
+use simidx_text::dedup::Similarity;
 use simidx_text::stages::Sketch;
 use simidx_text::{Fingerprinter, Pipeline, Preset};
 
@@ -22,6 +23,7 @@ use crate::support::output::{counted, one_line, stdout};
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::quantity::count;
 use crate::support::records::OnError;
+use crate::support::similarity::{SimilarityArgs, features_of};
 use crate::support::transient::DEFAULT_DISTANCE;
 use crate::support::width::{Width, with_width};
 
@@ -29,11 +31,13 @@ use crate::support::width::{Width, with_width};
 pub(crate) const HELP: &str = "\
 Compare two documents: their fingerprints, their similarity, and the features that differ most.
 
-The exit code is 1 if the documents are not near-duplicates.
+They are near-duplicates if their fingerprints are within the distance, or with --similarity if their texts are similar. \
+The exit code is 1 if they are not.
 
 Examples:
   simidx compare old.html new.html
   simidx compare page.txt --text \"Some other text\" --top 20
+  simidx compare a.txt b.txt --similarity 0.8
   simidx compare a.txt b.txt --index crawl.simidx --json";
 
 /// Arguments of `simidx compare`.
@@ -56,6 +60,8 @@ pub(crate) struct Args {
     /// Largest distance of near-duplicates [default: the one that --index was built for, else 3]
     #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
+    #[command(flatten)]
+    similarity: SimilarityArgs,
     /// Number of features to list
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = count(0..=u32::MAX))]
     top: u32,
@@ -154,7 +160,16 @@ fn compare<F: Fingerprint>(
 ) -> Answer {
     let [a, b] = documents;
     let distance = distance::within::<F>(args.max_distance)?;
+    let texts = args.similarity.given().map(|similarity| {
+        let [a, b] =
+            [a, b].map(|document| similarity.feature_set(&mut fingerprinter, &document.text));
+        TextSimilarity {
+            wanted: similarity,
+            jaccard: a.jaccard(&b),
+        }
+    });
     let report = Report {
+        texts,
         comparison: fingerprinter.compare(&a.text, &b.text),
         pipeline: fingerprinter.pipeline(),
         limit: distance.unwrap_or(default_distance),
@@ -170,8 +185,15 @@ fn compare<F: Fingerprint>(
     Ok(report.is_near())
 }
 
+/// How similar the texts are, if that decides.
+struct TextSimilarity {
+    wanted: Similarity,
+    jaccard: f64,
+}
+
 /// A comparison, ready to be printed.
 struct Report<'a, F> {
+    texts: Option<TextSimilarity>,
     comparison: Comparison<F>,
     pipeline: &'a Pipeline,
     /// Largest distance of near-duplicates.
@@ -182,7 +204,17 @@ struct Report<'a, F> {
 
 impl<F: Fingerprint> Report<'_, F> {
     fn is_near(&self) -> bool {
-        self.comparison.is_near(self.limit)
+        match &self.texts {
+            Some(texts) => texts.jaccard >= texts.wanted.least(),
+            None => self.comparison.is_near(self.limit),
+        }
+    }
+
+    fn verdict(&self) -> &'static str {
+        match self.is_near() {
+            true => "near-duplicates",
+            false => "not near-duplicates",
+        }
     }
 
     fn sides(&self) -> [(&str, &ComparedDocument<F>); 2] {
@@ -222,6 +254,8 @@ impl<F: Fingerprint> Report<'_, F> {
             "b": b,
             "distance": has_figures.then(|| found.distance()),
             "max_distance": self.limit,
+            "least_similarity": self.texts.as_ref().map(|texts| texts.wanted.least()),
+            "text_similarity": self.texts.as_ref().map(|texts| texts.jaccard),
             "near_duplicates": self.is_near(),
             "equal": found.are_equal(),
             "differing_bits": has_figures.then(|| found.differing_bits()),
@@ -255,6 +289,16 @@ impl<F: Fingerprint> Report<'_, F> {
             }
             writeln!(out, ", {}", counted(*occurrence_count, "occurrence"))?;
         }
+        if let Some(TextSimilarity { wanted, jaccard }) = &self.texts {
+            let verdict = self.verdict();
+            let (least, features) = (wanted.least(), features_of(*wanted));
+            writeln!(
+                out,
+                "{:<24}{verdict}: at least {least} is wanted",
+                "verdict"
+            )?;
+            writeln!(out, "{:<24}{jaccard:.4} jaccard of {features}", "texts")?;
+        }
         if !found.have_features() {
             self.print_without_features(out)?;
             return self.print_features(out);
@@ -264,12 +308,11 @@ impl<F: Fingerprint> Report<'_, F> {
             true => String::new(),
             false => format!(" (bits {})", bits.join(" ")),
         };
-        let verdict = match self.is_near() {
-            true => "near-duplicates",
-            false => "not near-duplicates",
-        };
         let distance = found.distance();
-        writeln!(out, "{:<24}{verdict} within {}", "verdict", self.limit)?;
+        if self.texts.is_none() {
+            let verdict = self.verdict();
+            writeln!(out, "{:<24}{verdict} within {}", "verdict", self.limit)?;
+        }
         writeln!(out, "{:<24}{distance} of {}{bits}", "distance", F::WIDTH)?;
         let (exact, estimate) = (found.similarity() * 100.0, found.estimate() * 100.0);
         let measure = self.measure();
@@ -297,10 +340,10 @@ impl<F: Fingerprint> Report<'_, F> {
             (false, true) => "A has no features",
             _ => "B has no features",
         };
-        if found.are_equal() {
-            writeln!(out, "{:<24}near-duplicates: equal byte for byte", "verdict")?;
-        } else {
-            writeln!(out, "{:<24}not near-duplicates: {who}", "verdict")?;
+        match (found.are_equal(), &self.texts) {
+            (_, Some(_)) => {}
+            (true, None) => writeln!(out, "{:<24}near-duplicates: equal byte for byte", "verdict")?,
+            (false, None) => writeln!(out, "{:<24}not near-duplicates: {who}", "verdict")?,
         }
         writeln!(out, "{:<24}none: {who}", "distance")
     }

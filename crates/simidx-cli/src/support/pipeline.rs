@@ -46,6 +46,11 @@ impl PipelineArgs {
         self.files.paths()
     }
 
+    /// Whether something other than the default is asked for that only fingerprints depend on.
+    pub(crate) fn is_given(&self) -> bool {
+        *self.pipeline != Preset::default().options() || self.files.paths().next().is_some()
+    }
+
     /// The files that the pipeline, or that of an index, may need.
     ///
     /// # Errors

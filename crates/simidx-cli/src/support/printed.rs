@@ -3,6 +3,7 @@
 use simidx::Fingerprint;
 use simidx_text::Fingerprinter;
 use simidx_text::dedup::content_identity;
+use simidx_text::similar::{SignedText, TextSigner};
 
 /// What is known of the content of a record.
 pub(crate) struct Printed<F> {
@@ -11,6 +12,8 @@ pub(crate) struct Printed<F> {
     pub(crate) feature_count: Option<u32>,
     /// Of a document without features its identity: the fingerprint then says nothing.
     pub(crate) without_features: Option<u128>,
+    /// What similar texts are found by, if that is wanted in place of the fingerprint.
+    pub(crate) signed: Option<SignedText>,
 }
 
 impl<F: Fingerprint> Printed<F> {
@@ -19,6 +22,7 @@ impl<F: Fingerprint> Printed<F> {
             fingerprint,
             feature_count: None,
             without_features: None,
+            signed: None,
         }
     }
 
@@ -41,6 +45,22 @@ impl<F: Fingerprint> Printed<F> {
             },
             feature_count,
             without_features: fingerprint.is_none().then(|| content_identity(text)),
+            signed: None,
+        }
+    }
+
+    /// Of a document by what similar texts are found. It gets no fingerprint.
+    pub(crate) fn signed(
+        text: &str,
+        fingerprinter: &mut Fingerprinter<F>,
+        signer: &TextSigner,
+    ) -> Self {
+        let signed = signer.sign(fingerprinter, text);
+        Printed {
+            fingerprint: F::ZERO,
+            feature_count: None,
+            without_features: (!signed.has_features()).then(|| content_identity(text)),
+            signed: Some(signed),
         }
     }
 }

@@ -8,6 +8,7 @@ use simidx_input::{
     self, Content, InputFile, ReadOptions, Record, RecordId, RecordReader, TextEncoding,
 };
 use simidx_input::{InputError, Place};
+use simidx_text::similar::{SignedText, TextSigner};
 use simidx_text::{ParallelFingerprinter, Pipeline};
 
 use crate::support::choices::InputFormat;
@@ -183,6 +184,8 @@ pub(crate) struct Fingerprinted<F> {
     pub(crate) feature_count: Option<u32>,
     /// Of a document without features its identity: the fingerprint then says nothing.
     pub(crate) without_features: Option<u128>,
+    /// Of a document what a sink with a signer compares in place of the fingerprint.
+    pub(crate) signed: Option<SignedText>,
 }
 
 impl<F> Fingerprinted<F> {
@@ -274,6 +277,11 @@ pub(crate) trait Sink<F> {
     /// Whether records shall come with the numbers of their features.
     fn wants_feature_counts(&self) -> bool {
         false
+    }
+
+    /// What signs documents, for a sink that compares their texts: they then come without fingerprints.
+    fn signer(&self) -> Option<TextSigner> {
+        None
     }
 
     /// Takes such fingerprints, the first of which has this position, up to the first one that there is something to be
@@ -414,12 +422,14 @@ impl<F: Fingerprint> Batch<F> {
         &self,
         fingerprinter: &ParallelFingerprinter<F>,
         counts_features: bool,
+        signer: Option<&TextSigner>,
     ) -> Vec<Printed<F>> {
         let of = |placed: &Placed<F>| match &placed.record.content {
             Content::Fingerprint(fingerprint) => Printed::of_fingerprint(*fingerprint),
-            Content::Text(text) => {
-                fingerprinter.with(|f| Printed::of_text(text, f, counts_features))
-            }
+            Content::Text(text) => fingerprinter.with(|f| match signer {
+                Some(signer) => Printed::signed(text, f, signer),
+                None => Printed::of_text(text, f, counts_features),
+            }),
         };
         match self.text_len {
             0 => self.records.iter().map(of).collect(),
@@ -503,6 +513,7 @@ impl<F: Fingerprint> Run<F> {
                 text_len: 0,
                 feature_count: None,
                 without_features: None,
+                signed: None,
             };
             let result = sink.record(record);
             let (number, behind) = (self.next_position, rest.len() as u64);
@@ -572,7 +583,9 @@ impl<F: Fingerprint> Run<F> {
 
     fn hand_on(&mut self, batch: Batch<F>, sink: &mut impl Sink<F>) -> Result<(), Failure> {
         let counts_features = sink.wants_feature_counts();
-        let fingerprints = batch.fingerprints(&self.fingerprinter, counts_features);
+        let signer = sink.signer();
+        let fingerprints =
+            batch.fingerprints(&self.fingerprinter, counts_features, signer.as_ref());
         for (printed, placed) in fingerprints.into_iter().zip(batch.records) {
             let text = match placed.record.content {
                 Content::Text(text) => Some(text),
@@ -589,6 +602,7 @@ impl<F: Fingerprint> Run<F> {
                 text_len: text_len.unwrap_or_default(),
                 feature_count: printed.feature_count,
                 without_features: printed.without_features,
+                signed: printed.signed,
                 id: placed.record.id,
                 position: placed.position,
             });

@@ -82,6 +82,7 @@ fn figures_are_those_of_the_words() {
             "equal",
             "features",
             "jaccard",
+            "least_similarity",
             "max_distance",
             "minhash_estimate",
             "near_duplicates",
@@ -89,6 +90,7 @@ fn figures_are_those_of_the_words() {
             "similarity",
             "similarity_estimate",
             "similarity_measure",
+            "text_similarity",
             "weighted_jaccard",
             "width"
         ]

@@ -98,14 +98,26 @@ impl Similarity {
         fingerprinter: &mut Fingerprinter<F>,
         document: &str,
     ) -> FeatureSet {
+        let set = self.features(fingerprinter, document);
+        set.unwrap_or_else(|| Self::without_features(document))
+    }
+
+    /// The features of a document, if it has some.
+    pub(crate) fn features<F: Fingerprint>(
+        &self,
+        fingerprinter: &mut Fingerprinter<F>,
+        document: &str,
+    ) -> Option<FeatureSet> {
         let set = match self.words {
             None => fingerprinter.feature_set(document),
             Some(length) => FeatureSet::of_shingles(fingerprinter.cleaned(document), length),
         };
-        match set.hashes().is_empty() {
-            true => FeatureSet::from_hashes(vec![xxh3_64(document.as_bytes())]),
-            false => set,
-        }
+        Some(set).filter(|set| !set.hashes().is_empty())
+    }
+
+    /// What stands for the features of a document that has none.
+    pub(crate) fn without_features(document: &str) -> FeatureSet {
+        FeatureSet::from_hashes(vec![xxh3_64(document.as_bytes())])
     }
 
     /// Whether two texts are similar enough.

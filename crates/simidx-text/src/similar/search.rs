@@ -60,6 +60,14 @@ pub struct TextSigner {
 pub struct SignedText {
     keys: Box<[u32]>,
     features: FeatureSet,
+    has_features: bool,
+}
+
+impl SignedText {
+    /// Whether the text has any feature. One without is similar only to those of the same bytes.
+    pub fn has_features(&self) -> bool {
+        self.has_features
+    }
 }
 
 impl TextSigner {
@@ -69,9 +77,14 @@ impl TextSigner {
         fingerprinter: &mut Fingerprinter<F>,
         text: &str,
     ) -> SignedText {
-        let features = self.similarity.feature_set(fingerprinter, text);
-        let keys = Signer::new(self.banding).keys(features.hashes());
-        SignedText { keys, features }
+        let features = self.similarity.features(fingerprinter, text);
+        let has_features = features.is_some();
+        let features = features.unwrap_or_else(|| Similarity::without_features(text));
+        SignedText {
+            keys: Signer::new(self.banding).keys(features.hashes()),
+            features,
+            has_features,
+        }
     }
 }
 

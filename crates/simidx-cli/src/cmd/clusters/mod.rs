@@ -3,6 +3,7 @@
 mod equal;
 mod printer;
 mod records;
+mod similar;
 
 use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_by_key};
 use simidx::segments::Segments;
@@ -19,6 +20,7 @@ use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::quiet::is_quiet;
 use crate::support::resources::ResourceArgs;
+use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
 use crate::support::width::with_width;
 use equal::Merged;
@@ -29,13 +31,15 @@ use records::{Collected, Collector, KnownRecords};
 pub(crate) const HELP: &str = "\
 Group fingerprints or records into clusters of near-duplicates.
 
-A cluster is a connected component of the pairs within the distance. Each member is a line: the number of the \
-cluster, the fingerprint and, if there are ids, an id, separated by tabs.
+A cluster is a connected component of the pairs within the distance, or with --similarity of those of similar texts. \
+Each member is a line: the number of the cluster, the fingerprint and, if there are ids, an id, separated by tabs. With \
+--similarity it is a line with the number of the cluster, the id and the similarity to the first member.
 
 Examples:
   simidx clusters crawl.simidx > clusters.tsv
   simidx clusters crawl.simidx -k 3 --max-diameter 6 --summary
-  simidx clusters docs.jsonl --representative longest --json";
+  simidx clusters docs.jsonl --representative longest --json
+  simidx clusters docs.jsonl --similarity 0.8 > clusters.tsv";
 
 /// Arguments of `simidx clusters`.
 #[derive(Debug, clap::Args)]
@@ -46,8 +50,10 @@ pub(crate) struct Args {
     /// several; of records 3]
     #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
+    #[command(flatten)]
+    similarity: SimilarityArgs,
     /// Ids of records
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto)]
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = IdChoice::Auto, conflicts_with_all = ["similarity", "features"])]
     ids: IdChoice,
     #[command(flatten)]
     exclude: ExcludeArgs,
@@ -55,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Representative::First)]
     representative: Representative,
     /// Split clusters in which two members differ in more than D bits
-    #[arg(long, value_name = "D", value_parser = distance::distance())]
+    #[arg(long, value_name = "D", value_parser = distance::distance(), conflicts_with_all = ["similarity", "features"])]
     max_diameter: Option<u32>,
     /// Leave out clusters of fewer records; 1 also prints records without a near-duplicate
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = count(0..=u64::MAX))]
@@ -84,6 +90,9 @@ enum Representative {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
+    if let Some(similarity) = args.similarity.given() {
+        return similar::run(&args, similarity, mode);
+    }
     if args.source.are_records()? {
         args.exclude.refuse("it cannot be used with records")?;
         return with_width!(args.source.width, F => of_records::<F>(&args, mode));

@@ -3,11 +3,13 @@
 use simidx::{Error, Fingerprint, IdBuf};
 use simidx_input::{FieldKind, FieldValue, NewField, RecordId};
 
-use super::judged::{Cause, Judged, Label};
+use super::judged::{Cause, Judged};
+use crate::support::labels::Label;
 
 /// The new fields, in order.
 pub(super) struct Notes {
     pub(super) fields: Vec<NewField>,
+    has_distance: bool,
     has_similarity: bool,
     has_index: bool,
 }
@@ -21,11 +23,12 @@ impl Notes {
             true => FieldKind::Text,
             false => FieldKind::Number,
         };
-        let has_similarity = judged.verifier.is_some();
+        let has_distance = judged.found.has_distances();
+        let has_similarity = judged.found.has_similarities();
         let fields = [
             (true, "duplicate_of", of),
             (true, "cluster", FieldKind::Number),
-            (true, "distance", FieldKind::Number),
+            (has_distance, "distance", FieldKind::Number),
             (has_similarity, "similarity", FieldKind::Real),
             (has_index, "duplicate_in", FieldKind::Text),
         ];
@@ -34,6 +37,7 @@ impl Notes {
             fields: fields
                 .map(|(_, name, kind)| NewField::new(format!("{prefix}{name}"), kind))
                 .collect(),
+            has_distance,
             has_similarity,
             has_index,
         }
@@ -52,7 +56,7 @@ impl Notes {
         let cluster = judged.found.cluster_of(document).and_then(number);
         let (mut of, mut distance, mut similarity, mut place) = (None, None, None, None);
         if let Some(dropped) = judged.dropped(document)? {
-            distance = number(dropped.distance.into());
+            distance = dropped.distance.map(|bits| FieldValue::Number(bits.into()));
             match dropped.cause {
                 Cause::Document {
                     of: label,
@@ -73,7 +77,8 @@ impl Notes {
                 }
             }
         }
-        let mut values = vec![of, cluster, distance];
+        let mut values = vec![of, cluster];
+        values.extend(self.has_distance.then_some(distance));
         values.extend(self.has_similarity.then_some(similarity));
         let place = place.map(|place| FieldValue::Text(place.to_owned()));
         values.extend(self.has_index.then_some(place));

@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
-use simidx::batch::{DedupOptions, Deduplicator};
+use simidx::batch::Deduplicator;
 use simidx::{Error, Fingerprint};
 use simidx_input::RecordId;
+use simidx_text::similar::{SimilarTexts, TextSigner};
 
-use super::positions::Positions;
 use super::repeated_ids::RepeatedIds;
 use super::texts::HeldTexts;
 use crate::support::failure::Failure;
+use crate::support::labels::Labels;
 use crate::support::records::{Fingerprinted, ReadCounts, Refusal, Sink};
-use crate::support::spooled_ids::SpooledIds;
+use crate::support::similar_documents::signed;
 
 /// What is to be known of documents.
 #[derive(Debug, Default)]
@@ -30,19 +31,46 @@ pub(super) struct Needs {
     pub(super) pipeline: Option<String>,
 }
 
+/// What the documents are compared by.
+pub(super) enum Compared<F> {
+    Fingerprints(Deduplicator<F>),
+    Texts(SimilarTexts, TextSigner),
+}
+
+impl<F: Fingerprint> Compared<F> {
+    fn count(&self) -> usize {
+        match self {
+            Compared::Fingerprints(deduplicator) => deduplicator.document_count(),
+            Compared::Texts(texts, _) => texts.text_count(),
+        }
+    }
+
+    fn push(&mut self, record: &mut Fingerprinted<F>) -> Result<(), Refusal> {
+        match (self, record.without_features) {
+            (Compared::Texts(texts, _), _) => texts.push_signed(signed(record.signed.take())?)?,
+            (Compared::Fingerprints(deduplicator), None) => {
+                deduplicator.push(record.fingerprint)?
+            }
+            (Compared::Fingerprints(deduplicator), Some(identity)) => {
+                deduplicator.push_without_fingerprint(identity)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Takes documents in.
 pub(super) struct Documents<F> {
-    deduplicator: Deduplicator<F>,
+    compared: Compared<F>,
     needs: Needs,
     known: Known,
 }
 
 /// What is known of documents beside their fingerprints.
 pub(super) struct Known {
-    pub(super) positions: Positions,
+    pub(super) labels: Labels,
     /// Bytes of each text, if they are needed.
-    pub(super) lengths: Vec<u32>,
-    pub(super) ids: SpooledIds,
+    pub(super) lengths: Option<Vec<u32>>,
     /// Whether any id is a text.
     pub(super) has_text_ids: bool,
     pub(super) repeated_ids: RepeatedIds,
@@ -51,34 +79,31 @@ pub(super) struct Known {
 }
 
 impl<F: Fingerprint> Documents<F> {
-    pub(super) fn new(options: &DedupOptions, needs: Needs, temp_dir: Option<&Path>) -> Self {
+    pub(super) fn new(compared: Compared<F>, needs: Needs, temp_dir: Option<&Path>) -> Self {
         let texts = needs.texts.map(HeldTexts::new);
         let repeated_ids = RepeatedIds::new(needs.id_memory);
         Documents {
-            deduplicator: Deduplicator::new(options),
-            needs,
+            compared,
             known: Known {
-                positions: Positions::default(),
-                lengths: Vec::new(),
-                ids: SpooledIds::new(temp_dir),
+                labels: Labels::new(temp_dir),
+                lengths: needs.lengths.then(Vec::new),
                 has_text_ids: false,
                 repeated_ids,
                 texts,
             },
+            needs,
         }
     }
 
     /// The documents, once so much has been read.
-    pub(super) fn finish(mut self, read: ReadCounts) -> Result<(Deduplicator<F>, Known), Failure> {
-        let known = &mut self.known;
-        known.positions.end_at(read.records + read.skipped);
-        known.ids.complete()?;
-        Ok((self.deduplicator, self.known))
+    pub(super) fn finish(mut self, read: ReadCounts) -> Result<(Compared<F>, Known), Failure> {
+        self.known.labels.end_at(read.records + read.skipped)?;
+        Ok((self.compared, self.known))
     }
 }
 
 impl<F: Fingerprint> Sink<F> for Documents<F> {
-    fn record(&mut self, record: Fingerprinted<F>) -> Result<(), Refusal> {
+    fn record(&mut self, mut record: Fingerprinted<F>) -> Result<(), Refusal> {
         if let (true, Some(reason)) = (record.is_document, &self.needs.pipeline) {
             return Err(Refusal::Input(reason.clone()));
         }
@@ -87,14 +112,10 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
                 "has no text, which {option} needs"
             )));
         }
-        match record.without_features {
-            None => self.deduplicator.push(record.fingerprint)?,
-            Some(identity) => self.deduplicator.push_without_fingerprint(identity)?,
-        }
-        self.known.positions.push(record.position, 1);
-        if self.needs.lengths {
-            let length = u32::try_from(record.text_len).unwrap_or(u32::MAX);
-            self.known.lengths.push(length);
+        self.compared.push(&mut record)?;
+        self.known.labels.positions.push(record.position, 1);
+        if let Some(lengths) = &mut self.known.lengths {
+            lengths.push(u32::try_from(record.text_len).unwrap_or(u32::MAX));
         }
         if let Some(texts) = &mut self.known.texts {
             texts.push(record.text);
@@ -103,8 +124,8 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
             self.known.repeated_ids.push(&id);
             self.known.has_text_ids |= matches!(id, RecordId::Text(_));
             if self.needs.ids {
-                let document = self.deduplicator.document_count() as u64 - 1;
-                self.known.ids.push(document, &id)?;
+                let document = self.compared.count() as u64 - 1;
+                self.known.labels.ids.push(document, &id)?;
             }
         }
         Ok(())
@@ -115,15 +136,25 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
         texts.is_some_and(HeldTexts::are_complete)
     }
 
+    fn signer(&self) -> Option<TextSigner> {
+        match &self.compared {
+            Compared::Texts(_, signer) => Some(signer.clone()),
+            Compared::Fingerprints(_) => None,
+        }
+    }
+
     fn takes_fingerprints(&self) -> bool {
-        self.needs.text.is_none()
+        self.needs.text.is_none() && matches!(self.compared, Compared::Fingerprints(_))
     }
 
     fn fingerprints(&mut self, fingerprints: &[F], first_position: u64) -> Result<usize, Error> {
-        self.deduplicator.extend_from_slice(fingerprints)?;
-        self.known
-            .positions
-            .push(first_position, fingerprints.len() as u64);
-        Ok(fingerprints.len())
+        let Compared::Fingerprints(deduplicator) = &mut self.compared else {
+            return Ok(0);
+        };
+        deduplicator.extend_from_slice(fingerprints)?;
+        let count = fingerprints.len();
+        let positions = &mut self.known.labels.positions;
+        positions.push(first_position, count as u64);
+        Ok(count)
     }
 }

@@ -1,50 +1,66 @@
 //! What was decided of each document, in the words that the outputs use.
 
-use std::fmt;
-
 use serde_json::Value;
-use simidx::batch::{Decision, Deduplicated};
+use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::segments::Segments;
-use simidx::{Error, Fingerprint, Id, IdBuf, IdKind, Storage};
-use simidx_input::RecordId;
+use simidx::{Error, Fingerprint, IdBuf, IdKind, Storage};
 use simidx_text::dedup::TextVerifier;
+use simidx_text::similar::Fate;
 
 use super::documents::Known;
-use crate::support::columns::Column;
-use crate::support::json_ids::{id_to_json, record_id_to_json};
+use super::similar::Similar;
+use crate::support::json_ids::id_to_json;
+use crate::support::labels::Label;
 
 /// The decisions, and all that is known of the documents.
 pub(super) struct Judged<'a, F: Fingerprint> {
-    pub(super) found: &'a Deduplicated<F>,
+    pub(super) found: Found<F>,
     pub(super) documents: &'a Known,
     /// The indexes of documents that were there before.
     pub(super) segments: Option<&'a Segments<F, Storage>>,
-    /// What knows how similar two texts are, if they were compared.
-    pub(super) verifier: Option<&'a mut TextVerifier>,
 }
 
-/// The id of a record, or its position.
-#[derive(Debug, Clone)]
-pub(super) enum Label {
-    Id(RecordId),
-    Position(u64),
+/// What was decided, by what was compared.
+pub(super) enum Found<F> {
+    /// Fingerprints, and texts if there is a verifier.
+    Near(Deduplicated<F>, Option<TextVerifier>),
+    /// Texts.
+    Similar(Similar),
 }
 
-impl fmt::Display for Label {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl<F: Fingerprint> Found<F> {
+    /// How many documents there are, and what becomes of them.
+    pub(super) fn counts(&self) -> DedupCounts {
         match self {
-            Label::Id(id) => Column::of_record(id).fmt(f),
-            Label::Position(position) => position.fmt(f),
+            Found::Near(found, _) => found.counts(),
+            Found::Similar(found) => found.counts(),
         }
     }
-}
 
-impl Label {
-    pub(super) fn to_json(&self) -> Value {
+    /// Whether a document is kept.
+    pub(super) fn is_kept(&self, document: usize) -> bool {
         match self {
-            Label::Id(id) => record_id_to_json(id),
-            Label::Position(position) => id_to_json(Id::Number(*position)),
+            Found::Near(found, _) => found.is_kept(document),
+            Found::Similar(found) => found.fates.is_kept(document),
         }
+    }
+
+    /// The number of the cluster that a document is in, if there is another one in it.
+    pub(super) fn cluster_of(&self, document: usize) -> Option<u64> {
+        match self {
+            Found::Near(found, _) => found.cluster_of(document),
+            Found::Similar(found) => found.cluster_of(document),
+        }
+    }
+
+    /// Whether distances of fingerprints are known.
+    pub(super) fn has_distances(&self) -> bool {
+        matches!(self, Found::Near(..))
+    }
+
+    /// Whether similarities of texts are known.
+    pub(super) fn has_similarities(&self) -> bool {
+        !matches!(self, Found::Near(_, None))
     }
 }
 
@@ -63,9 +79,9 @@ pub(super) enum Cause {
     },
 }
 
-/// A document that is dropped: why, and the distance of the fingerprints.
+/// A document that is dropped: why, and the distance of the fingerprints, if they were compared.
 pub(super) struct Dropped {
-    pub(super) distance: u32,
+    pub(super) distance: Option<u32>,
     pub(super) cause: Cause,
 }
 
@@ -77,21 +93,35 @@ impl<F: Fingerprint> Judged<'_, F> {
 
     /// What a document is called.
     pub(super) fn label(&self, document: usize) -> Result<Label, Error> {
-        Ok(match self.documents.ids.get(document as u64)? {
-            Some(id) => Label::Id(id),
-            None => Label::Position(self.documents.positions.of(document)),
-        })
+        self.documents.labels.of(document)
     }
 
     /// Why a document is dropped; nothing if it is kept.
     pub(super) fn dropped(&mut self, document: usize) -> Result<Option<Dropped>, Error> {
-        Ok(match self.found.decision(document) {
+        let found = match &self.found {
+            Found::Near(found, _) => found,
+            Found::Similar(found) => {
+                let Fate::Dropped { kept, jaccard } = found.fates.fate(document) else {
+                    return Ok(None);
+                };
+                let cause = Cause::Document {
+                    of: self.label(kept)?,
+                    cluster: found.cluster_of(document),
+                    similarity: Some(jaccard),
+                };
+                return Ok(Some(Dropped {
+                    distance: None,
+                    cause,
+                }));
+            }
+        };
+        Ok(match found.decision(document) {
             Decision::Kept => None,
             Decision::Duplicate { of, distance } => Some(Dropped {
-                distance,
+                distance: Some(distance),
                 cause: Cause::Document {
                     of: self.label(of)?,
-                    cluster: self.found.cluster_of(document),
+                    cluster: found.cluster_of(document),
                     similarity: self.similarity(of, document)?,
                 },
             }),
@@ -99,7 +129,7 @@ impl<F: Fingerprint> Judged<'_, F> {
                 fingerprint,
                 distance,
             } => Some(Dropped {
-                distance,
+                distance: Some(distance),
                 cause: Cause::Member {
                     fingerprint: fingerprint.to_hex(),
                     id: self.id_in_index(fingerprint)?,
@@ -108,10 +138,20 @@ impl<F: Fingerprint> Judged<'_, F> {
         })
     }
 
-    /// How similar the texts of two documents of a cluster are, if texts were compared.
-    pub(super) fn similarity(&mut self, a: usize, b: usize) -> Result<Option<f64>, Error> {
-        let verifier = self.verifier.as_mut();
-        verifier.map(|verifier| verifier.jaccard(a, b)).transpose()
+    /// How similar the texts of a document and of the one that is kept for it are, if texts were compared.
+    pub(super) fn similarity(&mut self, kept: usize, dropped: usize) -> Result<Option<f64>, Error> {
+        match &mut self.found {
+            Found::Near(_, verifier) => {
+                let verifier = verifier.as_mut();
+                verifier
+                    .map(|verifier| verifier.jaccard(kept, dropped))
+                    .transpose()
+            }
+            Found::Similar(found) => Ok(match found.fates.fate(dropped) {
+                Fate::Dropped { jaccard, .. } => Some(jaccard),
+                Fate::Kept => None,
+            }),
+        }
     }
 
     /// The first id that the index has for a fingerprint.

@@ -4,26 +4,28 @@ mod annotate;
 mod compress;
 mod documents;
 mod judged;
+mod measure;
 mod names;
 mod outputs;
 mod page;
 mod page_source;
-mod positions;
 mod repeated_ids;
 mod report;
+mod similar;
 mod summary;
 mod texts;
 
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use simidx::batch::DedupOptions;
+use simidx::batch::{DedupOptions, Deduplicator};
 use simidx::build::MIN_MEMORY;
 use simidx::segments::{AnySegments, Segments};
 use simidx::{Fingerprint, Storage};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions};
+use simidx_text::similar::{SimilarOptions, SimilarTexts};
 
 use crate::cmd::Answer;
 use crate::support::distance;
@@ -37,24 +39,30 @@ use crate::support::pipeline::files_of;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
 use crate::support::records::{InputArgs, OnError, read_originals, start_threads};
+use crate::support::similarity::SimilarityArgs;
 use crate::support::width::{Width, with_width};
-use documents::{Documents, Needs};
-use judged::Judged;
+use documents::{Compared, Documents, Known, Needs};
+use judged::{Found, Judged};
+use measure::Measure;
 use outputs::Outputs;
-use summary::Summary;
+use similar::Similar;
+use summary::{Clock, Summary};
 
 /// The head of `simidx dedup --help` and of its man page.
 pub(crate) const HELP: &str = "\
 Copy documents, keeping one of each cluster of near-duplicates.
 
-Records are copied unchanged and in their order. Without -k, near-duplicates differ in at most 3 bits. A document \
-without features, such as one of emoji only, is a duplicate of equal documents only.
+Records are copied unchanged and in their order. A document is dropped if its text is similar to that of a kept one: \
+if at least 80 % of the runs of three words that either has are in both, or the share that --similarity names. With -k, \
+and for records that are fingerprints, near-duplicates are those within a distance. A document without words, such as \
+one of emoji only, is a duplicate of equal documents only.
 
 Examples:
   simidx dedup crawl.jsonl.gz -o kept.jsonl.gz
+  simidx dedup docs.jsonl --similarity 0.9 -o kept.jsonl
   simidx dedup 'part-*.jsonl' --output-dir kept --report dropped.tsv
-  simidx dedup new.jsonl --against crawl.simidx --keep longest -o kept.jsonl
-  simidx dedup docs.parquet -k 6 --verify jaccard:0.8 -o kept.parquet
+  simidx dedup new.jsonl -k 3 --against crawl.simidx -o kept.jsonl
+  simidx dedup docs.parquet --keep longest --similarity 0.7 -o kept.parquet
   simidx dedup docs.jsonl --dry-run --report dropped.html
   simidx dedup docs.jsonl --annotate -o all.jsonl";
 
@@ -79,8 +87,8 @@ pub(crate) struct Args {
     /// Format of the output: jsonl, csv or parquet, for records with named fields [default: that of the input]
     #[arg(long, value_name = "FORMAT")]
     format: Option<OutputFormat>,
-    /// Keep all records, and add fields to each: duplicate_of (an id or a position from 0), cluster, distance; with --verify
-    /// similarity, with --against duplicate_in
+    /// Keep all records, and add fields to each: duplicate_of (an id or a position from 0), cluster, and the similarity, or
+    /// with -k the distance; with --verify both, with --against duplicate_in
     #[arg(long)]
     annotate: bool,
     /// What the names of these fields begin with, if records have such names already
@@ -89,9 +97,15 @@ pub(crate) struct Args {
     /// Write no records: only the figures, and a --report
     #[arg(long)]
     dry_run: bool,
-    /// Largest distance of near-duplicates
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::distance())]
-    max_distance: u32,
+    #[command(flatten)]
+    similarity: SimilarityArgs,
+    /// Drop what chains of similar documents lead to: documents that are similar to one that is similar to another, and so
+    /// on, need not be similar to a kept one
+    #[arg(long)]
+    chains: bool,
+    /// Largest distance of near-duplicates, to compare fingerprints instead of texts [default for fingerprints: 3]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    max_distance: Option<u32>,
     /// Index files; documents within the distance of one of their fingerprints are dropped first
     #[arg(long, value_name = "INDEX", num_args = 1..)]
     against: Vec<PathBuf>,
@@ -99,16 +113,16 @@ pub(crate) struct Args {
     exclude: ExcludeArgs,
     #[command(flatten)]
     open: OpenArgs,
-    /// Also require a Jaccard similarity of the texts of at least T: jaccard:T compares the features of the fingerprints,
-    /// jaccard:T:N all runs of N words
-    #[arg(long, value_name = "SIMILARITY")]
+    /// With -k, also require a Jaccard similarity of the texts of at least T: jaccard:T compares the features of the
+    /// fingerprints, jaccard:T:N all runs of N words
+    #[arg(long, value_name = "SIMILARITY", conflicts_with_all = ["similarity", "features"])]
     verify: Option<Similarity>,
     /// Which document of a cluster to keep
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First)]
     keep: Keep,
-    /// File for a line on each document that is dropped: its id, the id of the document kept instead, their distance,
-    /// `input` or `index` and the number of the cluster, separated by tabs; JSON Lines if the name ends in .jsonl, and a page
-    /// to look at, with texts side by side, if it ends in .html
+    /// File for a line on each document that is dropped: its id, the id of the document kept instead, their distance if
+    /// fingerprints are compared, `input` or `index`, the number of the cluster and the similarity, separated by tabs; JSON
+    /// Lines if the name ends in .jsonl, and a page to look at, with texts side by side, if it ends in .html
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Replace an existing output, and an existing report; an input is never replaced
@@ -198,7 +212,7 @@ fn of_width<F: Fingerprint>(
     against: Option<&Segments<F, Storage>>,
     mode: ProgressMode,
 ) -> Answer {
-    distance::within::<F>(Some(args.max_distance))?;
+    distance::within::<F>(args.max_distance)?;
     let paths = args.input.paths()?;
     let outputs = Outputs::new(args, &paths)?;
     if let Some(segments) = against {
@@ -206,10 +220,11 @@ fn of_width<F: Fingerprint>(
     }
     let originals = args.originals::<F>(&paths)?;
     outputs.check_formats(args, &originals)?;
+    let measure = Measure::choose::<F>(args, &originals)?;
     let pipeline = args.input.pipeline.pipeline()?;
     let shares = args.memory_shares();
     let needs = Needs {
-        text: args.needs_text(),
+        text: args.needs_text(measure),
         lengths: args.keep == Keep::Longest,
         ids: args.report.is_some() || args.annotate,
         texts: args.verify.map(|_| shares.texts),
@@ -219,24 +234,80 @@ fn of_width<F: Fingerprint>(
             None => None,
         },
     };
-    let mut documents = Documents::<F>::new(&args.options(), needs, args.temp_dir.as_deref());
+    let compared = match measure {
+        Measure::Distance(distance, _) => {
+            Compared::Fingerprints(Deduplicator::new(&args.options(distance)))
+        }
+        Measure::Similarity(similarity) => {
+            let texts = SimilarTexts::new(&pipeline, &args.similar_options(similarity))?;
+            let signer = texts.signer();
+            Compared::Texts(texts, signer)
+        }
+    };
+    let mut clock = Clock::start();
+    let mut documents = Documents::<F>::new(compared, needs, args.temp_dir.as_deref());
     let bar = mode.reading("documents");
     let read = read_originals(&args.input, &pipeline, &originals, bar, &mut documents)?;
-    let (mut deduplicator, mut documents) = documents.finish(read)?;
+    let (compared, mut documents) = documents.finish(read)?;
+    clock.has_read();
+    let found = match compared {
+        Compared::Fingerprints(deduplicator) => {
+            let verifier = args.verifier(&pipeline)?;
+            let source = (originals.as_slice(), &mut documents);
+            near(deduplicator, verifier, against, source, args.keep, mode)?
+        }
+        Compared::Texts(texts, _) => {
+            let rule = (args.keep, args.chains);
+            Found::Similar(Similar::find::<F>(
+                texts,
+                rule,
+                (&originals, &documents),
+                mode,
+            )?)
+        }
+    };
+    clock.has_compared();
 
+    let mut judged = Judged {
+        found,
+        documents: &documents,
+        segments: against,
+    };
+    let summary = Summary::new(&judged.found, measure)
+        .with_without_features(read.without_features)
+        .with_times(clock)
+        .with_repeated_ids(documents.repeated_ids.count())
+        .with_replaced(read.replaced);
+    let summarise = |unjudged| summary.with_unjudged(unjudged);
+    let summary = outputs.write(args, &originals, &mut judged, (measure, mode), summarise)?;
+    summary.tell(args.json)?;
+    if let Some(warning) = documents.repeated_ids.warning() {
+        say(warning);
+    }
+    Ok(true)
+}
+
+/// Finds documents near to one another, or to members of indexes; with a verifier also their texts have to be similar.
+fn near<F: Fingerprint>(
+    mut deduplicator: Deduplicator<F>,
+    mut verifier: Option<TextVerifier>,
+    against: Option<&Segments<F, Storage>>,
+    (originals, documents): (&[InputFile], &mut Known),
+    keep: Keep,
+    mode: ProgressMode,
+) -> Result<Found<F>, Failure> {
     if let Some(segments) = against {
         let bar = mode.spinner();
         bar.set_message("looking documents up in the index");
         deduplicator.exclude(segments)?;
         bar.finish_and_clear();
     }
-    let mut verifier = args.verifier(&pipeline)?;
     if let (Some(verifier), Some(held)) = (&mut verifier, documents.texts.take()) {
         let bar = mode.spinner();
         bar.set_message("finding candidates");
         let candidates = deduplicator.candidates()?;
         bar.finish_and_clear();
-        let source = (originals.as_slice(), &documents.positions);
+        let source = (originals, &documents.labels.positions);
         texts::give::<F>(verifier, held, &candidates, source, mode)?;
     }
     let mut found = match &mut verifier {
@@ -249,28 +320,10 @@ fn of_width<F: Fingerprint>(
         }
         Some(verifier) => texts::verified(deduplicator, verifier, mode)?,
     };
-    if args.keep == Keep::Longest {
-        found.keep_by(|document| documents.lengths[document].into());
+    if let (Keep::Longest, Some(lengths)) = (keep, &documents.lengths) {
+        found.keep_by(|document| lengths[document].into());
     }
-
-    let mut judged = Judged {
-        found: &found,
-        documents: &documents,
-        segments: against,
-        verifier: verifier.as_mut(),
-    };
-    let summarise = |unjudged| {
-        Summary::new(&found.counts(), unjudged)
-            .with_chained(found.chained_count(args.max_distance))
-            .with_repeated_ids(documents.repeated_ids.count())
-            .with_replaced(read.replaced)
-    };
-    let summary = outputs.write(args, &originals, &mut judged, mode, summarise)?;
-    summary.tell(args.json)?;
-    if let Some(warning) = documents.repeated_ids.warning() {
-        say(warning);
-    }
-    Ok(true)
+    Ok(Found::Near(found, verifier))
 }
 
 /// Fingerprints of different widths have no distance.
@@ -303,9 +356,18 @@ impl Args {
         Ok(Some(TextVerifier::new(pipeline, &options)?))
     }
 
-    fn options(&self) -> DedupOptions {
+    fn similar_options(&self, similarity: Similarity) -> SimilarOptions {
+        let shares = self.memory_shares();
+        let mut options = SimilarOptions::default();
+        options.similarity = similarity;
+        options.memory = Some(shares.search + shares.texts + shares.sets);
+        options.temp_dir = self.temp_dir.clone();
+        options
+    }
+
+    fn options(&self, distance: u32) -> DedupOptions {
         let mut options = DedupOptions::default();
-        options.distance = self.max_distance;
+        options.distance = distance;
         options.memory = Some(self.memory_shares().search);
         options.temp_dir = self.temp_dir.clone();
         options
@@ -347,11 +409,12 @@ impl Args {
     }
 
     /// The option that needs texts, if one does.
-    fn needs_text(&self) -> Option<&'static str> {
-        match (self.verify, self.keep) {
-            (Some(_), _) => Some("--verify"),
-            (None, Keep::Longest) => Some("--keep longest"),
-            (None, Keep::First) => None,
+    fn needs_text(&self, measure: Measure) -> Option<&'static str> {
+        match (measure, self.verify, self.keep) {
+            (Measure::Similarity(_), ..) => Some("--similarity"),
+            (_, Some(_), _) => Some("--verify"),
+            (_, None, Keep::Longest) => Some("--keep longest"),
+            (_, None, Keep::First) => None,
         }
     }
 }

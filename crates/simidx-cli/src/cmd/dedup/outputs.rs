@@ -9,6 +9,7 @@ use simidx_input::{Fate, InputFile, Rewrite, rewrite_records};
 
 use super::annotate::Notes;
 use super::judged::Judged;
+use super::measure::Measure;
 use super::names::{self, ReportFormat};
 use super::page::{Facts, page};
 use super::page_source::PageSource;
@@ -146,7 +147,7 @@ impl Outputs {
         args: &Args,
         originals: &[InputFile],
         judged: &mut Judged<'_, F>,
-        mode: ProgressMode,
+        (measure, mode): (Measure, ProgressMode),
         summarise: impl FnOnce(Unjudged) -> Summary,
     ) -> Result<Summary, Failure> {
         let mut together = Together::default();
@@ -173,7 +174,7 @@ impl Outputs {
                     ReportFormat::Page => {
                         let facts = Facts {
                             title: args.title(),
-                            distance: args.max_distance,
+                            measure,
                             figures: summary.figures(),
                         };
                         let mut source = PageSource {
@@ -307,7 +308,7 @@ impl<'a, 'j, F: Fingerprint> Copy<'a, 'j, F> {
     /// What becomes of the record at a position.
     fn fate(&mut self, position: u64, bytes: u64) -> io::Result<Fate> {
         self.bar.show_sometimes(position, bytes);
-        let document = self.judged.documents.positions.document_at(position);
+        let document = self.judged.documents.labels.positions.document_at(position);
         let keeps = match (document, &self.notes) {
             (None, _) => self.keeps_unjudged,
             (Some(document), None) => self.judged.found.is_kept(document),
@@ -322,7 +323,7 @@ impl<'a, 'j, F: Fingerprint> Copy<'a, 'j, F> {
     /// Checks that the inputs were what they had been; returns what became of records that could not be judged.
     fn finish(self, has_copied: bool) -> Result<Unjudged, Failure> {
         self.bar.finish();
-        let positions = &self.judged.documents.positions;
+        let positions = &self.judged.documents.labels.positions;
         if has_copied {
             positions.check(self.records)?;
         }

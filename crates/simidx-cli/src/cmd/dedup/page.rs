@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::measure::Measure;
 use crate::support::failure::Failure;
 use crate::support::page::{
     Bar, BarChart, Boundary, Document, Entry, Html, Sample, SizeClasses, Table, cluster, decimal,
@@ -30,19 +31,19 @@ const MAX_BARS: usize = 40;
 pub(super) struct Facts {
     /// What was read.
     pub(super) title: String,
-    /// The distance of near-duplicates.
-    pub(super) distance: u32,
+    /// What makes documents near-duplicates.
+    pub(super) measure: Measure,
     /// Names and values, for the first table.
     pub(super) figures: Vec<(&'static str, String)>,
 }
 
-/// Why a document was dropped, and how many bits differ.
+/// Why a document was dropped, and how much the two differ, as the [`Measure`] counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// For this document, which is kept.
-    Document { of: usize, distance: u32 },
+    Document { of: usize, difference: u32 },
     /// For a member of an index.
-    Member { distance: u32 },
+    Member,
 }
 
 /// What is known of the documents, by their numbers from 0.
@@ -78,7 +79,7 @@ pub(super) trait Judgements {
 /// What the judgements report.
 pub(super) fn page(facts: &Facts, judgements: &mut impl Judgements) -> Result<Document, Failure> {
     let survey = Survey::of(judgements);
-    let doubtful = survey.doubtful(facts.distance);
+    let doubtful = survey.doubtful(facts.measure.limit());
     let largest = survey.largest(judgements);
     let mut shown: BTreeSet<usize> = doubtful
         .iter()
@@ -92,22 +93,22 @@ pub(super) fn page(facts: &Facts, judgements: &mut impl Judgements) -> Result<Do
     let mut shelf = Shelf {
         judgements,
         texts,
-        distance: facts.distance,
+        measure: facts.measure,
     };
 
     let mut lead = Html::new();
     lead.paragraph(format!(
-        "Near-duplicates are documents with fingerprints that differ in at most {}. Samples are taken by the seed {SEED}.",
-        plural(facts.distance.into(), "bit")
+        "Near-duplicates are {}. Samples are taken by the seed {SEED}.",
+        facts.measure.definition()
     ));
     let mut page = Document::new(&facts.title, lead);
     let figures = Table::of_figures("What became of the documents", &facts.figures);
     page.section("figures", "At a glance", &figures);
-    page.section(
-        "distances",
-        "Distances",
-        &survey.chart(facts.distance).html(),
-    );
+    let heading = match facts.measure {
+        Measure::Distance(..) => "Distances",
+        Measure::Similarity(_) => "Similarities",
+    };
+    page.section("distances", heading, &survey.chart(facts.measure).html());
     page.section(
         "doubtful",
         "Doubtful duplicates",
@@ -121,16 +122,16 @@ pub(super) fn page(facts: &Facts, judgements: &mut impl Judgements) -> Result<Do
     Ok(page)
 }
 
-/// A document that is kept, and others of its cluster with their distances, the farthest first.
+/// A document that is kept, and others of its cluster with their differences, the farthest first.
 type ShownCluster = (usize, Vec<(u32, usize)>);
 
 /// What one pass over all documents shows.
 struct Survey {
-    /// Documents dropped for others, by distance.
+    /// Documents dropped for others, by difference.
     counts: Vec<u64>,
     /// And for members of indexes.
     member_count: u64,
-    /// Samples of those dropped for others, by distance: the one that is kept and the one that is dropped.
+    /// Samples of those dropped for others, by difference: the one that is kept and the one that is dropped.
     samples: BTreeMap<u32, Vec<(usize, usize)>>,
     sizes: SizeClasses,
     cluster_count: u64,
@@ -146,15 +147,15 @@ impl Survey {
         for document in 0..judgements.count() {
             match judgements.cause(document) {
                 None => {}
-                Some(Cause::Member { .. }) => member_count += 1,
-                Some(Cause::Document { of, distance }) => {
+                Some(Cause::Member) => member_count += 1,
+                Some(Cause::Document { of, difference }) => {
                     dropped[of] += 1;
-                    if counts.len() <= distance as usize {
-                        counts.resize(distance as usize + 1, 0);
+                    if counts.len() <= difference as usize {
+                        counts.resize(difference as usize + 1, 0);
                     }
-                    counts[distance as usize] += 1;
+                    counts[difference as usize] += 1;
                     let sample = samples
-                        .entry(distance)
+                        .entry(difference)
                         .or_insert_with(|| Sample::new(DOUBTFUL, SEED));
                     sample.show(document as u128, (of, document));
                 }
@@ -174,7 +175,7 @@ impl Survey {
             member_count,
             samples: samples
                 .into_iter()
-                .map(|(distance, sample)| (distance, sample.into_items()))
+                .map(|(difference, sample)| (difference, sample.into_items()))
                 .collect(),
             sizes,
             cluster_count,
@@ -183,15 +184,15 @@ impl Survey {
     }
 
     /// Those that are nearly no duplicates, the farthest first: some that only a chain links, then those within the
-    /// distance.
-    fn doubtful(&self, distance: u32) -> Vec<(usize, usize, u32)> {
-        let within = self.samples.range(..=distance).rev();
-        let beyond = self.samples.range(distance.saturating_add(1)..).rev();
-        let of = |(distance, pairs): (&u32, &Vec<(usize, usize)>)| {
-            let distance = *distance;
+    /// difference.
+    fn doubtful(&self, difference: u32) -> Vec<(usize, usize, u32)> {
+        let within = self.samples.range(..=difference).rev();
+        let beyond = self.samples.range(difference.saturating_add(1)..).rev();
+        let of = |(difference, pairs): (&u32, &Vec<(usize, usize)>)| {
+            let difference = *difference;
             pairs
                 .iter()
-                .map(move |&(of, document)| (of, document, distance))
+                .map(move |&(of, document)| (of, document, difference))
                 .collect::<Vec<_>>()
         };
         // A third of them are chains, if there are some.
@@ -211,12 +212,12 @@ impl Survey {
             .collect();
         let mut others: Vec<Vec<(u32, usize)>> = vec![Vec::new(); self.largest.len()];
         for document in 0..judgements.count() {
-            if let Some(Cause::Document { of, distance }) = judgements.cause(document)
+            if let Some(Cause::Document { of, difference }) = judgements.cause(document)
                 && let Some(&place) = places.get(&of)
             {
                 let held = &mut others[place];
-                let at = held.partition_point(|&(other, _)| other >= distance);
-                held.insert(at, (distance, document));
+                let at = held.partition_point(|&(other, _)| other >= difference);
+                held.insert(at, (difference, document));
                 held.truncate(MEMBERS);
             }
         }
@@ -227,7 +228,8 @@ impl Survey {
             .collect()
     }
 
-    fn chart(&self, distance: u32) -> BarChart {
+    fn chart(&self, measure: Measure) -> BarChart {
+        let limit = measure.limit();
         let last = self.counts.len().min(MAX_BARS);
         let mut bars: Vec<Bar> = Vec::with_capacity(last);
         for (at, &count) in self.counts[..last].iter().enumerate() {
@@ -237,14 +239,14 @@ impl Survey {
                 0
             };
             bars.push(Bar {
-                label: if rest > 0 {
-                    format!("{at}+")
-                } else {
-                    at.to_string()
+                label: match (rest > 0, measure) {
+                    (false, _) => measure.label(at as u32),
+                    (true, Measure::Distance(..)) => format!("{at}+"),
+                    (true, Measure::Similarity(_)) => format!("≤ {}", measure.label(at as u32)),
                 },
                 value: (count + rest) as f64,
                 figures: vec![grouped(count + rest)],
-                is_beyond: at > distance as usize,
+                is_beyond: at > limit as usize,
                 ..Bar::default()
             });
         }
@@ -252,23 +254,37 @@ impl Survey {
         let has_chains = bars.iter().any(|bar| bar.is_beyond);
         BarChart {
             id: "dropped",
-            title: "Dropped documents by their distance from the one that is kept".into(),
+            title: match measure {
+                Measure::Distance(..) => {
+                    "Dropped documents by their distance from the one that is kept".into()
+                }
+                Measure::Similarity(_) => {
+                    "Dropped documents by their similarity to the one that is kept".into()
+                }
+            },
             alternative: match (all, self.member_count) {
                 (0, 0) => "No document was dropped.".into(),
                 (0, _) => "All documents that were dropped are near a member of the index.".into(),
                 _ => format!(
-                    "Of {} dropped for another one, {} have its fingerprint.",
+                    "Of {} dropped for another one, {} have {}.",
                     plural(all, "document"),
-                    grouped(self.counts.first().copied().unwrap_or_default())
+                    grouped(self.counts.first().copied().unwrap_or_default()),
+                    match measure {
+                        Measure::Distance(..) => "its fingerprint",
+                        Measure::Similarity(_) => "a similarity above 0.99",
+                    }
                 ),
             },
-            x_label: "bits that differ",
+            x_label: measure.unit(),
             y_label: "documents",
             columns: vec!["documents"],
             beyond: has_chains.then(|| "dropped by a chain of near-duplicates".into()),
             boundary: has_chains.then(|| Boundary {
-                before: distance as usize + 1,
-                label: format!("distance {distance}"),
+                before: limit as usize + 1,
+                label: match measure {
+                    Measure::Distance(distance, _) => format!("distance {distance}"),
+                    Measure::Similarity(_) => format!("similarity {}", measure.label(limit)),
+                },
             }),
             bars,
             ..BarChart::default()
@@ -288,8 +304,8 @@ impl Survey {
         }
         html.paragraph("The document on the left is kept, the one on the right is dropped for it. Those that differ most come first.");
         let mut pieces = Vec::with_capacity(doubtful.len());
-        for &(of, document, distance) in doubtful {
-            let heading = shelf.heading(of, document, distance)?;
+        for &(of, document, difference) in doubtful {
+            let heading = shelf.heading(of, document, difference)?;
             let kept = shelf.entry(of, "kept".into())?;
             let dropped = shelf.entry(document, "dropped".into())?;
             pieces.push(pair(&heading, &kept, &dropped));
@@ -319,8 +335,8 @@ impl Survey {
         {
             let first = shelf.entry(*kept, "kept".into())?;
             let mut entries = Vec::with_capacity(others.len());
-            for &(distance, document) in others {
-                let note = shelf.heading(*kept, document, distance)?;
+            for &(difference, document) in others {
+                let note = shelf.heading(*kept, document, difference)?;
                 entries.push(shelf.entry(document, note)?);
             }
             let heading = format!("Cluster of {}", plural(u64::from(dropped) + 1, "document"));
@@ -340,8 +356,7 @@ impl Survey {
 struct Shelf<'a, J> {
     judgements: &'a mut J,
     texts: HashMap<usize, String>,
-    /// The distance of near-duplicates.
-    distance: u32,
+    measure: Measure,
 }
 
 impl<J: Judgements> Shelf<'_, J> {
@@ -356,14 +371,17 @@ impl<J: Judgements> Shelf<'_, J> {
     }
 
     /// How near two documents are.
-    fn heading(&mut self, of: usize, document: usize, distance: u32) -> Result<String, Failure> {
-        let mut heading = format!("distance {distance}");
-        if distance > self.distance {
-            heading.push_str(", linked by a chain");
+    fn heading(&mut self, of: usize, document: usize, difference: u32) -> Result<String, Failure> {
+        let mut heading = Vec::new();
+        if let Measure::Distance(..) = self.measure {
+            heading.push(format!("distance {difference}"));
         }
         if let Some(similarity) = self.judgements.similarity(of, document)? {
-            heading.push_str(&format!(", similarity {}", decimal(similarity, 2)));
+            heading.push(format!("similarity {}", decimal(similarity, 2)));
         }
-        Ok(heading)
+        if difference > self.measure.limit() {
+            heading.push("linked by a chain".to_owned());
+        }
+        Ok(heading.join(", "))
     }
 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use simidx::Fingerprint;
 use simidx::batch::Decision;
 use simidx_input::{Content, InputFile};
+use simidx_text::similar::Fate;
 
-use super::judged::Judged;
+use super::judged::{Found, Judged};
+use super::measure::difference;
 use super::page::{Cause, Judgements};
 use crate::support::failure::Failure;
 use crate::support::progress::ProgressMode;
@@ -27,10 +29,22 @@ impl<F: Fingerprint> Judgements for PageSource<'_, '_, F> {
     }
 
     fn cause(&self, document: usize) -> Option<Cause> {
-        match self.judged.found.decision(document) {
-            Decision::Kept => None,
-            Decision::Duplicate { of, distance } => Some(Cause::Document { of, distance }),
-            Decision::Excluded { distance, .. } => Some(Cause::Member { distance }),
+        match &self.judged.found {
+            Found::Near(found, _) => match found.decision(document) {
+                Decision::Kept => None,
+                Decision::Duplicate { of, distance } => Some(Cause::Document {
+                    of,
+                    difference: distance,
+                }),
+                Decision::Excluded { .. } => Some(Cause::Member),
+            },
+            Found::Similar(found) => match found.fates.fate(document) {
+                Fate::Kept => None,
+                Fate::Dropped { kept, jaccard } => Some(Cause::Document {
+                    of: kept,
+                    difference: difference(jaccard),
+                }),
+            },
         }
     }
 
@@ -46,7 +60,7 @@ impl<F: Fingerprint> Judgements for PageSource<'_, '_, F> {
         let mut texts = HashMap::new();
         let bar = self.mode.reading("documents").doing("reading texts");
         let bar = bar.start(self.originals.iter().map(InputFile::byte_count).sum());
-        let mut walk = self.judged.documents.positions.walk();
+        let mut walk = self.judged.documents.labels.positions.walk();
         let mut bytes = 0;
         for original in self.originals {
             let mut reader = original.records::<F>()?;

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use serde_json::{Map, Value, json};
 use simidx::Fingerprint;
 
-use super::judged::{Cause, Dropped, Judged, Label, id_json};
+use super::judged::{Cause, Dropped, Judged, id_json};
 use crate::support::columns::Column;
 use crate::support::failure::Failure;
 use crate::support::json::Json;
+use crate::support::labels::Label;
 
 /// Writes a line for each document that is dropped, in order: columns, or an object.
 ///
@@ -32,10 +33,11 @@ pub(super) fn write<F: Fingerprint>(
     Ok(())
 }
 
-/// The columns: what is dropped, for what, the distance, where that is, the number of the cluster, the similarity or the id
-/// in the index.
+/// The columns: what is dropped, for what, the distance if fingerprints were compared, where that is, the number of the
+/// cluster, the similarity or the id in the index.
 fn write_columns(label: &Label, dropped: &Dropped, out: &mut (dyn Write + Send)) -> io::Result<()> {
-    let distance = dropped.distance;
+    let distance = dropped.distance.map(|bits| bits.to_string());
+    let distance = distance.unwrap_or_default();
     match &dropped.cause {
         Cause::Document {
             of,
@@ -63,7 +65,9 @@ fn write_columns(label: &Label, dropped: &Dropped, out: &mut (dyn Write + Send))
 fn object(label: &Label, dropped: &Dropped) -> Value {
     let mut object = Map::new();
     object.insert("dropped".into(), label.to_json());
-    object.insert("distance".into(), dropped.distance.into());
+    if let Some(distance) = dropped.distance {
+        object.insert("distance".into(), distance.into());
+    }
     match &dropped.cause {
         Cause::Document {
             of,

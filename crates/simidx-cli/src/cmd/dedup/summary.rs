@@ -2,27 +2,42 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use simidx::Fingerprint;
 use simidx::batch::DedupCounts;
 
+use super::judged::Found;
+use super::measure::Measure;
 use crate::support::failure::Failure;
-use crate::support::output::{say, stdout, write_report};
+use crate::support::output::{counted, say, stdout, write_report};
 use crate::support::page::grouped;
 use crate::support::quiet::is_quiet;
+use crate::support::similarity::features_of;
 
 /// The share of documents that only a mistake drops, mostly.
 const MANY_DROPPED: f64 = 0.95;
 
 /// The figures of a run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Summary {
+    /// The distance of near-duplicates, if fingerprints were compared.
+    max_distance: Option<u32>,
+    /// Why fingerprints were compared, if that was not asked for.
+    #[serde(skip)]
+    reason: Option<&'static str>,
+    /// The least similarity, if texts were.
+    similarity: Option<f64>,
+    /// What the texts have in common.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<String>,
     documents: u64,
     kept: u64,
     dropped: u64,
     /// Of those, what the index has.
     in_index: u64,
-    /// And what is beyond the distance from the document that is kept for it.
+    /// And what is no near-duplicate of the document that is kept for it.
     chained: u64,
     clusters: u64,
     largest_cluster: u64,
@@ -36,6 +51,44 @@ pub(super) struct Summary {
     skipped_kept: u64,
     /// Records in which bytes became U+FFFD.
     replaced: u64,
+    /// Documents that were compared with others, and pairs of texts that were compared feature by feature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidates: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compared_pairs: Option<u64>,
+    /// Times of the two stages.
+    reading_seconds: f64,
+    comparing_seconds: f64,
+}
+
+/// Takes the times of the stages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    last: Instant,
+    reading: Duration,
+    comparing: Duration,
+}
+
+impl Clock {
+    /// Reading starts.
+    pub(super) fn start() -> Self {
+        Clock {
+            last: Instant::now(),
+            reading: Duration::ZERO,
+            comparing: Duration::ZERO,
+        }
+    }
+
+    /// Reading has ended, and comparing starts.
+    pub(super) fn has_read(&mut self) {
+        self.reading = self.last.elapsed();
+        self.last = Instant::now();
+    }
+
+    /// Comparing has ended.
+    pub(super) fn has_compared(&mut self) {
+        self.comparing = self.last.elapsed();
+    }
 }
 
 /// What became of records that are no documents.
@@ -47,25 +100,55 @@ pub(super) struct Unjudged {
 }
 
 impl Summary {
-    pub(super) fn new(counts: &DedupCounts, unjudged: Unjudged) -> Self {
+    pub(super) fn new<F: Fingerprint>(found: &Found<F>, measure: Measure) -> Self {
+        let counts = found.counts();
+        let (chained, compared) = match found {
+            Found::Near(found, _) => (found.chained_count(measure.limit()), None),
+            Found::Similar(found) => {
+                let least = measure.similarity().map_or(0.0, |s| s.least());
+                (found.chained_count(least), Some(found.fates.counts()))
+            }
+        };
+        let similarity = measure.similarity();
+        Summary {
+            max_distance: measure.distance(),
+            reason: measure.reason(),
+            similarity: similarity.map(|similarity| similarity.least()),
+            features: similarity.map(features_of),
+            chained,
+            candidates: compared.map(|counts| counts.candidate_count),
+            compared_pairs: compared.map(|counts| counts.compared_count),
+            ..Summary::of(&counts)
+        }
+    }
+
+    fn of(counts: &DedupCounts) -> Self {
         Summary {
             documents: counts.documents,
             kept: counts.kept,
             dropped: counts.documents - counts.kept,
             in_index: counts.excluded,
-            chained: 0,
             clusters: counts.clusters,
             largest_cluster: counts.largest,
-            without_features: counts.without_fingerprint,
-            repeated_ids: 0,
-            skipped: unjudged.count,
-            skipped_kept: unjudged.kept,
-            replaced: 0,
+            ..Summary::default()
         }
     }
 
-    pub(super) fn with_chained(mut self, count: u64) -> Self {
-        self.chained = count;
+    pub(super) fn with_unjudged(mut self, unjudged: Unjudged) -> Self {
+        self.skipped = unjudged.count;
+        self.skipped_kept = unjudged.kept;
+        self
+    }
+
+    pub(super) fn with_without_features(mut self, count: u64) -> Self {
+        self.without_features = count;
+        self
+    }
+
+    pub(super) fn with_times(mut self, clock: Clock) -> Self {
+        let seconds = |time: Duration| (time.as_secs_f64() * 1000.0).round() / 1000.0;
+        self.reading_seconds = seconds(clock.reading);
+        self.comparing_seconds = seconds(clock.comparing);
         self
     }
 
@@ -138,17 +221,32 @@ impl Summary {
         if self.chained > 0 {
             row("dropped by chains only", &self.chained)?;
         }
+        if let (Some(similarity), Some(features)) = (self.similarity, &self.features) {
+            let measure = format_args!("{similarity} and more, by {features}");
+            row("similarity", &measure)?;
+        }
+        if let (Some(distance), Some(reason)) = (self.max_distance, self.reason) {
+            let measure = format_args!("at most {}: {reason}", counted(distance.into(), "bit"));
+            row("distance", &measure)?;
+        }
         row("clusters", &self.clusters)?;
         row("largest cluster", &self.largest_cluster)?;
         if self.without_features > 0 {
             row("without features", &self.without_features)?;
         }
         match (self.skipped, self.skipped_kept) {
-            (0, _) => Ok(()),
-            (count, 0) => row("not judged", &format_args!("{count}, left out")),
-            (count, kept) if kept == count => row("not judged", &format_args!("{count}, kept")),
-            (count, kept) => row("not judged", &format_args!("{count}, {kept} of them kept")),
+            (0, _) => {}
+            (count, 0) => row("not judged", &format_args!("{count}, left out"))?,
+            (count, kept) if kept == count => row("not judged", &format_args!("{count}, kept"))?,
+            (count, kept) => row("not judged", &format_args!("{count}, {kept} of them kept"))?,
         }
+        if let Some(pairs) = self.compared_pairs {
+            row("compared pairs of texts", &pairs)?;
+            let (reading, comparing) = (self.reading_seconds, self.comparing_seconds);
+            let times = format_args!("reading {reading:.1} s, comparing {comparing:.1} s");
+            row("time", &times)?;
+        }
+        Ok(())
     }
 }
 
@@ -161,8 +259,7 @@ mod tests {
         let share = |documents: u64, excluded: u64, kept: u64| {
             let mut counts = DedupCounts::default();
             (counts.documents, counts.excluded, counts.kept) = (documents, excluded, kept);
-            let none = Unjudged { count: 0, kept: 0 };
-            Summary::new(&counts, none).share_dropped()
+            Summary::of(&counts).share_dropped()
         };
         assert_eq!(share(100, 0, 1), Some(0.99));
         assert_eq!(share(100, 0, 5), None);

@@ -3,12 +3,13 @@
 use indicatif::ProgressBar;
 use simidx::Fingerprint;
 use simidx::batch::{Deduplicated, Deduplicator, Verifier};
-use simidx_input::{Content, InputFile};
+use simidx_input::InputFile;
 use simidx_text::dedup::TextVerifier;
 
-use super::positions::Positions;
 use crate::support::failure::Failure;
-use crate::support::progress::{ProgressMode, ReadingBar};
+use crate::support::positions::Positions;
+use crate::support::progress::ProgressMode;
+use crate::support::reread::each_text;
 
 /// Comparisons after which the progress bar is told.
 const TOLD_EVERY: u64 = 1 << 10;
@@ -67,7 +68,7 @@ pub(super) fn give<F: Fingerprint>(
     let Some(texts) = held.texts else {
         let bar = mode.reading("documents").doing("reading candidates");
         let wanted = |document: usize| candidates.get(document) == Some(&true);
-        return each::<F>(
+        return each_text::<F>(
             &wanted,
             (originals, positions),
             bar,
@@ -82,42 +83,6 @@ pub(super) fn give<F: Fingerprint>(
         verifier.push(document, text)?;
     }
     Ok(())
-}
-
-/// What takes the number of a document and its text.
-type Visit<'a> = &'a mut dyn FnMut(usize, String) -> Result<(), Failure>;
-
-/// Hands the texts of the documents that are wanted to `visit`, in order, in another pass over the inputs.
-///
-/// # Errors
-/// An input that cannot be read again or has changed, and what `visit` returns.
-pub(super) fn each<F: Fingerprint>(
-    wanted: &dyn Fn(usize) -> bool,
-    (originals, positions): (&[InputFile], &Positions),
-    bar: ReadingBar,
-    visit: Visit<'_>,
-) -> Result<(), Failure> {
-    let bar = bar.start(originals.iter().map(InputFile::byte_count).sum());
-    let mut walk = positions.walk();
-    let mut bytes = 0;
-    for original in originals {
-        let mut reader = original.records::<F>()?;
-        while let Some(record) = reader.next_record() {
-            let document = walk.next().filter(|&document| wanted(document));
-            match (document, record.map(|record| record.content)) {
-                (_, Err(error @ simidx_input::Error::Io(_))) => return Err(error.into()),
-                (None, _) => {}
-                (Some(document), Ok(Content::Text(text))) => visit(document, text)?,
-                // It was a document in the first pass.
-                (Some(_), _) => return Err(original.changed().into()),
-            }
-            bar.show_sometimes(walk.position(), bytes + reader.bytes_read());
-        }
-        bytes += reader.bytes_read();
-        original.check_unchanged()?;
-    }
-    bar.finish();
-    walk.check_complete()
 }
 
 /// Which documents to keep, if the verifier compares their texts.

@@ -23,7 +23,15 @@ fn objects(bytes: Vec<u8>) -> Vec<Value> {
 fn objects_get_members() {
     let sandbox = Sandbox::new();
     sandbox.write("a.jsonl", LINES);
-    done(sandbox.run(&["dedup", "a.jsonl", "--annotate", "-o", "all.jsonl"]));
+    done(sandbox.run(&[
+        "dedup",
+        "a.jsonl",
+        "-k",
+        "3",
+        "--annotate",
+        "-o",
+        "all.jsonl",
+    ]));
     let expected = "{\"id\":\"a\",\"text\":\"one two three\",\"duplicate_of\":null,\"cluster\":0,\"distance\":null}\n\
                     {\"id\":\"b\",\"text\":\"four five six\",\"duplicate_of\":null,\"cluster\":null,\"distance\":null}\n\
                     { \"id\":\"c\", \"text\":\"One, two; three.\",\"duplicate_of\":\"a\",\"cluster\":0,\"distance\":0}\n\

@@ -7,6 +7,7 @@ mod names;
 mod outputs;
 mod parquet_files;
 mod report;
+pub(crate) mod similar;
 mod unjudged;
 
 use serde_json::json;
@@ -69,7 +70,7 @@ pub(super) fn done(ran: Ran) -> Ran {
 }
 
 /// Texts, some of which are near others, the same or of the same words in another order.
-pub(super) fn texts() -> Vec<String> {
+pub(crate) fn texts() -> Vec<String> {
     let mut texts = Vec::new();
     for i in 0..40 {
         let words: Vec<String> = (0..60)
@@ -89,7 +90,7 @@ pub(super) fn texts() -> Vec<String> {
     texts
 }
 
-pub(super) fn jsonl(texts: &[String]) -> Vec<String> {
+pub(crate) fn jsonl(texts: &[String]) -> Vec<String> {
     let lines = texts.iter().enumerate();
     let line = |(i, text): (usize, &String)| {
         // Fields and spaces that a copy must not touch.

@@ -151,7 +151,10 @@ fn each_input_may_have_an_output() {
     ];
     assert_eq!(shards(&sandbox), kept);
     assert_eq!(sandbox.names(), ["in", "out", "r"]);
-    assert_eq!(sandbox.read("r"), b"2\t0\t0\tinput\t0\n4\t1\t0\tinput\t1\n");
+    assert_eq!(
+        sandbox.read("r"),
+        b"2\t0\t\tinput\t0\t1.0000\n4\t1\t\tinput\t1\t1.0000\n"
+    );
     let message = "out/y=1/p.jsonl: already exists; use --force to replace it";
     sandbox
         .run(&["dedup", "in/*/*", "--output-dir", "out"])
@@ -171,7 +174,7 @@ fn each_input_may_have_an_output() {
     done(sandbox.run(&args));
     let found = shards(&sandbox);
     assert!(
-        found[2].ends_with(",\"duplicate_of\":1,\"cluster\":1,\"distance\":0}\n"),
+        found[2].ends_with(",\"duplicate_of\":1,\"cluster\":1,\"similarity\":1}\n"),
         "{found:?}"
     );
     assert_eq!(sandbox.read("out/other"), b"mine");

@@ -90,7 +90,7 @@ fn rows_without_a_text_are_kept() {
     let ran = sandbox.run(&[&args[..], &more].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let expected =
-        "id\ttext\tduplicate_of\tcluster\tdistance\n1\tone two\t\t0\t\n2\n3\tone two\t1\t0\t0\n";
+        "id\ttext\tduplicate_of\tcluster\tsimilarity\n1\tone two\t\t0\t\n2\n3\tone two\t1\t0\t1\n";
     assert_eq!(
         String::from_utf8(sandbox.read("kept.tsv")).unwrap(),
         expected

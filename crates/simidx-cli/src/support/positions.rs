@@ -4,7 +4,7 @@ use crate::support::failure::Failure;
 
 /// Where the documents stand among all records of the inputs. Memory: 8 bytes for each record that was skipped.
 #[derive(Debug, Default)]
-pub(super) struct Positions {
+pub(crate) struct Positions {
     /// The positions of records that are no documents, ascending.
     skipped: Vec<u64>,
     /// The position behind the last document.
@@ -15,20 +15,20 @@ pub(super) struct Positions {
 
 impl Positions {
     /// The next documents stand here, one behind the other.
-    pub(super) fn push(&mut self, position: u64, count: u64) {
+    pub(crate) fn push(&mut self, position: u64, count: u64) {
         self.skipped.extend(self.end..position);
         self.end = position + count;
     }
 
     /// The document that stands at a position; none if the record is no document.
-    pub(super) fn document_at(&self, position: u64) -> Option<usize> {
+    pub(crate) fn document_at(&self, position: u64) -> Option<usize> {
         let before = self.skipped.partition_point(|&skipped| skipped < position);
         let is_skipped = self.skipped.get(before) == Some(&position);
         (position < self.end && !is_skipped).then(|| position as usize - before)
     }
 
     /// Where a document stands.
-    pub(super) fn of(&self, document: usize) -> u64 {
+    pub(crate) fn of(&self, document: usize) -> u64 {
         let document = document as u64;
         let before = |i: usize| self.skipped[i] - i as u64;
         let (mut low, mut high) = (0, self.skipped.len());
@@ -43,17 +43,17 @@ impl Positions {
     }
 
     /// Says that there are so many records.
-    pub(super) fn end_at(&mut self, total: u64) {
+    pub(crate) fn end_at(&mut self, total: u64) {
         self.total = total;
     }
 
     /// Number of records that are no documents.
-    pub(super) fn skipped_count(&self) -> u64 {
+    pub(crate) fn skipped_count(&self) -> u64 {
         self.skipped.len() as u64 + (self.total - self.end)
     }
 
     /// Says whether a further pass over the records, of which there were so many, had as many as the first one.
-    pub(super) fn check(&self, count: u64) -> Result<(), Failure> {
+    pub(crate) fn check(&self, count: u64) -> Result<(), Failure> {
         if count == self.total {
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl Positions {
     }
 
     /// Goes through all records once more.
-    pub(super) fn walk(&self) -> Walk<'_> {
+    pub(crate) fn walk(&self) -> Walk<'_> {
         Walk {
             positions: self,
             position: 0,
@@ -73,7 +73,7 @@ impl Positions {
 }
 
 /// A further pass over the records.
-pub(super) struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     positions: &'a Positions,
     position: u64,
     /// Number of skipped records so far.
@@ -82,7 +82,7 @@ pub(super) struct Walk<'a> {
 
 impl Walk<'_> {
     /// The document that the next record is.
-    pub(super) fn next(&mut self) -> Option<usize> {
+    pub(crate) fn next(&mut self) -> Option<usize> {
         let position = self.position;
         self.position += 1;
         if self.positions.skipped.get(self.passed) == Some(&position) {
@@ -93,12 +93,12 @@ impl Walk<'_> {
     }
 
     /// Number of records so far.
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
     /// Says whether the pass had as many records as the first one.
-    pub(super) fn check_complete(&self) -> Result<(), Failure> {
+    pub(crate) fn check_complete(&self) -> Result<(), Failure> {
         self.positions.check(self.position)
     }
 }

@@ -1,4 +1,6 @@
-//! `simidx pairs`: all pairs of fingerprints or records within a distance, of indexes or straight from fingerprints.
+//! `simidx pairs`: all pairs of fingerprints or records within a distance, or of documents with similar texts.
+
+mod similar;
 
 use std::io::Write;
 
@@ -23,6 +25,7 @@ use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted};
 use crate::support::resources::ResourceArgs;
+use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
 use crate::support::width::with_width;
 
@@ -31,14 +34,16 @@ const SHOWN_EVERY: u64 = 1 << 12;
 
 /// The head of `simidx pairs --help` and of its man page.
 pub(crate) const HELP: &str = "\
-Print all pairs of fingerprints or records within a distance.
+Print all pairs of fingerprints or records within a distance, or of documents with similar texts.
 
-Each pair is a line: the smaller member, the larger one and the distance, separated by tabs.
+Each pair is a line: the smaller member, the larger one and the distance, separated by tabs. With --similarity it is a \
+line with the ids of two documents, the earlier one first, and their Jaccard similarity.
 
 Examples:
   simidx pairs crawl.simidx > pairs.tsv
   simidx pairs crawl.simidx --by id --sort --json
-  simidx pairs docs.jsonl -k 5 --count-only";
+  simidx pairs docs.jsonl -k 5 --count-only
+  simidx pairs docs.jsonl --similarity 0.8 > similar.tsv";
 
 /// Arguments of `simidx pairs`.
 #[derive(Debug, clap::Args)]
@@ -48,16 +53,18 @@ pub(crate) struct Args {
     /// Largest distance of a pair [default: the one that the index was built for, the smallest of several; of records 3]
     #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
+    #[command(flatten)]
+    similarity: SimilarityArgs,
     /// What the members of a pair are
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint)]
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Fingerprint, conflicts_with_all = ["similarity", "features"])]
     by: By,
     /// Ids of records, with --by id
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = RecordIds::Auto)]
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = RecordIds::Auto, conflicts_with_all = ["similarity", "features"])]
     ids: RecordIds,
     #[command(flatten)]
     exclude: ExcludeArgs,
-    /// Sort the pairs by the smaller member, then by the larger one
-    #[arg(long)]
+    /// Sort the pairs by the smaller member, then by the larger one. Those of similar texts are in the order of the documents
+    #[arg(long, conflicts_with_all = ["similarity", "features"])]
     sort: bool,
     /// Stop with exit code 2 if there are more than N pairs
     #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
@@ -105,6 +112,9 @@ enum By {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
+    if let Some(similarity) = args.similarity.given() {
+        return similar::run(&args, similarity, mode);
+    }
     if args.source.are_records()? {
         args.exclude.refuse("it cannot be used with records")?;
         return with_width!(args.source.width, F => of_records::<F>(&args, mode));

@@ -1,0 +1,141 @@
+//! Clusters of documents with similar texts.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+use simidx_text::dedup::Similarity;
+use simidx_text::similar::{Fate, SimilarDedup};
+
+use super::{Args, Representative};
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::json::write_json;
+use crate::support::labels::Labels;
+use crate::support::output::{counted, say, stdout};
+use crate::support::progress::ProgressMode;
+use crate::support::quiet::is_quiet;
+use crate::support::similar_documents::{SimilarDocuments, documents_of};
+
+/// Prints the connected components of similar texts.
+///
+/// # Errors
+/// Options that do not go with texts, and what keeps the documents from being read.
+pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
+    args.exclude.refuse("it cannot be used with --similarity")?;
+    let longest_first = match args.representative {
+        Representative::First => false,
+        Representative::Longest => true,
+        Representative::Central => {
+            let message = "--representative central is for distances; with --similarity it is first or longest";
+            return Err(Failure::new(message));
+        }
+    };
+    let input = documents_of(&args.source, args.resources.threads)?;
+    let documents =
+        SimilarDocuments::read::<u64>(&input, similarity, longest_first, &args.resources, mode)?;
+    let bar = mode.spinner();
+    bar.set_message("comparing texts");
+    let found = documents.candidates.dedup_by_chains()?;
+    bar.finish_and_clear();
+    let mut out = stdout();
+    let (mut clusters, mut records) = (0, 0);
+    for members in in_clusters(&found).chunk_by(|a, b| a.0 == b.0) {
+        if (members.len() as u64) < args.min_size.max(1) {
+            continue;
+        }
+        let cluster = Cluster {
+            number: clusters,
+            members,
+            found: &found,
+            labels: &documents.labels,
+        };
+        cluster.print(args, &mut out)?;
+        clusters += 1;
+        records += members.len() as u64;
+    }
+    out.flush()?;
+    if args.summary && !is_quiet() {
+        let clusters = counted(clusters, "cluster");
+        say(format_args!(
+            "{clusters} of {}",
+            counted(records, "document")
+        ));
+    }
+    Ok(clusters > 0)
+}
+
+/// All documents, each after the first document of its cluster, the representative before the others.
+fn in_clusters(found: &SimilarDedup) -> Vec<(u32, u32)> {
+    // Readers bound the number of documents by 2^32.
+    let representative = |document: usize| match found.fate(document) {
+        Fate::Kept => document,
+        Fate::Dropped { kept, .. } => kept,
+    };
+    let mut first = vec![u32::MAX; found.text_count()];
+    let mut members: Vec<(u32, u32)> = Vec::with_capacity(found.text_count());
+    for document in 0..found.text_count() {
+        let first = &mut first[representative(document)];
+        *first = (*first).min(document as u32);
+        members.push((*first, document as u32));
+    }
+    members.sort_unstable_by_key(|&(first, document)| {
+        (first, !found.is_kept(document as usize), document)
+    });
+    members
+}
+
+/// A cluster to be printed.
+struct Cluster<'a> {
+    number: u64,
+    /// Its documents, the representative first.
+    members: &'a [(u32, u32)],
+    found: &'a SimilarDedup,
+    labels: &'a Labels,
+}
+
+impl Cluster<'_> {
+    fn print(&self, args: &Args, out: &mut dyn Write) -> io::Result<()> {
+        let into_io = |error: simidx::Error| match error {
+            simidx::Error::Io(error) => error,
+            other => io::Error::other(other.to_string()),
+        };
+        let number = self.number;
+        let label = |document: u32| self.labels.of(document as usize).map_err(into_io);
+        let representative = label(self.members[0].1)?;
+        let size = self.members.len();
+        if args.json {
+            let mut object = json!({
+                "cluster": number,
+                "size": size,
+                "representative": representative.to_json(),
+            });
+            if !args.summary {
+                let member = |&(_, document): &(u32, u32)| {
+                    let id = label(document)?.to_json();
+                    let similarity = self.similarity(document);
+                    Ok(json!({ "id": id, "similarity": similarity }))
+                };
+                let members: io::Result<Vec<Value>> = self.members.iter().map(member).collect();
+                object["members"] = members?.into();
+            }
+            write_json(&mut &mut *out, &object)?;
+            return out.write_all(b"\n");
+        }
+        if args.summary {
+            return writeln!(out, "{number}\t{size}\t{representative}");
+        }
+        for &(_, document) in self.members {
+            let similarity = self.similarity(document);
+            writeln!(out, "{number}\t{}\t{similarity:.4}", label(document)?)?;
+        }
+        Ok(())
+    }
+
+    /// How similar a document is to the representative.
+    fn similarity(&self, document: u32) -> f64 {
+        match self.found.fate(document as usize) {
+            Fate::Kept => 1.0,
+            Fate::Dropped { jaccard, .. } => jaccard,
+        }
+    }
+}

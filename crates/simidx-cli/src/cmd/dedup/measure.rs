@@ -1,0 +1,171 @@
+//! What makes documents near-duplicates: the distance of fingerprints, or the similarity of texts.
+
+use simidx::Fingerprint;
+use simidx_input::{Content, InputFile};
+use simidx_text::dedup::Similarity;
+
+use super::Args;
+use crate::support::failure::Failure;
+use crate::support::page::{decimal, plural};
+use crate::support::similarity::features_of;
+use crate::support::width::Width;
+
+/// The largest distance where none is given.
+const DEFAULT_DISTANCE: u32 = 3;
+
+/// What makes documents near-duplicates.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Measure {
+    /// Fingerprints that differ in at most so many bits, and why, if the user did not say so.
+    Distance(u32, Option<&'static str>),
+    /// Texts that are at least so similar.
+    Similarity(Similarity),
+}
+
+impl Measure {
+    /// What was asked for, or what fits the records: the similarity of texts where there are texts, unless something that
+    /// only concerns fingerprints is said.
+    ///
+    /// # Errors
+    /// An option that does not go with it, and an input that cannot be read.
+    pub(super) fn choose<F: Fingerprint>(
+        args: &Args,
+        originals: &[InputFile],
+    ) -> Result<Self, Failure> {
+        let measure = match (args.similarity.given(), args.max_distance) {
+            (Some(similarity), _) => Measure::Similarity(similarity),
+            (None, Some(distance)) => Measure::Distance(distance, None),
+            (None, None) => match about_fingerprints::<F>(args, originals)? {
+                None => Measure::Similarity(args.similarity.or_default()),
+                reason => Measure::Distance(DEFAULT_DISTANCE, reason),
+            },
+        };
+        match measure {
+            Measure::Similarity(_) if !args.against.is_empty() => Err(Failure::new(
+                "--similarity compares texts, which an index does not have; -k compares fingerprints with --against",
+            )),
+            Measure::Distance(..) if args.chains => Err(Failure::new(
+                "--chains goes with --similarity; within a distance, chains always count",
+            )),
+            measure => Ok(measure),
+        }
+    }
+
+    /// The distance, if that is what counts.
+    pub(super) fn distance(self) -> Option<u32> {
+        match self {
+            Measure::Distance(distance, _) => Some(distance),
+            Measure::Similarity(_) => None,
+        }
+    }
+
+    /// The similarity, if that is what counts.
+    pub(super) fn similarity(self) -> Option<Similarity> {
+        match self {
+            Measure::Distance(..) => None,
+            Measure::Similarity(similarity) => Some(similarity),
+        }
+    }
+
+    /// In a sentence.
+    pub(super) fn definition(self) -> String {
+        match self {
+            Measure::Distance(distance, _) => format!(
+                "documents with fingerprints that differ in at most {}",
+                plural(distance.into(), "bit")
+            ),
+            Measure::Similarity(similarity) => format!(
+                "documents with a Jaccard similarity of at least {}, by their {}",
+                similarity.least(),
+                features_of(similarity)
+            ),
+        }
+    }
+
+    /// Why fingerprints are compared, if that was not asked for.
+    pub(super) fn reason(self) -> Option<&'static str> {
+        match self {
+            Measure::Distance(_, reason) => reason,
+            Measure::Similarity(_) => None,
+        }
+    }
+
+    /// How much two near-duplicates differ at the most: in bits, or in percent of their features.
+    pub(super) fn limit(self) -> u32 {
+        match self {
+            Measure::Distance(distance, _) => distance,
+            Measure::Similarity(similarity) => difference(similarity.least()),
+        }
+    }
+
+    /// What a difference is called.
+    pub(super) fn label(self, difference: u32) -> String {
+        match self {
+            Measure::Distance(..) => difference.to_string(),
+            Measure::Similarity(_) => decimal(1.0 - f64::from(difference) / 100.0, 2),
+        }
+    }
+
+    /// What the differences are.
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Measure::Distance(..) => "bits that differ",
+            Measure::Similarity(_) => "Jaccard similarity, rounded up",
+        }
+    }
+}
+
+/// The difference of two texts in percent, without what is below one.
+pub(super) fn difference(jaccard: f64) -> u32 {
+    // The nearest number to 1 - 0.8 is a little below a fifth.
+    ((1.0 - jaccard) * 100.0 + 1e-9) as u32
+}
+
+/// Why fingerprints are compared, if neither a similarity nor a distance is given.
+fn about_fingerprints<F: Fingerprint>(
+    args: &Args,
+    originals: &[InputFile],
+) -> Result<Option<&'static str>, Failure> {
+    if args.verify.is_some() {
+        return Ok(Some("with --verify fingerprints find the candidates"));
+    }
+    if !args.against.is_empty() {
+        return Ok(Some("an index has fingerprints"));
+    }
+    if args.input.width != Width::W64 {
+        return Ok(Some("--width is that of fingerprints"));
+    }
+    if args.input.pipeline.is_given() {
+        return Ok(Some("the pipeline makes fingerprints"));
+    }
+    for original in originals {
+        let mut records = original.records::<F>()?;
+        while let Some(record) = records.next_record() {
+            match record.map(|record| record.content) {
+                Ok(Content::Text(_)) => return Ok(None),
+                Ok(Content::Fingerprint(_)) => return Ok(Some("the records are fingerprints")),
+                Err(simidx_input::Error::Input(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_bits_or_percents() {
+        let distance = Measure::Distance(3, None);
+        assert_eq!((distance.limit(), distance.label(2)), (3, "2".to_owned()));
+        let similarity = Measure::Similarity(Similarity::default());
+        assert_eq!(similarity.limit(), 20);
+        assert_eq!(similarity.label(20), "0.80");
+        assert_eq!([1.0, 0.999, 0.99, 0.8].map(difference), [0, 0, 1, 20]);
+        for percent in 1..=100 {
+            assert_eq!(difference(f64::from(percent) / 100.0), 100 - percent);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Pairs of documents with similar texts.
+
+use std::io::Write;
+
+use serde_json::json;
+use simidx::Error;
+use simidx_text::dedup::Similarity;
+use simidx_text::similar::SimilarPair;
+
+use super::{Args, Printer};
+use crate::cmd::Answer;
+use crate::support::failure::Failure;
+use crate::support::json::write_json;
+use crate::support::labels::Label;
+use crate::support::output::Stdout;
+use crate::support::progress::ProgressMode;
+use crate::support::similar_documents::{SimilarDocuments, documents_of};
+
+/// Prints the pairs of documents with similar texts.
+///
+/// # Errors
+/// What keeps the documents from being read, and more pairs than are wanted.
+pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> Answer {
+    args.exclude.refuse("it cannot be used with --similarity")?;
+    let input = documents_of(&args.source, args.resources.threads)?;
+    let mut documents =
+        SimilarDocuments::read::<u64>(&input, similarity, false, &args.resources, mode)?;
+    let mut printer = Printer::new(args, mode);
+    let labels = &documents.labels;
+    documents.candidates.for_each_pair(|pair| {
+        if args.max_pairs == Some(printer.count) {
+            return Err(Failure::from(Error::LimitReached {
+                what: "pairs",
+                limit: printer.count,
+            }));
+        }
+        let of = |document| labels.of(document);
+        Ok::<_, Failure>(printer.similar([of(pair.a)?, of(pair.b)?], pair)?)
+    })?;
+    printer.finish()
+}
+
+impl Printer<'_, std::io::BufWriter<Stdout>> {
+    fn similar(&mut self, [a, b]: [Label; 2], pair: SimilarPair) -> std::io::Result<()> {
+        self.found();
+        match (self.args.count_only, self.args.json) {
+            (true, _) => Ok(()),
+            (_, false) => writeln!(self.out, "{a}\t{b}\t{:.4}", pair.jaccard),
+            (_, true) => {
+                let pair =
+                    json!({ "a": a.to_json(), "b": b.to_json(), "similarity": pair.jaccard });
+                write_json(&mut self.out, &pair)?;
+                self.out.write_all(b"\n")
+            }
+        }
+    }
+}
