@@ -115,7 +115,15 @@ fn flags_stand_under_the_heading_of_what_they_are_about() {
                 "{command}: --{long}: {found:?}"
             ),
         }
-        let everywhere = ["output", "max-distance", "force", "json", "limit"];
+        let everywhere = [
+            "output",
+            "max-distance",
+            "similarity",
+            "features",
+            "force",
+            "json",
+            "limit",
+        ];
         assert!(
             !everywhere.contains(&long) || found.is_none(),
             "{command}: --{long}"

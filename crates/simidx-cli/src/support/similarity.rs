@@ -2,8 +2,6 @@
 
 use simidx_text::dedup::Similarity;
 
-use crate::support::heading;
-
 /// The similarity where the user names none.
 const DEFAULT_LEAST: f64 = 0.8;
 
@@ -15,8 +13,7 @@ pub(crate) struct SimilarityArgs {
         long,
         value_name = "J",
         value_parser = least,
-        conflicts_with = "max_distance",
-        help_heading = heading::DOCUMENTS
+        conflicts_with = "max_distance"
     )]
     similarity: Option<f64>,
     /// Features by which texts are compared: words:N, all runs of N words, or pipeline, what fingerprints are made of
@@ -25,8 +22,7 @@ pub(crate) struct SimilarityArgs {
         long,
         value_name = "FEATURES",
         value_parser = features,
-        conflicts_with = "max_distance",
-        help_heading = heading::DOCUMENTS
+        conflicts_with = "max_distance"
     )]
     features: Option<Features>,
 }

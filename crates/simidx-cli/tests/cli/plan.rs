@@ -190,3 +190,35 @@ fn what_cannot_be_planned_is_refused() {
         assert!(ran.refusal().ends_with("; see --help"), "{ran:?}");
     }
 }
+
+#[test]
+fn a_similarity_has_a_plan_of_its_own() {
+    let args = [
+        "plan",
+        "--count",
+        "1e6",
+        "--similarity",
+        "0.8",
+        "--text-size",
+        "500",
+    ];
+    let ran = Sandbox::new().run(&args).done();
+    let line = "1000000 texts of 500 bytes, similarity 0.8 and more, by runs of 3 words\n";
+    assert!(ran.text().starts_with(line), "{ran:?}");
+    assert_eq!(ran.text().matches("<- choice").count(), 1);
+    let found = Sandbox::new()
+        .run(&[&args[..], &["--json"]].concat())
+        .done()
+        .json();
+    assert_eq!((&found["bands"], &found["rows"]), (&15.into(), &4.into()));
+    assert!(found["recall"].as_f64() >= Some(0.99));
+    let larger = ["plan", "--count", "1e7", "--features", "words:5", "--json"];
+    let larger = Sandbox::new().run(&larger).done().json();
+    assert_eq!(
+        larger["least_memory"].as_u64(),
+        found["least_memory"].as_u64().map(|m| 10 * m)
+    );
+    assert_eq!(larger["features"], "runs of 5 words");
+    let ran = Sandbox::new().run(&["plan", "--count", "9", "--text-size", "1KiB"]);
+    assert!(ran.refusal().contains("--similarity"), "{ran:?}");
+}

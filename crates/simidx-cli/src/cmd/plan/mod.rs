@@ -1,4 +1,6 @@
-//! `simidx plan`: predicted size and latency of an index, by table design.
+//! `simidx plan`: predicted size and latency of an index, by table design, or what finding similar texts takes.
+
+mod similarity;
 
 use std::io::{self, Write};
 
@@ -12,26 +14,40 @@ use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::output::{say, stdout, write_report};
 use crate::support::quantity::{Size, block_size, count};
+use crate::support::similarity::SimilarityArgs;
 use crate::support::width::{Width, with_width};
 
 /// The head of `simidx plan --help` and of its man page.
 pub(crate) const HELP: &str = "\
 Predict the size and the latency of an index for each table design, and recommend one.
 
+With --similarity, predict instead which part of similar texts a search finds, and what it takes.
+
 Examples:
   simidx plan --count 1e8
   simidx plan --count 8.6e9 -k 3 --max-size 80GB --medium ssd
-  simidx plan --count 50000000 --width 128 -k 6 --json";
+  simidx plan --count 50000000 --width 128 -k 6 --json
+  simidx plan --count 1e8 --similarity 0.8 --text-size 2KiB";
 
 /// Arguments of `simidx plan`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Number of distinct fingerprints, such as 10000000, 1e7 or 8.6e9
+    /// Number of distinct fingerprints, or of texts, such as 10000000, 1e7 or 8.6e9
     #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
     count: u64,
     /// Largest distance of the queries
     #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::distance())]
     max_distance: u32,
+    #[command(flatten)]
+    similarity: SimilarityArgs,
+    /// With --similarity, the mean size of a text
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1KiB",
+        requires = "similarity"
+    )]
+    text_size: Size,
     /// Bits per fingerprint
     #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
     width: Width,
@@ -73,6 +89,11 @@ impl From<MediumChoice> for StorageDevice {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
+    if let Some(similarity) = args.similarity.given() {
+        let plan = similarity::plan(similarity, args.count, args.text_size);
+        write_report(stdout(), &plan, args.json, |out| plan.print(out))?;
+        return Ok(true);
+    }
     let report = with_width!(args.width, F => plan::<F>(&args))?;
     write_report(stdout(), &report, args.json, |out| report.print(out))?;
     report.warn();
