@@ -2,9 +2,10 @@
 //!
 //! `cargo run --release -p simidx-text --example similar_texts -- data/en.jsonl.gz`
 //!
-//! With a number of mebibytes after the file it takes no more memory for the search, and reads the file twice.
+//! With a number of mebibytes after the file the search takes no more memory, and the file is read twice. In a file whose
+//! name ends in `.txt` each line is a document.
 
-use simidx_input::Content;
+use simidx_input::{Content, Format};
 use simidx_text::Pipeline;
 use simidx_text::similar::{Fate, SimilarOptions, SimilarTexts};
 
@@ -52,7 +53,8 @@ fn for_each_text(
     path: &str,
     mut visit: impl FnMut(usize, String) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let mut reader = simidx_input::open::<u64>(path.as_ref(), None)?;
+    let format = path.ends_with(".txt").then_some(Format::Lines);
+    let mut reader = simidx_input::open::<u64>(path.as_ref(), format)?;
     let mut number = 0;
     while let Some(record) = reader.next_record() {
         if let Content::Text(text) = record?.content {
