@@ -1,38 +1,66 @@
 //! Similar documents of a file: which to drop, for which, and how similar the two are.
 //!
 //! `cargo run --release -p simidx-text --example similar_texts -- data/en.jsonl.gz`
+//!
+//! With a number of mebibytes after the file the search takes no more memory, and the file is read twice. In a file whose
+//! name ends in `.txt` each line is a document.
 
-use simidx_input::Content;
+use simidx_input::{Content, Format};
 use simidx_text::Pipeline;
 use simidx_text::similar::{Fate, SimilarOptions, SimilarTexts};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("name a file of documents")?;
-    let (mut ids, mut texts) = (Vec::new(), Vec::new());
-    let mut reader = simidx_input::open::<u64>(path.as_ref(), None)?;
-    while let Some(record) = reader.next_record() {
-        let record = record?;
-        if let Content::Text(text) = record.content {
-            ids.push(record.id.map_or(String::new(), |id| id.to_string()));
-            texts.push(text);
-        }
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("name a file of documents")?;
+    let mut options = SimilarOptions::default();
+    if let Some(mebibytes) = arguments.next() {
+        options.memory = Some(mebibytes.parse::<u64>()? << 20);
     }
 
+    let mut collected = SimilarTexts::new(&Pipeline::default(), &options)?;
+    for_each_text(&path, |_, text| Ok(collected.push(text)?))?;
+    let mut candidates = collected.candidates()?;
     // Without a memory limit the texts are not needed again.
-    let mut collected = SimilarTexts::new(&Pipeline::default(), &SimilarOptions::default())?;
-    for text in &texts {
-        collected.push(text.as_str())?;
+    if candidates.needs_texts() {
+        for_each_text(&path, |number, text| {
+            if candidates.needs_text(number) {
+                candidates.give(number, text)?;
+            }
+            Ok(())
+        })?;
     }
-    let found = collected.candidates()?.dedup()?;
-    for number in 0..texts.len() {
+    let found = candidates.dedup()?;
+
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for number in 0..found.text_count() {
         if let Fate::Dropped { kept, jaccard } = found.fate(number) {
-            println!("{}\t{}\t{jaccard:.4}", ids[number], ids[kept]);
+            std::io::Write::write_fmt(&mut out, format_args!("{number}\t{kept}\t{jaccard:.4}\n"))?;
         }
     }
-    eprintln!(
-        "{} of {} dropped",
-        found.dropped_count(),
-        found.text_count()
-    );
+    for template in found.templates() {
+        let (count, example) = (template.count, template.example);
+        eprintln!("{count} documents share one template, such as {example}");
+    }
+    let (dropped, all) = (found.dropped_count(), found.text_count());
+    eprintln!("{dropped} of {all} dropped; {:?}", found.counts());
+    Ok(())
+}
+
+/// Calls `visit` with the number and the text of each document.
+fn for_each_text(
+    path: &str,
+    mut visit: impl FnMut(usize, String) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let format = path.ends_with(".txt").then_some(Format::Lines);
+    let mut reader = simidx_input::open::<u64>(path.as_ref(), format)?;
+    let mut number = 0;
+    while let Some(record) = reader.next_record() {
+        if let Content::Text(text) = record?.content {
+            visit(number, text)?;
+            number += 1;
+        }
+    }
     Ok(())
 }

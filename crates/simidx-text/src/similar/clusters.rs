@@ -1,11 +1,13 @@
 //! Clusters of similar texts: what chains of similar texts lead to.
 
+use rayon::prelude::*;
 use simidx::Result;
 
-use super::SimilarDedup;
-use super::search::{Buffers, SimilarCandidates};
+use super::NONE;
+use super::candidates::{Buffers, Links, SimilarCandidates};
+use super::dedup::{Decisions, SimilarDedup, groups_of};
 
-/// Texts that are compared before their clusters are joined: at first few, since texts of one cluster are not compared.
+/// Texts that are compared with earlier ones together: at first few, since of those of one cluster few are compared.
 const FIRST_BLOCK: usize = 64;
 const LARGEST_BLOCK: usize = 1 << 12;
 
@@ -15,28 +17,71 @@ impl SimilarCandidates {
     ///
     /// # Errors
     ///
-    /// A text that was needed and not given, and temporary files that cannot be read.
+    /// A text that was needed and not given, and temporary files that cannot be read or written.
     pub fn clusters(&mut self) -> Result<Vec<usize>> {
+        let clusters = self.joined()?;
+        let mut first = vec![usize::MAX; self.text_count()];
+        // The first of a cluster in the order of decisions comes before all others of it.
+        for place in 0..self.text_count() as u32 {
+            let root = self.text_at(clusters.root(place));
+            first[self.text_at(place) as usize] = root as usize;
+        }
+        Ok(first)
+    }
+
+    fn joined(&mut self) -> Result<DisjointSets> {
         self.complete()?;
-        let mut sets = DisjointSets::new(self.text_count());
+        let count = self.text_count();
+        let mut sets = DisjointSets::new(count);
+        let mut buffers = Buffers::default();
         let (mut start, mut block) = (0, FIRST_BLOCK);
-        while start < self.text_count() {
-            let end = self.text_count().min(start + block);
-            let roots = &sets;
-            let similar = self.similar_in(start..end, |a, b| roots.root(a) != roots.root(b))?;
-            for (place, similar) in (start..end).zip(similar) {
-                for (other, _) in similar {
-                    sets.join(place as u32, other);
+        while start < count {
+            let end = count.min(start + block);
+            let groups = self.groups_at(start..end)?;
+            let earlier: Result<Vec<_>> = (start..end)
+                .into_par_iter()
+                .map_init(Buffers::default, |buffers, place| {
+                    let mut links = Earlier::new(&sets);
+                    if self.found.firsts[place] == NONE {
+                        let of_place = groups_of(&groups, place - start);
+                        self.link_similar(
+                            place as u32,
+                            of_place,
+                            0..start as u32,
+                            &mut links,
+                            buffers,
+                        )?;
+                    }
+                    Ok(links.members)
+                })
+                .collect();
+            for (place, members) in (start as u32..end as u32).zip(earlier?) {
+                let first = self.first_of(place);
+                if first != place {
+                    sets.join(first, place);
+                    continue;
+                }
+                members
+                    .into_iter()
+                    .for_each(|member| sets.join(member, place));
+                let of_place = || groups_of(&groups, place as usize - start);
+                self.link_similar(
+                    place,
+                    of_place(),
+                    start as u32..place,
+                    &mut sets,
+                    &mut buffers,
+                )?;
+                for (band, group) in of_place() {
+                    let is_same = |before| sets.root(before) == sets.root(place);
+                    self.found.groups.mark_after(band, group, place, is_same)?;
                 }
             }
             start = end;
             block = (2 * block).min(LARGEST_BLOCK);
         }
-        let first = |text: usize| {
-            let root = sets.root(self.place_of(text as u32));
-            self.text_at(root) as usize
-        };
-        Ok((0..self.text_count()).map(first).collect())
+        self.found.groups.unmark()?;
+        Ok(sets)
     }
 
     /// Keeps the first text of each cluster. A text may be dropped though it is not similar to the one that is kept:
@@ -46,17 +91,18 @@ impl SimilarCandidates {
     ///
     /// As for [`SimilarCandidates::clusters`].
     pub fn dedup_by_chains(mut self) -> Result<SimilarDedup> {
-        let clusters = self.clusters()?;
+        let clusters = self.joined()?;
+        let mut decisions = Decisions::keeping(self.text_count());
         let mut buffers = Buffers::default();
-        let mut decided = SimilarDedup::keeping(clusters.len());
-        for (text, kept) in clusters.into_iter().enumerate() {
-            if kept != text {
-                let [one, other] = [text, kept].map(|text| self.place_of(text as u32));
-                let jaccard = self.jaccard(one, other, &mut buffers)?;
-                decided.drop_for(text as u32, kept as u32, jaccard);
+        for place in 0..self.text_count() as u32 {
+            let kept = clusters.root(place);
+            if kept != place {
+                let jaccard = self.jaccard(place, kept, &mut buffers)?;
+                decisions.drop_for(place, kept, jaccard);
             }
         }
-        Ok(decided.with_counts(self.counts()))
+        drop(clusters);
+        self.decided(decisions, Vec::new())
     }
 }
 
@@ -94,5 +140,44 @@ impl DisjointSets {
             next = std::mem::replace(&mut self.before[next as usize], root);
         }
         root
+    }
+}
+
+impl Links for DisjointSets {
+    fn are_linked(&self, member: u32, place: u32) -> bool {
+        self.root(member) == self.root(place)
+    }
+
+    fn link(&mut self, member: u32, place: u32) {
+        self.join(member, place);
+    }
+}
+
+/// Earlier texts that a text is similar to, one of each cluster.
+struct Earlier<'s> {
+    sets: &'s DisjointSets,
+    members: Vec<u32>,
+    /// Their clusters.
+    roots: Vec<u32>,
+}
+
+impl<'s> Earlier<'s> {
+    fn new(sets: &'s DisjointSets) -> Self {
+        Earlier {
+            sets,
+            members: Vec::new(),
+            roots: Vec::new(),
+        }
+    }
+}
+
+impl Links for Earlier<'_> {
+    fn are_linked(&self, member: u32, _: u32) -> bool {
+        !self.roots.is_empty() && self.roots.contains(&self.sets.root(member))
+    }
+
+    fn link(&mut self, member: u32, _: u32) {
+        self.members.push(member);
+        self.roots.push(self.sets.root(member));
     }
 }

@@ -5,13 +5,11 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::sets::read_at;
+use super::files::{NUMBER_LEN, blame, bytes_of, read_numbers};
 
-/// Bytes of a number.
-const NUMBER_LEN: usize = 4;
-
-/// Bytes of numbers that are written to a file together.
+/// Bytes of numbers that are written to a file together, at the most and at the least.
 const WRITE_LEN: usize = 1 << 18;
+const LEAST_WRITE_LEN: usize = 1 << 10;
 
 /// Columns of equal length.
 #[derive(Debug)]
@@ -33,9 +31,9 @@ struct Column {
 }
 
 impl Columns {
-    pub(super) fn new(count: usize, budget: Option<u64>, temp_dir: Option<PathBuf>) -> Self {
+    pub(super) fn new(count: usize, budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
         Columns {
-            folder: temp_dir.unwrap_or_else(std::env::temp_dir),
+            folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
             budget: budget.unwrap_or(u64::MAX),
             columns: (0..count).map(|_| Column::default()).collect(),
             len: 0,
@@ -47,9 +45,10 @@ impl Columns {
         self.len
     }
 
-    /// Number of columns.
-    pub(super) fn count(&self) -> usize {
-        self.columns.len()
+    /// Bytes of a column that are written together, so that what waits fits the memory.
+    fn write_len(&self) -> usize {
+        let share = self.budget / self.columns.len().max(1) as u64;
+        (share as usize).clamp(LEAST_WRITE_LEN, WRITE_LEN)
     }
 
     /// Whether so many rows are more than there is memory for.
@@ -61,9 +60,10 @@ impl Columns {
     pub(super) fn push(&mut self, row: &[u32]) -> io::Result<()> {
         self.len += 1;
         let is_over = self.is_over(self.len);
+        let write_len = self.write_len();
         for (column, &number) in self.columns.iter_mut().zip(row) {
             column.rest.push(number);
-            if is_over && column.rest.len() * NUMBER_LEN >= WRITE_LEN {
+            if is_over && column.rest.len() * NUMBER_LEN >= write_len {
                 let written = column.write(&self.folder);
                 written.map_err(|error| blame(&self.folder, error))?;
             }
@@ -76,7 +76,7 @@ impl Columns {
         let column = std::mem::take(&mut self.columns[column]);
         let mut numbers = match column.file {
             None => return Ok(column.rest),
-            Some(_) => Vec::new(),
+            Some(_) => Vec::with_capacity(column.written + column.rest.len()),
         };
         let read = column.read(0..column.written, &mut numbers);
         read.map_err(|error| blame(&self.folder, error))?;
@@ -84,7 +84,12 @@ impl Columns {
         Ok(numbers)
     }
 
-    /// Fills a column.
+    /// Forgets a column.
+    pub(super) fn clear(&mut self, column: usize) {
+        self.columns[column] = Column::default();
+    }
+
+    /// Fills a column that was taken out.
     pub(super) fn put(&mut self, column: usize, numbers: Vec<u32>) -> io::Result<()> {
         let is_over = self.is_over(self.len);
         let column = &mut self.columns[column];
@@ -117,8 +122,9 @@ impl Column {
             Some(file) => file,
             file => file.insert(tempfile::tempfile_in(folder)?),
         };
+        let mut bytes = Vec::new();
         for numbers in self.rest.chunks(WRITE_LEN / NUMBER_LEN) {
-            let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+            bytes_of(numbers, &mut bytes);
             file.write_all(&bytes)?;
         }
         self.written += self.rest.len();
@@ -129,19 +135,15 @@ impl Column {
     fn read(&self, rows: Range<usize>, out: &mut Vec<u32>) -> io::Result<()> {
         let in_file = rows.start.min(self.written)..rows.end.min(self.written);
         if let (Some(file), false) = (&self.file, in_file.is_empty()) {
-            let mut bytes = vec![0; in_file.len() * NUMBER_LEN];
-            read_at(file, &mut bytes, (in_file.start * NUMBER_LEN) as u64)?;
-            let (numbers, _) = bytes.as_chunks();
-            out.extend(numbers.iter().map(|number| u32::from_le_bytes(*number)));
+            for start in in_file.clone().step_by(WRITE_LEN) {
+                let end = in_file.end.min(start + WRITE_LEN);
+                read_numbers(file, start as u64, end - start, out)?;
+            }
         }
         let rest = |row: usize| row.max(self.written) - self.written;
         out.extend_from_slice(&self.rest[rest(rows.start)..rest(rows.end)]);
         Ok(())
     }
-}
-
-fn blame(folder: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
 }
 
 #[cfg(test)]
@@ -166,7 +168,7 @@ mod tests {
             let mut part = Vec::new();
             columns.read(1, 5..70_000, &mut part).unwrap();
             assert_eq!(part, expected[5..70_000]);
-            assert_eq!((columns.len(), columns.count()), (ROWS as usize, 3));
+            assert_eq!(columns.len(), ROWS as usize);
         }
     }
 }

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 use simidx::Result;
 
 use super::NONE;
-use super::search::{Buffers, Counts, SimilarCandidates};
+use super::candidates::{Buffers, Counts, SimilarCandidates};
+use super::templates::{self, Crowd, Crowds, Template};
 
 /// Texts that are decided on together: at first few, since each of them that is kept spares the others comparisons.
 const FIRST_BLOCK: usize = 64;
@@ -32,32 +33,12 @@ pub struct SimilarDedup {
     /// Their similarity.
     jaccards: Vec<f64>,
     dropped_count: usize,
+    single_feature_count: usize,
+    templates: Vec<Template>,
     counts: Counts,
 }
 
 impl SimilarDedup {
-    /// All of so many texts are kept.
-    pub(super) fn keeping(text_count: usize) -> Self {
-        SimilarDedup {
-            kept_for: vec![NONE; text_count],
-            jaccards: vec![0.0; text_count],
-            dropped_count: 0,
-            counts: Counts::default(),
-        }
-    }
-
-    /// Drops a text that has been kept.
-    pub(super) fn drop_for(&mut self, text: u32, kept: u32, jaccard: f64) {
-        self.kept_for[text as usize] = kept;
-        self.jaccards[text as usize] = jaccard;
-        self.dropped_count += 1;
-    }
-
-    pub(super) fn with_counts(mut self, counts: Counts) -> Self {
-        self.counts = counts;
-        self
-    }
-
     /// What becomes of a text.
     ///
     /// # Panics
@@ -88,9 +69,43 @@ impl SimilarDedup {
         self.dropped_count
     }
 
+    /// Number of texts with a single feature, kept or not. With similarities of words these are the texts of no more words
+    /// than a run has, and those that repeat one word. Such a text is similar to its equals alone.
+    pub fn single_feature_count(&self) -> usize {
+        self.single_feature_count
+    }
+
+    /// The largest [templates](Template) among the kept texts, the largest first: at most ten, each of 20 texts or more.
+    /// [`SimilarCandidates::dedup_by_chains`] finds none.
+    pub fn templates(&self) -> &[Template] {
+        &self.templates
+    }
+
     /// What the search has done.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+}
+
+/// What was decided so far, by places.
+pub(super) struct Decisions {
+    /// The place that is kept for a place, or `NONE`.
+    kept_for: Vec<u32>,
+    jaccards: Vec<f64>,
+}
+
+impl Decisions {
+    /// All of so many are kept.
+    pub(super) fn keeping(count: usize) -> Self {
+        Decisions {
+            kept_for: vec![NONE; count],
+            jaccards: vec![0.0; count],
+        }
+    }
+
+    pub(super) fn drop_for(&mut self, place: u32, kept: u32, jaccard: f64) {
+        self.kept_for[place as usize] = kept;
+        self.jaccards[place as usize] = jaccard;
     }
 }
 
@@ -99,16 +114,20 @@ impl SimilarCandidates {
     /// [`candidates_by`](super::SimilarTexts::candidates_by): a text is dropped if it is similar to one that is kept.
     ///
     /// So every dropped text has a kept one of at least the similarity, and no two kept ones are similar, as far as the
-    /// search finds them. It works on all threads of the current rayon pool; the outcome does not depend on their number.
+    /// search finds them. It works on all threads of the current rayon pool; the outcome does not depend on their number,
+    /// nor on the memory.
+    ///
+    /// Cost: each text is compared with the kept ones that have a key in common with it. Texts of one template that are not
+    /// similar enough are all kept, so that their comparisons grow with the square of their number.
     ///
     /// # Errors
     ///
-    /// A text that was needed and not given, and temporary files that cannot be read.
+    /// A text that was needed and not given, and temporary files that cannot be read or written.
     pub fn dedup(mut self) -> Result<SimilarDedup> {
         self.complete()?;
         let count = self.text_count();
-        let mut kept = Kept::new(&self);
-        let mut decided = SimilarDedup::keeping(count);
+        let mut crowds = Crowds::default();
+        let mut decided = Decisions::keeping(count);
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
             let end = count.min(start + block);
@@ -116,44 +135,90 @@ impl SimilarCandidates {
             let earlier: Result<Vec<_>> = (start..end)
                 .into_par_iter()
                 .map_init(Buffers::default, |buffers, place| {
-                    let of_place = groups_of(&groups, place - start);
-                    self.first_similar(
-                        place as u32,
-                        of_place,
-                        |band, group| kept.before(&self, band, group),
-                        buffers,
-                    )
+                    match self.found.firsts[place] {
+                        NONE => {
+                            let of_place = groups_of(&groups, place - start);
+                            self.first_similar(place as u32, of_place, 0, buffers)
+                        }
+                        _ => Ok(None),
+                    }
                 })
                 .collect();
             let mut buffers = Buffers::default();
-            for (place, found) in (start..end).zip(earlier?) {
+            for (place, found) in (start as u32..).zip(earlier?) {
+                let first = self.first_of(place);
+                if first != place {
+                    // It shares the fate of its equal.
+                    match decided.kept_for[first as usize] {
+                        NONE => decided.drop_for(place, first, 1.0),
+                        kept => decided.drop_for(place, kept, decided.jaccards[first as usize]),
+                    }
+                    continue;
+                }
+                let of_place = || groups_of(&groups, place as usize - start);
+                // Not yet compared are those of this block that are kept.
                 let found = match found {
-                    Some(found) => Some(found),
-                    None => {
-                        // Not yet compared are those of this block that are kept.
-                        let of_block = |band: usize, group: u32| {
-                            let kept = kept.before(&self, band, group);
-                            &kept[kept.partition_point(|&member| (member as usize) < start)..]
-                        };
-                        let of_place = groups_of(&groups, place - start);
-                        self.first_similar(place as u32, of_place, of_block, &mut buffers)?
-                    }
+                    None => self.first_similar(place, of_place(), start as u32, &mut buffers)?,
+                    found => found,
                 };
-                match found {
-                    Some((other, jaccard)) => {
-                        decided.drop_for(self.text_at(place as u32), self.text_at(other), jaccard);
-                    }
-                    None => {
-                        for (band, group) in groups_of(&groups, place - start) {
-                            kept.add(&mut self, band, group, place as u32);
-                        }
-                    }
+                if let Some((other, jaccard)) = found {
+                    decided.drop_for(place, other, jaccard);
+                    continue;
+                }
+                for ((band, group), &kept_count) in of_place().zip(&buffers.kept_counts) {
+                    self.found.groups.keep(band, group, kept_count, place)?;
+                    crowds.note(&self.found.groups, band, group, kept_count + 1)?;
                 }
             }
             start = end;
             block = (2 * block).min(LARGEST_BLOCK);
         }
-        Ok(decided.with_counts(self.counts()))
+        let crowds = crowds.sorted(&self.found.groups)?;
+        self.decided(decided, crowds)
+    }
+
+    /// The outcome, in the order of the texts.
+    pub(super) fn decided(self, decided: Decisions, crowds: Vec<Crowd>) -> Result<SimilarDedup> {
+        let counts = self.counts();
+        let found = self.found;
+        // What was for comparing leaves room for what follows.
+        drop((
+            found.sets,
+            found.parities,
+            found.columns,
+            found.firsts,
+            found.is_candidate,
+        ));
+        let Decisions {
+            mut kept_for,
+            mut jaccards,
+        } = decided;
+        let dropped_count = kept_for.iter().filter(|&&kept| kept != NONE).count();
+        let mut templates = templates::templates(&found.groups, crowds, kept_for.len())?;
+        if let Some(text_at) = &found.text_at {
+            let text = |place: u32| text_at[place as usize];
+            let mut by_text = vec![NONE; kept_for.len()];
+            for (place, &kept) in (0..).zip(&kept_for).filter(|(_, kept)| **kept != NONE) {
+                by_text[text(place) as usize] = text(kept);
+            }
+            kept_for = by_text;
+            let mut by_text = vec![0.0; jaccards.len()];
+            for (place, &jaccard) in (0..).zip(&jaccards) {
+                by_text[text(place) as usize] = jaccard;
+            }
+            jaccards = by_text;
+            for template in &mut templates {
+                template.example = text(template.example as u32) as usize;
+            }
+        }
+        Ok(SimilarDedup {
+            kept_for,
+            jaccards,
+            dropped_count,
+            single_feature_count: found.single_feature_count,
+            templates,
+            counts,
+        })
     }
 }
 
@@ -162,32 +227,4 @@ pub(super) fn groups_of(groups: &[Vec<u32>], row: usize) -> impl Iterator<Item =
     let all = groups.iter().enumerate();
     all.map(move |(band, column)| (band, column[row]))
         .filter(|(_, group)| *group != NONE)
-}
-
-/// The kept members of each group stand first in it, so many of them.
-struct Kept {
-    counts: Vec<Vec<u32>>,
-}
-
-impl Kept {
-    fn new(candidates: &SimilarCandidates) -> Self {
-        let bands = candidates.bands.iter();
-        Kept {
-            counts: bands.map(|groups| vec![0; groups.count()]).collect(),
-        }
-    }
-
-    /// Those that were kept so far.
-    fn before<'c>(&self, candidates: &'c SimilarCandidates, band: usize, group: u32) -> &'c [u32] {
-        let count = self.counts[band][group as usize] as usize;
-        &candidates.bands[band].members(group)[..count]
-    }
-
-    /// Keeps the text at a place, which comes after all others that are kept.
-    fn add(&mut self, candidates: &mut SimilarCandidates, band: usize, group: u32, place: u32) {
-        let count = &mut self.counts[band][group as usize];
-        // What it overwrites comes before it, and was dropped.
-        candidates.bands[band].members_mut(group)[*count as usize] = place;
-        *count += 1;
-    }
 }

@@ -1,84 +1,339 @@
-//! Texts that agree in a band: the groups of one column of keys.
+//! Texts that agree in a band: the groups of one column of keys, in memory as far as they fit, the rest in a file.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use super::NONE;
+use super::files::{blame, bytes_of, read_numbers, write_at};
 
-/// Which texts have equal keys in a band. Texts are named by their places in the order of decisions.
-#[derive(Debug, Default)]
+/// Flag of the last member of a group.
+const LAST: u32 = 1 << 31;
+
+/// Flag of a member that was kept. Those stand first in their group.
+const KEPT: u32 = 1 << 30;
+
+/// The largest number of texts: what the flags leave.
+pub(super) const MAX_TEXTS: usize = (1 << 30) - 1;
+
+/// Bytes of a member.
+const MEMBER_LEN: u64 = 4;
+
+/// Members that are read from the file at first, and at the most at once.
+const FIRST_READ: usize = 16;
+const LARGEST_READ: usize = 1 << 16;
+
+/// The groups of all bands. A group is named by its band and the number of members before it there.
+///
+/// A member is four bytes: the place of a text in the order of decisions, and two flags. Nothing else is stored, so that
+/// most groups, which are small, take no more than their members.
+#[derive(Debug)]
 pub(super) struct Groups {
-    /// Where the members of each group start, and in the end their number.
-    starts: Vec<u32>,
-    /// The members of all groups, ascending in each.
-    members: Vec<u32>,
+    folder: PathBuf,
+    /// Bytes of memory that are left.
+    room: u64,
+    bands: Vec<Band>,
+    file: Option<File>,
+    /// Members in the file.
+    written: u64,
+}
+
+#[derive(Debug)]
+enum Band {
+    InMemory(Vec<u32>),
+    InFile { start: u64, len: u64 },
+}
+
+/// The place of a member.
+pub(super) fn place_of(member: &u32) -> u32 {
+    member & !(LAST | KEPT)
+}
+
+/// Whether a member was kept.
+pub(super) fn is_kept(member: &u32) -> bool {
+    member & KEPT != 0
 }
 
 impl Groups {
-    /// The groups of keys, which stand in the order of the documents; `place_of` gives the place of a document.
-    ///
-    /// Beside the groups it returns the number of the group of each text, `NONE` for those that have their key alone.
-    pub(super) fn new(keys: &[u32], place_of: impl Fn(usize) -> u32 + Sync) -> (Self, Vec<u32>) {
-        let numbered = keys.par_iter().enumerate();
-        let mut sorted: Vec<u64> = numbered
-            .map(|(document, &key)| u64::from(key) << 32 | u64::from(place_of(document)))
-            .collect();
+    pub(super) fn new(budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
+        Groups {
+            folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
+            room: budget.unwrap_or(u64::MAX),
+            bands: Vec::new(),
+            file: None,
+            written: 0,
+        }
+    }
+
+    /// Adds a band by its keys, which stand in the order of the texts: `place_of` gives the place of a text, if it takes
+    /// part. Returns the group of each place, `NONE` for those that have their key alone or take no part.
+    pub(super) fn add_band(
+        &mut self,
+        keys: Vec<u32>,
+        place_of: impl Fn(usize) -> Option<u32> + Sync,
+    ) -> io::Result<Vec<u32>> {
+        let mut sorted: Vec<u64> = Vec::with_capacity(keys.len());
+        for (text, &key) in keys.iter().enumerate() {
+            sorted.extend(place_of(text).map(|place| u64::from(key) << 32 | u64::from(place)));
+        }
+        let mut group_of = keys;
         sorted.par_sort_unstable();
-        let mut groups = Groups::default();
-        let mut group_of = vec![NONE; keys.len()];
-        for group in sorted.chunk_by(|a, b| a >> 32 == b >> 32) {
-            if group.len() == 1 {
-                continue;
-            }
-            let number = groups.starts.len() as u32;
-            groups.starts.push(groups.members.len() as u32);
+        group_of.fill(NONE);
+        let groups = || {
+            let all = sorted.chunk_by(|a, b| a >> 32 == b >> 32);
+            all.filter(|group| group.len() > 1)
+        };
+        let mut members = Vec::with_capacity(groups().map(<[u64]>::len).sum());
+        for group in groups() {
+            let start = members.len() as u32;
             for &member in group {
-                group_of[member as u32 as usize] = number;
-                groups.members.push(member as u32);
+                group_of[member as u32 as usize] = start;
+                members.push(member as u32);
+            }
+            members[start as usize + group.len() - 1] |= LAST;
+        }
+        drop(sorted);
+        self.store(members)?;
+        Ok(group_of)
+    }
+
+    fn store(&mut self, members: Vec<u32>) -> io::Result<()> {
+        let len = members.len() as u64;
+        if len * MEMBER_LEN <= self.room {
+            self.room -= len * MEMBER_LEN;
+            self.bands.push(Band::InMemory(members));
+            return Ok(());
+        }
+        let start = self.written;
+        let written = self.write(&members);
+        written.map_err(|error| blame(&self.folder, error))?;
+        self.written += len;
+        self.bands.push(Band::InFile { start, len });
+        Ok(())
+    }
+
+    fn write(&mut self, members: &[u32]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            file => file.insert(tempfile::tempfile_in(&self.folder)?),
+        };
+        let mut bytes = Vec::new();
+        members.chunks(LARGEST_READ).try_for_each(|members| {
+            bytes_of(members, &mut bytes);
+            file.write_all(&bytes)
+        })
+    }
+
+    /// The members that were kept, ascending, each with its flags.
+    pub(super) fn kept<'b>(
+        &'b self,
+        band: usize,
+        group: u32,
+        buffer: &'b mut Vec<u32>,
+    ) -> io::Result<&'b [u32]> {
+        // Those of the next group may be kept, too.
+        let end = |members: &[u32]| {
+            let end = members.iter().position(|m| m & (LAST | KEPT) != KEPT)?;
+            Some(end + usize::from(is_kept(&members[end])))
+        };
+        self.prefix(band, group, end, buffer)
+    }
+
+    /// All members, each with its flags; ascending, if none was kept.
+    pub(super) fn members<'b>(
+        &'b self,
+        band: usize,
+        group: u32,
+        buffer: &'b mut Vec<u32>,
+    ) -> io::Result<&'b [u32]> {
+        let end = |members: &[u32]| Some(1 + members.iter().position(|m| m & LAST != 0)?);
+        self.prefix(band, group, end, buffer)
+    }
+
+    /// The members of a group up to where `end` says, which returns `None` for a part of what is wanted.
+    fn prefix<'b>(
+        &'b self,
+        band: usize,
+        group: u32,
+        end: impl Fn(&[u32]) -> Option<usize>,
+        buffer: &'b mut Vec<u32>,
+    ) -> io::Result<&'b [u32]> {
+        let (start, len) = match &self.bands[band] {
+            Band::InMemory(members) => {
+                let members = &members[group as usize..];
+                return Ok(&members[..end(members).unwrap_or(members.len())]);
+            }
+            Band::InFile { start, len } => (start + u64::from(group), len - u64::from(group)),
+        };
+        let Some(file) = &self.file else {
+            unreachable!("what is not in memory was written");
+        };
+        buffer.clear();
+        let mut wanted = FIRST_READ;
+        loop {
+            let count = wanted.min(len as usize - buffer.len());
+            let read = read_numbers(file, start + buffer.len() as u64, count, buffer);
+            read.map_err(|error| blame(&self.folder, error))?;
+            let found = end(buffer);
+            if found.is_some() || buffer.len() as u64 == len {
+                buffer.truncate(found.unwrap_or(buffer.len()));
+                return Ok(buffer);
+            }
+            wanted = (4 * wanted).min(LARGEST_READ);
+        }
+    }
+
+    /// Keeps a member of a group of which so many are kept. It must come after all of them.
+    pub(super) fn keep(
+        &mut self,
+        band: usize,
+        group: u32,
+        kept_count: usize,
+        place: u32,
+    ) -> io::Result<()> {
+        // What it overwrites comes before it, and was dropped; or it is the member itself.
+        let at = group as usize + kept_count;
+        match &mut self.bands[band] {
+            Band::InMemory(members) => {
+                let member = &mut members[at];
+                *member = place | KEPT | *member & LAST;
+                Ok(())
+            }
+            Band::InFile { start, .. } => {
+                let at = *start + at as u64;
+                let Some(file) = &self.file else {
+                    unreachable!("what is not in memory was written");
+                };
+                let replace = || {
+                    let mut old = Vec::with_capacity(1);
+                    read_numbers(file, at, 1, &mut old)?;
+                    let new = place | KEPT | old[0] & LAST;
+                    write_at(file, &new.to_le_bytes(), at * MEMBER_LEN)
+                };
+                replace().map_err(|error| blame(&self.folder, error))
             }
         }
-        groups.starts.push(groups.members.len() as u32);
-        (groups, group_of)
     }
 
-    /// The members of a group, ascending.
-    pub(super) fn members(&self, group: u32) -> &[u32] {
-        let group = group as usize;
-        &self.members[self.starts[group] as usize..self.starts[group + 1] as usize]
+    /// Marks the member of a group at this place as kept, without putting it first, if the one before it meets a condition.
+    pub(super) fn mark_after(
+        &mut self,
+        band: usize,
+        group: u32,
+        place: u32,
+        is_met: impl Fn(u32) -> bool,
+    ) -> io::Result<()> {
+        let mut buffer = Vec::new();
+        let members = self.members(band, group, &mut buffer)?;
+        let index = members.partition_point(|member| place_of(member) < place);
+        let before = index
+            .checked_sub(1)
+            .map(|before| place_of(&members[before]));
+        match before.is_some_and(is_met) {
+            true => self.keep(band, group, index, place),
+            false => Ok(()),
+        }
     }
 
-    /// The members of a group, to be put in another order.
-    pub(super) fn members_mut(&mut self, group: u32) -> &mut [u32] {
-        let group = group as usize;
-        &mut self.members[self.starts[group] as usize..self.starts[group + 1] as usize]
+    /// Makes all members as before one of them was kept, if they were marked only.
+    pub(super) fn unmark(&mut self) -> io::Result<()> {
+        for band in &mut self.bands {
+            match (band, &self.file) {
+                (Band::InMemory(members), _) => members.iter_mut().for_each(|m| *m &= !KEPT),
+                (Band::InFile { start, len }, Some(file)) => {
+                    let unmarked = unmark(file, *start..*start + *len);
+                    unmarked.map_err(|error| blame(&self.folder, error))?;
+                }
+                (Band::InFile { .. }, None) => unreachable!("what is not in memory was written"),
+            }
+        }
+        Ok(())
     }
 
-    /// Number of groups.
-    pub(super) fn count(&self) -> usize {
-        self.starts.len() - 1
+    /// Number of bands.
+    pub(super) fn band_count(&self) -> usize {
+        self.bands.len()
     }
+}
 
-    /// Bytes of memory.
-    pub(super) fn byte_count(&self) -> u64 {
-        (self.starts.len() + self.members.len()) as u64 * 4
+fn unmark(file: &File, members: Range<u64>) -> io::Result<()> {
+    let (mut numbers, mut bytes) = (Vec::new(), Vec::new());
+    for start in members.clone().step_by(LARGEST_READ) {
+        numbers.clear();
+        let count = (members.end - start).min(LARGEST_READ as u64);
+        read_numbers(file, start, count as usize, &mut numbers)?;
+        numbers.iter_mut().for_each(|member| *member &= !KEPT);
+        bytes_of(&numbers, &mut bytes);
+        write_at(file, &bytes, start * MEMBER_LEN)?;
     }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn places(members: &[u32]) -> Vec<u32> {
+        members.iter().map(place_of).collect()
+    }
+
     #[test]
     fn groups_are_texts_with_equal_keys() {
-        let keys = [5, 7, 5, 9, 7, 5];
-        let (groups, group_of) = Groups::new(&keys, |document| document as u32);
-        assert_eq!(groups.count(), 2);
-        assert_eq!(group_of[3], NONE);
-        assert_eq!(groups.members(group_of[0]), [0, 2, 5]);
-        assert_eq!(groups.members(group_of[4]), [1, 4]);
-        // In another order: the last first.
-        let (backwards, group_of) = Groups::new(&keys, |document| 5 - document as u32);
-        assert_eq!(backwards.members(group_of[0]), [0, 3, 5]);
-        assert_eq!(group_of[2], NONE);
-        assert_eq!(Groups::new(&[], |_| 0).0.count(), 0);
+        for budget in [None, Some(0), Some(20)] {
+            let mut groups = Groups::new(budget, None);
+            let keys = vec![5, 7, 5, 9, 7, 5, 5];
+            let group_of = groups
+                .add_band(keys.clone(), |text| Some(text as u32))
+                .unwrap();
+            // In another order, the last first, and without one of them.
+            let backwards = |text: usize| (text != 2).then_some(6 - text as u32);
+            let other_of = groups.add_band(keys, backwards).unwrap();
+            let of = |band, group| places(groups.members(band, group, &mut Vec::new()).unwrap());
+            assert_eq!(of(0, group_of[0]), [0, 2, 5, 6], "{budget:?}");
+            assert_eq!(of(0, group_of[4]), [1, 4]);
+            assert_eq!(of(1, other_of[0]), [0, 1, 6]);
+            assert_eq!(of(1, other_of[5]), [2, 5]);
+            assert_eq!([group_of[3], other_of[3], other_of[4]], [NONE; 3]);
+            assert_eq!(groups.band_count(), 2);
+        }
+        let mut groups = Groups::new(None, None);
+        assert!(groups.add_band(Vec::new(), |_| None).unwrap().is_empty());
+    }
+
+    #[test]
+    fn kept_members_stand_first() {
+        // Groups of hundreds, for several reads of the file.
+        const COUNT: u32 = 1000;
+        for budget in [None, Some(0)] {
+            let mut groups = Groups::new(budget, None);
+            let keys = (0..COUNT).map(|i| i % 3).collect();
+            let group_of = groups.add_band(keys, |text| Some(text as u32)).unwrap();
+            let mut expected = [const { Vec::new() }; 3];
+            for place in (0..COUNT).filter(|place| place % 10 != 4) {
+                let group = group_of[place as usize];
+                let list = &mut expected[place as usize % 3];
+                let kept = places(groups.kept(0, group, &mut Vec::new()).unwrap());
+                assert_eq!(kept, *list);
+                groups.keep(0, group, kept.len(), place).unwrap();
+                list.push(place);
+            }
+            for (class, list) in expected.iter().enumerate() {
+                let kept = places(groups.kept(0, group_of[class], &mut Vec::new()).unwrap());
+                assert_eq!(kept, *list);
+            }
+        }
+        // All of a group, and of the next one.
+        let mut groups = Groups::new(None, None);
+        groups
+            .add_band(vec![1, 1, 2, 2], |text| Some(text as u32))
+            .unwrap();
+        for (group, count, place) in [(0, 0, 0), (0, 1, 1), (2, 0, 2)] {
+            groups.keep(0, group, count, place).unwrap();
+        }
+        assert_eq!(places(groups.kept(0, 0, &mut Vec::new()).unwrap()), [0, 1]);
+        assert_eq!(places(groups.kept(0, 2, &mut Vec::new()).unwrap()), [2]);
     }
 }

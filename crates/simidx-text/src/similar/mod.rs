@@ -1,21 +1,28 @@
 //! Texts that are similar: all pairs of at least a Jaccard similarity, found by MinHash and verified on the texts.
 
 mod banding;
+mod candidates;
 mod clusters;
+mod collect;
 mod columns;
 mod dedup;
+mod equals;
+mod files;
 mod groups;
 mod pairs;
-mod search;
 mod sets;
 mod signature;
+mod sketch;
+mod templates;
 #[cfg(test)]
 mod tests;
 
 pub use banding::Banding;
+pub use candidates::{Counts, SimilarCandidates};
+pub use collect::{SignedText, SimilarOptions, SimilarTexts, TextSigner};
 pub use dedup::{Fate, SimilarDedup};
 pub use pairs::SimilarPair;
-pub use search::{Counts, SignedText, SimilarCandidates, SimilarOptions, SimilarTexts, TextSigner};
+pub use templates::Template;
 
 /// Stands for no text and no group.
 const NONE: u32 = u32::MAX;

@@ -1,13 +1,17 @@
 //! All pairs of similar texts.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use simidx::Result;
 
+use super::NONE;
+use super::candidates::{Buffers, SimilarCandidates};
 use super::dedup::groups_of;
-use super::search::{Buffers, SimilarCandidates};
 
-/// Texts whose pairs are found before they are handed over.
-const BLOCK: usize = 1 << 10;
+/// Texts whose pairs are found before they are handed over, at the most, and pairs of them that are expected at the most.
+const LARGEST_BLOCK: usize = 1 << 10;
+const BLOCK_PAIRS: usize = 1 << 18;
 
 /// Two similar texts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,12 +36,26 @@ impl SimilarCandidates {
         mut visit: impl FnMut(SimilarPair) -> Result<(), E>,
     ) -> Result<(), E> {
         self.complete()?;
-        for start in (0..self.text_count()).step_by(BLOCK) {
-            let end = self.text_count().min(start + BLOCK);
-            for (place, similar) in (start..end).zip(self.similar_in(start..end, |_, _| true)?) {
-                for (other, jaccard) in similar {
-                    let [one, other] =
-                        [place as u32, other].map(|place| self.text_at(place) as usize);
+        let next_equal = self.next_equals();
+        let mut similar = Vec::new();
+        let (mut start, mut block) = (0, LARGEST_BLOCK);
+        while start < self.text_count() {
+            let end = self.text_count().min(start + block);
+            let mut most = 1;
+            for (place, firsts) in (start as u32..).zip(self.similar_in(start..end)?) {
+                most = most.max(firsts.len());
+                similar.clear();
+                let own = self.first_of(place);
+                for (first, jaccard) in firsts.into_iter().chain([(own, 1.0)]) {
+                    let mut equal = first;
+                    while equal < place {
+                        similar.push((equal, jaccard));
+                        equal = next_equal[equal as usize];
+                    }
+                }
+                similar.sort_unstable_by_key(|&(place, _)| place);
+                for &(other, jaccard) in &similar {
+                    let [one, other] = [place, other].map(|place| self.text_at(place) as usize);
                     visit(SimilarPair {
                         a: one.min(other),
                         b: one.max(other),
@@ -45,24 +63,33 @@ impl SimilarCandidates {
                     })?;
                 }
             }
+            start = end;
+            block = (BLOCK_PAIRS / most).clamp(1, LARGEST_BLOCK);
         }
         Ok(())
     }
 
-    /// For each of the places those before it with similar texts for which `is_wanted`.
-    pub(super) fn similar_in(
-        &self,
-        places: std::ops::Range<usize>,
-        is_wanted: impl Fn(u32, u32) -> bool + Sync,
-    ) -> Result<Vec<Vec<(u32, f64)>>> {
+    /// For each place the next one with equal features, or `NONE`, which is beyond all.
+    fn next_equals(&self) -> Vec<u32> {
+        let firsts = &self.found.firsts;
+        let mut next = vec![NONE; firsts.len()];
+        for (place, &first) in firsts.iter().enumerate().rev() {
+            if first != NONE {
+                next[place] = std::mem::replace(&mut next[first as usize], place as u32);
+            }
+        }
+        next
+    }
+
+    /// For each of the places the similar ones before it, of equal texts the first, and without its own equals.
+    fn similar_in(&self, places: Range<usize>) -> Result<Vec<Vec<(u32, f64)>>> {
         let groups = self.groups_at(places.clone())?;
         let start = places.start;
         places
             .into_par_iter()
             .map_init(Buffers::default, |buffers, place| {
                 let of_place = groups_of(&groups, place - start);
-                let place = place as u32;
-                self.all_similar(place, of_place, |other| is_wanted(other, place), buffers)
+                self.all_similar(place as u32, of_place, buffers)
             })
             .collect()
     }

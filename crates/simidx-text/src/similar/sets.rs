@@ -1,8 +1,11 @@
 //! The feature sets of many texts, for reading by several threads: in memory as far as they fit, the rest in a file.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use super::files::{blame, read_at};
 
 /// Bytes of a feature.
 const FEATURE_LEN: usize = 8;
@@ -10,49 +13,72 @@ const FEATURE_LEN: usize = 8;
 /// Bytes that are written to the file together.
 const WRITE_LEN: usize = 1 << 20;
 
-/// Feature sets, numbered from 0 in the order in which they came.
+/// Where a set is: the features before it, times 2^24, plus its own number; that number is this one if it is elsewhere.
+const LEN_BITS: u32 = 24;
+const LONG: u64 = (1 << LEN_BITS) - 1;
+
+/// Stands for no set.
+const ABSENT: u64 = u64::MAX;
+
+/// Feature sets of numbered texts, added in any order.
 #[derive(Debug)]
 pub(super) struct Sets {
     folder: PathBuf,
     /// Features for which there is memory.
     room: u64,
-    /// Where each set ends, counted in features.
-    ends: Vec<u64>,
+    /// Where the set of each text is.
+    index: Vec<u64>,
+    /// The lengths of the longest sets.
+    long: HashMap<usize, u64>,
+    feature_count: u64,
     in_memory: Vec<u64>,
     file: Option<BufWriter<File>>,
 }
 
+/// Memory for reading a set.
+#[derive(Debug, Default)]
+pub(super) struct SetBuffer {
+    bytes: Vec<u8>,
+    features: Vec<u64>,
+}
+
 impl Sets {
-    pub(super) fn new(budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
+    /// No set for any of so many texts.
+    pub(super) fn new(text_count: usize, budget: Option<u64>, temp_dir: Option<&Path>) -> Self {
         Sets {
             folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
             room: budget.map_or(u64::MAX, |bytes| bytes / FEATURE_LEN as u64),
-            ends: Vec::new(),
+            index: vec![ABSENT; text_count],
+            long: HashMap::new(),
+            feature_count: 0,
             in_memory: Vec::new(),
             file: None,
         }
     }
 
-    /// Number of sets.
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    fn feature_count(&self) -> u64 {
-        self.ends.last().copied().unwrap_or(0)
-    }
-
-    /// Adds a set: its features in ascending order.
+    /// Adds a text and its set.
     pub(super) fn push(&mut self, features: &[u64]) -> io::Result<()> {
-        let end = self.feature_count() + features.len() as u64;
-        if self.file.is_none() && end <= self.room {
-            self.in_memory.extend_from_slice(features);
-        } else {
-            let written = self.write(features);
-            written.map_err(|error| self.blame(error))?;
+        self.index.push(ABSENT);
+        self.put(self.index.len() - 1, features)
+    }
+
+    /// Adds the set of a text: its features in ascending order.
+    pub(super) fn put(&mut self, text: usize, features: &[u64]) -> io::Result<()> {
+        let len = features.len() as u64;
+        if self.feature_count >= 1 << (u64::BITS - LEN_BITS) {
+            return Err(io::Error::other("more than 2^40 features"));
         }
-        self.ends.push(end);
-        Ok(())
+        if len >= LONG {
+            self.long.insert(text, len);
+        }
+        self.index[text] = self.feature_count << LEN_BITS | len.min(LONG);
+        self.feature_count += len;
+        if self.file.is_none() && self.feature_count <= self.room {
+            self.in_memory.extend_from_slice(features);
+            return Ok(());
+        }
+        let written = self.write(features);
+        written.map_err(|error| blame(&self.folder, error))
     }
 
     fn write(&mut self, features: &[u64]) -> io::Result<()> {
@@ -68,28 +94,40 @@ impl Sets {
             .try_for_each(|f| file.write_all(&f.to_le_bytes()))
     }
 
-    /// Makes what was pushed last readable.
+    /// Makes what was added last readable.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         let flushed = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
-        flushed.map_err(|error| self.blame(error))
+        flushed.map_err(|error| blame(&self.folder, error))
+    }
+
+    /// Bytes of memory that the sets and the index take.
+    pub(super) fn byte_count(&self) -> u64 {
+        (self.index.len() + self.in_memory.len()) as u64 * FEATURE_LEN as u64
+    }
+
+    /// Whether the set of a text was added.
+    pub(super) fn has(&self, text: usize) -> bool {
+        self.index[text] != ABSENT
     }
 
     /// Number of features of a set.
-    pub(super) fn len_of(&self, set: usize) -> u64 {
-        self.ends[set] - self.start(set)
+    #[inline]
+    pub(super) fn len_of(&self, text: usize) -> u64 {
+        match self.index[text] & LONG {
+            LONG => self.long.get(&text).copied().unwrap_or(0),
+            len => len,
+        }
     }
 
-    fn start(&self, set: usize) -> u64 {
-        set.checked_sub(1).map_or(0, |before| self.ends[before])
-    }
-
-    /// The features of a set, from memory or through the buffer. After the last [`Sets::push`] comes [`Sets::flush`].
+    /// The features of a text that has a set, from memory or through the buffer. After the last set that was added comes
+    /// [`Sets::flush`].
     pub(super) fn read<'b>(
         &'b self,
-        set: usize,
-        buffer: &'b mut Vec<u64>,
+        text: usize,
+        buffer: &'b mut SetBuffer,
     ) -> io::Result<&'b [u64]> {
-        let (start, end) = (self.start(set), self.ends[set]);
+        let start = self.index[text] >> LEN_BITS;
+        let end = start + self.len_of(text);
         if end <= self.in_memory.len() as u64 {
             return Ok(&self.in_memory[start as usize..end as usize]);
         }
@@ -97,37 +135,16 @@ impl Sets {
         let Some(file) = &self.file else {
             unreachable!("what is not in memory was written");
         };
-        let mut bytes = vec![0; (end - start) as usize * FEATURE_LEN];
+        buffer.bytes.resize((end - start) as usize * FEATURE_LEN, 0);
         let at = (start - self.in_memory.len() as u64) * FEATURE_LEN as u64;
-        read_at(file.get_ref(), &mut bytes, at).map_err(|error| self.blame(error))?;
-        buffer.clear();
-        let (features, _) = bytes.as_chunks();
-        buffer.extend(features.iter().map(|feature| u64::from_le_bytes(*feature)));
-        Ok(buffer)
+        let read = read_at(file.get_ref(), &mut buffer.bytes, at);
+        read.map_err(|error| blame(&self.folder, error))?;
+        buffer.features.clear();
+        let (features, _) = buffer.bytes.as_chunks();
+        let features = features.iter().map(|feature| u64::from_le_bytes(*feature));
+        buffer.features.extend(features);
+        Ok(&buffer.features)
     }
-
-    fn blame(&self, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("{}: {error}", self.folder.display()))
-    }
-}
-
-#[cfg(unix)]
-pub(super) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
-}
-
-#[cfg(windows)]
-pub(super) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match std::os::windows::fs::FileExt::seek_read(file, bytes, at)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => {
-                bytes = &mut bytes[count..];
-                at += count as u64;
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -141,18 +158,34 @@ mod tests {
     #[test]
     fn sets_come_back_from_memory_and_from_the_file() {
         for budget in [None, Some(0), Some(800)] {
-            let mut sets = Sets::new(budget, None);
-            for i in 0..200 {
-                sets.push(&set(i)).unwrap();
+            let mut sets = Sets::new(200, budget, None);
+            for i in (0..200).rev().filter(|i| i % 3 != 0) {
+                sets.put(i as usize, &set(i)).unwrap();
             }
+            sets.push(&set(6)).unwrap();
             sets.flush().unwrap();
             assert_eq!(sets.file.is_some(), budget.is_some());
-            let mut buffer = Vec::new();
-            for i in (0..200).rev() {
-                assert_eq!(sets.read(i as usize, &mut buffer).unwrap(), set(i), "{i}");
-                assert_eq!(sets.len_of(i as usize), i % 7);
+            let mut buffer = SetBuffer::default();
+            for i in 0..200 {
+                assert_eq!(sets.has(i as usize), i % 3 != 0);
+                if i % 3 != 0 {
+                    assert_eq!(sets.read(i as usize, &mut buffer).unwrap(), set(i), "{i}");
+                    assert_eq!(sets.len_of(i as usize), i % 7);
+                }
             }
-            assert_eq!(sets.len(), 200);
+            assert_eq!(sets.read(200, &mut buffer).unwrap(), set(6));
         }
+    }
+
+    #[test]
+    fn the_longest_sets_have_their_lengths_elsewhere() {
+        let long: Vec<u64> = (0..=LONG).collect();
+        let mut sets = Sets::new(2, None, None);
+        sets.put(1, &long).unwrap();
+        sets.put(0, &[5]).unwrap();
+        let mut buffer = SetBuffer::default();
+        assert_eq!(sets.read(1, &mut buffer).unwrap(), long);
+        assert_eq!(sets.read(0, &mut buffer).unwrap(), [5]);
+        assert_eq!((sets.len_of(0), sets.len_of(1)), (1, LONG + 1));
     }
 }

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Banding;
+use super::{Banding, sketch};
 use crate::minhash::take_in;
 
 /// Computes signatures; it keeps the memory that one takes for the next.
@@ -24,8 +24,18 @@ impl Signer {
         }
     }
 
+    /// What is stored of a set of feature hashes: its keys, and then its sketch.
+    pub(super) fn row(&mut self, features: &[u64]) -> Box<[u32]> {
+        let mut row = self.keys(features);
+        let bytes = &mut self.bytes;
+        bytes.clear();
+        bytes.extend(features.iter().flat_map(|feature| feature.to_le_bytes()));
+        sketch::append(features, bytes, &mut row);
+        row.into_boxed_slice()
+    }
+
     /// One key for each band of a set of feature hashes: a hash of the minima of the band.
-    pub(super) fn keys(&mut self, features: &[u64]) -> Box<[u32]> {
+    fn keys(&mut self, features: &[u64]) -> Vec<u32> {
         let (bands, rows) = (self.banding.band_count(), self.banding.row_count());
         // The hash functions take 64 of 128 bits: the lower half of each half.
         let widened = |&feature: &u64| u128::from(feature as u32) | u128::from(feature >> 32) << 64;

@@ -218,10 +218,10 @@ fn texts_without_features_are_similar_to_equal_ones_alone() {
 fn too_little_memory_and_missing_texts_are_errors() {
     let texts = texts(300);
     let mut options = options_of(0.8);
-    options.memory = Some(1000);
+    options.memory = Some(9_000);
     let error = collected(&texts, &options).candidates().unwrap_err();
     assert!(matches!(error, simidx::Error::Budget { .. }), "{error}");
-    options.memory = Some(100_000);
+    options.memory = Some(11_000);
     let candidates = collected(&texts, &options).candidates().unwrap();
     assert!(candidates.needs_texts());
     let error = candidates.dedup().unwrap_err();

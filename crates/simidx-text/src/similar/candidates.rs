@@ -1,0 +1,380 @@
+//! Texts that may be similar, and how two of them are compared.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use simidx::Result;
+
+use super::NONE;
+use super::collect::{BATCH_LEN, BATCH_TEXTS};
+use super::columns::Columns;
+use super::groups::{Groups, is_kept, place_of};
+use super::sets::{SetBuffer, Sets};
+use super::sketch::most_similar;
+use crate::ParallelFingerprinter;
+use crate::dedup::Similarity;
+use crate::feature_set::jaccard;
+
+/// Texts of which some have keys in common. Those are compared once they are there.
+#[derive(Debug)]
+pub struct SimilarCandidates {
+    pub(super) similarity: Similarity,
+    fingerprinter: ParallelFingerprinter<u64>,
+    pub(super) found: Found,
+    pending: Vec<(u32, String)>,
+    pending_len: usize,
+    compared: AtomicU64,
+}
+
+/// What is known of the texts.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The group of each text in each band, by place.
+    pub(super) columns: Columns,
+    pub(super) groups: Groups,
+    /// The text of each place in the order of decisions, if that is not the order of the texts.
+    pub(super) text_at: Option<Vec<u32>>,
+    /// For each place the first one with equal features, `NONE` if it is the first.
+    pub(super) firsts: Vec<u32>,
+    /// The parities of the features, by place.
+    pub(super) parities: Vec<u64>,
+    /// Whether a text has a key in common with an unequal one, and no equal one comes before it.
+    pub(super) is_candidate: Vec<bool>,
+    /// The feature sets by text; those of all candidates, in the end.
+    pub(super) sets: Sets,
+    /// Whether the sets are yet to come.
+    pub(super) needs_sets: bool,
+    /// Texts with a single feature.
+    pub(super) single_feature_count: usize,
+}
+
+/// What a search has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Texts that have the same features as an earlier one.
+    pub equal_count: u64,
+    /// Texts that have a key in common with one of other features. Of equal texts only the first counts.
+    pub candidate_count: u64,
+    /// Pairs of texts whose features were compared.
+    pub compared_count: u64,
+}
+
+/// Memory for comparing texts.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    candidates: Vec<u32>,
+    ranked: Vec<(u32, u32)>,
+    members: Vec<u32>,
+    failed: HashSet<u32>,
+    one: SetBuffer,
+    other: SetBuffer,
+    /// How many members of each group of the text are kept.
+    pub(super) kept_counts: Vec<usize>,
+}
+
+impl SimilarCandidates {
+    pub(super) fn new(
+        similarity: Similarity,
+        fingerprinter: ParallelFingerprinter<u64>,
+        found: Found,
+    ) -> Self {
+        SimilarCandidates {
+            similarity,
+            fingerprinter,
+            found,
+            pending: Vec::new(),
+            pending_len: 0,
+            compared: AtomicU64::new(0),
+        }
+    }
+
+    /// Number of texts.
+    pub fn text_count(&self) -> usize {
+        self.found.is_candidate.len()
+    }
+
+    /// Whether the text has to be given by [`SimilarCandidates::give`]: it may be similar to another one, and there was no
+    /// memory to keep its features.
+    pub fn needs_text(&self, text: usize) -> bool {
+        self.found.needs_sets && self.found.is_candidate.get(text) == Some(&true)
+    }
+
+    /// Whether any text has to be given.
+    pub fn needs_texts(&self) -> bool {
+        self.found.needs_sets && self.found.is_candidate.contains(&true)
+    }
+
+    /// Takes a text that is needed, in any order.
+    ///
+    /// # Errors
+    ///
+    /// What keeps its features from being written to the temporary file.
+    pub fn give(&mut self, number: usize, text: impl Into<String>) -> Result<()> {
+        if !self.needs_text(number) {
+            return Ok(());
+        }
+        let text = text.into();
+        self.pending_len += text.len();
+        self.pending.push((number as u32, text));
+        if self.pending.len() >= BATCH_TEXTS || self.pending_len >= BATCH_LEN {
+            self.take_pending()?;
+        }
+        Ok(())
+    }
+
+    fn take_pending(&mut self) -> Result<()> {
+        self.pending_len = 0;
+        let pending = std::mem::take(&mut self.pending);
+        let similarity = self.similarity;
+        let sets = self
+            .fingerprinter
+            .map(&pending, |fingerprinter, (_, text)| {
+                similarity.feature_set(fingerprinter, text)
+            });
+        for ((text, _), set) in pending.iter().zip(sets) {
+            self.found.sets.put(*text as usize, set.hashes())?;
+        }
+        Ok(())
+    }
+
+    /// Makes all sets readable.
+    pub(super) fn complete(&mut self) -> Result<()> {
+        self.take_pending()?;
+        let sets = &mut self.found.sets;
+        let candidates = self.found.is_candidate.iter().enumerate();
+        let missing = candidates
+            .filter(|(_, is_candidate)| **is_candidate)
+            .find(|&(text, _)| !sets.has(text));
+        if let Some((text, _)) = missing {
+            let message = format!("text {text} was not given");
+            return Err(std::io::Error::new(std::io::ErrorKind::NotFound, message).into());
+        }
+        Ok(sets.flush()?)
+    }
+
+    /// What has been done so far.
+    pub fn counts(&self) -> Counts {
+        let firsts = self.found.firsts.iter();
+        let candidates = self.found.is_candidate.iter();
+        Counts {
+            equal_count: firsts.filter(|&&first| first != NONE).count() as u64,
+            candidate_count: candidates.filter(|&&is| is).count() as u64,
+            compared_count: self.compared.load(Ordering::Relaxed),
+        }
+    }
+
+    /// The text at a place.
+    pub(super) fn text_at(&self, place: u32) -> u32 {
+        match &self.found.text_at {
+            Some(text_at) => text_at[place as usize],
+            None => place,
+        }
+    }
+
+    /// The first place whose text has the same features as that at this one.
+    pub(super) fn first_of(&self, place: u32) -> u32 {
+        match self.found.firsts[place as usize] {
+            NONE => place,
+            first => first,
+        }
+    }
+
+    /// The groups of the texts at these places: for each band a row.
+    pub(super) fn groups_at(&self, places: Range<usize>) -> Result<Vec<Vec<u32>>> {
+        let read = |band| {
+            let mut row = Vec::with_capacity(places.len());
+            self.found.columns.read(band, places.clone(), &mut row)?;
+            Ok(row)
+        };
+        (0..self.found.groups.band_count()).map(read).collect()
+    }
+
+    /// The similarity of the texts at two places, whatever it is. If they are unequal, each must be a candidate.
+    pub(super) fn jaccard(&self, a: u32, b: u32, buffers: &mut Buffers) -> Result<f64> {
+        let [a, b] = [a, b].map(|place| self.first_of(place));
+        if a == b {
+            return Ok(1.0);
+        }
+        let sets = &self.found.sets;
+        let [a, b] = [a, b].map(|place| self.text_at(place) as usize);
+        let a = sets.read(a, &mut buffers.one)?;
+        Ok(jaccard(a, sets.read(b, &mut buffers.other)?))
+    }
+
+    /// The length and the parities of the features at a place.
+    #[inline]
+    fn sketch(&self, place: u32) -> (u64, u64) {
+        let len = self.found.sets.len_of(self.text_at(place) as usize);
+        (len, self.found.parities[place as usize])
+    }
+
+    /// Of the kept members from a place on, in the groups of a text, the first that is similar to it; those first that
+    /// share most keys with it, and of those the earliest.
+    pub(super) fn first_similar(
+        &self,
+        place: u32,
+        groups: impl Iterator<Item = (usize, u32)>,
+        from: u32,
+        buffers: &mut Buffers,
+    ) -> Result<Option<(u32, f64)>> {
+        let Buffers {
+            candidates,
+            ranked,
+            members,
+            kept_counts,
+            ..
+        } = buffers;
+        candidates.clear();
+        kept_counts.clear();
+        let (sketch, least) = (self.sketch(place), self.similarity.least());
+        for (band, group) in groups {
+            let kept = self.found.groups.kept(band, group, members)?;
+            kept_counts.push(kept.len());
+            let kept = &kept[kept.partition_point(|member| place_of(member) < from)..];
+            let may_be = |&other: &u32| most_similar(sketch, self.sketch(other)) >= least;
+            candidates.extend(kept.iter().map(place_of).filter(may_be));
+        }
+        rank(candidates, ranked);
+        let mut similar = None;
+        self.compare(
+            place,
+            ranked.iter().map(|&(_, other)| other),
+            &mut buffers.one,
+            &mut buffers.other,
+            |other, jaccard| {
+                similar = Some((other, jaccard));
+                false
+            },
+        )?;
+        Ok(similar)
+    }
+
+    /// All first ones of equal texts before a place that are similar to the text there, by their places, ascending. Its own
+    /// first is not among them.
+    pub(super) fn all_similar(
+        &self,
+        place: u32,
+        groups: impl Iterator<Item = (usize, u32)>,
+        buffers: &mut Buffers,
+    ) -> Result<Vec<(u32, f64)>> {
+        let first = self.first_of(place);
+        let Buffers {
+            candidates,
+            members,
+            ..
+        } = buffers;
+        candidates.clear();
+        let (sketch, least) = (self.sketch(first), self.similarity.least());
+        for (band, group) in groups {
+            let members = self.found.groups.members(band, group, members)?;
+            let before = members
+                .iter()
+                .map(place_of)
+                .take_while(|&other| other < place);
+            candidates.extend(before.filter(|&other| {
+                other != first && most_similar(sketch, self.sketch(other)) >= least
+            }));
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        let mut similar = Vec::new();
+        self.compare(
+            first,
+            candidates.iter().copied(),
+            &mut buffers.one,
+            &mut buffers.other,
+            |other, jaccard| {
+                similar.push((other, jaccard));
+                true
+            },
+        )?;
+        Ok(similar)
+    }
+
+    /// Compares a text with others, and calls `visit` with those that are similar, as long as it returns true.
+    fn compare(
+        &self,
+        place: u32,
+        others: impl Iterator<Item = u32>,
+        one: &mut SetBuffer,
+        other_set: &mut SetBuffer,
+        mut visit: impl FnMut(u32, f64) -> bool,
+    ) -> Result<()> {
+        let sets = &self.found.sets;
+        let mut others = others.peekable();
+        if others.peek().is_none() {
+            return Ok(());
+        }
+        let own = sets.read(self.text_at(place) as usize, one)?;
+        for other in others {
+            self.compared.fetch_add(1, Ordering::Relaxed);
+            let found = jaccard(own, sets.read(self.text_at(other) as usize, other_set)?);
+            if found >= self.similarity.least() && !visit(other, found) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares a text with the members of its groups at these places, until it is linked with all clusters in which one is
+    /// similar to it.
+    pub(super) fn link_similar(
+        &self,
+        place: u32,
+        groups: impl Iterator<Item = (usize, u32)>,
+        range: Range<u32>,
+        links: &mut impl Links,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        let Buffers {
+            members,
+            failed,
+            one,
+            other,
+            ..
+        } = buffers;
+        let (sketch, least) = (self.sketch(place), self.similarity.least());
+        failed.clear();
+        for (band, group) in groups {
+            let members = self.found.groups.members(band, group, members)?;
+            let members =
+                &members[members.partition_point(|member| place_of(member) < range.start)..];
+            let mut members =
+                &members[..members.partition_point(|member| place_of(member) < range.end)];
+            while let Some(member) = members.first().map(place_of) {
+                let is_linked = links.are_linked(member, place);
+                let may_be = || most_similar(sketch, self.sketch(member)) >= least;
+                if !is_linked && may_be() && failed.insert(member) {
+                    self.compare(place, [member].into_iter(), one, other, |similar, _| {
+                        links.link(similar, place);
+                        false
+                    })?;
+                }
+                // Those that follow it are in its cluster.
+                let skipped = match is_linked || links.are_linked(member, place) {
+                    true => members[1..].iter().position(|member| !is_kept(member)),
+                    false => Some(0),
+                };
+                members = &members[skipped.map_or(members.len(), |skipped| skipped + 1)..];
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which texts are known to be in one cluster.
+pub(super) trait Links {
+    fn are_linked(&self, member: u32, place: u32) -> bool;
+    fn link(&mut self, member: u32, place: u32);
+}
+
+/// Puts the members of groups in order: those of most groups first, then by place.
+fn rank(candidates: &mut [u32], ranked: &mut Vec<(u32, u32)>) {
+    candidates.sort_unstable();
+    ranked.clear();
+    let same = candidates.chunk_by(|a, b| a == b);
+    ranked.extend(same.map(|same| (same.len() as u32, same[0])));
+    ranked.sort_unstable_by_key(|&(shared, place)| (std::cmp::Reverse(shared), place));
+}

@@ -1,0 +1,386 @@
+//! Collects texts, and finds which may be similar.
+
+use std::path::PathBuf;
+
+use simidx::{Error, Fingerprint, Result};
+
+use super::candidates::{Found, SimilarCandidates};
+use super::columns::Columns;
+use super::equals::first_equals;
+use super::groups::{Groups, MAX_TEXTS};
+use super::sets::Sets;
+use super::signature::Signer;
+use super::sketch::{HASH_NUMBERS, PARITY_NUMBERS};
+use super::{Banding, NONE};
+use crate::compare::FeatureSet;
+use crate::dedup::Similarity;
+use crate::{Fingerprinter, ParallelFingerprinter, Pipeline};
+
+/// Texts that wait until they are signed together, and bytes of them.
+pub(super) const BATCH_TEXTS: usize = 4096;
+pub(super) const BATCH_LEN: usize = 16 << 20;
+
+/// Of a memory limit, the part of the columns and the part of the feature sets; the rest is for the texts and the groups.
+const COLUMN_SHARE: u64 = 16;
+const SET_SHARE: u64 = 8;
+
+/// Bytes that each text takes in memory: for what is kept for it 4, the similarity of the two 8, the place of its set 8,
+/// its parities 8, and whether it is a candidate 1. While groups are made it is less.
+const TEXT_LEN: u64 = 29;
+
+/// Bytes for the text at each place, if texts are decided on in an order of their own.
+const ORDER_LEN: u64 = 4;
+
+/// Rows of columns that are read together.
+const ROWS: usize = 1 << 14;
+
+/// How similar texts are found. Start from [`SimilarOptions::default`] and set what differs.
+///
+/// ```
+/// use simidx_text::dedup::Similarity;
+/// use simidx_text::similar::SimilarOptions;
+///
+/// let mut options = SimilarOptions::default();
+/// options.similarity = Similarity::of_words(0.9, 5)?;
+/// options.memory = Some(1 << 30);
+/// # Ok::<(), simidx_text::dedup::SimilarityError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SimilarOptions {
+    /// How similar two texts must be. Default: at least 0.8 of all runs of three words.
+    pub similarity: Similarity,
+    /// Bytes of memory. What does not fit goes to temporary files, but for 31 bytes a text, or 36 in an order of their own.
+    /// By default there is no limit, and no file.
+    pub memory: Option<u64>,
+    /// The folder of these files. By default that of the system.
+    pub temp_dir: Option<PathBuf>,
+}
+
+/// Signs texts for a [`SimilarTexts`], on any thread. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct TextSigner {
+    similarity: Similarity,
+    banding: Banding,
+}
+
+/// A text that has been signed: its features, and the keys by which similar texts are found.
+#[derive(Debug, Clone)]
+pub struct SignedText {
+    /// The keys, and what else the columns hold.
+    row: Box<[u32]>,
+    features: FeatureSet,
+    has_features: bool,
+}
+
+impl SignedText {
+    /// Whether the text has any feature. One without is similar only to those of the same bytes.
+    pub fn has_features(&self) -> bool {
+        self.has_features
+    }
+}
+
+impl TextSigner {
+    /// Takes a text apart: some microseconds a kilobyte.
+    pub fn sign<F: Fingerprint>(
+        &self,
+        fingerprinter: &mut Fingerprinter<F>,
+        text: &str,
+    ) -> SignedText {
+        let features = self.similarity.features(fingerprinter, text);
+        let has_features = features.is_some();
+        let features = features.unwrap_or_else(|| Similarity::without_features(text));
+        SignedText {
+            row: Signer::new(self.banding).row(features.hashes()),
+            features,
+            has_features,
+        }
+    }
+}
+
+/// Collects texts and finds those that are similar: all pairs of a Jaccard similarity of at least that of the options.
+///
+/// Texts are numbered from 0 in the order in which they come. Each gets a number of keys from the MinHash values of its
+/// features ([`Banding`]). Texts that have one of their keys in common are compared, feature by feature. So whatever is
+/// found has the similarity; with the default of 0.8 the search misses two in ten thousand of all similar pairs.
+///
+/// Of texts with equal features only the first takes part in the search; the others share its fate.
+///
+/// Memory, and what goes to temporary files if a limit is set:
+///
+/// | | bytes | beyond the limit |
+/// |---|---|---|
+/// | each text | 29; 4 more in an order of its own | an error |
+/// | each text and key, and 20 a text | 4 | in files beyond a sixteenth |
+/// | each text and key that another text has, too | 4 | in a file |
+/// | each feature of texts that have such keys | 8 | in a file beyond an eighth |
+///
+/// [`SimilarCandidates::clusters`] and [`SimilarCandidates::dedup_by_chains`] take 8 bytes a text more for their results.
+/// Whatever the limit, texts that wait take up to 16 MiB.
+///
+/// ```
+/// use simidx_text::Pipeline;
+/// use simidx_text::similar::{Fate, SimilarOptions, SimilarTexts};
+///
+/// let texts = [
+///     "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees it there.",
+///     "A treatise on the growth of mushrooms in damp cellars.",
+///     "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees it.",
+/// ];
+/// let mut collected = SimilarTexts::new(&Pipeline::default(), &SimilarOptions::default())?;
+/// for text in texts {
+///     collected.push(text)?;
+/// }
+/// let mut candidates = collected.candidates()?;
+/// for (number, text) in texts.iter().enumerate() {
+///     if candidates.needs_text(number) {
+///         candidates.give(number, *text)?;
+///     }
+/// }
+/// let found = candidates.dedup()?;
+/// assert_eq!(found.fate(1), Fate::Kept);
+/// assert!(matches!(found.fate(2), Fate::Dropped { kept: 0, jaccard } if jaccard > 0.8));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SimilarTexts {
+    options: SimilarOptions,
+    fingerprinter: ParallelFingerprinter<u64>,
+    columns: Columns,
+    /// The features of all texts, as long as they fit.
+    sets: Option<Sets>,
+    single_feature_count: usize,
+    pending: Vec<String>,
+    pending_len: usize,
+}
+
+impl SimilarTexts {
+    /// No texts yet. Of the pipeline only the first stage counts, which finds the text in an HTML document, unless the
+    /// similarity is that of the pipeline's features.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Pipeline::fingerprinter`] with 64 bits.
+    pub fn new(pipeline: &Pipeline, options: &SimilarOptions) -> crate::Result<Self> {
+        let banding = Banding::for_similarity(options.similarity.least());
+        let budget = options.memory.map(|memory| memory / COLUMN_SHARE);
+        let column_count = banding.band_count() + HASH_NUMBERS + PARITY_NUMBERS;
+        Ok(SimilarTexts {
+            fingerprinter: pipeline.parallel()?,
+            columns: Columns::new(column_count, budget, options.temp_dir.as_deref()),
+            sets: Some(Sets::new(0, None, options.temp_dir.as_deref())),
+            single_feature_count: 0,
+            options: options.clone(),
+            pending: Vec::new(),
+            pending_len: 0,
+        })
+    }
+
+    /// How the texts are found.
+    pub fn banding(&self) -> Banding {
+        Banding::for_similarity(self.options.similarity.least())
+    }
+
+    /// What signs texts elsewhere, to be pushed by [`SimilarTexts::push_signed`].
+    pub fn signer(&self) -> TextSigner {
+        TextSigner {
+            similarity: self.options.similarity,
+            banding: self.banding(),
+        }
+    }
+
+    /// Number of texts so far.
+    pub fn text_count(&self) -> usize {
+        self.columns.len() + self.pending.len()
+    }
+
+    /// Takes the next text. Up to 4,096 texts wait until they are signed on all threads of the current rayon pool.
+    ///
+    /// # Errors
+    ///
+    /// More than 2^30 - 1 texts, and what keeps keys from being written to a temporary file.
+    pub fn push(&mut self, text: impl Into<String>) -> Result<()> {
+        let text = text.into();
+        self.pending_len += text.len();
+        self.pending.push(text);
+        if self.pending.len() >= BATCH_TEXTS || self.pending_len >= BATCH_LEN {
+            self.sign_pending()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the next text, which has been signed by the [signer](SimilarTexts::signer).
+    ///
+    /// # Errors
+    ///
+    /// As for [`SimilarTexts::push`].
+    pub fn push_signed(&mut self, text: SignedText) -> Result<()> {
+        self.sign_pending()?;
+        self.add(text)
+    }
+
+    fn sign_pending(&mut self) -> Result<()> {
+        self.pending_len = 0;
+        let pending = std::mem::take(&mut self.pending);
+        let signer = self.signer();
+        let sign = |fingerprinter: &mut Fingerprinter<u64>, text: &String| {
+            signer.sign(fingerprinter, text)
+        };
+        for signed in self.fingerprinter.map(&pending, sign) {
+            self.add(signed)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, text: SignedText) -> Result<()> {
+        if self.columns.len() >= MAX_TEXTS {
+            return Err(Error::LimitReached {
+                what: "texts",
+                limit: MAX_TEXTS as u64,
+            });
+        }
+        self.columns.push(&text.row)?;
+        let features = text.features.hashes();
+        self.single_feature_count += usize::from(features.len() == 1);
+        let has_room = |sets: &Sets| {
+            let len = sets.byte_count() + 8 * (features.len() as u64 + 1);
+            self.options
+                .memory
+                .is_none_or(|memory| len <= memory / SET_SHARE)
+        };
+        match &mut self.sets {
+            Some(sets) if has_room(sets) => sets.push(features)?,
+            sets => *sets = None,
+        }
+        Ok(())
+    }
+
+    /// Finds which texts have keys in common, in the order of their numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Budget`] for a memory limit that is too small for what must be in memory of each text, and temporary files
+    /// that cannot be read or written.
+    pub fn candidates(self) -> Result<SimilarCandidates> {
+        self.candidates_in_order(None)
+    }
+
+    /// The same for [`SimilarCandidates::dedup`] in another order: texts of higher value are decided on first, of equal
+    /// ones that with the lower number.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SimilarTexts::candidates`].
+    pub fn candidates_by(self, value: impl Fn(usize) -> u64) -> Result<SimilarCandidates> {
+        let mut texts: Vec<u32> = (0..self.text_count() as u32).collect();
+        texts.sort_by_key(|&text| std::cmp::Reverse(value(text as usize)));
+        self.candidates_in_order(Some(texts))
+    }
+
+    /// The memory that is left for feature sets and for groups.
+    fn shares(&self, is_ordered: bool) -> Result<Option<[u64; 2]>> {
+        let Some(given) = self.options.memory else {
+            return Ok(None);
+        };
+        let count = self.columns.len() as u64;
+        let fixed = count * (TEXT_LEN + if is_ordered { ORDER_LEN } else { 0 });
+        let Some(left) = (given - given / COLUMN_SHARE).checked_sub(fixed) else {
+            return Err(Error::Budget {
+                purpose: format!("comparing {count} texts"),
+                needed: fixed + fixed / (COLUMN_SHARE - 1) + 1,
+                given,
+            });
+        };
+        let sets = match &self.sets {
+            Some(sets) => sets.byte_count().min(left),
+            None => (given / SET_SHARE).min(left / 4),
+        };
+        Ok(Some([sets, left - sets]))
+    }
+
+    fn candidates_in_order(mut self, text_at: Option<Vec<u32>>) -> Result<SimilarCandidates> {
+        self.sign_pending()?;
+        let shares = self.shares(text_at.is_some())?;
+        let count = self.columns.len();
+        let place_of = text_at.as_ref().map(|text_at| {
+            let mut place_of = vec![0; count];
+            for (place, &text) in (0..).zip(text_at) {
+                place_of[text as usize] = place;
+            }
+            place_of
+        });
+        let place = |text: usize| match &place_of {
+            Some(place_of) => place_of[text],
+            None => text as u32,
+        };
+        let text = |place: usize| match &text_at {
+            Some(text_at) => text_at[place] as usize,
+            None => place,
+        };
+        let band_count = self.banding().band_count();
+        let firsts = first_equals(&self.columns, band_count, place)?;
+        let temp_dir = self.options.temp_dir.clone();
+        let mut groups = Groups::new(shares.map(|[_, groups]| groups), temp_dir.as_deref());
+        let mut is_candidate = vec![false; count];
+        for band in 0..band_count {
+            let takes_part = |text| Some(place(text)).filter(|&p| firsts[p as usize] == NONE);
+            let mut group_of = groups.add_band(self.columns.take(band)?, takes_part)?;
+            for place in 0..count {
+                match firsts[place] {
+                    NONE => is_candidate[text(place)] |= group_of[place] != NONE,
+                    first => group_of[place] = group_of[first as usize],
+                }
+            }
+            self.columns.put(band, group_of)?;
+        }
+        let parities = self.parities(band_count + HASH_NUMBERS, place)?;
+        let needs_sets = self.sets.is_none();
+        let sets = self
+            .sets
+            .unwrap_or_else(|| Sets::new(count, shares.map(|[sets, _]| sets), temp_dir.as_deref()));
+        let found = Found {
+            columns: self.columns,
+            groups,
+            text_at,
+            firsts,
+            parities,
+            is_candidate,
+            sets,
+            needs_sets,
+            single_feature_count: self.single_feature_count,
+        };
+        Ok(SimilarCandidates::new(
+            self.options.similarity,
+            self.fingerprinter,
+            found,
+        ))
+    }
+
+    /// The parities of the text at each place, from two columns that are not needed any more.
+    fn parities(
+        &mut self,
+        first_column: usize,
+        place_of: impl Fn(usize) -> u32,
+    ) -> Result<Vec<u64>> {
+        let count = self.columns.len();
+        let mut parities = vec![0; count];
+        let mut numbers = Vec::new();
+        for (i, start) in
+            (0..PARITY_NUMBERS).flat_map(|i| (0..count).step_by(ROWS).map(move |start| (i, start)))
+        {
+            numbers.clear();
+            self.columns.read(
+                first_column + i,
+                start..count.min(start + ROWS),
+                &mut numbers,
+            )?;
+            for (text, &number) in (start..).zip(&numbers) {
+                parities[place_of(text) as usize] |= u64::from(number) << (32 * i);
+            }
+        }
+        for column in first_column - HASH_NUMBERS..first_column + PARITY_NUMBERS {
+            self.columns.clear(column);
+        }
+        Ok(parities)
+    }
+}

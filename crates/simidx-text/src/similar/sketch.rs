@@ -1,0 +1,73 @@
+//! A set of features in a few bytes: a hash that equal sets share, and parities that bound the similarity of two sets.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Numbers in which the hash of a set is stored. Of 10^9 sets two have the same 96 bits with a probability of 10^-11.
+pub(super) const HASH_NUMBERS: usize = 3;
+
+/// Numbers in which the parities of a set are stored.
+pub(super) const PARITY_NUMBERS: usize = 2;
+
+/// Appends the hash of the set of which these are the bytes, and then the parities of its features.
+pub(super) fn append(features: &[u64], bytes: &[u8], out: &mut Vec<u32>) {
+    let hash = xxh3_128(bytes);
+    out.extend((0..HASH_NUMBERS).map(|i| (hash >> (32 * i)) as u32));
+    let parities = parities(features);
+    out.extend([parities as u32, (parities >> 32) as u32]);
+}
+
+/// For each of 64 classes of features whether the set has an odd number of them.
+pub(super) fn parities(features: &[u64]) -> u64 {
+    features
+        .iter()
+        .fold(0, |parities, f| parities ^ 1 << (f >> 58))
+}
+
+/// A number that the Jaccard similarity of two sets does not exceed, by their lengths and parities.
+///
+/// Where parities differ, one of the sets has a feature that the other lacks. A union of u features of which d are in
+/// one set only has the similarity (u - d) / u.
+#[inline]
+pub(super) fn most_similar((a_len, a): (u64, u64), (b_len, b): (u64, u64)) -> f64 {
+    let all = a_len + b_len;
+    let in_one = u64::from((a ^ b).count_ones()).max(a_len.abs_diff(b_len));
+    // The parity of the difference is that of the sum, so that this is a whole number.
+    let both = all.saturating_sub(in_one) / 2;
+    both as f64 / (all - both) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feature_set::{FeatureSet, jaccard};
+
+    #[test]
+    fn no_two_sets_are_more_similar_than_their_sketches_say() {
+        let feature = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let (mut sum, mut bounds) = (0.0, 0.0);
+        for (len, common, more) in [
+            (1, 0, 0),
+            (1, 1, 3),
+            (10, 9, 0),
+            (60, 40, 5),
+            (500, 450, 20),
+        ] {
+            for start in (0..100).map(|pair| pair * 10_000) {
+                let set = |range: std::ops::Range<u64>| {
+                    FeatureSet::from_hashes(range.map(feature).collect())
+                };
+                let a = set(start..start + len);
+                let b = set(start + len - common..start + 2 * len - common + more);
+                let [x, y] =
+                    [&a, &b].map(|set| (set.hashes().len() as u64, parities(set.hashes())));
+                let real = jaccard(a.hashes(), b.hashes());
+                assert!(most_similar(x, y) >= real, "{len} {common} {more}");
+                if len == 60 {
+                    (sum, bounds) = (sum + real, bounds + most_similar(x, y));
+                }
+            }
+        }
+        // It says something, too: for 40 common ones of 85 the mean bound is below 0.7.
+        assert!(bounds < 70.0 && sum < bounds, "{bounds} {sum}");
+    }
+}

@@ -1,0 +1,170 @@
+//! Texts that were made from one template: much alike, and not similar enough.
+
+use std::collections::HashMap;
+use std::io;
+
+use super::NONE;
+use super::groups::{Groups, place_of};
+
+/// Texts that a template has at the least.
+const FLOOR: usize = 20;
+
+/// Templates that are named.
+const MOST_TEMPLATES: usize = 10;
+
+/// Groups that are remembered.
+const MOST_CROWDS: usize = 1 << 16;
+
+/// Kept texts that have much in common, though no two of them are similar enough: pages of one form, notices of one kind.
+///
+/// Texts that have a key in common are a group; only groups of at least 20 kept texts count. The largest group is a
+/// template. Then, from the next largest on: if half of a group or more are in one template, the rest of it joins that
+/// template; otherwise those that are in none are a template of their own. So no text is in two templates.
+///
+/// ```
+/// use simidx_text::Pipeline;
+/// use simidx_text::similar::{SimilarOptions, SimilarTexts};
+///
+/// let order = |i: u32| format!(
+///     "Thank you for your order. We have received it and will send the goods within three working days. \
+///      Order {i}: {} of {}, {} to {}. If anything is wrong with it, please write to us within a week.",
+///     i * 7, i * 11, i * 13, i * 17,
+/// );
+/// let mut collected = SimilarTexts::new(&Pipeline::default(), &SimilarOptions::default())?;
+/// collected.push("A treatise on the growth of mushrooms in damp cellars.")?;
+/// for i in 1000..1100 {
+///     collected.push(order(i))?;
+/// }
+/// let found = collected.candidates()?.dedup()?;
+/// assert_eq!(found.dropped_count(), 0);
+/// let [template] = found.templates() else { panic!() };
+/// assert_eq!((template.count, template.example), (100, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Template {
+    /// Kept texts that were made from it.
+    pub count: usize,
+    /// The number of one of them: that which was decided on first.
+    pub example: usize,
+}
+
+/// The largest groups of kept texts so far.
+#[derive(Debug)]
+pub(super) struct Crowds {
+    floor: usize,
+    /// Band and group of all that have had so many kept members.
+    groups: Vec<(usize, u32)>,
+}
+
+/// A group with so many kept members.
+#[derive(Debug)]
+pub(super) struct Crowd {
+    size: usize,
+    band: usize,
+    group: u32,
+}
+
+impl Default for Crowds {
+    fn default() -> Self {
+        Crowds {
+            floor: FLOOR,
+            groups: Vec::new(),
+        }
+    }
+}
+
+impl Crowds {
+    /// Takes notice of one more kept member of a group, which now has so many.
+    pub(super) fn note(
+        &mut self,
+        groups: &Groups,
+        band: usize,
+        group: u32,
+        kept_count: usize,
+    ) -> io::Result<()> {
+        if kept_count != self.floor {
+            return Ok(());
+        }
+        self.groups.push((band, group));
+        while self.groups.len() > MOST_CROWDS {
+            // Groups that are left out come back once they are large enough.
+            self.floor *= 2;
+            let mut large = Vec::new();
+            for (size, band, group) in self.sizes(groups)? {
+                if size >= self.floor {
+                    large.push((band, group));
+                }
+            }
+            self.groups = large;
+        }
+        Ok(())
+    }
+
+    fn sizes(&self, groups: &Groups) -> io::Result<Vec<(usize, usize, u32)>> {
+        let mut buffer = Vec::new();
+        let mut size = |&(band, group): &(usize, u32)| {
+            let size = groups.kept(band, group, &mut buffer)?.len();
+            Ok((size, band, group))
+        };
+        self.groups.iter().map(&mut size).collect()
+    }
+
+    /// The groups, the largest first.
+    pub(super) fn sorted(self, groups: &Groups) -> io::Result<Vec<Crowd>> {
+        let mut sizes = self.sizes(groups)?;
+        sizes.sort_unstable_by_key(|&(size, band, group)| (std::cmp::Reverse(size), band, group));
+        let crowds = sizes.into_iter();
+        Ok(crowds
+            .map(|(size, band, group)| Crowd { size, band, group })
+            .collect())
+    }
+}
+
+/// The templates of groups, the largest of which come first. Their examples are places.
+pub(super) fn templates(
+    groups: &Groups,
+    crowds: Vec<Crowd>,
+    place_count: usize,
+) -> io::Result<Vec<Template>> {
+    let mut template_of = match crowds.is_empty() {
+        true => return Ok(Vec::new()),
+        false => vec![NONE; place_count],
+    };
+    let mut templates: Vec<Template> = Vec::new();
+    let mut buffer = Vec::new();
+    for Crowd { size, band, group } in crowds {
+        let members = groups.kept(band, group, &mut buffer)?;
+        let mut shares: HashMap<u32, usize> = HashMap::new();
+        for place in members.iter().map(place_of) {
+            *shares.entry(template_of[place as usize]).or_default() += 1;
+        }
+        let free = shares.remove(&NONE).unwrap_or(0);
+        let of_most = shares
+            .into_iter()
+            .max_by_key(|&(template, share)| (share, std::cmp::Reverse(template)));
+        let template = match of_most {
+            Some((template, share)) if 2 * share >= size => template,
+            _ if free >= FLOOR => {
+                templates.push(Template {
+                    count: 0,
+                    example: usize::MAX,
+                });
+                templates.len() as u32 - 1
+            }
+            _ => continue,
+        };
+        let own = &mut templates[template as usize];
+        for place in members.iter().map(|member| place_of(member) as usize) {
+            if template_of[place] == NONE {
+                template_of[place] = template;
+                own.count += 1;
+                own.example = own.example.min(place);
+            }
+        }
+    }
+    templates.sort_by_key(|template| (std::cmp::Reverse(template.count), template.example));
+    templates.truncate(MOST_TEMPLATES);
+    Ok(templates)
+}
