@@ -1,6 +1,6 @@
 //! Records that are kept, copied out of their inputs.
 
-#[cfg(feature = "parquet")]
+#[cfg(any(feature = "parquet", feature = "arrow"))]
 use std::io;
 use std::io::Write;
 
@@ -12,8 +12,10 @@ use super::json::Values;
 use super::line_source::{BYTE_ORDER_MARK, LineSource};
 #[cfg(not(feature = "parquet"))]
 use super::open_parquet;
+#[cfg(any(feature = "parquet", feature = "arrow"))]
+use super::rewrite::Fate;
 #[cfg(feature = "parquet")]
-use super::rewrite::{Fate, NewField};
+use super::rewrite::NewField;
 #[cfg(feature = "warc")]
 use super::warc::WarcReader;
 use super::{Escaped, Format, InputFile, MAX_DOCUMENT, columns, csv};
@@ -59,7 +61,7 @@ pub fn filter_records<F: Fingerprint>(
         }
         #[cfg(feature = "arrow")]
         Some(Format::Arrow) => {
-            arrow::copy_rows(inputs, out, keep)?;
+            arrow::copy_rows(inputs, out, &[], &mut |bytes| Ok(chosen(keep(bytes))))?;
             0
         }
         _ => copy_all(inputs, &mut out, keep)?,
@@ -104,12 +106,7 @@ fn keep_parquet<F: Fingerprint>(
     out: &mut (dyn Write + Send),
     keep: RecordPredicate<'_>,
 ) -> Result<()> {
-    copy_parquet::<F>(inputs, out, &[], &mut |bytes| {
-        Ok(match keep(bytes) {
-            true => Fate::Copied,
-            false => Fate::Dropped,
-        })
-    })
+    copy_parquet::<F>(inputs, out, &[], &mut |bytes| Ok(chosen(keep(bytes))))
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -123,8 +120,17 @@ fn keep_parquet<F: Fingerprint>(
         .try_for_each(|input| open_parquet::<F>(&input.path, &input.options).map(drop))
 }
 
+/// What becomes of a row that is kept or not.
+#[cfg(any(feature = "parquet", feature = "arrow"))]
+fn chosen(keeps: bool) -> Fate {
+    match keeps {
+        true => Fate::Copied,
+        false => Fate::Dropped,
+    }
+}
+
 /// What becomes of a row, given the bytes that have been read so far.
-#[cfg(feature = "parquet")]
+#[cfg(any(feature = "parquet", feature = "arrow"))]
 pub(super) type RowFate<'a> = &'a mut dyn FnMut(u64) -> io::Result<Fate>;
 
 /// Copies rows of Parquet files with new fields.
@@ -150,6 +156,16 @@ pub(super) fn lines(input: &InputFile) -> Result<LineSource> {
         _ => MAX_DOCUMENT,
     };
     Ok(LineSource::new(input.text()?, limit))
+}
+
+/// Whether the next record can be read, given what came of going on to it; nothing at the end.
+pub(super) fn readable(advanced: Result<bool>) -> Result<Option<bool>> {
+    match advanced {
+        Ok(true) => Ok(Some(true)),
+        Ok(false) => Ok(None),
+        Err(Error::Input(_)) => Ok(Some(false)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Copies the lines of several inputs.
@@ -184,17 +200,11 @@ impl<'a> Copier<'a> {
 
 impl Copier<'_> {
     fn copy_lines(&mut self, mut lines: LineSource, keep: RecordPredicate<'_>) -> Result<()> {
-        loop {
-            let advanced = lines.advance();
-            match advanced {
-                Ok(false) => break,
-                Ok(true) | Err(Error::Input(_)) => {}
-                Err(error) => return Err(error),
-            }
+        while let Some(is_line) = readable(lines.advance())? {
             let chosen = keep(self.bytes_before + lines.bytes_read());
-            match advanced {
-                Ok(_) if chosen => self.write_record(&lines)?,
-                _ => self.lost += u64::from(chosen),
+            match is_line && chosen {
+                true => self.write_raw(lines.raw())?,
+                false => self.lost += u64::from(chosen),
             }
         }
         self.bytes_before += lines.bytes_read();
@@ -208,7 +218,7 @@ impl Copier<'_> {
         }
         lines.advance()?;
         if !std::mem::replace(&mut self.has_header, true) {
-            self.write_record(lines)?;
+            self.write_raw(lines.raw())?;
         }
         Ok(())
     }
@@ -218,18 +228,11 @@ impl Copier<'_> {
         if !std::mem::replace(&mut self.has_header, true) {
             self.write_raw(rows.raw())?;
         }
-        loop {
-            let advanced = rows.advance();
-            match advanced {
-                Ok(false) => break,
-                Ok(true) | Err(Error::Input(_)) => {}
-                Err(error) => return Err(error),
-            }
-            let bytes = self.bytes_before + rows.source().bytes_read();
-            let chosen = keep(bytes);
-            match advanced {
-                Ok(_) if chosen => self.write_raw(rows.raw())?,
-                _ => self.lost += u64::from(chosen),
+        while let Some(is_row) = readable(rows.advance())? {
+            let chosen = keep(self.bytes_before + rows.source().bytes_read());
+            match is_row && chosen {
+                true => self.write_raw(rows.raw())?,
+                false => self.lost += u64::from(chosen),
             }
         }
         self.bytes_before += rows.source().bytes_read();
@@ -237,41 +240,40 @@ impl Copier<'_> {
     }
 
     fn copy_values(&mut self, mut values: Values, keep: RecordPredicate<'_>) -> Result<()> {
-        loop {
-            let advanced = values.advance();
-            match advanced {
-                Ok(false) => break,
-                Ok(true) | Err(Error::Input(_)) => {}
-                Err(error) => return Err(error),
-            }
-            if self.in_array.is_none() {
-                self.in_array = values.are_in_array();
-            }
-            let bytes = self.bytes_before + values.source().bytes_read();
-            if !keep(bytes) {
-                continue;
-            }
-            if advanced.is_err() {
-                self.lost += 1;
-            } else {
-                let (before, after): (&[u8], &[u8]) = match (self.in_array, self.is_empty) {
-                    (Some(true), true) => (b"[\n", b""),
-                    (Some(true), false) => (b",\n", b""),
-                    _ => (b"", b"\n"),
-                };
-                for part in [before, values.raw(), after] {
-                    self.out.write_all(part)?;
-                }
-                self.is_empty = false;
+        while let Some(is_value) = readable(values.advance())? {
+            self.note_array(&values);
+            let chosen = keep(self.bytes_before + values.source().bytes_read());
+            match is_value && chosen {
+                true => self.write_value(values.raw())?,
+                false => self.lost += u64::from(chosen),
             }
         }
-        self.in_array = self.in_array.or(values.are_in_array());
+        self.note_array(&values);
         self.bytes_before += values.source().bytes_read();
         Ok(())
     }
 
+    /// Writes an array if the first input is one.
+    pub(super) fn note_array(&mut self, values: &Values) {
+        self.in_array = self.in_array.or(values.are_in_array());
+    }
+
+    /// Writes a value as an element of an array, or on a line of its own.
+    pub(super) fn write_value(&mut self, value: &[u8]) -> Result<()> {
+        let (before, after): (&[u8], &[u8]) = match (self.in_array, self.is_empty) {
+            (Some(true), true) => (b"[\n", b""),
+            (Some(true), false) => (b",\n", b""),
+            _ => (b"", b"\n"),
+        };
+        self.is_empty = false;
+        for part in [before, value, after] {
+            self.out.write_all(part)?;
+        }
+        Ok(())
+    }
+
     /// Ends an array.
-    fn finish(&mut self) -> Result<()> {
+    pub(super) fn finish(&mut self) -> Result<()> {
         let end: &[u8] = match (self.in_array, self.is_empty) {
             (Some(true), true) => b"[]\n",
             (Some(true), false) => b"\n]\n",
@@ -280,12 +282,8 @@ impl Copier<'_> {
         Ok(self.out.write_all(end)?)
     }
 
-    /// Writes the current line such that it will be read as it is.
-    pub(super) fn write_record(&mut self, lines: &LineSource) -> Result<()> {
-        self.write_raw(lines.raw())
-    }
-
-    fn write_raw(&mut self, (line, end): (&[u8], &[u8])) -> Result<()> {
+    /// Writes a line such that it will be read as it is.
+    pub(super) fn write_raw(&mut self, (line, end): (&[u8], &[u8])) -> Result<()> {
         if self.is_empty && line.starts_with(BYTE_ORDER_MARK) {
             self.out.write_all(BYTE_ORDER_MARK)?;
         }

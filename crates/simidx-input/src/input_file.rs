@@ -167,7 +167,7 @@ impl InputFile {
     /// Whether its records have named fields, so that [`rewrite_records`](super::rewrite_records) can give them more.
     pub fn has_fields(&self) -> bool {
         match self.format {
-            Format::Jsonl | Format::Parquet => true,
+            Format::Jsonl | Format::Json | Format::Csv | Format::Parquet | Format::Arrow => true,
             Format::Tsv => !self.header.is_empty(),
             _ => false,
         }

@@ -240,3 +240,53 @@ fn compare_states_nothing_about_them() {
     let one = "not near-duplicates: A has no features";
     compare("?!", "a word", 1, one);
 }
+
+#[test]
+fn eval_finds_equal_ones_only() {
+    let sandbox = sandbox();
+    // Two labelled pairs without features are equal and different, as are the documents a, e and b.
+    let pair = |a: &str, b: &str, label| format!("{}\n", json!({"a": a, "b": b, "label": label}));
+    let pairs = [
+        pair("👍", "👍", 1),
+        pair("👍", "❤️", 0),
+        pair("👍", "one two three", 0),
+        pair("one two three", "One, two; three.", 1),
+    ];
+    sandbox.write("pairs.jsonl", pairs.concat());
+    sandbox.write("truth.tsv", "a\te\nw1\tw2\na\tb\n");
+    let labelled = |id: &str| {
+        if "ae".contains(id) {
+            "x".into()
+        } else {
+            format!("y{id}")
+        }
+    };
+    let lines =
+        TEXTS.map(|(id, text)| format!("{}\n", json!({"text": text, "label": labelled(id)})));
+    sandbox.write("labels.jsonl", lines.concat());
+    for (args, relevant, hits) in [
+        (&["pairs.jsonl"][..], 2, 2),
+        (&["a.jsonl", "--truth", "truth.tsv"], 3, 2),
+        (&["labels.jsonl", "--by-label"], 1, 1),
+    ] {
+        for pipeline in ["web", "web,fingerprint=simhash,ties=set"] {
+            let options = ["--pipeline", pipeline, "-k", "0", "--json"];
+            let ran = sandbox.run(&[&["eval"], args, &options].concat());
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            let found = ran.json();
+            println!("{found}");
+            assert_eq!(found["relevant"], relevant, "{args:?}");
+            // The two documents of the same words count where they are not labelled.
+            let expected = if args.len() == 2 && relevant == 1 {
+                2
+            } else {
+                hits
+            };
+            assert_eq!(found["points"][0]["found"], expected, "{args:?}");
+            assert_eq!(found["points"][0]["hits"], hits, "{args:?}");
+        }
+    }
+    let ran = sandbox.run(&["eval", "pairs.jsonl", "--pipeline", "jaccard:web", "--json"]);
+    assert_eq!(ran.json()["points"][0]["found"], 2);
+    assert_eq!(ran.json()["points"][19]["found"], 2);
+}

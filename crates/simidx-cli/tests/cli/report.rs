@@ -484,3 +484,41 @@ fn a_page_on_a_deduplication_shows_what_was_dropped_for_what() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     Page::read(&sandbox.read("p.html"));
 }
+
+#[test]
+fn clusters_that_exceed_the_memory_are_left_out() {
+    let sandbox = Sandbox::new();
+    let many = (0..1_200_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    sandbox.write("many.hex", hex(&many.collect::<Vec<_>>()));
+    let args = ["build", "many.hex", "-o", "many.simidx", "-k", "1"];
+    sandbox.run(&args).done();
+    let args = [
+        "report",
+        "many.simidx",
+        "-o",
+        "r.html",
+        "--force",
+        "-k",
+        "1",
+        "--sample",
+        "1",
+    ];
+    let with = |memory| {
+        sandbox.run(&[&args[..], &["--latency-queries", "0", "--memory", memory]].concat())
+    };
+    with("64MiB").done();
+    let page = Page::read(&sandbox.read("r.html"));
+    let row = |page: &Page| {
+        let is_count = |row: &&Vec<String>| row[0] == "clusters of near-duplicates";
+        page.rows.iter().find(is_count).unwrap()[1].clone()
+    };
+    assert_eq!(row(&page), "not counted: too little memory");
+    let words = "The clusters were not looked for: ";
+    assert!(page.text.contains(words) && page.text.contains("; raise --memory."));
+    with("1GiB").done();
+    let page = Page::read(&sandbox.read("r.html"));
+    assert!(row(&page).parse::<u64>().is_ok());
+    assert!(!page.text.contains(words));
+    // Less than any search takes.
+    with("1MiB").refusal();
+}

@@ -82,7 +82,7 @@ pub(super) fn visit<'a>(
 }
 
 /// Where the elements of the list in a row are.
-fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)> {
+pub(super) fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)> {
     let range =
         |start: i64, end: i64| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?);
     Some(match array.data_type() {
@@ -128,7 +128,7 @@ fn elements(array: &dyn Array, row: usize) -> Option<(&dyn Array, Range<usize>)>
 }
 
 /// The value of a row that is not null.
-fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
+pub(super) fn cell(array: &dyn Array, row: usize) -> Option<Cell<'_>> {
     macro_rules! number {
         ($type:ty, $kind:ident) => {
             Cell::$kind(array.as_primitive_opt::<$type>()?.value(row).into())

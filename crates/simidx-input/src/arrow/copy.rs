@@ -1,23 +1,28 @@
-//! Some rows of Arrow files copied into a new one, with all of their columns.
+//! Some rows of Arrow files copied into a new one, with all of their columns and maybe new ones.
 
 use std::io::Write;
+use std::sync::Arc;
 
-use arrow_array::{BooleanArray, RecordBatch};
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 
 use super::batches::{Batches, guarded};
+use super::new_columns::{column, schema_with};
 use super::unreadable;
+use crate::copy::RowFate;
+use crate::rewrite::has_already;
 use crate::source::input_error;
 use crate::watched::Watched;
-use crate::{InputFile, Place, RecordPredicate, Result};
+use crate::{Fate, InputFile, NewField, Place, Result};
 
-/// Copies the rows that `keep` chooses. See [`filter_records`](crate::filter_records).
+/// Copies the rows that `fate` does not drop, with new fields. See [`filter_records`](crate::filter_records).
 pub(crate) fn copy_rows(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),
-    keep: RecordPredicate<'_>,
+    fields: &[NewField],
+    fate: RowFate<'_>,
 ) -> Result<()> {
     // One at a time, since there may be more of them than files can be open.
     let open = |input: &InputFile| Batches::open(input.source()?);
@@ -32,16 +37,25 @@ pub(crate) fn copy_rows(
             return Err(input_error(other.source().name(), Place::File, message));
         }
     }
+    let names = first.schema().fields();
+    let has = |field: &&NewField| names.iter().any(|own| *own.name() == field.name);
+    if let Some(field) = fields.iter().find(has) {
+        let message = has_already(field);
+        return Err(input_error(first.source().name(), Place::File, message));
+    }
+    let schema = Arc::new(schema_with(first.schema(), fields));
     // What it is compressed by is told by its first batch.
     let batch = first.next()?;
     let mut out = Watched::new(out);
-    let writer = guarded(|| Writer::new(&mut out, &first));
+    let writer = guarded(|| Writer::new(&mut out, &schema, &first));
     let copied = match writer {
         Err(message) => Err(unreadable(first.source().name(), &message)),
         Ok(writer) => {
             let copy = Copy {
                 writer,
-                keep,
+                schema,
+                fields,
+                fate,
                 bytes_before: 0,
             };
             copy.all(first, batch, others.iter().map(open))
@@ -53,7 +67,9 @@ pub(crate) fn copy_rows(
 /// Copies the rows of one input after another.
 struct Copy<'a, 'b> {
     writer: Writer<'a, 'b>,
-    keep: RecordPredicate<'a>,
+    schema: SchemaRef,
+    fields: &'a [NewField],
+    fate: RowFate<'a>,
     /// Bytes of the inputs that have been read to their ends.
     bytes_before: u64,
 }
@@ -79,11 +95,27 @@ impl Copy<'_, '_> {
     fn input(&mut self, mut input: Batches, mut batch: Option<RecordBatch>) -> Result<()> {
         while let Some(rows) = batch {
             let bytes = self.bytes_before + input.source().bytes_read();
-            let chosen: Vec<bool> = (0..rows.num_rows()).map(|_| (self.keep)(bytes)).collect();
+            let (mut chosen, mut new) = (Vec::new(), Vec::new());
+            for _ in 0..rows.num_rows() {
+                let fate = (self.fate)(bytes)?;
+                chosen.push(fate != Fate::Dropped);
+                match fate {
+                    Fate::Dropped => {}
+                    Fate::Copied => new.push(Vec::new()),
+                    Fate::With(values) => new.push(values),
+                }
+            }
             if chosen.contains(&true) {
                 let copied = guarded(|| {
                     let chosen = BooleanArray::from(chosen);
-                    self.writer.write(&filter_record_batch(&rows, &chosen)?)
+                    let rows = filter_record_batch(&rows, &chosen)?;
+                    let mut columns = rows.columns().to_vec();
+                    let fields = self.fields.iter().enumerate();
+                    columns.extend(fields.map(|(index, field)| column(field, index, &new)));
+                    let schema = Arc::clone(&self.schema);
+                    let count = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+                    self.writer
+                        .write(&RecordBatch::try_new_with_options(schema, columns, &count)?)
                 });
                 copied.map_err(|message| unreadable(input.source().name(), &message))?;
             }
@@ -101,9 +133,8 @@ enum Writer<'a, 'b> {
 }
 
 impl<'a, 'b> Writer<'a, 'b> {
-    /// Writes as an input was written.
-    fn new(out: &'a mut Watched<'b>, like: &Batches) -> Result<Self, ArrowError> {
-        let schema: &Schema = like.schema();
+    /// Writes rows of a schema as an input was written.
+    fn new(out: &'a mut Watched<'b>, schema: &Schema, like: &Batches) -> Result<Self, ArrowError> {
         let options = IpcWriteOptions::default().try_with_compression(like.compression())?;
         Ok(match like.are_in_file() {
             true => Writer::File(FileWriter::try_new_with_options(out, schema, options)?),

@@ -4,6 +4,8 @@ mod batches;
 mod cells;
 mod columns;
 mod copy;
+mod new_columns;
+mod rows;
 
 use arrow_array::RecordBatch;
 
@@ -17,6 +19,7 @@ use batches::Batches;
 use cells::{Cell, plain_fingerprints, visit};
 use columns::{Step, leaves};
 pub(super) use copy::copy_rows;
+pub(super) use rows::ArrowRows;
 use simidx::Fingerprint;
 
 /// Fingerprints that are returned at a time.

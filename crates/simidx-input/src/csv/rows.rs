@@ -13,6 +13,7 @@ const ROOM: usize = 64 << 10;
 /// The rows of a stream, each with its values and its bytes.
 pub(crate) struct Rows {
     source: Source,
+    delimiter: u8,
     parser: Reader,
     /// The values of the row without quotation marks, one after another, then room; how far they go, and where each ends.
     values: Vec<u8>,
@@ -48,6 +49,7 @@ impl Rows {
         parser.read_field(b"\n", &mut [0]);
         Rows {
             source,
+            delimiter,
             parser,
             values: Vec::new(),
             filled: 0,
@@ -65,6 +67,11 @@ impl Rows {
     /// Lets the rows that follow have so many bytes.
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
+    }
+
+    /// The byte between values.
+    pub(crate) fn delimiter(&self) -> u8 {
+        self.delimiter
     }
 
     pub(crate) fn source(&self) -> &Source {

@@ -8,7 +8,7 @@ use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 
 use super::{guarded, unreadable};
-use crate::rewrite::{Cell, Columns, Rows, write_string};
+use crate::rewrite::{Cell, Columns, Rows, bytes, list, object, real};
 use crate::source::{io_error, open_file};
 use crate::{Place, Result};
 
@@ -103,63 +103,26 @@ fn cell(field: Field) -> Cell {
         Field::UShort(value) => Cell::Number(value.to_string()),
         Field::UInt(value) => Cell::Number(value.to_string()),
         Field::ULong(value) => Cell::Number(value.to_string()),
-        Field::Float16(value) => number(value.to_f64(), &value.to_f32()),
-        Field::Float(value) => number(value.into(), &value),
-        Field::Double(value) => number(value, &value),
+        Field::Float16(value) => real(value.to_f64(), value.to_f32()),
+        Field::Float(value) => real(value.into(), value),
+        Field::Double(value) => real(value, value),
         Field::Str(text) => Cell::Text(text),
-        Field::Bytes(bytes) => Cell::Text(match std::str::from_utf8(bytes.data()) {
-            Ok(text) => text.to_owned(),
-            Err(_) => bytes
-                .data()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
-        }),
+        Field::Bytes(value) => bytes(value.data()),
         Field::Group(row) => {
             let members = row.into_columns().into_iter();
-            object(members.map(|(name, field)| (name, cell(field))))
+            let members = members.map(|(name, field)| (name, cell(field)));
+            object(&members.collect::<Vec<_>>())
         }
         Field::MapInternal(map) => {
             let members = map.entries().iter().cloned();
-            object(members.map(|(key, value)| {
+            let members = members.map(|(key, value)| {
                 let key = cell(key).text().unwrap_or("null").to_owned();
                 (key, cell(value))
-            }))
+            });
+            object(&members.collect::<Vec<_>>())
         }
-        Field::ListInternal(list) => {
-            let mut json = vec![b'['];
-            for (number, element) in list.elements().iter().enumerate() {
-                if number > 0 {
-                    json.push(b',');
-                }
-                cell(element.clone()).write_json(&mut json);
-            }
-            json.push(b']');
-            Cell::Json(String::from_utf8_lossy(&json).into_owned())
-        }
+        Field::ListInternal(elements) => list(elements.elements().iter().cloned().map(cell)),
         // Decimals, dates and times.
         other => Cell::Text(other.to_string()),
     }
-}
-
-/// JSON has no infinities.
-fn number(value: f64, shown: &dyn std::fmt::Display) -> Cell {
-    match value.is_finite() {
-        true => Cell::Number(shown.to_string()),
-        false => Cell::Null,
-    }
-}
-
-fn object(members: impl Iterator<Item = (String, Cell)>) -> Cell {
-    let mut json = vec![b'{'];
-    for (number, (name, cell)) in members.enumerate() {
-        if number > 0 {
-            json.push(b',');
-        }
-        write_string(&name, &mut json);
-        json.push(b':');
-        cell.write_json(&mut json);
-    }
-    json.push(b'}');
-    Cell::Json(String::from_utf8_lossy(&json).into_owned())
 }

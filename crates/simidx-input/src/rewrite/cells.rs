@@ -47,6 +47,64 @@ impl Cell {
     }
 }
 
+/// Appends an object of JSON.
+pub(crate) fn write_object<'a>(
+    members: impl Iterator<Item = (&'a str, &'a Cell)>,
+    out: &mut Vec<u8>,
+) {
+    out.push(b'{');
+    for (number, (name, cell)) in members.enumerate() {
+        if number > 0 {
+            out.push(b',');
+        }
+        write_string(name, out);
+        out.push(b':');
+        cell.write_json(out);
+    }
+    out.push(b'}');
+}
+
+/// A list as JSON.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) fn list(elements: impl Iterator<Item = Cell>) -> Cell {
+    let mut json = vec![b'['];
+    for (number, element) in elements.enumerate() {
+        if number > 0 {
+            json.push(b',');
+        }
+        element.write_json(&mut json);
+    }
+    json.push(b']');
+    Cell::Json(String::from_utf8_lossy(&json).into_owned())
+}
+
+/// An object as JSON.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) fn object(members: &[(String, Cell)]) -> Cell {
+    let mut json = Vec::new();
+    let members = members.iter();
+    write_object(members.map(|(name, cell)| (name.as_str(), cell)), &mut json);
+    Cell::Json(String::from_utf8_lossy(&json).into_owned())
+}
+
+/// Bytes as text, and as hexadecimal digits if they are none.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) fn bytes(bytes: &[u8]) -> Cell {
+    Cell::Text(match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    })
+}
+
+/// A number as it is shown. JSON has no infinities.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) fn real(value: f64, shown: impl std::fmt::Display) -> Cell {
+    match value.is_finite() {
+        true => Cell::Number(shown.to_string()),
+        false => Cell::Null,
+    }
+}
+
 /// Appends a string of JSON.
 pub(crate) fn write_string(text: &str, out: &mut Vec<u8>) {
     // A list of bytes takes everything.
@@ -62,7 +120,7 @@ pub(crate) enum Kind {
     /// Signed integers of 64 bits.
     Integer,
     /// Unsigned ones.
-    #[cfg(feature = "parquet")]
+    #[cfg(any(feature = "arrow", feature = "parquet"))]
     Unsigned,
     Real,
     Text,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::cells::{Cell, Columns, has_already, write_string};
+use super::cells::{Cell, Columns, has_already, write_object};
 use super::{Fate, NewField, OutputFormat, RecordFate, csv, rows};
 use crate::InputFile;
 use crate::source::input_error;
@@ -28,7 +28,7 @@ pub(super) fn convert(
             fate,
             &mut |columns, row, new| {
                 line.clear();
-                write_object(columns, row, (fields, new), &mut line);
+                write_line(columns, row, (fields, new), &mut line);
                 Ok(out.write_all(&line)?)
             },
         );
@@ -66,7 +66,8 @@ pub(super) fn convert(
 /// The columns of all records that are not dropped.
 fn columns(inputs: &[InputFile], fields: &[NewField], fate: RecordFate<'_>) -> Result<Columns> {
     let mut columns = Columns::default();
-    if inputs.iter().any(|input| input.format() == Format::Jsonl) {
+    let is_json = |input: &InputFile| matches!(input.format(), Format::Jsonl | Format::Json);
+    if inputs.iter().any(is_json) {
         let mut kinds = Columns::default();
         each_row(
             inputs,
@@ -140,7 +141,7 @@ fn each_row(
 }
 
 /// Appends a line of JSON.
-fn write_object(
+fn write_line(
     columns: &Columns,
     row: &[Cell],
     (fields, new): (&[NewField], &[Cell]),
@@ -149,14 +150,6 @@ fn write_object(
     let own = columns.names.iter().zip(row);
     let new = fields.iter().map(|field| &field.name).zip(new);
     let members = own.chain(new).filter(|(_, cell)| **cell != Cell::Missing);
-    line.push(b'{');
-    for (number, (name, cell)) in members.enumerate() {
-        if number > 0 {
-            line.push(b',');
-        }
-        write_string(name, line);
-        line.push(b':');
-        cell.write_json(line);
-    }
-    line.extend(b"}\n");
+    write_object(members.map(|(name, cell)| (name.as_str(), cell)), line);
+    line.push(b'\n');
 }

@@ -2,29 +2,60 @@
 
 use std::io::{self, Write};
 
+use super::cells::Columns;
+use crate::csv::Rows;
+
+/// What separates the values of rows that are not like others.
+const COMMA: u8 = b',';
+
 /// Writes a row. A cell is quoted where it must be.
 pub(super) fn write_row<'a>(
     out: &mut dyn Write,
     cells: impl Iterator<Item = &'a str>,
 ) -> io::Result<()> {
-    let mut row = String::new();
+    let mut row = Vec::new();
     for (number, cell) in cells.enumerate() {
         if number > 0 {
-            row.push(',');
+            row.push(COMMA);
         }
-        match cell.contains([',', '"', '\n', '\r']) {
-            true => {
-                row.push('"');
-                row.push_str(&cell.replace('"', "\"\""));
-                row.push('"');
-            }
-            false => row.push_str(cell),
-        }
+        push_cell(&mut row, cell, COMMA);
     }
     // A row of one empty cell would be a blank line, which readers skip.
     if row.is_empty() {
-        row.push_str("\"\"");
+        row.extend(b"\"\"");
     }
-    row.push('\n');
-    out.write_all(row.as_bytes())
+    row.push(b'\n');
+    out.write_all(&row)
+}
+
+/// A row with further cells.
+pub(super) fn with_cells<'a>(
+    row: &[u8],
+    delimiter: u8,
+    cells: impl Iterator<Item = &'a str>,
+) -> Vec<u8> {
+    let mut row = row.to_owned();
+    for cell in cells {
+        row.push(delimiter);
+        push_cell(&mut row, cell, delimiter);
+    }
+    row
+}
+
+fn push_cell(row: &mut Vec<u8>, cell: &str, delimiter: u8) {
+    let needs_quotes = |byte| byte == delimiter || b"\"\n\r".contains(&byte);
+    match cell.bytes().any(needs_quotes) {
+        true => {
+            row.push(b'"');
+            row.extend(cell.replace('"', "\"\"").bytes());
+            row.push(b'"');
+        }
+        false => row.extend(cell.bytes()),
+    }
+}
+
+/// The columns that the current row names.
+pub(super) fn columns(rows: &Rows) -> Result<Columns, String> {
+    let names: Result<Vec<&str>, String> = (0..rows.len()).map(|i| rows.value(i)).collect();
+    Ok(Columns::of_table(names?.into_iter()))
 }

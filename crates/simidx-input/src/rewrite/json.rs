@@ -82,12 +82,26 @@ fn cell(value: &str) -> Result<Cell, String> {
             let text = serde_json::from_str(value);
             Cell::Text(text.map_err(|_| "a string holds half of a surrogate pair")?)
         }
+        // It shall fit a line.
+        Some(b'{' | b'[') if value.contains(['\n', '\r']) => Cell::Json(compact(value)),
         Some(b'{' | b'[') => Cell::Json(value.to_owned()),
         Some(b't') => Cell::Bool(true),
         Some(b'f') => Cell::Bool(false),
         Some(b'n') => Cell::Null,
         _ => Cell::Number(value.to_owned()),
     })
+}
+
+/// JSON without the white space outside of strings.
+fn compact(json: &str) -> String {
+    let (mut in_string, mut escapes) = (false, false);
+    let is_wanted = |&c: &char| {
+        let is_quote = c == '"' && !escapes;
+        escapes = in_string && c == '\\' && !escapes;
+        in_string ^= is_quote;
+        in_string || !c.is_ascii_whitespace()
+    };
+    json.chars().filter(is_wanted).collect()
 }
 
 /// An object with further members at its end, or what is wrong with it.

@@ -1,10 +1,10 @@
 //! Records written anew: with further fields, or in another format.
 
+mod added;
 mod cells;
 mod convert;
 mod csv;
 mod json;
-mod lines;
 mod rows;
 
 use std::fmt;
@@ -18,9 +18,9 @@ use super::input_file::InputFile;
 use super::source::input_error;
 use super::{Format, Place};
 use crate::Result;
-#[cfg(feature = "parquet")]
-pub(super) use cells::{Cell, Columns, Kind, has_already, write_string};
-#[cfg(feature = "parquet")]
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(super) use cells::{Cell, Columns, Kind, bytes, has_already, list, object, real};
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(super) use rows::Rows;
 
 /// How [`rewrite_records`] writes records. Start from [`Rewrite::default`], which copies them as they are.
@@ -53,15 +53,15 @@ pub struct Rewrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OutputFormat {
-    /// A JSON object on each line. Values of a table are strings, and those of Parquet files numbers, strings and so on as
-    /// they are; bytes that are no text become hexadecimal digits, dates and times strings.
+    /// A JSON object on each line. Values of a table are strings, and those of Parquet and Arrow files numbers, strings and
+    /// so on as they are; bytes that are no text become hexadecimal digits, dates and times strings.
     Jsonl,
     /// Values between commas as RFC 4180 has it, with a first line of names. Missing values are empty; lists and objects
     /// are JSON.
     Csv,
-    /// Apache Parquet, compressed by Zstandard. All columns may have nulls. The members of JSON objects become columns of
-    /// booleans, 64-bit integers, doubles or strings, whatever all of their values are; lists and objects are JSON. Values
-    /// of a table are strings. It needs the feature `parquet`.
+    /// Apache Parquet, compressed by Zstandard. All columns may have nulls. The members of JSON objects and the columns of
+    /// Arrow files become columns of booleans, 64-bit integers, doubles or strings, whatever all of their values are; lists
+    /// and objects are JSON. Values of a table are strings. It needs the feature `parquet`.
     Parquet,
 }
 
@@ -86,7 +86,9 @@ impl OutputFormat {
     fn is(self, format: Format) -> bool {
         matches!(
             (self, format),
-            (OutputFormat::Jsonl, Format::Jsonl) | (OutputFormat::Parquet, Format::Parquet)
+            (OutputFormat::Jsonl, Format::Jsonl)
+                | (OutputFormat::Csv, Format::Csv)
+                | (OutputFormat::Parquet, Format::Parquet)
         )
     }
 }
@@ -200,11 +202,12 @@ pub type RecordFate<'a> = &'a mut dyn FnMut(u64, u64) -> io::Result<Fate>;
 /// could not be written because they cannot be read at all.
 ///
 /// As they are, records are copied as by [`filter_records`]. Inputs whose records have fields are those of
-/// [`InputFile::has_fields`]; only these can get more of them or become records of another format. A record of JSON lines is
-/// left as it is, but for its new members at its end, and so is a line of a table. The bytes of Parquet files are written
-/// anew; the metadata of Arrow, which would be wrong, are left out.
+/// [`InputFile::has_fields`]; only these can get more of them or become records of another format. A JSON object is left as
+/// it is, but for its new members at its end, and so is a row of a table or of comma-separated values, which keep their
+/// delimiter; one that has not as many columns as the first gets no new ones. The bytes of Parquet and Arrow files are
+/// written anew. In Parquet files the metadata of Arrow, which would be wrong, are left out.
 ///
-/// JSON lines that become CSV or Parquet are read twice: first for the names and types of the columns. `fate` is asked again.
+/// JSON that becomes CSV or Parquet is read twice: first for the names and types of the columns. `fate` is asked again.
 ///
 /// ```
 /// use simidx_input::{Fate, FieldKind, FieldValue, InputFile, NewField, Rewrite, rewrite_records};
@@ -247,8 +250,8 @@ pub fn rewrite_records<F: Fingerprint>(
     }
     check_fields(inputs)?;
     match first.format() {
-        Format::Parquet => add_columns::<F>(inputs, out, &rewrite.fields, fate),
-        _ => lines::add_fields(inputs, out, &rewrite.fields, fate),
+        Format::Parquet | Format::Arrow => add_columns::<F>(inputs, out, &rewrite.fields, fate),
+        _ => added::add_fields(inputs, out, &rewrite.fields, fate),
     }
 }
 
@@ -284,7 +287,11 @@ fn check_fields(inputs: &[InputFile]) -> Result<()> {
     Err(input_error(input.name(), Place::File, message))
 }
 
-#[cfg(feature = "parquet")]
+/// Copies the rows of files that keep their columns apart, with new ones.
+#[cfg_attr(
+    not(any(feature = "arrow", feature = "parquet")),
+    expect(unused_variables, reason = "there are no such files")
+)]
 fn add_columns<F: Fingerprint>(
     inputs: &[InputFile],
     out: &mut (dyn Write + Send),
@@ -292,25 +299,23 @@ fn add_columns<F: Fingerprint>(
     fate: RecordFate<'_>,
 ) -> Result<u64> {
     let mut number = 0;
-    super::copy::copy_parquet::<F>(inputs, out, fields, &mut |bytes| {
+    let fate = &mut |bytes| {
         number += 1;
         fate(number - 1, bytes)
-    })?;
+    };
+    match inputs.first().map(InputFile::format) {
+        #[cfg(feature = "parquet")]
+        Some(Format::Parquet) => {
+            super::copy::copy_parquet::<F>(inputs, out, fields, fate)?;
+        }
+        #[cfg(feature = "arrow")]
+        Some(Format::Arrow) => crate::arrow::copy_rows(inputs, out, fields, fate)?,
+        // Without its feature, a file cannot be opened, and it is said which one is missing.
+        _ => inputs
+            .iter()
+            .try_for_each(|input| input.records::<F>().map(drop))?,
+    }
     Ok(0)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn add_columns<F: Fingerprint>(
-    inputs: &[InputFile],
-    _: &mut (dyn Write + Send),
-    _: &[NewField],
-    _: RecordFate<'_>,
-) -> Result<u64> {
-    // It says which feature is missing.
-    let opened = inputs
-        .iter()
-        .try_for_each(|input| input.records::<F>().map(drop));
-    opened.map(|()| 0)
 }
 
 #[cfg(test)]

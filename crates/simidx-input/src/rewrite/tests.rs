@@ -166,7 +166,7 @@ mod parquet_files {
     use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
-    fn rows(bytes: Vec<u8>) -> (Vec<String>, Vec<String>) {
+    pub(super) fn rows(bytes: Vec<u8>) -> (Vec<String>, Vec<String>) {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();
         let reader = SerializedFileReader::new(file).unwrap();
@@ -279,3 +279,117 @@ fn the_error_of_a_fate_ends_it() {
     assert_eq!(ended.unwrap_err().to_string(), "on purpose");
     assert_eq!(asked, 1);
 }
+
+#[test]
+fn elements_get_members_and_stay_in_their_array() {
+    let array = "[ {\"text\": \"a\",\n  \"x\": [1.50, {}]\n}, 7, {\"text\":\"c\"} ]";
+    let objects = "{\n  \"text\": \"d\"\n}\n{}";
+    let fates = [
+        values("\"q\"", 3),
+        Fate::Copied,
+        Fate::Dropped,
+        values("x", u64::MAX),
+        values("", 0),
+    ];
+    let edited = "{\"text\": \"a\",\n  \"x\": [1.50, {}],\"of\":\"\\\"q\\\"\",\"distance\":3,\"share\":null}";
+    let last = [
+        "{\n  \"text\": \"d\",\"of\":\"x\",\"distance\":18446744073709551615,\"share\":null}",
+        "{\"of\":\"\",\"distance\":0,\"share\":null}",
+    ];
+    let inputs = [("a.json", array.as_bytes()), ("b.json", objects.as_bytes())];
+    let expected = format!("[\n{edited},\n7,\n{},\n{}\n]\n", last[0], last[1]);
+    let found = rewritten(&inputs, None, &three(), &fates);
+    assert_eq!(text(found), (expected, 0));
+    let found = rewritten(&inputs[1..], None, &three(), &fates[3..]);
+    assert_eq!(text(found), (format!("{}\n{}\n", last[0], last[1]), 0));
+    let found = rewritten(&inputs[..1], None, &three(), &vec![Fate::Dropped; 3]);
+    assert_eq!(text(found), ("[]\n".to_owned(), 0));
+    let clash: (&str, &[u8]) = ("a.json", b"[{\"text\":\"a\"},\n{\"text\":\"b\",\"of\":1}]");
+    let found = rewritten(&[clash], None, &three(), &[Fate::Dropped, values("", 0)]);
+    let message = "a.json:2: element 2: has a field \"of\" already; give the new ones other names";
+    assert_eq!(found.unwrap_err(), message);
+}
+
+#[test]
+fn elements_become_lines_and_rows() {
+    let array = "[{\"text\": \"a, b\",\n \"x\": {\"k\": [1,\n 2], \"s\": \"\\\" \\\\\"} }, 7,\n {\"n\": 1}]";
+    let mut rewrite = Rewrite {
+        format: Some(OutputFormat::Jsonl),
+        fields: fields(&[("c", FieldKind::Number)]),
+    };
+    let fates = [
+        Fate::With(vec![Some(FieldValue::Number(4))]),
+        Fate::Copied,
+        Fate::Copied,
+    ];
+    let found = rewritten(&[("a.json", array.as_bytes())], None, &rewrite, &fates);
+    let expected = "{\"text\":\"a, b\",\"x\":{\"k\":[1,2],\"s\":\"\\\" \\\\\"},\"c\":4}\n{\"n\":1,\"c\":null}\n";
+    assert_eq!(text(found), (expected.to_owned(), 1));
+    rewrite.format = Some(OutputFormat::Csv);
+    let found = rewritten(&[("a.json", array.as_bytes())], None, &rewrite, &fates);
+    let expected =
+        "text,x,n,c\n\"a, b\",\"{\"\"k\"\":[1,2],\"\"s\"\":\"\"\\\"\" \\\\\"\"}\",,4\n,,1,\n";
+    assert_eq!(text(found), (expected.to_owned(), 1));
+}
+
+#[test]
+fn rows_get_columns_between_their_delimiters() {
+    let files: [(&str, &[u8]); 2] = [
+        (
+            "a.csv",
+            "\u{feff}id;\"text\"\r\n1;\"one\r\n\"\"x\"\"\"\r\n\r\n2;two, three\r\nbad\r\n3;\"\""
+                .as_bytes(),
+        ),
+        ("b.csv", b"id;\"text\"\n4;four"),
+    ];
+    let fates = [
+        values("a;b", 1),
+        Fate::Copied,
+        Fate::Copied,
+        values("c\"\n", 2),
+        values("e", 3),
+    ];
+    let found = rewritten(&files, None, &three(), &fates);
+    let expected = "id;\"text\";of;distance;share\r\n1;\"one\r\n\"\"x\"\"\";\"a;b\";1;\r\n\
+                    2;two, three;;;\r\nbad\r\n3;\"\";\"c\"\"\n\";2;\n4;four;e;3;";
+    assert_eq!(text(found), (expected.to_owned(), 0));
+    let clash: (&str, &[u8]) = ("a.csv", b"\ntext,of\n");
+    let found = rewritten(&[clash], None, &three(), &[]);
+    let message = "a.csv:2: has a field \"of\" already; give the new ones other names";
+    assert_eq!(found.unwrap_err(), message);
+    // A name alone.
+    let bare: (&str, &[u8]) = ("a.csv", b"text");
+    let found = rewritten(&[bare], None, &three(), &[]);
+    assert_eq!(text(found), ("text,of,distance,share\n".to_owned(), 0));
+}
+
+#[test]
+fn comma_separated_values_become_objects() {
+    let file: (&str, &[u8]) = (
+        "a.csv",
+        b"id;text\n1;\"a\nb\"\n2;\xff\xfe\n3;x;y\n4;\"never",
+    );
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Jsonl),
+        fields: fields(&[("cluster", FieldKind::Number)]),
+    };
+    let fates = [
+        Fate::With(vec![Some(FieldValue::Number(4))]),
+        Fate::Copied,
+        Fate::Copied,
+        Fate::Copied,
+    ];
+    let found = rewritten(&[file], Some("text"), &rewrite, &fates);
+    let expected = "{\"id\":\"1\",\"text\":\"a\\nb\",\"cluster\":4}\n";
+    assert_eq!(text(found), (expected.to_owned(), 3));
+    // What is of the format already is copied.
+    let rewrite = Rewrite {
+        format: Some(OutputFormat::Csv),
+        fields: Vec::new(),
+    };
+    let found = rewritten(&[("a.csv", b"id;text\n1;\"a\"\n")], None, &rewrite, &fates);
+    assert_eq!(text(found).0, "id;text\n1;\"a\"\n");
+}
+
+#[cfg(feature = "arrow")]
+mod arrow_files;

@@ -1,13 +1,14 @@
-//! Pairs of documents within a distance, counted by groups of documents that share a fingerprint.
+//! Pairs of documents within a distance, counted by groups of documents that share a fingerprint, or their bytes.
 
 use simidx::Fingerprint;
 use simidx::batch::{PairFinder, PairOptions};
 
 use super::labelled::Truth;
+use super::prints::Print;
 use super::score::Tally;
 use super::truth_clusters::TruthClusters;
 
-/// Counts all pairs of documents within the distance of the tally, document i having fingerprint i.
+/// Counts all pairs of documents within the distance of the tally, document i having print i.
 ///
 /// Documents with the same fingerprint are not gone through pair by pair: beside the documents and the near-duplicates
 /// that the truth lists, time goes with the pairs of distinct fingerprints, each of which takes the fewer clusters of
@@ -16,7 +17,7 @@ use super::truth_clusters::TruthClusters;
 /// # Errors
 /// What keeps pairs of fingerprints from being found.
 pub(super) fn tally<F: Fingerprint>(
-    fingerprints: &[F],
+    prints: &[Print<F>],
     truth: &Truth,
     tally: &mut Tally<'_>,
 ) -> simidx::Result<()> {
@@ -24,30 +25,34 @@ pub(super) fn tally<F: Fingerprint>(
         Truth::Pairs(pairs) => {
             let clusters = tally.clusters();
             for &(a, b) in pairs {
-                let [x, y] = [a, b].map(|document| fingerprints[document as usize]);
-                tally.add_hits(x.distance(y) as usize, clusters.number(a), 1);
+                let [x, y] = [a, b].map(|document| prints[document as usize]);
+                if let Some(distance) = x.distance(y) {
+                    tally.add_hits(distance as usize, clusters.number(a), 1);
+                }
             }
-            tally_groups(fingerprints, false, tally)
+            tally_groups(prints, false, tally)
         }
         // The clusters are the labels.
-        Truth::Labels(_) => tally_groups(fingerprints, true, tally),
+        Truth::Labels(_) => tally_groups(prints, true, tally),
     }
 }
 
 /// Counts pairs, and if asked to as near-duplicates those within a cluster.
 fn tally_groups<F: Fingerprint>(
-    fingerprints: &[F],
+    prints: &[Print<F>],
     clusters_are_hits: bool,
     tally: &mut Tally<'_>,
 ) -> simidx::Result<()> {
-    let groups = Groups::new(fingerprints, tally.clusters());
+    let groups = Groups::new(prints, tally.clusters());
     let mut options = PairOptions::default();
     options.distance = tally.level_count() as u32 - 1;
     let mut finder = PairFinder::<F>::new(&options)?;
     // For each group and distance, the documents of other groups.
-    let mut others = vec![0u64; groups.fingerprints.len() * tally.level_count()];
-    for (number, &fingerprint) in groups.fingerprints.iter().enumerate() {
-        finder.push(fingerprint)?;
+    let mut others = vec![0u64; groups.prints.len() * tally.level_count()];
+    for (number, &print) in groups.prints.iter().enumerate() {
+        if let Print::Fingerprint(fingerprint) = print {
+            finder.push(fingerprint)?;
+        }
         let size = groups.sizes[number];
         tally.add_found(0, pairs_of(size));
         for &(cluster, count) in groups.clusters(number) {
@@ -102,10 +107,10 @@ fn common(a: &[(u32, u64)], b: &[(u32, u64)], mut visit: impl FnMut(u32, u64)) {
     }
 }
 
-/// Groups of documents with the same fingerprint.
+/// Groups of documents with the same print.
 struct Groups<F> {
     /// Ascending.
-    fingerprints: Vec<F>,
+    prints: Vec<Print<F>>,
     sizes: Vec<u64>,
     /// The clusters of each group, ascending, with the number of documents that are in them.
     clusters: Vec<(u32, u64)>,
@@ -114,20 +119,20 @@ struct Groups<F> {
 }
 
 impl<F: Fingerprint> Groups<F> {
-    fn new(fingerprints: &[F], clusters: &TruthClusters) -> Self {
-        let documents = fingerprints.iter().zip(0..);
-        let mut documents: Vec<(F, u32)> = documents
-            .map(|(&fingerprint, document)| (fingerprint, clusters.number(document)))
+    fn new(prints: &[Print<F>], clusters: &TruthClusters) -> Self {
+        let documents = prints.iter().zip(0..);
+        let mut documents: Vec<(Print<F>, u32)> = documents
+            .map(|(&print, document)| (print, clusters.number(document)))
             .collect();
         documents.sort_unstable();
         let mut groups = Groups {
-            fingerprints: Vec::new(),
+            prints: Vec::new(),
             sizes: Vec::new(),
             clusters: Vec::new(),
             cluster_ends: Vec::new(),
         };
         for group in documents.chunk_by(|a, b| a.0 == b.0) {
-            groups.fingerprints.push(group[0].0);
+            groups.prints.push(group[0].0);
             groups.sizes.push(group.len() as u64);
             for same in group.chunk_by(|a, b| a.1 == b.1) {
                 groups.clusters.push((same[0].1, same.len() as u64));
@@ -146,7 +151,8 @@ impl<F: Fingerprint> Groups<F> {
 
     /// The number of the group that has a fingerprint.
     fn number(&self, fingerprint: F) -> usize {
-        self.fingerprints.partition_point(|&f| f < fingerprint)
+        let print = Print::Fingerprint(fingerprint);
+        self.prints.partition_point(|&other| other < print)
     }
 }
 
@@ -160,27 +166,32 @@ mod tests {
     type Counts = (Vec<(u64, u64)>, Vec<(f64, f64)>);
 
     /// Looks at every pair by itself.
-    fn naive(fingerprints: &[u32], truth: &Truth, max_distance: u32) -> Counts {
-        let clusters = truth.clusters(fingerprints.len());
+    fn naive(prints: &[Print<u32>], truth: &Truth, max_distance: u32) -> Counts {
+        let clusters = truth.clusters(prints.len());
         let mut tally = Tally::new(&clusters, max_distance as usize + 1);
-        for (b, &y) in (0..).zip(fingerprints) {
-            for (a, &x) in (0..b).zip(fingerprints) {
+        for (b, &y) in (0..).zip(prints) {
+            for (a, &x) in (0..b).zip(prints) {
                 let is_hit = match truth {
                     Truth::Pairs(pairs) => pairs.contains(&(a, b)),
                     Truth::Labels(labels) => {
                         labels[a as usize].is_some() && labels[a as usize] == labels[b as usize]
                     }
                 };
-                tally.add((x ^ y).count_ones() as usize, [a, b], is_hit);
+                let distance = match (x, y) {
+                    (Print::Fingerprint(x), Print::Fingerprint(y)) => (x ^ y).count_ones(),
+                    _ if x == y => 0,
+                    _ => 99,
+                };
+                tally.add(distance as usize, [a, b], is_hit);
             }
         }
         (tally.counts().to_vec(), tally.touching().to_vec())
     }
 
-    fn counts(fingerprints: &[u32], truth: &Truth, max_distance: u32) -> Counts {
-        let clusters = truth.clusters(fingerprints.len());
+    fn counts(prints: &[Print<u32>], truth: &Truth, max_distance: u32) -> Counts {
+        let clusters = truth.clusters(prints.len());
         let mut counted = Tally::new(&clusters, max_distance as usize + 1);
-        tally(fingerprints, truth, &mut counted).unwrap();
+        tally(prints, truth, &mut counted).unwrap();
         (counted.counts().to_vec(), counted.touching().to_vec())
     }
 
@@ -207,18 +218,22 @@ mod tests {
             pairs in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..40),
             max_distance in 0u32..6,
         ) {
-            let fingerprints: Vec<u32> = documents.iter().map(|&(f, _)| f * 0x0101_0011).collect();
+            let print = |&(f, _): &(u32, _)| match f {
+                10.. => Print::Bytes(f),
+                _ => Print::Fingerprint(f * 0x0101_0011),
+            };
+            let prints: Vec<Print<u32>> = documents.iter().map(print).collect();
             let labels = Truth::Labels(documents.iter().map(|&(_, label)| label).collect());
             prop_assert_eq!(
-                counts(&fingerprints, &labels, max_distance),
-                naive(&fingerprints, &labels, max_distance)
+                counts(&prints, &labels, max_distance),
+                naive(&prints, &labels, max_distance)
             );
             let pairs = pairs.iter().map(|(a, b)| [a, b].map(|i| i.index(documents.len()) as u32));
             let pairs: HashSet<_> = pairs.filter(|[a, b]| a != b).map(|[a, b]| (a.min(b), a.max(b))).collect();
             let pairs = Truth::Pairs(pairs);
             prop_assert_eq!(
-                counts(&fingerprints, &pairs, max_distance),
-                naive(&fingerprints, &pairs, max_distance)
+                counts(&prints, &pairs, max_distance),
+                naive(&prints, &pairs, max_distance)
             );
         }
     }
@@ -228,7 +243,7 @@ mod tests {
         // Five hundred billion pairs.
         let count = 1_000_000;
         let truth = Truth::Labels((0..count).map(|i| Some(i % 2)).collect());
-        let (all, _) = counts(&vec![7; count as usize], &truth, 3);
+        let (all, _) = counts(&vec![Print::Fingerprint(7); count as usize], &truth, 3);
         let half = u64::from(count) / 2;
         assert_eq!(all[0], (half * (2 * half - 1), half * (half - 1)));
         assert_eq!(all[1..], [(0, 0); 3]);

@@ -28,7 +28,11 @@ pub(super) fn tally(
     let set = |text: &str| parallel.with(|fingerprinter| fingerprinter.feature_set(text));
     let sets: Vec<_> = pairs.texts.par_iter().map(|text| set(text)).collect();
     for (&[a, b], &label) in pairs.pairs.iter().zip(&pairs.labels) {
-        let similarity = sets[a as usize].jaccard(&sets[b as usize]);
+        let similarity = match [a, b].map(|text| &sets[text as usize]) {
+            // Texts without features have nothing in common unless they are the same.
+            [x, y] if x.hashes().is_empty() && y.hashes().is_empty() && a != b => 0.0,
+            [x, y] => x.jaccard(y),
+        };
         let level = (0..LEVEL_COUNT).find(|&level| similarity >= limit(level));
         tally.add(level.unwrap_or(LEVEL_COUNT), [a, b], label);
     }

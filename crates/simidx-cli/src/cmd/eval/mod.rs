@@ -6,6 +6,7 @@ mod jaccard;
 mod labelled;
 mod method;
 mod plot;
+mod prints;
 mod score;
 mod svg;
 mod table;
@@ -56,7 +57,8 @@ const SIDE_BY_SIDE: [&str; 14] = [
 pub(crate) const HELP: &str = "\
 Measure how well pipelines find the near-duplicates of a labelled set: precision, recall and F1 by distance.
 
-The intervals have a confidence of 95 %. They take clusters of near-duplicates as independent, not pairs.
+The intervals have a confidence of 95 %. They take clusters of near-duplicates as independent, not pairs. A document \
+without features is near to equal documents only.
 
 Examples:
   simidx eval pairs.jsonl
@@ -242,14 +244,15 @@ fn curve<F: Fingerprint>(
         let parallel = pipeline.parallel::<F>()?;
         match labelled {
             Labelled::Pairs(pairs) => {
-                let fingerprints = parallel.fingerprints(&pairs.texts);
+                let prints = prints::of(&parallel, &pairs.texts);
                 for (&[a, b], &label) in pairs.pairs.iter().zip(&pairs.labels) {
-                    let distance = fingerprints[a as usize].distance(fingerprints[b as usize]);
-                    tally.add(distance as usize, [a, b], label);
+                    let distance = prints[a as usize].distance(prints[b as usize]);
+                    let level = distance.map_or(tally.level_count(), |distance| distance as usize);
+                    tally.add(level, [a, b], label);
                 }
             }
             Labelled::Corpus { texts, truth } => {
-                corpus::tally(&parallel.fingerprints(texts), truth, &mut tally)?;
+                corpus::tally(&prints::of(&parallel, texts), truth, &mut tally)?;
             }
         }
         tally.curve(|distance| distance as f64)

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use simidx::batch::{ClusterOptions, ClusterReport, clusters};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
+use simidx::{Error, Fingerprint, Storage};
 
 use super::Args;
 use super::entries::Labels;
@@ -17,8 +17,11 @@ const MEMBERS: usize = 4;
 /// Bytes of the page for the largest clusters.
 const MAX_LEN: usize = 800_000;
 
-/// What there is to be said of clusters.
-pub(super) struct Clusters<F> {
+/// What there is to be said of clusters: nothing but why, if the memory does not hold them.
+pub(super) struct Clusters<F>(Result<Found<F>, String>);
+
+/// Clusters that were found.
+struct Found<F> {
     report: ClusterReport,
     distance: u32,
     sizes: SizeClasses,
@@ -38,7 +41,7 @@ struct Shown<F> {
 }
 
 impl<F: Fingerprint> Clusters<F> {
-    /// Finds them all.
+    /// Finds them all, if the memory holds them.
     ///
     /// # Errors
     /// What the search reports.
@@ -48,7 +51,7 @@ impl<F: Fingerprint> Clusters<F> {
         options.memory = Some(args.resources.memory_limit());
         options.temp_dir = args.resources.temp_dir.clone();
         let (mut sizes, mut largest, mut largest_size) = (SizeClasses::default(), Vec::new(), 0);
-        let report = clusters(segments, &options, |cluster| {
+        let found = clusters(segments, &options, |cluster| {
             sizes.add(cluster.record_count);
             largest_size = largest_size.max(cluster.record_count);
             if largest.len() < args.clusters as usize {
@@ -62,40 +65,64 @@ impl<F: Fingerprint> Clusters<F> {
                 });
             }
             Ok(())
-        })?;
-        Ok(Clusters {
-            report,
-            distance: options.distance,
-            sizes,
-            largest,
-            largest_size,
-        })
+        });
+        match found {
+            Ok(report) => Ok(Clusters(Ok(Found {
+                report,
+                distance: options.distance,
+                sizes,
+                largest,
+                largest_size,
+            }))),
+            Err(error @ Error::Budget { .. }) => {
+                Ok(Clusters(Err(Failure::from(error).to_string())))
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The fingerprints that are shown.
     pub(super) fn members(&self) -> impl Iterator<Item = F> {
         let members = |shown: &Shown<F>| [&[shown.representative], &shown.others[..]].concat();
-        self.largest.iter().flat_map(members)
+        let found = self.0.iter();
+        found.flat_map(move |found| found.largest.iter().flat_map(members))
     }
 
     /// Their figures.
-    pub(super) fn figures(&self) -> [(&'static str, String); 4] {
-        let ClusterReport {
-            cluster_count,
-            record_count,
-            fingerprint_count,
-            ..
-        } = self.report;
-        [
-            ("clusters of near-duplicates", grouped(cluster_count)),
-            ("records in clusters", grouped(record_count)),
-            ("fingerprints in clusters", grouped(fingerprint_count)),
-            ("records of the largest cluster", grouped(self.largest_size)),
-        ]
+    pub(super) fn figures(&self) -> Vec<(&'static str, String)> {
+        let clusters = "clusters of near-duplicates";
+        match &self.0 {
+            Err(_) => vec![(clusters, "not counted: too little memory".into())],
+            Ok(found) => vec![
+                (clusters, grouped(found.report.cluster_count)),
+                ("records in clusters", grouped(found.report.record_count)),
+                (
+                    "fingerprints in clusters",
+                    grouped(found.report.fingerprint_count),
+                ),
+                (
+                    "records of the largest cluster",
+                    grouped(found.largest_size),
+                ),
+            ],
+        }
     }
 
     pub(super) fn section(&self, labels: &Labels, args: &Args) -> Html {
         let mut html = Html::new();
+        match &self.0 {
+            Ok(found) => found.section(&mut html, labels, args),
+            Err(message) => {
+                let words = format!("The clusters were not looked for: {message}.");
+                html.element("p", &[("class", "warning")], words);
+            }
+        }
+        html
+    }
+}
+
+impl<F: Fingerprint> Found<F> {
+    fn section(&self, html: &mut Html, labels: &Labels, args: &Args) {
         html.append(&self.sizes.chart().html());
         let report = &self.report;
         if report.chain_count > 0 {
@@ -109,7 +136,7 @@ impl<F: Fingerprint> Clusters<F> {
             ));
         }
         if self.largest.is_empty() {
-            return html;
+            return;
         }
         html.element("h3", &[], "The largest clusters");
         let pieces = self
@@ -126,7 +153,6 @@ impl<F: Fingerprint> Clusters<F> {
             html.paragraph("More of them would make the page too large.");
         }
         html.append(&pieces);
-        html
     }
 }
 

@@ -1,5 +1,13 @@
 //! `--annotate`: all records, with what was found out about each.
 
+use std::io::Cursor;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt64Type;
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow_ipc::reader::FileReader;
+use arrow_ipc::writer::FileWriter;
 use serde_json::{Value, json};
 
 use super::done;
@@ -137,4 +145,52 @@ fn records_without_fields_are_refused() {
     ];
     let message = "a.txt: records read as lines have no fields to annotate; use --report instead";
     sandbox.run(&args).refused(message);
+}
+
+#[test]
+fn elements_rows_and_columns_get_fields() {
+    let sandbox = Sandbox::new();
+    let annotated = |name: &str| {
+        let args = ["dedup", name, "--annotate", "-o", "all", "--force"];
+        done(sandbox.run(&args));
+        sandbox.read("all")
+    };
+    sandbox.write("a.csv", "id;text\r\nx;\"one; two\"\r\ny;\"One\r\nTwo\"\r\n");
+    let expected = "id;text;duplicate_of;cluster;distance\r\nx;\"one; two\";;0;\r\n\
+                    y;\"One\r\nTwo\";x;0;0\r\n";
+    assert_eq!(String::from_utf8(annotated("a.csv")).unwrap(), expected);
+    sandbox.write(
+        "a.json",
+        "[\n  {\n    \"text\": \"a b\"\n  },\n  {\n    \"text\": \"A b!\"\n  }\n]\n",
+    );
+    let expected = json!([
+        {"text": "a b", "duplicate_of": null, "cluster": 0, "distance": null},
+        {"text": "A b!", "duplicate_of": 0, "cluster": 0, "distance": 0}
+    ]);
+    let found: Value = serde_json::from_slice(&annotated("a.json")).unwrap();
+    assert_eq!(found, expected);
+    // An Arrow file keeps its columns and their types.
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["a b", "A b!", "c"]));
+    let numbers: ArrayRef = Arc::new(UInt64Array::from(vec![1, 2, 3]));
+    let batch = RecordBatch::try_from_iter([("text", texts), ("n", numbers)]).unwrap();
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    sandbox.write("a.arrow", writer.into_inner().unwrap());
+    let found = FileReader::try_new(Cursor::new(annotated("a.arrow")), None).unwrap();
+    let found: Vec<RecordBatch> = found.map(Result::unwrap).collect();
+    assert_eq!(found[0].project(&[0, 1]).unwrap(), batch);
+    let column = |name| {
+        found[0]
+            .column_by_name(name)
+            .unwrap()
+            .as_primitive::<UInt64Type>()
+    };
+    let values = ["duplicate_of", "cluster", "distance"];
+    let values = values.map(|name| column(name).iter().collect::<Vec<_>>());
+    let expected: [Vec<Option<u64>>; 3] = [
+        vec![None, Some(0), None],
+        vec![Some(0), Some(0), None],
+        vec![None, Some(0), None],
+    ];
+    assert_eq!(values, expected);
 }

@@ -1,5 +1,9 @@
 //! `--format`: records in another format.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_ipc::writer::StreamWriter;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::done;
@@ -81,4 +85,37 @@ fn records_without_fields_are_not_converted() {
     let ran = sandbox.run(&["dedup", "a.txt", "-o", "k", "--format", "xml"]);
     let known = "\"xml\" is no output format, those are jsonl, csv and parquet";
     assert!(ran.refusal().contains(known), "{ran:?}");
+}
+
+#[test]
+fn every_format_with_fields_is_converted() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.csv", "id,text\nx,\"one, two\"\ny,One two\n");
+    sandbox.write(
+        "a.json",
+        "[{\"id\": \"x\",\n \"text\": \"one, two\"},\n {\"id\": \"y\", \"text\": \"One two\"}]",
+    );
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["one, two", "One two"]));
+    let ids: ArrayRef = Arc::new(StringArray::from(vec!["x", "y"]));
+    let batch = RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    sandbox.write("a.arrow", writer.into_inner().unwrap());
+    for from in ["a.csv", "a.json", "a.arrow"] {
+        let args = ["dedup", from, "--force", "-o"];
+        let convert = |to: &str, format| {
+            done(sandbox.run(&[&args[..], &[to, "--format", format]].concat()));
+            String::from_utf8_lossy(&sandbox.read(to)).into_owned()
+        };
+        let line = "{\"id\":\"x\",\"text\":\"one, two\"}\n";
+        assert_eq!(convert("k.jsonl", "jsonl"), line, "{from}");
+        assert_eq!(
+            convert("k.csv", "csv"),
+            "id,text\nx,\"one, two\"\n",
+            "{from}"
+        );
+        convert("k.parquet", "parquet");
+        let row = "{id: \"x\", text: \"one, two\"}";
+        assert_eq!(rows(&sandbox, "k.parquet"), [row], "{from}");
+    }
 }

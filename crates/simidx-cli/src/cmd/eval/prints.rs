@@ -1,0 +1,42 @@
+//! What documents are compared by: fingerprints, and for those without features their bytes.
+
+use std::collections::HashMap;
+
+use simidx::Fingerprint;
+use simidx_text::ParallelFingerprinter;
+
+/// What a document is compared by. Fingerprints come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Print<F> {
+    Fingerprint(F),
+    /// It has no features: a number that only equal documents share.
+    Bytes(u32),
+}
+
+impl<F: Fingerprint> Print<F> {
+    /// The distance of two documents; none if they are not comparable and so not near each other.
+    pub(super) fn distance(self, other: Self) -> Option<u32> {
+        match (self, other) {
+            (Print::Fingerprint(a), Print::Fingerprint(b)) => Some(a.distance(b)),
+            (Print::Bytes(a), Print::Bytes(b)) if a == b => Some(0),
+            _ => None,
+        }
+    }
+}
+
+/// Those of documents, in order.
+pub(super) fn of<F: Fingerprint>(
+    parallel: &ParallelFingerprinter<F>,
+    texts: &[String],
+) -> Vec<Print<F>> {
+    let mut numbers = HashMap::new();
+    let found = parallel.fingerprints_if_any(texts).into_iter();
+    let prints = found.zip(texts).map(|(found, text)| match found {
+        Some(fingerprint) => Print::Fingerprint(fingerprint),
+        None => {
+            let next = numbers.len() as u32;
+            Print::Bytes(*numbers.entry(text).or_insert(next))
+        }
+    });
+    prints.collect()
+}

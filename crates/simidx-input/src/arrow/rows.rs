@@ -1,0 +1,230 @@
+//! The rows of Arrow files and streams, taken apart into cells.
+
+use arrow_array::cast::AsArray;
+use arrow_array::temporal_conversions as time;
+use arrow_array::types::{
+    Date32Type, Date64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type, Float32Type,
+    Float64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{Array, RecordBatch, downcast_dictionary_array, downcast_run_array};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
+
+use super::batches::{Batches, guarded};
+use super::cells::{self, elements};
+use super::unreadable;
+use crate::rewrite::{Cell, Columns, Kind, Rows, bytes, list, object, real};
+use crate::source::input_error;
+use crate::{InputFile, Place, Result};
+
+/// The rows of a file or a stream.
+pub(crate) struct ArrowRows {
+    batches: Batches,
+    batch: Option<RecordBatch>,
+    /// The row of the batch after the current one.
+    next: usize,
+}
+
+impl ArrowRows {
+    /// Opens an input. Its columns are those of the inputs before it.
+    pub(crate) fn open(input: &InputFile, columns: &mut Columns) -> Result<Self> {
+        let batches = Batches::open(input.source()?)?;
+        let schema = batches.schema();
+        let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
+        if columns.names.is_empty() {
+            for &name in &names {
+                columns.number(name);
+            }
+        }
+        if !columns.names.iter().eq(names) {
+            let message = "has other columns than the files before it";
+            let message = match first_repeated(schema) {
+                Some(name) => format!("has two columns {name:?}"),
+                None => message.to_owned(),
+            };
+            return Err(input_error(batches.source().name(), Place::File, message));
+        }
+        let kinds = schema.fields().iter().map(|field| kind(field.data_type()));
+        columns.kinds = kinds.collect();
+        Ok(ArrowRows {
+            batches,
+            batch: None,
+            next: 0,
+        })
+    }
+}
+
+/// A name that two columns have.
+fn first_repeated(schema: &arrow_schema::Schema) -> Option<&str> {
+    let fields = schema.fields();
+    let names = || fields.iter().map(|field| field.name().as_str());
+    names()
+        .enumerate()
+        .find(|&(number, name)| names().take(number).any(|other| other == name))
+        .map(|(_, name)| name)
+}
+
+impl Rows for ArrowRows {
+    fn advance(&mut self) -> Result<Option<bool>> {
+        self.next += 1;
+        let rows = |batch: &RecordBatch| batch.num_rows();
+        while self.batch.as_ref().map_or(0, rows) < self.next {
+            // The memory of the one is free before the other is read.
+            self.batch = None;
+            self.batch = self.batches.next()?;
+            self.next = 1;
+            if self.batch.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(true))
+    }
+
+    fn row(&mut self, _: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String> {
+        let Some(batch) = &self.batch else {
+            return Err("is no row".into());
+        };
+        let number = self.next - 1;
+        let cells = guarded(|| {
+            let columns = batch.columns().iter();
+            Ok::<Vec<Cell>, ArrowError>(columns.map(|array| cell(array, number)).collect())
+        });
+        row.extend(
+            cells.map_err(|message| {
+                unreadable(self.batches.source().name(), &message).to_string()
+            })?,
+        );
+        Ok(())
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.batches.source().bytes_read()
+    }
+}
+
+/// The kind of a column in another file.
+fn kind(data_type: &DataType) -> Kind {
+    match data_type {
+        DataType::Boolean => Kind::Bool,
+        DataType::UInt64 => Kind::Unsigned,
+        data_type if data_type.is_integer() => Kind::Integer,
+        data_type if data_type.is_floating() => Kind::Real,
+        DataType::Dictionary(_, values) => kind(values),
+        DataType::RunEndEncoded(_, values) => kind(values.data_type()),
+        _ => Kind::Text,
+    }
+}
+
+/// The cell that the value of a row is.
+fn cell(array: &dyn Array, row: usize) -> Cell {
+    value(array, row).unwrap_or(Cell::Null)
+}
+
+/// The value of a row; none if it is null, or of a type that cannot be shown.
+fn value(array: &dyn Array, row: usize) -> Option<Cell> {
+    if row >= array.len() || array.is_null(row) {
+        return None;
+    }
+    match array.data_type() {
+        DataType::Dictionary(..) => {
+            return downcast_dictionary_array!(
+                array => array.key(row).and_then(|key| value(array.values(), key)),
+                _ => None
+            );
+        }
+        DataType::RunEndEncoded(..) => {
+            return downcast_run_array!(
+                array => value(array.values(), array.get_physical_index(row)),
+                _ => None
+            );
+        }
+        DataType::Struct(fields) => {
+            let members = array.as_struct_opt()?;
+            let members = fields.iter().zip(members.columns());
+            let members = members.map(|(field, array)| (field.name().clone(), cell(array, row)));
+            return Some(object(&members.collect::<Vec<_>>()));
+        }
+        DataType::Map(..) => {
+            let (entries, range) = elements(array, row)?;
+            let entries = entries.as_struct_opt()?;
+            let (keys, values) = (entries.columns().first()?, entries.columns().get(1)?);
+            let members = range.map(|row| {
+                let key = cell(keys, row).text().unwrap_or("null").to_owned();
+                (key, cell(values, row))
+            });
+            return Some(object(&members.collect::<Vec<_>>()));
+        }
+        _ => {}
+    }
+    if let Some((values, range)) = elements(array, row) {
+        return Some(list(range.map(|row| cell(values, row))));
+    }
+    match cells::cell(array, row) {
+        Some(cells::Cell::Signed(number)) => Some(Cell::Number(number.to_string())),
+        Some(cells::Cell::Unsigned(number)) => Some(Cell::Number(number.to_string())),
+        Some(cells::Cell::Bytes(value)) => Some(bytes(value)),
+        None => other(array, row),
+    }
+}
+
+/// A value that no record needs.
+fn other(array: &dyn Array, row: usize) -> Option<Cell> {
+    macro_rules! native {
+        ($type:ty) => {
+            array.as_primitive_opt::<$type>()?.value(row)
+        };
+    }
+    macro_rules! moment {
+        ($type:ty, $zone:expr) => {{
+            let moment = time::as_datetime::<$type>(native!($type))?;
+            let zone = if $zone.is_some() { " +00:00" } else { "" };
+            format!("{moment}{zone}")
+        }};
+    }
+    Some(match array.data_type() {
+        DataType::Boolean => Cell::Bool(array.as_boolean_opt()?.value(row)),
+        DataType::Float16 => real(native!(Float16Type).to_f64(), native!(Float16Type)),
+        DataType::Float32 => real(native!(Float32Type).into(), native!(Float32Type)),
+        DataType::Float64 => real(native!(Float64Type), native!(Float64Type)),
+        DataType::Date32 => {
+            Cell::Text(time::as_date::<Date32Type>(native!(Date32Type).into())?.to_string())
+        }
+        DataType::Date64 => {
+            Cell::Text(time::as_date::<Date64Type>(native!(Date64Type))?.to_string())
+        }
+        DataType::Timestamp(unit, zone) => Cell::Text(match unit {
+            TimeUnit::Second => moment!(TimestampSecondType, zone),
+            TimeUnit::Millisecond => moment!(TimestampMillisecondType, zone),
+            TimeUnit::Microsecond => moment!(TimestampMicrosecondType, zone),
+            TimeUnit::Nanosecond => moment!(TimestampNanosecondType, zone),
+        }),
+        DataType::Time32(TimeUnit::Second) => {
+            let value = native!(Time32SecondType).into();
+            Cell::Text(time::as_time::<Time32SecondType>(value)?.to_string())
+        }
+        DataType::Time32(_) => {
+            let value = native!(Time32MillisecondType).into();
+            Cell::Text(time::as_time::<Time32MillisecondType>(value)?.to_string())
+        }
+        DataType::Time64(TimeUnit::Microsecond) => {
+            let value = native!(Time64MicrosecondType);
+            Cell::Text(time::as_time::<Time64MicrosecondType>(value)?.to_string())
+        }
+        DataType::Time64(_) => {
+            let value = native!(Time64NanosecondType);
+            Cell::Text(time::as_time::<Time64NanosecondType>(value)?.to_string())
+        }
+        &DataType::Decimal128(precision, scale) => Cell::Text(Decimal128Type::format_decimal(
+            native!(Decimal128Type),
+            precision,
+            scale,
+        )),
+        &DataType::Decimal256(precision, scale) => Cell::Text(Decimal256Type::format_decimal(
+            native!(Decimal256Type),
+            precision,
+            scale,
+        )),
+        _ => return None,
+    })
+}
