@@ -226,7 +226,7 @@ fn of_width<F: Fingerprint>(
     let needs = Needs {
         text: args.needs_text(measure),
         lengths: args.keep == Keep::Longest,
-        ids: args.report.is_some() || args.annotate,
+        ids: args.report.is_some() || args.annotate || measure.similarity().is_some(),
         texts: args.verify.map(|_| shares.texts),
         id_memory: shares.ids,
         pipeline: match against {
@@ -273,7 +273,7 @@ fn of_width<F: Fingerprint>(
         documents: &documents,
         segments: against,
     };
-    let summary = Summary::new(&judged.found, measure)
+    let summary = Summary::new(&judged, measure)?
         .with_without_features(read.without_features)
         .with_times(clock)
         .with_repeated_ids(documents.repeated_ids.count())

@@ -5,12 +5,15 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use serde_json::Value;
 use simidx::Fingerprint;
 use simidx::batch::DedupCounts;
+use simidx_text::similar::Template;
 
-use super::judged::Found;
+use super::judged::{Found, Judged};
 use super::measure::Measure;
 use crate::support::failure::Failure;
+use crate::support::labels::Label;
 use crate::support::output::{counted, say, stdout, write_report};
 use crate::support::page::grouped;
 use crate::support::quiet::is_quiet;
@@ -18,6 +21,9 @@ use crate::support::similarity::features_of;
 
 /// The share of documents that only a mistake drops, mostly.
 const MANY_DROPPED: f64 = 0.95;
+
+/// Templates in the figures for a person.
+const SHOWN_TEMPLATES: usize = 3;
 
 /// The figures of a run.
 #[derive(Debug, Default, Serialize)]
@@ -43,6 +49,12 @@ pub(super) struct Summary {
     largest_cluster: u64,
     /// Documents that only equal ones are near to.
     without_features: u64,
+    /// Documents with a single feature, since they have fewer words than a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    single_feature: Option<u64>,
+    /// Kept documents that have much in common without being similar enough: how many, and one of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    templates: Option<Vec<TemplateFigure>>,
     /// Documents with the id of an earlier one.
     repeated_ids: u64,
     /// Records that are no documents.
@@ -59,6 +71,15 @@ pub(super) struct Summary {
     /// Times of the two stages.
     reading_seconds: f64,
     comparing_seconds: f64,
+}
+
+/// Kept documents that were made from one template.
+#[derive(Debug, Clone, Serialize)]
+struct TemplateFigure {
+    count: u64,
+    example: Value,
+    #[serde(skip)]
+    label: Label,
 }
 
 /// Takes the times of the stages.
@@ -100,8 +121,34 @@ pub(super) struct Unjudged {
 }
 
 impl Summary {
-    pub(super) fn new<F: Fingerprint>(found: &Found<F>, measure: Measure) -> Self {
+    ///
+    /// # Errors
+    /// Ids that cannot be read.
+    pub(super) fn new<F: Fingerprint>(
+        judged: &Judged<'_, F>,
+        measure: Measure,
+    ) -> Result<Self, Failure> {
+        let found = &judged.found;
         let counts = found.counts();
+        let fates = match found {
+            Found::Near(..) => None,
+            Found::Similar(found) => Some(&found.fates),
+        };
+        let named = |template: &Template| {
+            let label = judged.label(template.example)?;
+            Ok::<_, Failure>(TemplateFigure {
+                count: template.count as u64,
+                example: label.to_json(),
+                label,
+            })
+        };
+        let templates = fates.map(|fates| {
+            fates
+                .templates()
+                .iter()
+                .map(named)
+                .collect::<Result<_, _>>()
+        });
         let (chained, compared) = match found {
             Found::Near(found, _) => (found.chained_count(measure.limit()), None),
             Found::Similar(found) => {
@@ -110,7 +157,9 @@ impl Summary {
             }
         };
         let similarity = measure.similarity();
-        Summary {
+        Ok(Summary {
+            single_feature: fates.map(|fates| fates.single_feature_count() as u64),
+            templates: templates.transpose()?,
             max_distance: measure.distance(),
             reason: measure.reason(),
             similarity: similarity.map(|similarity| similarity.least()),
@@ -119,7 +168,7 @@ impl Summary {
             candidates: compared.map(|counts| counts.candidate_count),
             compared_pairs: compared.map(|counts| counts.compared_count),
             ..Summary::of(&counts)
-        }
+        })
     }
 
     fn of(counts: &DedupCounts) -> Self {
@@ -173,10 +222,19 @@ impl Summary {
             ("clusters", self.clusters),
             ("documents of the largest cluster", self.largest_cluster),
             ("documents without features", self.without_features),
+            (
+                "documents with a single feature",
+                self.single_feature.unwrap_or(0),
+            ),
             ("documents with the id of an earlier one", self.repeated_ids),
             ("records not judged", self.skipped),
         ];
-        figures.map(|(name, value)| (name, grouped(value))).to_vec()
+        let mut figures = figures.map(|(name, value)| (name, grouped(value))).to_vec();
+        for TemplateFigure { count, label, .. } in self.templates.iter().flatten() {
+            let template = format!("{}, such as {label}", grouped(*count));
+            figures.push(("kept documents of one template", template));
+        }
+        figures
     }
 
     /// Prints the figures: for a person on stderr, as JSON on standard output.
@@ -239,6 +297,13 @@ impl Summary {
             (count, 0) => row("not judged", &format_args!("{count}, left out"))?,
             (count, kept) if kept == count => row("not judged", &format_args!("{count}, kept"))?,
             (count, kept) => row("not judged", &format_args!("{count}, {kept} of them kept"))?,
+        }
+        if let Some(count @ 1..) = self.single_feature {
+            row("with a single feature", &count)?;
+        }
+        for template in self.templates.iter().flatten().take(SHOWN_TEMPLATES) {
+            let TemplateFigure { count, label, .. } = template;
+            row("of one template", &format_args!("{count}, such as {label}"))?;
         }
         if let Some(pairs) = self.compared_pairs {
             row("compared pairs of texts", &pairs)?;

@@ -151,7 +151,16 @@ fn records_without_fields_are_refused() {
 fn elements_rows_and_columns_get_fields() {
     let sandbox = Sandbox::new();
     let annotated = |name: &str| {
-        let args = ["dedup", name, "--annotate", "-o", "all", "--force"];
+        let args = [
+            "dedup",
+            name,
+            "-k",
+            "3",
+            "--annotate",
+            "-o",
+            "all",
+            "--force",
+        ];
         done(sandbox.run(&args));
         sandbox.read("all")
     };

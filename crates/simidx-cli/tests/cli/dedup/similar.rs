@@ -224,3 +224,36 @@ fn what_does_not_go_with_a_similarity_is_refused() {
         "--similarity compares texts, which an index does not have",
     );
 }
+
+#[test]
+fn templates_and_short_documents_are_named() {
+    let sandbox = Sandbox::new();
+    let order = |i: u32| {
+        let (a, b) = (i * 7919 % 1009, i * 104_729 % 1013);
+        json!({ "id": format!("o{i}"), "text": format!(
+            "Thank you for your order. We have received it and will send the goods within three working days. \
+             Order {i}: {a} of {b}, {b}{i} to {a}{i}. If anything is wrong with it, please write to us within a week."
+        ) })
+    };
+    let mut lines: String = (0..50).map(|i| format!("{}\n", order(i))).collect();
+    lines += "{\"id\":\"s\",\"text\":\"Two words\"}\n{\"id\":\"t\",\"text\":\"…\"}\n";
+    sandbox.write("a.jsonl", lines);
+    let ran = done(sandbox.run(&["dedup", "a.jsonl", "-o", "kept", "--report", "r.html"]));
+    for row in [
+        "kept                    52\n",
+        "without features        1\n",
+        "with a single feature   2\n",
+        "of one template         50, such as o0\n",
+    ] {
+        assert!(ran.stderr.contains(row), "{row}{ran:?}");
+    }
+    let page = String::from_utf8(sandbox.read("r.html")).unwrap();
+    assert!(page.contains("50, such as o0"));
+    let args = ["dedup", "a.jsonl", "--dry-run", "--json"];
+    let found = sandbox.run(&args).json();
+    assert_eq!(
+        found["templates"],
+        json!([{ "count": 50, "example": "o0" }])
+    );
+    assert_eq!(found["single_feature"], 2);
+}
