@@ -11,7 +11,7 @@ use super::collect::{BATCH_LEN, BATCH_TEXTS};
 use super::columns::Columns;
 use super::groups::{Groups, is_kept, place_of};
 use super::sets::{SetBuffer, Sets};
-use super::sketch::most_similar;
+use super::digest::most_similar;
 use crate::ParallelFingerprinter;
 use crate::dedup::Similarity;
 use crate::feature_set::jaccard;
@@ -205,7 +205,7 @@ impl SimilarCandidates {
 
     /// The length and the parities of the features at a place.
     #[inline]
-    fn sketch(&self, place: u32) -> (u64, u64) {
+    fn digest(&self, place: u32) -> (u64, u64) {
         let len = self.found.sets.len_of(self.text_at(place) as usize);
         (len, self.found.parities[place as usize])
     }
@@ -228,12 +228,12 @@ impl SimilarCandidates {
         } = buffers;
         candidates.clear();
         kept_counts.clear();
-        let (sketch, least) = (self.sketch(place), self.similarity.least());
+        let (digest, least) = (self.digest(place), self.similarity.least());
         for (band, group) in groups {
             let kept = self.found.groups.kept(band, group, members)?;
             kept_counts.push(kept.len());
             let kept = &kept[kept.partition_point(|member| place_of(member) < from)..];
-            let may_be = |&other: &u32| most_similar(sketch, self.sketch(other)) >= least;
+            let may_be = |&other: &u32| most_similar(digest, self.digest(other)) >= least;
             candidates.extend(kept.iter().map(place_of).filter(may_be));
         }
         rank(candidates, ranked);
@@ -266,7 +266,7 @@ impl SimilarCandidates {
             ..
         } = buffers;
         candidates.clear();
-        let (sketch, least) = (self.sketch(first), self.similarity.least());
+        let (digest, least) = (self.digest(first), self.similarity.least());
         for (band, group) in groups {
             let members = self.found.groups.members(band, group, members)?;
             let before = members
@@ -274,7 +274,7 @@ impl SimilarCandidates {
                 .map(place_of)
                 .take_while(|&other| other < place);
             candidates.extend(before.filter(|&other| {
-                other != first && most_similar(sketch, self.sketch(other)) >= least
+                other != first && most_similar(digest, self.digest(other)) >= least
             }));
         }
         candidates.sort_unstable();
@@ -335,7 +335,7 @@ impl SimilarCandidates {
             other,
             ..
         } = buffers;
-        let (sketch, least) = (self.sketch(place), self.similarity.least());
+        let (digest, least) = (self.digest(place), self.similarity.least());
         failed.clear();
         for (band, group) in groups {
             let members = self.found.groups.members(band, group, members)?;
@@ -345,7 +345,7 @@ impl SimilarCandidates {
                 &members[..members.partition_point(|member| place_of(member) < range.end)];
             while let Some(member) = members.first().map(place_of) {
                 let is_linked = links.are_linked(member, place);
-                let may_be = || most_similar(sketch, self.sketch(member)) >= least;
+                let may_be = || most_similar(digest, self.digest(member)) >= least;
                 if !is_linked && may_be() && failed.insert(member) {
                     self.compare(place, [member].into_iter(), one, other, |similar, _| {
                         links.link(similar, place);

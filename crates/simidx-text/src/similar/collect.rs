@@ -10,7 +10,7 @@ use super::equals::first_equals;
 use super::groups::{Groups, MAX_TEXTS};
 use super::sets::Sets;
 use super::signature::Signer;
-use super::sketch::{HASH_NUMBERS, PARITY_NUMBERS};
+use super::digest::{HASH_NUMBERS, PARITY_NUMBERS};
 use super::{Banding, NONE};
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::NONE;
 use super::columns::Columns;
-use super::sketch::HASH_NUMBERS;
+use super::digest::HASH_NUMBERS;
 
 /// Rows that are read together.
 const ROWS: usize = 1 << 14;

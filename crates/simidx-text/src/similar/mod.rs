@@ -12,7 +12,7 @@ mod groups;
 mod pairs;
 mod sets;
 mod signature;
-mod sketch;
+mod digest;
 mod templates;
 #[cfg(test)]
 mod tests;

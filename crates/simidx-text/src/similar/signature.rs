@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Banding, sketch};
+use super::{Banding, digest};
 use crate::minhash::take_in;
 
 /// Computes signatures; it keeps the memory that one takes for the next.
@@ -24,13 +24,13 @@ impl Signer {
         }
     }
 
-    /// What is stored of a set of feature hashes: its keys, and then its sketch.
+    /// What is stored of a set of feature hashes: its keys, and then its digest.
     pub(super) fn row(&mut self, features: &[u64]) -> Box<[u32]> {
         let mut row = self.keys(features);
         let bytes = &mut self.bytes;
         bytes.clear();
         bytes.extend(features.iter().flat_map(|feature| feature.to_le_bytes()));
-        sketch::append(features, bytes, &mut row);
+        digest::append(features, bytes, &mut row);
         row.into_boxed_slice()
     }
 

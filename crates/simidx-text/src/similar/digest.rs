@@ -42,7 +42,7 @@ mod tests {
     use crate::feature_set::{FeatureSet, jaccard};
 
     #[test]
-    fn no_two_sets_are_more_similar_than_their_sketches_say() {
+    fn no_two_sets_are_more_similar_than_their_digests_say() {
         let feature = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let (mut sum, mut bounds) = (0.0, 0.0);
         for (len, common, more) in [
