@@ -306,6 +306,17 @@ pub enum BuildError {
     /// The index stores no ids, or ids of another kind than that of the record.
     #[error("the index does not store {} as ids", .0.plural())]
     WrongIdKind(IdKind),
+    /// The index stores sketches, and the record has none.
+    #[error("a record has no sketch, but the index stores sketches")]
+    MissingSketch,
+    /// The index stores no sketches, or sketches of another length.
+    #[error("a sketch has {given} bits, and the index stores {}", sketches_of(*.wanted))]
+    WrongSketch {
+        /// Bits of the sketch of the record.
+        given: usize,
+        /// Bits of the sketches of the index; `None` if it stores none.
+        wanted: Option<u32>,
+    },
     /// The id is longer than the format permits.
     #[error("an id is {len} bytes long, the limit is {limit}")]
     IdTooLong {
@@ -314,6 +325,13 @@ pub enum BuildError {
         /// Bytes that an id has at most.
         limit: usize,
     },
+}
+
+fn sketches_of(bits: Option<u32>) -> String {
+    match bits {
+        Some(bits) => format!("sketches of {bits}"),
+        None => "no sketches".to_owned(),
+    }
 }
 
 #[cfg(test)]

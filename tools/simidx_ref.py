@@ -46,6 +46,7 @@ PAGED_KINDS = range(KIND_GROUPS, KIND_ID_ORDER + 1)
 CHECKED_BY_RECORD = (KIND_BLOCK_COUNTS, KIND_KEY_ENTRIES, KIND_STRING_CODE, KIND_PIPELINE,
                      KIND_METADATA)
 FIRST_ANCILLARY_KIND = 0x8000
+KIND_SKETCHES = 0x8001
 KNOWN_INCOMPATIBLE_FEATURES = 0
 
 MAX_COUNT = 2**48
@@ -55,6 +56,8 @@ MAX_VALUES_IN_BLOCK = 65536
 MAX_STRING_LEN = 65535
 MAX_PIPELINE_LEN = 65536
 MAX_METADATA_LEN = 1048576
+MAX_SKETCH_BITS = 512
+MAX_FEATURES_LEN = 1024
 MAX_PLAN_NODES = 2**14  # of this reader: where a plan is harder to prove, it scans
 MAX_PROBES = 2**12  # of this reader: where a plan has more probes, it scans
 BLOCK_CHECKSUM_LEN = 4
@@ -855,6 +858,60 @@ def read_metadata(data):
 LOW_64 = 2**64 - 1
 
 
+class Sketches:
+    """§10.4: the sketches of a file."""
+
+    HEAD_LEN = 18
+
+    def __init__(self, index, section):
+        """V43."""
+        data = index.data[section.offset:section.end]
+        require(len(data) >= self.HEAD_LEN, 43, "the head of the sketches is cut")
+        checksum, self.method, self.bits, count, features_len = struct.unpack_from("<IHHQH", data)
+        head_len = align(self.HEAD_LEN + features_len, 64)
+        head = data[:head_len]
+        require(len(head) == head_len, 43, "the head of the sketches is cut")
+        require(checksum == zlib.crc32(head[4:]), 43, "wrong checksum of the head of the sketches")
+        if self.method != 1:
+            return
+        require(self.bits % 64 == 0 and 64 <= self.bits <= MAX_SKETCH_BITS, 43, "bits of a sketch")
+        require(1 <= features_len <= MAX_FEATURES_LEN, 43, "length of the features")
+        features, padding = head[self.HEAD_LEN:][:features_len], head[self.HEAD_LEN + features_len:]
+        try:
+            self.features = features.decode("utf-8")
+        except UnicodeDecodeError:
+            require(False, 43, "the features are not UTF-8")
+        require(not any(padding), 43, "the head of the sketches does not end with zeros")
+        with_ids = index.id_kind != ID_NONE
+        wanted = index.record_count if with_ids else index.fingerprint_count
+        payload_len = wanted * self.bits // 8
+        require(count == wanted and len(data) - head_len == paged_len(payload_len), 43,
+                "the sketches are not as many as the records")
+        pages = Section(KIND_SKETCHES, 0, 0, section.offset + head_len, section.length - head_len)
+        self.paged = Paged(index.data, pages)
+        self.count = count
+
+    def read(self, i):
+        """§10.4: sketch i as bytes."""
+        length = self.bits // 8
+        return self.paged.read(length * i, length * (i + 1))
+
+
+def read_sketches(index):
+    """§10.4: the sketches, or None if there are none of a known method."""
+    sections = [section for section in index.sections if section.kind == KIND_SKETCHES]
+    require(len(sections) <= 1, 43, "there are two sections of sketches")
+    sketches = [Sketches(index, section) for section in sections]
+    return next((found for found in sketches if found.method == 1), None)
+
+
+def check_sketches(index):
+    """§10.4: V43, and V28 for the pages of the sketches."""
+    sketches = read_sketches(index)
+    if sketches is not None:
+        sketches.paged.check_all_pages()
+
+
 def words_of(width, fingerprint, record_id):
     """§10.3: the words of a fingerprint and an id, which is None without ids."""
     words = [fingerprint] if width <= 64 else [fingerprint & LOW_64, fingerprint >> 64]
@@ -1236,6 +1293,9 @@ def verify(index):
     """§12: the rules of the stages after `open`."""
     values = [table_values(index, table) for table in index.tables]  # V21 to V27
     ids_of_ranks = [[None]] * index.fingerprint_count
+    for paged in index.paged.values():
+        paged.check_all_pages()
+    check_sketches(index)
     if index.id_kind != ID_NONE:
         ids_of_ranks = all_ids(index)  # V28 to V32, V37, V38
         check_order_of_ids(ids_of_ranks)
@@ -1398,6 +1458,15 @@ def find_lines(index, arguments):
     return lines
 
 
+def sketch_info(index):
+    """What the sketches are, and their bytes in hex digits."""
+    sketches = read_sketches(index)
+    if sketches is None:
+        return None
+    values = [sketches.read(i).hex() for i in range(sketches.count)]
+    return {"bits": sketches.bits, "features": sketches.features, "values": values}
+
+
 def info_lines(index, _arguments):
     """The header, the directory, the pipeline and the metadata as JSON."""
     info = {
@@ -1421,6 +1490,7 @@ def info_lines(index, _arguments):
         "sections": [section._asdict() for section in index.sections],
         "pipeline": index.pipeline,
         "metadata": index.metadata,
+        "sketches": sketch_info(index),
     }
     return [json.dumps(info)]
 

@@ -1,9 +1,10 @@
-//! Assembles a file: header, blocks, ids, keys, pipeline and metadata, directory, footer.
+//! Assembles a file: header, blocks, ids, keys, pipeline, metadata and sketches, directory, footer.
 
 use super::ids::{IdParameters, IdSpool, SortSpace};
 use super::progress::{BuildStage, Reporter};
 use super::sections::SectionWriter;
 use super::sink::Sink;
+use super::sketches::SketchSpool;
 use super::table_writer::{self, KeySections, PART_LEN, TableRequest};
 use crate::codec::Codec;
 use crate::error::Result;
@@ -101,6 +102,7 @@ impl<'a> Assembler<'a> {
         mut self,
         parameters: &FileParameters<'_>,
         ids: Option<IdSpool>,
+        sketches: Option<SketchSpool>,
         reporter: &mut Reporter<'_>,
     ) -> Result<Summary<F>> {
         reporter.begin(BuildStage::WriteIds, parameters.record_count);
@@ -142,6 +144,9 @@ impl<'a> Assembler<'a> {
                 Kind::Metadata,
                 &parameters.metadata.encode(),
             )?;
+        }
+        if let Some(sketches) = sketches {
+            sketches.write(&mut self.file, &self.temp)?;
         }
         let directory = Directory {
             fingerprint_count: self.fingerprint_count,

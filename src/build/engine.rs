@@ -9,7 +9,7 @@ use std::io::Write;
 use super::BuildOptions;
 use super::assemble::{Assembler, FileParameters};
 use super::progress::{BuildProgress, BuildStage, Reporter};
-use super::record_sorter::RecordSorter;
+use super::record_sorter::{RecordSorter, Separated};
 use super::sink::{Sink, with_writer_thread};
 use crate::design::{Permutation, PlanRequest, TableDesign};
 use crate::error::{BuildError, Result};
@@ -17,6 +17,14 @@ use crate::extsort::{MemoryLimit, Numbered, RearrangeStep, ValueSpace, Values, a
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_ID_LEN};
 use crate::summary::Summary;
+
+/// The id of a record that is added.
+#[derive(Debug, Clone, Copy)]
+pub enum NewId<'i> {
+    None,
+    Number(u64),
+    String(&'i str),
+}
 
 /// Takes records and makes an index of them.
 ///
@@ -31,6 +39,8 @@ pub trait Engine<F>: Debug + Send {
     fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()>;
 
     fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()>;
+
+    fn push_with_sketch(&mut self, fingerprint: F, id: NewId<'_>, sketch: &[u64]) -> Result<()>;
 
     /// Writes the index of `record_count` records.
     fn finish(
@@ -77,7 +87,7 @@ impl<F: Fingerprint> Collecting<F> {
         let limit = options.memory_limit()?;
         let space = limit.value_space(options.temp_dir.clone());
         Ok(Collecting {
-            records: RecordSorter::new(options.ids, &space),
+            records: RecordSorter::new(options.ids, options.sketches.as_ref(), &space),
             options,
             limit,
             space,
@@ -96,8 +106,11 @@ impl<F: Fingerprint> Collecting<F> {
             space,
             records,
         } = self;
-        let (mut values, ids) =
-            records.separate(record_count, options.id_lookup, &space, reporter)?;
+        let Separated {
+            mut values,
+            ids,
+            sketches,
+        } = records.separate(record_count, options.id_lookup, &space, reporter)?;
         let count = values.len();
         let design = resolve_design(&options, count)?;
         let mut file = Assembler::new::<F>(sink, options.block_size, space.temp.clone(), limit)?;
@@ -119,7 +132,7 @@ impl<F: Fingerprint> Collecting<F> {
             pipeline: options.pipeline.as_deref(),
             metadata: &options.metadata,
         };
-        file.finish(&parameters, ids, reporter)
+        file.finish(&parameters, ids, sketches, reporter)
     }
 }
 
@@ -127,7 +140,7 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
     fn push(&mut self, fingerprint: F) -> Result<()> {
         match &mut self.records {
             RecordSorter::Plain(sorter) => sorter.add(|buffer| buffer.push(fingerprint)),
-            _ => Err(BuildError::MissingId.into()),
+            other => Err(other.lacks_id().into()),
         }
     }
 
@@ -135,29 +148,54 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
         match &mut self.records {
             RecordSorter::Plain(sorter) => add_all(sorter, fingerprints),
             _ if fingerprints.is_empty() => Ok(()),
-            _ => Err(BuildError::MissingId.into()),
+            other => Err(other.lacks_id().into()),
         }
     }
 
     fn push_with_number(&mut self, fingerprint: F, id: u64) -> Result<()> {
         let RecordSorter::Numbers(sorter) = &mut self.records else {
-            return Err(BuildError::WrongIdKind(IdKind::Number).into());
+            return Err(self.records.refuses(IdKind::Number).into());
         };
         sorter.add(|buffer| buffer.push(Numbered { fingerprint, id }))
     }
 
     fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
         let RecordSorter::Strings(sorter) = &mut self.records else {
-            return Err(BuildError::WrongIdKind(IdKind::String).into());
+            return Err(self.records.refuses(IdKind::String).into());
         };
-        if id.len() > MAX_ID_LEN {
-            return Err(BuildError::IdTooLong {
-                len: id.len(),
-                limit: MAX_ID_LEN,
-            }
-            .into());
-        }
+        check_len(id)?;
         sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
+    }
+
+    fn push_with_sketch(&mut self, fingerprint: F, id: NewId<'_>, sketch: &[u64]) -> Result<()> {
+        let RecordSorter::Sketched {
+            sorter,
+            ids,
+            parameters,
+        } = &mut self.records
+        else {
+            return Err(wrong_sketch(sketch, None).into());
+        };
+        if sketch.len() != parameters.words() {
+            return Err(wrong_sketch(sketch, Some(parameters.bits())).into());
+        }
+        let number;
+        let id = match (ids, id) {
+            (IdKind::None, NewId::None) => &[][..],
+            (IdKind::Number, NewId::Number(id)) => {
+                // Their bytes have the order of the numbers.
+                number = id.to_be_bytes();
+                &number
+            }
+            (IdKind::String, NewId::String(id)) => {
+                check_len(id)?;
+                id.as_bytes()
+            }
+            (_, NewId::None) => return Err(BuildError::MissingId.into()),
+            (_, NewId::Number(_)) => return Err(BuildError::WrongIdKind(IdKind::Number).into()),
+            (_, NewId::String(_)) => return Err(BuildError::WrongIdKind(IdKind::String).into()),
+        };
+        sorter.add(|buffer| buffer.push_with_sketch(fingerprint, id, sketch))
     }
 
     fn finish(
@@ -168,6 +206,23 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
     ) -> Result<Summary<F>> {
         let mut reporter = Reporter::new(progress);
         with_writer_thread(out, |sink| self.write(record_count, sink, &mut reporter))
+    }
+}
+
+fn check_len(id: &str) -> Result<(), BuildError> {
+    match id.len() <= MAX_ID_LEN {
+        true => Ok(()),
+        false => Err(BuildError::IdTooLong {
+            len: id.len(),
+            limit: MAX_ID_LEN,
+        }),
+    }
+}
+
+fn wrong_sketch(sketch: &[u64], wanted: Option<u32>) -> BuildError {
+    BuildError::WrongSketch {
+        given: 64 * sketch.len(),
+        wanted,
     }
 }
 

@@ -8,6 +8,7 @@ mod publish;
 mod record_sorter;
 mod sections;
 mod sink;
+mod sketches;
 mod table_writer;
 
 pub use crate::error::{BuildError, OptionsError};
@@ -23,14 +24,15 @@ use crate::design::{TableDesign, check_distance};
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, for_each_slice};
 use crate::fingerprint::Fingerprint;
-use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN, Metadata};
+use crate::format::{IdKind, MAX_COUNT, MAX_PIPELINE_LEN, Metadata, SketchParameters};
 use crate::summary::Summary;
 pub(crate) use assemble::{Assembler, FileParameters};
-use engine::Engine;
 pub(crate) use engine::HasEngine;
+use engine::{Engine, NewId};
 pub(crate) use ids::IdSpool;
 pub(crate) use progress::Reporter;
 pub(crate) use sink::with_writer_thread;
+pub(crate) use sketches::SketchSpool;
 
 /// The options of a build. Start from [`BuildOptions::default`] and set what differs.
 ///
@@ -69,6 +71,9 @@ pub struct BuildOptions<F> {
     pub id_lookup: bool,
     /// Keys and values to be stored in the file. Default none.
     pub metadata: Metadata,
+    /// What the sketches are that the file gets, from [`IndexBuilder::push_with_sketch`] and its like: one for each record, in an index without
+    /// ids one for each distinct fingerprint. Default none.
+    pub sketches: Option<SketchParameters>,
     /// Bytes of memory that the build may use, at least [`MIN_MEMORY`]; what does not fit goes to temporary files. By
     /// default there is no limit. The limit does not change the bytes of the index. Records that do not fit are sorted on
     /// the global thread pool while more are added.
@@ -89,6 +94,7 @@ impl<F> Default for BuildOptions<F> {
             pipeline: None,
             id_lookup: false,
             metadata: Metadata::default(),
+            sketches: None,
             memory: None,
             temp_dir: None,
         }
@@ -123,7 +129,8 @@ impl<F: Fingerprint> BuildOptions<F> {
 /// Collects records and writes them as an index.
 ///
 /// Without a limit of memory all records are held until [`IndexBuilder::finish`]: f / 8 bytes a fingerprint, with ids 8
-/// more a number, 16 more and its length a string, and f / 8 more for each distinct fingerprint. With a limit
+/// more a number, 16 more and its length a string, with sketches 24 more and its length a sketch, and f / 8 more for each
+/// distinct fingerprint. With a limit
 /// ([`BuildOptions::memory`]) what passes it is sorted, written to a temporary file and merged in the end. The same records
 /// in any order give the same bytes, in any amount of memory and with any number of threads.
 ///
@@ -213,6 +220,60 @@ impl<F: Fingerprint> IndexBuilder<F> {
     /// written.
     pub fn push_with_string(&mut self, fingerprint: F, id: &str) -> Result<()> {
         self.add(1, |engine| engine.push_with_string(fingerprint, id))
+    }
+
+    /// Adds a record without an id and its sketch, which has as many numbers as the options say
+    /// ([`SketchParameters::words`]). Of several records with the same fingerprint the index keeps the sketch whose bytes are
+    /// smallest.
+    ///
+    /// ```
+    /// use simidx::format::SketchParameters;
+    /// use simidx::{BuildOptions, IndexBuilder};
+    ///
+    /// let mut options = BuildOptions::<u64>::default();
+    /// options.sketches = Some(SketchParameters::new(64, "words:3 html:no")?);
+    /// let mut builder = IndexBuilder::new(options)?;
+    /// builder.push_with_sketch(42, &[0x1234_5678])?;
+    /// assert!(builder.push(42).is_err()); // it has no sketch
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The index has no sketches, or longer or shorter ones, and as for [`IndexBuilder::push`].
+    pub fn push_with_sketch(&mut self, fingerprint: F, sketch: &[u64]) -> Result<()> {
+        self.add(1, |engine| {
+            engine.push_with_sketch(fingerprint, NewId::None, sketch)
+        })
+    }
+
+    /// Adds a record whose id is a number, and its sketch.
+    ///
+    /// # Errors
+    /// As for [`IndexBuilder::push_with_sketch`] and [`IndexBuilder::push_with_number`].
+    pub fn push_with_number_and_sketch(
+        &mut self,
+        fingerprint: F,
+        id: u64,
+        sketch: &[u64],
+    ) -> Result<()> {
+        self.add(1, |engine| {
+            engine.push_with_sketch(fingerprint, NewId::Number(id), sketch)
+        })
+    }
+
+    /// Adds a record whose id is a string, and its sketch.
+    ///
+    /// # Errors
+    /// As for [`IndexBuilder::push_with_sketch`] and [`IndexBuilder::push_with_string`].
+    pub fn push_with_string_and_sketch(
+        &mut self,
+        fingerprint: F,
+        id: &str,
+        sketch: &[u64],
+    ) -> Result<()> {
+        self.add(1, |engine| {
+            engine.push_with_sketch(fingerprint, NewId::String(id), sketch)
+        })
     }
 
     /// Number of records so far.

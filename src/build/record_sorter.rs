@@ -2,12 +2,13 @@
 
 use super::ids::IdSpool;
 use super::progress::{BuildStage, Reporter};
-use crate::error::Result;
+use super::sketches::SketchSpool;
+use crate::error::{BuildError, Result};
 use crate::extsort::{
     NamedRecords, Numbered, RecordBuffer, Sorter, ValueCollector, ValueSpace, Values,
 };
 use crate::fingerprint::Fingerprint;
-use crate::format::IdKind;
+use crate::format::{IdKind, SketchParameters};
 
 /// Distinct fingerprints that are handed on at a time.
 const FRESH_LEN: usize = 1 << 16;
@@ -18,13 +19,39 @@ pub(super) enum RecordSorter<F> {
     Plain(Sorter<Vec<F>>),
     Numbers(Sorter<Vec<Numbered<F>>>),
     Strings(Sorter<NamedRecords<F>>),
+    /// Records of any kind with sketches: the bytes of a number are its id, or none if there are no ids.
+    Sketched {
+        sorter: Sorter<NamedRecords<F>>,
+        ids: IdKind,
+        parameters: SketchParameters,
+    },
+}
+
+/// Sorted records in parts.
+pub(super) struct Separated<F> {
+    /// The distinct fingerprints in order.
+    pub(super) values: Values<F>,
+    /// The ids in that order if there are any.
+    pub(super) ids: Option<IdSpool>,
+    pub(super) sketches: Option<SketchSpool>,
 }
 
 impl<F: Fingerprint> RecordSorter<F> {
-    pub(super) fn new(ids: IdKind, space: &ValueSpace) -> Self {
+    pub(super) fn new(
+        ids: IdKind,
+        sketches: Option<&SketchParameters>,
+        space: &ValueSpace,
+    ) -> Self {
         let temp = space.temp.clone();
         // Records with ids stay in memory while their fingerprints and ids are separated.
         let with_ids = space.sort_budget / 2;
+        if let Some(parameters) = sketches {
+            return RecordSorter::Sketched {
+                sorter: Sorter::new(temp, with_ids),
+                ids,
+                parameters: parameters.clone(),
+            };
+        }
         match ids {
             IdKind::None => RecordSorter::Plain(Sorter::new(temp, space.sort_budget)),
             IdKind::Number => RecordSorter::Numbers(Sorter::new(temp, with_ids)),
@@ -32,7 +59,23 @@ impl<F: Fingerprint> RecordSorter<F> {
         }
     }
 
-    /// The distinct fingerprints in order, and the ids in that order if there are any.
+    /// What a record without id and sketch lacks.
+    pub(super) fn lacks_id(&self) -> BuildError {
+        match self {
+            RecordSorter::Sketched { .. } => BuildError::MissingSketch,
+            _ => BuildError::MissingId,
+        }
+    }
+
+    /// Why a record with an id of a kind and without a sketch cannot be taken.
+    pub(super) fn refuses(&self, kind: IdKind) -> BuildError {
+        match self {
+            RecordSorter::Sketched { .. } => BuildError::MissingSketch,
+            _ => BuildError::WrongIdKind(kind),
+        }
+    }
+
+    /// The distinct fingerprints in order, the ids and the sketches in that order if there are any.
     ///
     /// # Errors
     /// What keeps runs from being written or read.
@@ -42,14 +85,18 @@ impl<F: Fingerprint> RecordSorter<F> {
         id_lookup: bool,
         space: &ValueSpace,
         reporter: &mut Reporter<'_>,
-    ) -> Result<(Values<F>, Option<IdSpool>)> {
+    ) -> Result<Separated<F>> {
         reporter.begin(BuildStage::SortRecords, record_count);
         match self {
             RecordSorter::Plain(sorter) => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
                 let advance = &mut |count| reporter.advance(count);
-                Ok((Values::of_sorted(sorted, space, advance)?, None))
+                Ok(Separated {
+                    values: Values::of_sorted(sorted, space, advance)?,
+                    ids: None,
+                    sketches: None,
+                })
             }
             RecordSorter::Numbers(sorter) => {
                 let sorted = sorter.finish()?;
@@ -78,6 +125,33 @@ impl<F: Fingerprint> RecordSorter<F> {
                     })
                 })?;
                 separator.finish()
+            }
+            RecordSorter::Sketched {
+                sorter,
+                ids,
+                parameters,
+            } => {
+                let sorted = sorter.finish()?;
+                reporter.begin(BuildStage::MergeRecords, record_count);
+                let mut sketches = SketchSpool::new(parameters, &space.temp);
+                let mut separator = Separator::new(ids, id_lookup, space);
+                sorted.for_each_round(|round| {
+                    reporter.advance(round.count() as u64);
+                    round.for_each_with_sketch(|fingerprint, id, sketch| {
+                        let is_first = separator.is_first(fingerprint)?;
+                        // Those of a fingerprint are sorted: the first one is the smallest.
+                        if is_first || ids != IdKind::None {
+                            sketches.push(sketch)?;
+                        }
+                        Ok(separator.ids.push_bytes(fingerprint, is_first, id)?)
+                    })
+                })?;
+                let mut separated = separator.finish()?;
+                separated.sketches = Some(sketches);
+                if ids == IdKind::None {
+                    separated.ids = None;
+                }
+                Ok(separated)
             }
         }
     }
@@ -115,8 +189,12 @@ impl<'a, F: Fingerprint> Separator<'a, F> {
         Ok(true)
     }
 
-    fn finish(mut self) -> Result<(Values<F>, Option<IdSpool>)> {
+    fn finish(mut self) -> Result<Separated<F>> {
         self.values.push(&self.fresh)?;
-        Ok((self.values.finish()?, Some(self.ids)))
+        Ok(Separated {
+            values: self.values.finish()?,
+            ids: Some(self.ids),
+            sketches: None,
+        })
     }
 }

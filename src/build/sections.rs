@@ -100,14 +100,28 @@ impl<'a> SectionWriter<'a> {
     ) -> io::Result<PagedSection<'_, 'a>> {
         let len = paged_len(payload_len).unwrap_or(u64::MAX);
         self.begin_with_len(kind, 0, len)?;
-        Ok(PagedSection {
+        Ok(self.pages(kind, temp))
+    }
+
+    /// Starts a section of a head, a payload and page checksums, which has a checksum as a whole too.
+    pub(super) fn begin_with_pages(
+        &mut self,
+        kind: Kind,
+        temp: &TempSpace,
+    ) -> io::Result<PagedSection<'_, 'a>> {
+        self.begin(kind, 0)?;
+        Ok(self.pages(kind, temp))
+    }
+
+    fn pages(&mut self, kind: Kind, temp: &TempSpace) -> PagedSection<'_, 'a> {
+        PagedSection {
             file: self,
             kind,
             page_number: 0,
             page: Hasher::new(),
             page_len: 0,
             checksums: temp.spool(),
-        })
+        }
     }
 }
 
@@ -123,6 +137,11 @@ pub(super) struct PagedSection<'w, 'a> {
 }
 
 impl PagedSection<'_, '_> {
+    /// Writes what comes before the payload.
+    pub(super) fn write_head(&mut self, head: &[u8]) -> io::Result<()> {
+        self.file.write(head)
+    }
+
     /// Appends payload.
     pub(super) fn write(&mut self, mut payload: &[u8]) -> io::Result<()> {
         self.file.write(payload)?;

@@ -183,23 +183,34 @@ impl<T: FixedRecord> RecordBuffer for Vec<T> {
     }
 }
 
-/// Records whose ids are strings.
+/// Records whose ids are strings, each perhaps with a sketch.
 #[derive(Debug)]
 pub(crate) struct NamedRecords<F> {
     records: Vec<(F, StringRef)>,
     arena: Vec<u8>,
 }
 
-/// A string in the arena.
+/// A string in the arena, and the sketch after it.
 #[derive(Debug, Clone, Copy)]
 struct StringRef {
     start: u64,
     len: u16,
+    sketch_len: u8,
 }
 
 impl StringRef {
     fn bytes(self, arena: &[u8]) -> &[u8] {
         &arena[self.start as usize..][..usize::from(self.len)]
+    }
+
+    fn sketch(self, arena: &[u8]) -> &[u8] {
+        let start = self.start as usize + usize::from(self.len);
+        &arena[start..][..usize::from(self.sketch_len)]
+    }
+
+    /// What records of one fingerprint are ordered by.
+    fn key(self, arena: &[u8]) -> (&[u8], &[u8]) {
+        (self.bytes(arena), self.sketch(arena))
     }
 }
 
@@ -215,12 +226,39 @@ impl<F> Default for NamedRecords<F> {
 impl<F: Fingerprint> NamedRecords<F> {
     /// Appends a record; the id has at most 65,535 bytes.
     pub(crate) fn push(&mut self, fingerprint: F, id: &[u8]) {
+        self.push_parts(fingerprint, id, &[]);
+    }
+
+    /// The same with a sketch of at most 255 bytes.
+    pub(crate) fn push_with_sketch(&mut self, fingerprint: F, id: &[u8], sketch: &[u64]) {
+        let mut bytes = [0; 8 * (u8::MAX as usize / 8)];
+        let (words, _) = bytes.as_chunks_mut::<8>();
+        for (bytes, word) in words.iter_mut().zip(sketch) {
+            *bytes = word.to_le_bytes();
+        }
+        self.push_parts(fingerprint, id, &bytes[..8 * sketch.len()]);
+    }
+
+    fn push_parts(&mut self, fingerprint: F, id: &[u8], sketch: &[u8]) {
         let string = StringRef {
             start: self.arena.len() as u64,
             len: id.len() as u16,
+            sketch_len: sketch.len() as u8,
         };
         self.arena.extend_from_slice(id);
+        self.arena.extend_from_slice(sketch);
         self.records.push((fingerprint, string));
+    }
+
+    /// The same as [`NamedRecords::for_each`] with the sketches.
+    pub(crate) fn for_each_with_sketch(
+        &self,
+        mut visit: impl FnMut(F, &[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut records = self.records.iter();
+        records.try_for_each(|(fingerprint, id)| {
+            visit(*fingerprint, id.bytes(&self.arena), id.sketch(&self.arena))
+        })
     }
 
     /// Calls `visit` with each record in order.
@@ -231,7 +269,7 @@ impl<F: Fingerprint> NamedRecords<F> {
 }
 
 impl<F: Fingerprint> RecordBuffer for NamedRecords<F> {
-    type Key = (F, Vec<u8>);
+    type Key = (F, Vec<u8>, Vec<u8>);
 
     fn memory_len(&self) -> usize {
         std::mem::size_of_val(self.records.as_slice()) + self.arena.len()
@@ -249,25 +287,26 @@ impl<F: Fingerprint> RecordBuffer for NamedRecords<F> {
     fn sort(&mut self) {
         let arena = &self.arena;
         self.records.par_sort_unstable_by(|(f, a), (g, b)| {
-            f.cmp(g).then_with(|| a.bytes(arena).cmp(b.bytes(arena)))
+            f.cmp(g).then_with(|| a.key(arena).cmp(&b.key(arena)))
         });
     }
 
     fn last_key(&self) -> Option<Self::Key> {
         let (fingerprint, id) = self.records.last()?;
-        Some((*fingerprint, id.bytes(&self.arena).to_vec()))
+        let (id, sketch) = id.key(&self.arena);
+        Some((*fingerprint, id.to_vec(), sketch.to_vec()))
     }
 
     fn move_up_to(&mut self, bound: Option<&Self::Key>, to: &mut Self) {
         let arena = &self.arena;
         let count = match bound {
-            Some((last, id)) => self
+            Some((last, id, sketch)) => self
                 .records
-                .partition_point(|(f, a)| (*f, a.bytes(arena)) <= (*last, id)),
+                .partition_point(|(f, a)| (*f, a.key(arena)) <= (*last, (id, sketch))),
             None => self.records.len(),
         };
         for (fingerprint, id) in &self.records[..count] {
-            to.push(*fingerprint, id.bytes(arena));
+            to.push_parts(*fingerprint, id.bytes(arena), id.sketch(arena));
         }
         self.records.drain(..count);
         // What is left was read in order, so its strings are at the end of the arena.
@@ -284,7 +323,9 @@ impl<F: Fingerprint> RecordBuffer for NamedRecords<F> {
         for (fingerprint, id) in &self.records {
             fingerprint.extend_le(&mut bytes);
             bytes.extend_from_slice(&id.len.to_le_bytes());
+            bytes.push(id.sketch_len);
             bytes.extend_from_slice(id.bytes(&self.arena));
+            bytes.extend_from_slice(id.sketch(&self.arena));
             if bytes.len() >= PIECE_LEN {
                 out.write_all(&bytes)?;
                 bytes.clear();
@@ -299,13 +340,15 @@ impl<F: Fingerprint> RecordBuffer for NamedRecords<F> {
             if input.fill_buf()?.is_empty() {
                 return Ok(false);
             }
-            let mut head = [0; 18];
-            let head = &mut head[..F::BYTES + 2];
+            let mut head = [0; 19];
+            let head = &mut head[..F::BYTES + 3];
             input.read_exact(head)?;
-            let (fingerprint, len) = head.split_at(F::BYTES);
-            string.resize(usize::from(len[0]) | usize::from(len[1]) << 8, 0);
+            let (fingerprint, lens) = head.split_at(F::BYTES);
+            let len = usize::from(lens[0]) | usize::from(lens[1]) << 8;
+            string.resize(len + usize::from(lens[2]), 0);
             input.read_exact(&mut string)?;
-            self.push(F::decode(fingerprint), &string);
+            let (id, sketch) = string.split_at(len);
+            self.push_parts(F::decode(fingerprint), id, sketch);
             if self.memory_len() >= budget {
                 return Ok(true);
             }
@@ -398,7 +441,8 @@ mod tests {
             // Ordered strings, as a run gives them.
             let mut buffer = named(&contents(&buffer));
             let mut below = NamedRecords::default();
-            buffer.move_up_to(Some(&(bound.0, bound.1.clone().into_bytes())), &mut below);
+            let key = (bound.0, bound.1.clone().into_bytes(), vec![]);
+            buffer.move_up_to(Some(&key), &mut below);
             let (mut low, mut high): (Vec<_>, Vec<_>) = records.into_iter().partition(|r| *r <= bound);
             low.sort();
             high.sort();

@@ -13,6 +13,9 @@ const MAX_BLOCK_ALIGNMENT: u64 = 4096;
 /// The least number of an ancillary kind. Spec §4.6.
 const FIRST_ANCILLARY: u16 = 0x8000;
 
+/// The number of the ancillary kind that holds sketches. Spec §10.4.
+const SKETCHES: u16 = 0x8001;
+
 /// The kinds of section. Spec §4.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -35,6 +38,9 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// The ancillary section that this version knows.
+    pub(crate) const SKETCHES: Kind = Kind::Ancillary(SKETCHES);
+
     /// Those with a meaning, in the order of their numbers from 1 on.
     const KNOWN: [Kind; 14] = [
         Kind::Blocks,
@@ -128,6 +134,7 @@ impl Kind {
             Kind::StringCode => "code of the ids",
             Kind::Pipeline => "pipeline",
             Kind::Metadata => "metadata",
+            Kind::Ancillary(SKETCHES) => "sketches",
             Kind::Ancillary(_) => "ancillary section",
         }
     }

@@ -7,6 +7,7 @@ mod header;
 mod layout;
 mod metadata;
 mod place;
+mod sketches;
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,6 +29,7 @@ pub(crate) use layout::{
 };
 pub use metadata::Metadata;
 pub(crate) use place::{checksum_at, place_checksum};
+pub use sketches::{MAX_SKETCH_BITS, SketchParameters};
 
 /// The version that this crate reads and writes. Spec §14.
 pub const FORMAT_VERSION: u16 = 1;

@@ -18,6 +18,7 @@ mod ranks;
 mod records;
 mod scratch;
 mod searcher;
+mod sketches;
 mod storage;
 mod table;
 mod verify;
@@ -32,6 +33,7 @@ pub use query::{Match, QueryStats, Strategy};
 pub use records::Records;
 pub use scratch::Scratch;
 pub use searcher::Searcher;
+pub use sketches::Sketches;
 pub use storage::Storage;
 #[cfg(feature = "fuzzing")]
 pub(crate) use table::Decode;
@@ -51,6 +53,7 @@ use crate::summary::Summary;
 use file_bytes::FileBytes;
 use ids::{IdSections, Rank};
 use plans::{Plans, plausible_count};
+use sketches::SketchSection;
 use table::Table;
 
 /// An index over bytes that lie in memory or are mapped into it.
@@ -88,6 +91,8 @@ pub struct Index<F, D = Storage> {
     block_ranks: OnceLock<Vec<u64>>,
     pipeline: Option<String>,
     metadata: Metadata,
+    /// Once they have been asked for.
+    sketches: OnceLock<Option<SketchSection>>,
     plans: Plans,
 }
 

@@ -89,6 +89,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             block_ranks: parts.block_ranks.map(OnceLock::from).unwrap_or_default(),
             pipeline: parts.pipeline,
             metadata: parts.metadata,
+            sketches: OnceLock::new(),
             plans: Plans::new(F::WIDTH),
         })
     }

@@ -36,7 +36,7 @@ const KEPT_PROBLEMS: usize = 20;
 pub struct VerifyReport {
     /// Blocks checked, of all tables.
     pub block_count: u64,
-    /// Pages of ids checked.
+    /// Pages of ids and sketches checked.
     pub page_count: u64,
     /// Fingerprints found in table 0.
     pub fingerprint_count: u64,
@@ -126,7 +126,13 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         let mut content_id = None;
         if let Some(ids) = &self.ids {
             progress(VerifyStage::Ids);
-            content_id = self.verify_ids(ids, is_whole(0), &mut report);
+            let is_readable = self.verify_pages(ids, &mut report);
+            self.verify_sketches(&mut report);
+            if is_readable {
+                content_id = self.verify_ids(ids, is_whole(0), &mut report);
+            }
+        } else {
+            self.verify_sketches(&mut report);
         }
         report.check(self.check_gaps());
         for (table, &total) in totals.iter().enumerate() {
@@ -207,14 +213,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         sound.then_some(total)
     }
 
-    /// V28 to V33, the places of V37 as far as ids are read by them, and V34 for the bits after packed arrays; what is known
-    /// of the ids if all can be read.
-    fn verify_ids(
-        &self,
-        ids: &IdSections,
-        table_0_is_whole: bool,
-        report: &mut VerifyReport,
-    ) -> Option<ContentId> {
+    /// V28 for the pages of the ids; whether it holds for all.
+    fn verify_pages(&self, ids: &IdSections, report: &mut VerifyReport) -> bool {
         let mut sound = true;
         for section in ids.paged_sections() {
             for page in 0..section.page_count() {
@@ -225,9 +225,25 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                 sound &= report.check(section.check_page_again(self.file(), page));
             }
         }
-        if !sound {
-            return None;
-        }
+        sound
+    }
+
+    /// V43 and V28 for the sketches.
+    fn verify_sketches(&self, report: &mut VerifyReport) {
+        let page_count = self.check_sketches(|checked| {
+            report.check(checked);
+        });
+        report.page_count += page_count;
+    }
+
+    /// V29 to V33, the places of V37 as far as ids are read by them, and V34 for the bits after packed arrays; what is known
+    /// of the ids if all can be read.
+    fn verify_ids(
+        &self,
+        ids: &IdSections,
+        table_0_is_whole: bool,
+        report: &mut VerifyReport,
+    ) -> Option<ContentId> {
         let mut content_id = None;
         if let Some(repeats) = report.value(ids.check(self.file()))
             && report.check(ids.check_order(self.file()))

@@ -3,6 +3,7 @@
 mod design;
 mod newest;
 mod passes;
+mod sketches;
 mod streams;
 mod tables;
 
@@ -18,7 +19,7 @@ use crate::design::TableDesign;
 use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
-use crate::format::{IdKind, MAX_COUNT, Metadata};
+use crate::format::{IdKind, MAX_COUNT, Metadata, SketchParameters};
 use crate::segments::{AsSegments, Exclusions, SegmentsView};
 use crate::summary::Summary;
 use passes::Merger;
@@ -145,6 +146,9 @@ pub struct Merged<F> {
     pub summary: Summary<F>,
     /// The metadata of the file: what all segments say.
     pub metadata: Metadata,
+    /// The sketches of the file: those of the segments, if all that have records have sketches of the same kind. Otherwise it has
+    /// none.
+    pub sketches: Option<SketchParameters>,
     /// Records that were left out. Without ids, each fingerprint left out counts once for each segment that held it; where no
     /// fingerprint is left, all records do.
     pub dropped_record_count: u64,
@@ -244,7 +248,8 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
     };
     let mut reporter = Reporter::new(progress);
     with_writer_thread(out, |sink| {
-        let mut records = merger.merge_records(&mut reporter)?;
+        let sketches = merger.sketches()?;
+        let mut records = merger.merge_records(sketches.as_ref(), &mut reporter)?;
         let design = merger.design(|| merger.count_fingerprints(&mut records, &mut reporter))?;
         let temp = merger.temp.clone();
         let mut file = Assembler::new::<F>(sink, design.block_size, temp, limit)?;
@@ -263,10 +268,11 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
         };
         let numbers = options.segment_exclusions.keys().copied();
         Ok(Merged {
-            summary: file.finish(&parameters, records.ids, &mut reporter)?,
+            summary: file.finish(&parameters, records.ids, records.sketches, &mut reporter)?,
             dropped_record_count: segments.record_count().saturating_sub(record_count),
             dropped_fingerprint_count,
             metadata,
+            sketches,
             replaced_record_count: records.replaced_record_count,
             unmatched: records.unmatched,
             unmatched_of_segments: numbers.zip(records.unmatched_of_segments).collect(),

@@ -6,7 +6,7 @@ use super::streams::RecordStream;
 use super::tables::MergedTable;
 use super::{MergeCodec, MergeOptions, Unmatched};
 use crate::bit_set::BitSet;
-use crate::build::{Assembler, BuildStage, IdSpool, Reporter};
+use crate::build::{Assembler, BuildStage, IdSpool, Reporter, SketchSpool};
 use crate::codec::Codec;
 use crate::design::Permutation;
 use crate::error::{FormatError, Result};
@@ -15,13 +15,14 @@ use crate::extsort::{
     ValueSource, ValueSpace, Values,
 };
 use crate::fingerprint::Fingerprint;
-use crate::format::{IdKind, Metadata};
+use crate::format::{IdKind, Metadata, SketchParameters};
 use crate::index::Index;
 use crate::segments::{NumberedIndex, SegmentsView};
 
 /// The result of the pass over the records of all segments.
 pub(super) struct MergedRecords<F> {
     pub(super) ids: Option<IdSpool>,
+    pub(super) sketches: Option<SketchSpool>,
     /// Without ids it still counts what repeated a fingerprint that is left out.
     pub(super) record_count: u64,
     /// Fingerprints that the records have, where they were gone through.
@@ -74,11 +75,19 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
         segments.into_iter().filter(|(_, index)| !index.is_empty())
     }
 
-    /// Reads the records of all segments in order and keeps their ids for the file.
-    pub(super) fn merge_records(&self, reporter: &mut Reporter<'_>) -> Result<MergedRecords<F>> {
+    /// Reads the records of all segments in order and keeps their ids, and their sketches if they are wanted, for the file.
+    pub(super) fn merge_records(
+        &self,
+        sketches: Option<&SketchParameters>,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<MergedRecords<F>> {
         let kind = self.model()?.id_kind();
         if kind == IdKind::None {
-            return self.count_records();
+            let mut records = self.count_records()?;
+            let sketches = sketches.cloned();
+            let spool = sketches.map(|parameters| self.sketches_of_fingerprints(parameters));
+            records.sketches = spool.transpose()?;
+            return Ok(records);
         }
         let segments: Vec<_> = self.segments().collect();
         let mut excluded = vec![BitSet::default(); segments.len()];
@@ -100,9 +109,24 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
             open: None,
             touched: &touched,
         };
-        let streams = self.record_streams(&segments, &excluded, &touched);
-        match kind {
-            IdKind::Number => {
+        let mut streams = self.record_streams(&segments, &excluded, &touched);
+        let mut spool = sketches.map(|parameters| SketchSpool::new(parameters.clone(), &self.temp));
+        match (kind, &mut spool) {
+            (_, Some(spool)) => {
+                streams
+                    .iter_mut()
+                    .try_for_each(RecordStream::add_sketches)?;
+                self.for_each_round(streams, reporter, |round: &mut NamedRecords<F>| {
+                    round.for_each_with_sketch(|fingerprint, id, sketch| {
+                        let Some(is_first) = kept.is_first(fingerprint)? else {
+                            return Ok(());
+                        };
+                        spool.push(sketch)?;
+                        Ok(kept.ids.push_bytes(fingerprint, is_first, id)?)
+                    })
+                })?;
+            }
+            (IdKind::Number, None) => {
                 self.for_each_round(streams, reporter, |round: &mut Vec<Numbered<F>>| {
                     round.iter().try_for_each(|record| {
                         let fingerprint = record.fingerprint;
@@ -115,12 +139,14 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
                     })
                 })?;
             }
-            _ => self.for_each_round(streams, reporter, |round: &mut NamedRecords<F>| {
-                round.for_each(|fingerprint, id| match kept.is_first(fingerprint)? {
-                    Some(is_first) => Ok(kept.ids.push_string(fingerprint, is_first, id)?),
-                    None => Ok(()),
-                })
-            })?,
+            (_, None) => {
+                self.for_each_round(streams, reporter, |round: &mut NamedRecords<F>| {
+                    round.for_each(|fingerprint, id| match kept.is_first(fingerprint)? {
+                        Some(is_first) => Ok(kept.ids.push_string(fingerprint, is_first, id)?),
+                        None => Ok(()),
+                    })
+                })?
+            }
         }
         let ids = kept.ids;
         let (dropped, matched) = self.dropped(touched.into_inner(), &segments, &excluded)?;
@@ -129,6 +155,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
             record_count: ids.record_count(),
             fingerprint_count: Some(ids.fingerprint_count()),
             ids: Some(ids),
+            sketches: spool,
             dropped,
             replaced_record_count,
             unmatched,
@@ -308,6 +335,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
         }
         Ok(MergedRecords {
             ids: None,
+            sketches: None,
             // Segments whose counts are wrong are found out when their tables are read.
             record_count: self.segments.record_count().saturating_sub(left_out),
             fingerprint_count: None,

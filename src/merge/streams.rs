@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use super::sketches::{SketchReader, gone};
 use crate::bit_set::BitSet;
 use crate::error::{Error, FormatError, Result};
 use crate::extsort::{NamedRecords, Numbered, RecordBuffer, Sorter, Stream};
@@ -93,6 +94,8 @@ pub(super) struct RecordStream<'a, 't, F, D> {
     segments: SegmentsView<'a, F, D>,
     number: usize,
     records: Records<'a, F, D>,
+    /// The sketches of the records, if they are wanted.
+    sketches: Option<SketchReader<'a>>,
     /// The record given last.
     last: Option<(F, IdBuf)>,
     excluded: &'t BitSet,
@@ -115,12 +118,26 @@ impl<'a, 't, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, 't, F, D> {
             segments,
             number,
             records: segment.records_within(budget),
+            sketches: None,
             last: None,
         }
     }
 
-    /// Hands the next record to `take`, unless it is left out; false at the end.
-    fn next(&mut self, take: impl FnOnce(F, Id<'_>)) -> Result<bool> {
+    /// Lets the sketches of the records be read too; the segment must have them.
+    ///
+    /// # Errors
+    /// The damaged head of the sketches.
+    pub(super) fn add_sketches(&mut self) -> Result<()> {
+        let segment = self.segments.get(self.number);
+        let sketches = segment.and_then(|segment| segment.sketches().transpose());
+        let sketches = sketches.unwrap_or_else(|| Err(gone()));
+        let sketches = sketches.map_err(self.segments.blame(self.number))?;
+        self.sketches = Some(SketchReader::new(sketches));
+        Ok(())
+    }
+
+    /// Hands the next record to `take`, unless it is left out, with its sketch or no bits of one; false at the end.
+    fn next(&mut self, take: impl FnOnce(F, Id<'_>, &[u64])) -> Result<bool> {
         let blame = self.segments.blame(self.number);
         let Some((fingerprint, id, slot)) = self.records.read_with_slot().map_err(&blame)? else {
             return Ok(false);
@@ -137,12 +154,16 @@ impl<'a, 't, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, 't, F, D> {
             }
             None => self.last = Some((fingerprint, id.into())),
         }
+        let sketch = match &mut self.sketches {
+            Some(sketches) => sketches.next().map_err(&blame)?,
+            None => &[],
+        };
         if self.excluded.contains(slot) {
             let mut touched = self.touched.borrow_mut();
             touched.add(|fingerprints| fingerprints.push(fingerprint))?;
             return Ok(true);
         }
-        take(fingerprint, id);
+        take(fingerprint, id, sketch);
         Ok(true)
     }
 }
@@ -158,7 +179,7 @@ fn descending(same_fingerprint: bool) -> FormatError {
 impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'_, '_, F, D> {
     fn fill(&mut self, buffer: &mut Vec<Numbered<F>>, budget: usize) -> Result<bool> {
         while buffer.memory_len() < budget {
-            let is_there = self.next(|fingerprint, id| {
+            let is_there = self.next(|fingerprint, id, _| {
                 if let Id::Number(id) = id {
                     buffer.push(Numbered { fingerprint, id });
                 }
@@ -171,14 +192,14 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'
     }
 }
 
-/// Records whose ids are strings.
+/// Records whose ids are strings, or any records with sketches.
 impl<F: Fingerprint, D: AsRef<[u8]>> Stream<NamedRecords<F>> for RecordStream<'_, '_, F, D> {
     fn fill(&mut self, buffer: &mut NamedRecords<F>, budget: usize) -> Result<bool> {
         while buffer.memory_len() < budget {
-            let is_there = self.next(|fingerprint, id| {
-                if let Id::String(id) = id {
-                    buffer.push(fingerprint, id.as_bytes());
-                }
+            let is_there = self.next(|fingerprint, id, sketch| match id {
+                Id::String(id) => buffer.push_with_sketch(fingerprint, id.as_bytes(), sketch),
+                // Their bytes have the order of the numbers.
+                Id::Number(id) => buffer.push_with_sketch(fingerprint, &id.to_be_bytes(), sketch),
             })?;
             if !is_there {
                 return Ok(false);

@@ -7,6 +7,7 @@ mod hidden;
 mod ids;
 mod query;
 mod records;
+mod sketches;
 mod view;
 mod warm;
 

@@ -49,7 +49,7 @@ pub(crate) struct IdSpool {
 }
 
 impl IdSpool {
-    /// No ids yet, of a kind that is not [`IdKind::None`].
+    /// No ids yet.
     pub(crate) fn new(kind: IdKind, with_order: bool, temp: &TempSpace) -> Self {
         IdSpool {
             kind,
@@ -106,6 +106,22 @@ impl IdSpool {
         self.groups.push(is_first)?;
         self.strings.write(&(id.len() as u16).to_le_bytes())?;
         self.strings.write(id)
+    }
+
+    /// Appends an id by its bytes, those of a number the most significant one first; nothing if there are no ids.
+    pub(crate) fn push_bytes<F: Fingerprint>(
+        &mut self,
+        fingerprint: F,
+        is_first: bool,
+        id: &[u8],
+    ) -> io::Result<()> {
+        match (self.kind, id.try_into()) {
+            (IdKind::None, _) => Ok(()),
+            (IdKind::Number, Ok(id)) => {
+                self.push_number(fingerprint, is_first, u64::from_be_bytes(id))
+            }
+            _ => self.push_string(fingerprint, is_first, id),
+        }
     }
 
     /// Writes all id sections but the code of the strings, which is returned if there is one.

@@ -173,7 +173,11 @@ impl IdSections {
     }
 
     /// The rank of the fingerprint that an id belongs to.
-    fn rank_of_index(&self, file: FileBytes<'_>, index: u64) -> Result<Rank, FormatError> {
+    pub(super) fn rank_of_index(
+        &self,
+        file: FileBytes<'_>,
+        index: u64,
+    ) -> Result<Rank, FormatError> {
         match &self.groups {
             None => Ok(Rank(index)),
             Some(groups) => groups.rank_of(file, index),

@@ -6,11 +6,11 @@ use simidx::{Error, Fingerprint, Result};
 
 use super::candidates::{Found, SimilarCandidates};
 use super::columns::Columns;
+use super::digest::{HASH_NUMBERS, PARITY_NUMBERS};
 use super::equals::first_equals;
 use super::groups::{Groups, MAX_TEXTS};
 use super::sets::Sets;
 use super::signature::Signer;
-use super::digest::{HASH_NUMBERS, PARITY_NUMBERS};
 use super::{Banding, NONE};
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;

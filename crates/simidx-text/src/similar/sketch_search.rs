@@ -1,0 +1,299 @@
+//! Similar texts in an index by sketches: a whole batch of new texts, compared in one pass over the sketches.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use simidx::segments::{AsSegments, SegmentsView};
+use simidx::{Fingerprint, Result};
+
+use super::sketch::distance;
+use super::{JaccardEstimate, SketchBanding, Sketcher, TextSketch};
+
+/// Sketches of an index that one task compares.
+const TASK_LEN: u64 = 1 << 10;
+
+/// Tasks whose matches are held at a time.
+const ROUND_TASKS: u64 = 256;
+
+/// Stands for the end of a list of queries.
+const NONE: u32 = u32::MAX;
+
+/// A record of an index whose sketch is near that of a query.
+///
+/// ```
+/// use simidx_text::similar::SketchMatch;
+///
+/// let matched = SketchMatch { query: 0, segment: 0, record: 7, distance: 16 };
+/// assert_eq!(matched.estimate(256).similarity, 0.875);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SketchMatch {
+    /// Number of the query in its batch.
+    pub query: usize,
+    /// Number of the segment.
+    pub segment: usize,
+    /// Number of the record in the order of [`Index::records`](simidx::Index::records), for
+    /// [`Index::id_of_record`](simidx::Index::id_of_record); in an index without ids the rank.
+    pub record: u64,
+    /// Bits in which the sketches differ.
+    pub distance: u32,
+}
+
+impl SketchMatch {
+    /// The Jaccard similarity that the distance between sketches of so many bits lets expect.
+    pub fn estimate(&self, bits: u32) -> JaccardEstimate {
+        JaccardEstimate::at(self.distance, bits)
+    }
+}
+
+/// Finds the records of an index, or of several, that are similar to new texts, by the sketches that the index carries: its texts
+/// need not be there. Whatever is found is an estimate with a known error, see [`JaccardEstimate`].
+///
+/// Looked for are sketches whose estimate is at least the least similarity, less a margin of so many standard errors.
+/// Without a margin, half of the texts of just this similarity are estimated below it, and as many of slightly less
+/// similarity above it. With a margin of 2 a search finds 97 % of them and more others: that is of use where texts are
+/// compared afterwards.
+///
+/// A batch of queries takes one pass over all sketches, on all threads of the current rayon pool: some nanoseconds for each
+/// query and sketch where queries are few, and about a microsecond for each sketch where they are many
+/// ([`SketchBanding`]). Memory: the queries, and for 65,536 of them about 40 MB.
+///
+/// ```
+/// use simidx::{BuildOptions, Index, IndexBuilder};
+/// use simidx_text::similar::{SketchFeatures, SketchSearch, Sketcher};
+///
+/// let sketcher = Sketcher::new(256, SketchFeatures::default())?;
+/// let mut fingerprinter = sketcher.pipeline()?.fingerprinter::<u64>()?;
+/// let mut options = BuildOptions::default();
+/// options.sketches = Some(sketcher.parameters().clone());
+/// let mut builder = IndexBuilder::new(options)?;
+/// let old = "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees it.";
+/// let sketch = sketcher.sketch(&mut fingerprinter, old);
+/// builder.push_with_sketch(fingerprinter.fingerprint(old), sketch.words())?;
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+///
+/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let search = SketchSearch::new(&index, 0.7, 0.0)?;
+/// let new = ["Something else.", "The quick brown fox jumps over the lazy dog near the river bank, and all see it."];
+/// let queries: Vec<_> = new.iter().map(|text| search.sketcher().sketch(&mut fingerprinter, text)).collect();
+/// let best = search.best_matches(&queries)?;
+/// assert_eq!((best[0], best[1].unwrap().record), (None, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SketchSearch<'a, F, D> {
+    segments: SegmentsView<'a, F, D>,
+    sketcher: Sketcher,
+    least: f64,
+    margin: f64,
+}
+
+impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
+    /// Queries that one pass should take at the most: more take more memory, and hardly less time each.
+    pub const BATCH: usize = 1 << 16;
+
+    /// A search for a similarity of at least `least`, from 0 to 1, less `margin` standard errors.
+    ///
+    /// # Errors
+    ///
+    /// Segments without sketches, or with sketches of different kinds or of features that are not known here.
+    pub fn new(
+        segments: &'a (impl AsSegments<F, D> + ?Sized),
+        least: f64,
+        margin: f64,
+    ) -> Result<Self> {
+        let segments = segments.as_segments()?;
+        let parameters = segments.sketch_parameters()?.ok_or_else(|| {
+            let message = "there are no sketches to compare texts with; build with --sketch 256";
+            simidx::build::OptionsError::new("sketches", message)
+        })?;
+        let sketcher = Sketcher::like(parameters);
+        Ok(SketchSearch {
+            sketcher: sketcher
+                .map_err(|error| simidx::build::OptionsError::new("sketches", error.to_string()))?,
+            segments,
+            least,
+            margin,
+        })
+    }
+
+    /// What makes sketches of new texts like those of the index.
+    pub fn sketcher(&self) -> &Sketcher {
+        &self.sketcher
+    }
+
+    /// How a batch of so many queries is compared.
+    pub fn banding(&self, query_count: usize) -> SketchBanding {
+        let bits = self.sketcher.parameters().bits();
+        SketchBanding::new(self.least, self.margin, bits, query_count)
+    }
+
+    /// The nearest record of each query, of equally near ones the first of the first segment; `None` where none is near
+    /// enough.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SketchSearch::for_each_match`].
+    pub fn best_matches(&self, queries: &[TextSketch]) -> Result<Vec<Option<SketchMatch>>> {
+        let mut best: Vec<Option<SketchMatch>> = vec![None; queries.len()];
+        self.for_each_match::<simidx::Error>(queries, |found| {
+            let best = &mut best[found.query];
+            if best.is_none_or(|best| found.distance < best.distance) {
+                *best = Some(found);
+            }
+            Ok(())
+        })?;
+        Ok(best)
+    }
+
+    /// Hands all matches of a batch of queries to `visit`: those of the first segment first, in the order of its records,
+    /// and those of a record in the order of the queries. Records that are left out of the segments are not found.
+    ///
+    /// # Errors
+    ///
+    /// A query of another number of bits, a damaged page of a segment, or what `visit` returns.
+    pub fn for_each_match<E: From<simidx::Error>>(
+        &self,
+        queries: &[TextSketch],
+        mut visit: impl FnMut(SketchMatch) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let tables = Tables::new(queries, self.banding(queries.len()))?;
+        for segment in 0..self.segments.segment_count() {
+            let sketches = self.segments.sketches(segment)?;
+            let count = sketches.map_or(0, |sketches| sketches.len());
+            for start in (0..count).step_by((TASK_LEN * ROUND_TASKS) as usize) {
+                let end = count.min(start + TASK_LEN * ROUND_TASKS);
+                let tasks: Vec<u64> = (start..end).step_by(TASK_LEN as usize).collect();
+                let tasks = tasks.into_par_iter().map(|start| {
+                    let records = start..end.min(start + TASK_LEN);
+                    self.matches_of(segment, records, &tables)
+                });
+                for matches in tasks.collect::<Vec<_>>() {
+                    for found in matches? {
+                        visit(found)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The matches of some records of a segment.
+    fn matches_of(
+        &self,
+        segment: usize,
+        records: Range<u64>,
+        tables: &Tables<'_>,
+    ) -> Result<Vec<SketchMatch>> {
+        let mut words = Vec::new();
+        self.segments
+            .read_sketches(segment, records.clone(), &mut words)?;
+        let (mut found, mut near) = (Vec::new(), Near::default());
+        for (record, sketch) in records.zip(words.chunks_exact(tables.words)) {
+            tables.find(sketch, &mut near);
+            if near.found.is_empty() || !self.segments.shows_record(segment, record)? {
+                continue;
+            }
+            found.extend(near.found.iter().map(|&(query, distance)| SketchMatch {
+                query: query as usize,
+                segment,
+                record,
+                distance,
+            }));
+        }
+        Ok(found)
+    }
+}
+
+/// The queries of a batch, by the bits of their bands.
+struct Tables<'q> {
+    queries: &'q [TextSketch],
+    /// Numbers of 64 bits in a sketch.
+    words: usize,
+    banding: SketchBanding,
+    positions: Vec<u16>,
+    /// For each band and value of its bits the first query that has it, or none.
+    first: Vec<u32>,
+    /// For each band and query the next one with the same value.
+    next: Vec<u32>,
+}
+
+/// The queries that are near a sketch, and memory for finding them.
+#[derive(Default)]
+struct Near {
+    found: Vec<(u32, u32)>,
+    candidates: Vec<u32>,
+}
+
+impl<'q> Tables<'q> {
+    fn new(queries: &'q [TextSketch], banding: SketchBanding) -> Result<Self> {
+        if let Some(other) = queries.iter().find(|q| q.bits() != banding.sketch_bits()) {
+            let (given, wanted) = (other.bits(), banding.sketch_bits());
+            let message = format!("a sketch of {given} bits is to be compared with {wanted} bits");
+            return Err(simidx::build::OptionsError::new("sketches", message).into());
+        }
+        if queries.len() >= NONE as usize {
+            return Err(simidx::Error::LimitReached {
+                what: "queries",
+                limit: u64::from(NONE) - 1,
+            });
+        }
+        let mut tables = Tables {
+            queries,
+            words: banding.sketch_bits() as usize / 64,
+            banding,
+            positions: banding.positions(),
+            first: vec![NONE; banding.band_count() << banding.band_bits()],
+            next: vec![NONE; banding.band_count() * queries.len()],
+        };
+        for band in 0..banding.band_count() {
+            // The last one goes in first, so that lists ascend.
+            for (number, query) in queries.iter().enumerate().rev() {
+                let place = tables.place(band, query.words());
+                let first = std::mem::replace(&mut tables.first[place], number as u32);
+                tables.next[band * queries.len() + number] = first;
+            }
+        }
+        Ok(tables)
+    }
+
+    /// The place of a sketch in the table of a band.
+    #[inline]
+    fn place(&self, band: usize, sketch: &[u64]) -> usize {
+        let bits = self.banding.band_bits() as usize;
+        let positions = &self.positions[band * bits..(band + 1) * bits];
+        positions.iter().fold(band, |place, &position| {
+            let bit = sketch[usize::from(position / 64)] >> (position % 64) & 1;
+            place << 1 | bit as usize
+        })
+    }
+
+    /// The queries that are near a sketch, in order.
+    fn find(&self, sketch: &[u64], near: &mut Near) {
+        let largest = self.banding.largest_distance();
+        let Near { found, candidates } = near;
+        found.clear();
+        let mut compare = |number: u32| {
+            let distance = distance(self.queries[number as usize].words(), sketch);
+            if distance <= largest {
+                found.push((number, distance));
+            }
+        };
+        if self.banding.band_count() == 0 {
+            (0..self.queries.len() as u32).for_each(compare);
+            return;
+        }
+        candidates.clear();
+        for band in 0..self.banding.band_count() {
+            let mut query = self.first[self.place(band, sketch)];
+            while query != NONE {
+                candidates.push(query);
+                query = self.next[band * self.queries.len() + query as usize];
+            }
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates.iter().for_each(|&number| compare(number));
+    }
+}

@@ -1,0 +1,44 @@
+//! Keeps the sketches of the records in their order while the tables are written, then writes them (spec, section 10.4).
+
+use std::io;
+
+use super::sections::SectionWriter;
+use crate::extsort::{Spool, TempSpace};
+use crate::format::{Kind, SketchParameters};
+
+/// Sketches in the order of the file.
+#[derive(Debug)]
+pub(crate) struct SketchSpool {
+    parameters: SketchParameters,
+    sketches: Spool,
+}
+
+impl SketchSpool {
+    /// No sketches yet.
+    pub(crate) fn new(parameters: SketchParameters, temp: &TempSpace) -> Self {
+        SketchSpool {
+            parameters,
+            sketches: temp.spool(),
+        }
+    }
+
+    /// Appends a sketch, which has as many bytes as the parameters say.
+    pub(crate) fn push(&mut self, sketch: &[u8]) -> io::Result<()> {
+        self.sketches.write(sketch)
+    }
+
+    /// Writes the section.
+    pub(super) fn write(
+        mut self,
+        file: &mut SectionWriter<'_>,
+        temp: &TempSpace,
+    ) -> io::Result<()> {
+        let len = self.parameters.sketch_len();
+        let count = self.sketches.len() / len as u64;
+        let mut section = file.begin_with_pages(Kind::SKETCHES, temp)?;
+        section.write_head(&self.parameters.encode(count))?;
+        self.sketches
+            .read(len, |sketches| section.write(sketches))?;
+        section.end()
+    }
+}
