@@ -101,7 +101,10 @@ impl SketchParameters {
     ///
     /// # Errors
     /// What is wrong with it, in a few words (V43).
-    pub(crate) fn decode(section: &[u8], count: u64) -> Result<Option<(Self, usize)>, &'static str> {
+    pub(crate) fn decode(
+        section: &[u8],
+        count: u64,
+    ) -> Result<Option<(Self, usize)>, &'static str> {
         let head = section.first_chunk::<FIXED_LEN>().and_then(|fixed| {
             let features_len = u16::from_le_bytes([fixed[16], fixed[17]]);
             section.get(..head_len(features_len.into()))
