@@ -37,6 +37,8 @@ pub struct Summary<F> {
     pub ids_len: u64,
     /// Whether the file has the order of its ids, by which an id is found.
     pub has_id_lookup: bool,
+    /// Bytes of the sketches, with their head and checksums; 0 if there are none.
+    pub sketches_len: u64,
     /// Bytes of the file.
     pub file_len: u64,
     /// Figures of each table.
@@ -99,6 +101,9 @@ impl<F: Fingerprint> Summary<F> {
             content_id: ContentId(directory.content_id),
             ids_len: directory.ids_len(),
             has_id_lookup: directory.section(Kind::IdOrder, 0).is_some(),
+            sketches_len: directory
+                .section(Kind::SKETCHES, 0)
+                .map_or(0, |section| section.len),
             file_len,
             tables: tables
                 .map(|(t, table)| TableSummary {

@@ -36,8 +36,10 @@ const KEPT_PROBLEMS: usize = 20;
 pub struct VerifyReport {
     /// Blocks checked, of all tables.
     pub block_count: u64,
-    /// Pages of ids and sketches checked.
+    /// Pages of ids checked.
     pub page_count: u64,
+    /// Pages of sketches checked.
+    pub sketch_page_count: u64,
     /// Fingerprints found in table 0.
     pub fingerprint_count: u64,
     /// Problems found.
@@ -233,7 +235,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         let page_count = self.check_sketches(|checked| {
             report.check(checked);
         });
-        report.page_count += page_count;
+        report.sketch_page_count += page_count;
     }
 
     /// V29 to V33, the places of V37 as far as ids are read by them, and V34 for the bits after packed arrays; what is known

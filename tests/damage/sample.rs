@@ -3,11 +3,12 @@
 use simidx::format::Metadata;
 use simidx::index::{Searcher, Strategy};
 use simidx::verify::VerifyReport;
-use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, Index};
+use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index};
 
 use super::cost::Meter;
 use simidx_testkit::{
-    build, build_numbers, build_strings, each_id, flipped, matched, open, rng, scan, sorted_set,
+    build, build_numbers, build_sketched, build_strings, each_id, flipped, made_up_sketch, matched,
+    open, rng, scan, sorted_set,
 };
 
 /// The records of a sample.
@@ -20,11 +21,34 @@ pub(crate) enum Records<F> {
 
 impl<F: Fingerprint> Records<F> {
     fn build(&self, options: BuildOptions<F>) -> Vec<u8> {
+        if options.sketches.is_some() {
+            return self.build_sketched(options);
+        }
         match self {
             Records::Plain(records) => build(options, records),
             Records::Numbers(records) => build_numbers(options, records),
             Records::Strings(records) => build_strings(options, records),
         }
+    }
+
+    fn build_sketched(&self, mut options: BuildOptions<F>) -> Vec<u8> {
+        options.ids = match self {
+            Records::Plain(_) => IdKind::None,
+            Records::Numbers(_) => IdKind::Number,
+            Records::Strings(_) => IdKind::String,
+        };
+        let records: Vec<(F, Option<IdBuf>)> = match self {
+            Records::Plain(records) => records.iter().map(|f| (*f, None)).collect(),
+            Records::Numbers(records) => {
+                let record = |(f, id): &(F, u64)| (*f, Some(IdBuf::Number(*id)));
+                records.iter().map(record).collect()
+            }
+            Records::Strings(records) => {
+                let record = |(f, id): &(F, String)| (*f, Some(IdBuf::String(id.clone())));
+                records.iter().map(record).collect()
+            }
+        };
+        build_sketched(options, &records)
     }
 
     fn set(&self) -> Vec<F> {
@@ -57,6 +81,26 @@ impl<F: Fingerprint> Records<F> {
             }
         }
         ids
+    }
+}
+
+impl<F: Fingerprint> Records<F> {
+    /// The sketches in the order of the records, or of the set without ids.
+    fn sketches(&self, set: &[F], words: usize) -> Vec<u64> {
+        let sketch = |fingerprint: F, id: &str| made_up_sketch(fingerprint, id, words);
+        match self.clone() {
+            Records::Plain(_) => set.iter().flat_map(|&f| sketch(f, "")).collect(),
+            Records::Numbers(mut records) => {
+                records.sort_unstable();
+                let sketches = records.iter().map(|(f, id)| sketch(*f, &id.to_string()));
+                sketches.flatten().collect()
+            }
+            Records::Strings(mut records) => {
+                records.sort_unstable();
+                let sketches = records.iter().map(|(f, id)| sketch(*f, id));
+                sketches.flatten().collect()
+            }
+        }
     }
 }
 
@@ -131,6 +175,8 @@ pub(crate) struct Sample<F> {
     pub(crate) lookups: Vec<(IdBuf, Vec<u64>)>,
     pub(crate) pipeline: Option<String>,
     pub(crate) metadata: Metadata,
+    /// The sketches one after the other, if there are any.
+    pub(crate) sketches: Option<Vec<u64>>,
     /// Bits from one that the sweep flips to the next.
     pub(crate) stride: usize,
     /// What asking the good file everything takes.
@@ -142,8 +188,10 @@ pub(crate) struct Sample<F> {
 impl<F: Fingerprint> Sample<F> {
     pub(crate) fn new(kind: &str, options: BuildOptions<F>, records: &Records<F>) -> Self {
         let (pipeline, metadata) = (options.pipeline.clone(), options.metadata.clone());
+        let options_sketches = options.sketches.clone();
         let file = records.build(options);
         let set = records.set();
+        let sketched = options_sketches.map(|of| records.sketches(&set, of.words()));
         let index = open::<F>(file.clone());
         let report = index.verify();
         assert!(report.is_sound());
@@ -156,6 +204,7 @@ impl<F: Fingerprint> Sample<F> {
             set,
             pipeline,
             metadata,
+            sketches: sketched,
             stride: 1,
             steps: u64::MAX,
             report,
@@ -184,6 +233,7 @@ impl<F: Fingerprint> Sample<F> {
         }
         asking.members(index);
         asking.lookups(index);
+        asking.sketches(index);
         for table in 0..index.table_count() {
             asking.dump(index, table);
         }
@@ -279,6 +329,28 @@ impl<F: Fingerprint> Asking<'_, F> {
         }
     }
 
+    fn sketches<D: AsRef<[u8]>>(&mut self, index: &Index<F, D>) {
+        let Some(expected) = &self.sample.sketches else {
+            return;
+        };
+        let what = self.what;
+        let Some(found) = self.note(index.sketches()) else {
+            return;
+        };
+        let found = found.unwrap_or_else(|| panic!("{what}: the sketches are gone"));
+        let words = found.parameters().words();
+        for (number, expected) in (0..).zip(expected.chunks_exact(words)) {
+            let mut sketch = Vec::new();
+            if self
+                .note(found.read(number..number + 1, &mut sketch))
+                .is_some()
+            {
+                assert_eq!(sketch, expected, "{what}: sketch {number}");
+            }
+            self.meter.add(1);
+        }
+    }
+
     /// Reads a table with its ids, as far as it can be read.
     fn dump<D: AsRef<[u8]>>(&mut self, index: &Index<F, D>, table: usize) {
         let (what, set) = (self.what, &self.sample.set);
@@ -314,7 +386,7 @@ pub(crate) fn answer<T>(result: Result<T, Error>, what: &str) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(Error::Format(error)) => {
-            assert!((1..=42).contains(&error.rule()), "{what}: {error}");
+            assert!((1..=43).contains(&error.rule()), "{what}: {error}");
             None
         }
         Err(error) => panic!("{what}: {error}"),

@@ -2,6 +2,7 @@
 
 use rand::RngExt;
 use simidx::design::{COVERING_7, TableDesign};
+use simidx::format::SketchParameters;
 use simidx::{BuildOptions, Codec, Fingerprint};
 
 use super::sample::{Records, Sample};
@@ -21,10 +22,12 @@ pub(crate) enum Kind {
     Strings,
     GroupedStrings,
     OrderedStrings,
+    Sketches,
+    SketchesOfStrings,
 }
 
 impl Kind {
-    const ALL: [Kind; 8] = [
+    const ALL: [Kind; 10] = [
         Kind::NoIds,
         Kind::Metadata,
         Kind::Numbers,
@@ -33,6 +36,8 @@ impl Kind {
         Kind::Strings,
         Kind::GroupedStrings,
         Kind::OrderedStrings,
+        Kind::Sketches,
+        Kind::SketchesOfStrings,
     ];
 
     fn is_ordered(self) -> bool {
@@ -49,6 +54,8 @@ impl Kind {
             Kind::Strings => "strings",
             Kind::GroupedStrings => "grouped strings",
             Kind::OrderedStrings => "ordered strings",
+            Kind::Sketches => "sketches",
+            Kind::SketchesOfStrings => "sketches of strings",
         }
     }
 
@@ -66,7 +73,7 @@ impl Kind {
             numbers(fingerprints).into_iter().map(string).collect()
         };
         match self {
-            Kind::NoIds => Records::Plain(grouped),
+            Kind::NoIds | Kind::Sketches => Records::Plain(grouped),
             Kind::Metadata => Records::Plain(set[..3].to_vec()),
             Kind::Numbers => {
                 let ids = [3, 70_000, 9].into_iter().cycle();
@@ -78,7 +85,9 @@ impl Kind {
                 records[1].1.clear();
                 Records::Strings(records)
             }
-            Kind::GroupedStrings | Kind::OrderedStrings => Records::Strings(strings(&grouped)),
+            Kind::GroupedStrings | Kind::OrderedStrings | Kind::SketchesOfStrings => {
+                Records::Strings(strings(&grouped))
+            }
         }
     }
 }
@@ -99,7 +108,14 @@ pub(crate) fn sample<F: Fingerprint>(
             options.metadata.insert(key, value).expect("it is short");
         }
     }
+    if matches!(kind, Kind::Sketches | Kind::SketchesOfStrings) {
+        options.sketches = Some(sketches_of(64));
+    }
     Sample::new(kind.name(), options, &kind.records(count))
+}
+
+fn sketches_of(bits: u32) -> SketchParameters {
+    SketchParameters::new(bits, "words:3").expect("there are such sketches")
 }
 
 /// Two tables, of the upper half first and of the lower one.
@@ -216,6 +232,10 @@ pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
         Sample::new("a long order", ordered(), &Records::Numbers(descending)),
         Sample::new("many strings", one_table(), &Records::Strings(many)),
     ];
+    let mut sketched = one_table();
+    sketched.sketches = Some(sketches_of(512));
+    let set = Records::Plain(uniform::<F>(140));
+    let sketched = Sample::new("sketches on three pages", sketched, &set).with_stride(61);
     let kinds = [
         &[NUMBERS][..],
         &[BUCKETS],
@@ -234,6 +254,8 @@ pub(crate) fn samples_of_several_pages<F: Fingerprint>() -> Vec<Sample<F>> {
             assert!(payload > 4096, "{}: kind {kind}", sample.name);
         }
     }
+    assert_eq!(sketched.report.sketch_page_count, 3);
+    samples.push(sketched);
     samples
 }
 

@@ -13,9 +13,10 @@ use super::samples::{many_blocks, samples, samples_of_several_pages};
 use simidx_testkit::counting::most_held;
 use simidx_testkit::editor::Editor;
 use simidx_testkit::reference::{
-    KEY_ENTRIES, KEY_GROUPS, Layout, PAGE_LEN, is_paged, number, payload_len,
+    KEY_ENTRIES, KEY_GROUPS, Layout, PAGE_LEN, SKETCHES, is_paged, number, payload_len,
 };
 use simidx_testkit::rng;
+use simidx_testkit::sketches::head_len;
 
 /// What came of damages of one kind.
 #[derive(Debug, Default, Clone, Copy)]
@@ -141,6 +142,19 @@ fn parts(layout: &Layout, file: &[u8]) -> Vec<Vec<Part>> {
         let pages: Vec<Part> = (0..payload.div_ceil(PAGE_LEN)).map(page).collect();
         single.extend(pages.first().cloned());
         all.push(pages);
+    }
+    for section in layout.sections.iter().filter(|s| s.kind == SKETCHES) {
+        let (start, end) = (section.offset, section.offset + section.len);
+        let head = head_len(&file[start..end]);
+        let pages = (section.len - head).div_ceil(PAGE_LEN + 4);
+        let (start, checksums) = (start + head, end - 4 * pages);
+        let page = |page: usize| Part {
+            name: format!("page {page} of the sketches"),
+            bytes: start + page * PAGE_LEN..checksums.min(start + (page + 1) * PAGE_LEN),
+            checksum: Some(checksums + 4 * page..checksums + 4 * page + 4),
+            keys_of: None,
+        };
+        all.push((0..pages).map(page).collect());
     }
     // Pages of different sections, too.
     all.push(single);

@@ -12,10 +12,11 @@ use simidx_testkit::forged::{
 };
 use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{
-    self, BUCKET_OFFSETS, BUCKETS, GROUP_SAMPLES, GROUPS, ID_ORDER, NUMBERS, PLACES, bits_of,
-    directory,
+    self, BUCKET_OFFSETS, BUCKETS, GROUP_SAMPLES, GROUPS, ID_ORDER, NUMBERS, PLACES, SKETCHES,
+    bits_of, directory,
 };
 use simidx_testkit::reference_reader::common_verdict;
+use simidx_testkit::sketches::SketchSection;
 use simidx_testkit::strings::BUCKET_LEN;
 use simidx_testkit::{build_numbers, build_strings};
 
@@ -609,6 +610,84 @@ fn v40_damaged_ancillary_sections_are_found_by_a_full_check() {
         assert_eq!(index.iter().filter(Result::is_ok).count(), 5);
         assert_eq!(found(file), (40, Damaged), "{at}");
     }
+}
+
+/// Five records with sketches of 512 bits.
+fn sketched() -> Parts {
+    let mut parts = Parts::of(&grouped_numbers().file);
+    let count = parts.record_count() as u8;
+    let sketches: Vec<Vec<u8>> = (0..count).map(|i| vec![i; 64]).collect();
+    parts.add(SKETCHES, SketchSection::new("words:3", &sketches).bytes());
+    parts
+}
+
+#[test]
+fn v43_sketches_are_as_many_as_records_and_their_head_is_right() {
+    let good = sketched();
+    let file = good.file();
+    let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
+    let sketches = index.sketches().unwrap().unwrap();
+    let mut words = Vec::new();
+    sketches.read(0..sketches.len(), &mut words).unwrap();
+    assert_eq!(words.len() as u64, 8 * index.record_count());
+    assert_eq!(common_verdict(&file), "sound");
+    let changes: [fn(&mut SketchSection); 7] = [
+        |s| s.bits += 64,
+        |s| s.bits -= 1,
+        |s| s.count += 1,
+        |s| s.features.clear(),
+        |s| s.features[0] = 0xff,
+        |s| s.padding[0] = 1,
+        |s| s.payload.push(0),
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut parts = good.clone();
+        let bytes = parts.section(SKETCHES, 0);
+        let mut section = SketchSection::parse(bytes);
+        change(&mut section);
+        *bytes = section.bytes();
+        let file = parts.file();
+        assert_eq!(found(file.clone()), (43, Damaged), "{number}");
+        assert_eq!(common_verdict(&file), "damaged V43");
+        // Whoever does not use the sketches is not affected.
+        let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
+        assert_eq!(index.iter().filter(Result::is_ok).count(), 5);
+        let error = index.sketches().unwrap_err();
+        assert!(error.to_string().contains("V43"), "{error}");
+    }
+    let mut parts = good.clone();
+    let bytes = parts.section(SKETCHES, 0).clone();
+    parts.add(SKETCHES, bytes);
+    assert_eq!(common_verdict(&parts.file()), "damaged V43");
+}
+
+#[test]
+fn sketches_of_another_method_are_skipped() {
+    let mut parts = sketched();
+    let bytes = parts.section(SKETCHES, 0);
+    let mut section = SketchSection::parse(bytes);
+    (section.method, section.bits, section.count) = (7, 1, 0);
+    *bytes = section.bytes();
+    let file = parts.file();
+    assert_eq!(common_verdict(&file), "sound");
+    let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
+    assert!(index.sketches().unwrap().is_none());
+}
+
+#[test]
+fn a_damaged_page_of_sketches_is_refused() {
+    let mut parts = sketched();
+    let bytes = parts.section(SKETCHES, 0);
+    let last = bytes.len() - 5;
+    bytes[last] ^= 1;
+    let file = parts.file();
+    assert_eq!(common_verdict(&file), "damaged V28");
+    let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
+    let sketches = index.sketches().unwrap().unwrap();
+    let mut words = Vec::new();
+    assert!(sketches.read(0..1, &mut words).is_err() && words.is_empty());
+    assert!(sketches.read(0..sketches.len() + 1, &mut words).is_err());
+    assert!(sketches.read(0..0, &mut words).is_ok());
 }
 
 /// Sets a byte between two sections and the last bit after the numbers, both against V34.

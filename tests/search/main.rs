@@ -22,6 +22,7 @@ mod ranged;
 mod replacement;
 mod segments;
 mod shared_damage;
+mod sketches;
 mod updates;
 mod warm;
 

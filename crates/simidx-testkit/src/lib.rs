@@ -13,6 +13,7 @@ pub mod parts;
 pub mod reference;
 pub mod reference_reader;
 pub mod repair;
+pub mod sketches;
 pub mod strings;
 
 use std::fs::OpenOptions;
@@ -269,6 +270,46 @@ pub fn build_strings<F: Fingerprint, S: AsRef<str>>(
         builder
             .push_with_string(*fingerprint, id.as_ref())
             .expect("the string is short enough");
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).expect("memory takes all bytes");
+    file
+}
+
+/// A sketch that looks random and is always that of the same record.
+pub fn made_up_sketch<F: Fingerprint>(fingerprint: F, id: &str, words: usize) -> Vec<u64> {
+    let mut state = fingerprint.to_u128() as u64 ^ 0x5ee7;
+    let mut next = |word: u64| {
+        state = (state ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        state ^= state >> 29;
+        state
+    };
+    for byte in id.bytes() {
+        next(byte.into());
+    }
+    (0..words as u64).map(next).collect()
+}
+
+/// The file that holds these records with sketches: those made up for their ids, which the options say the kind of.
+pub fn build_sketched<F: Fingerprint>(
+    options: BuildOptions<F>,
+    records: &[(F, Option<IdBuf>)],
+) -> Vec<u8> {
+    let words = options.sketches.as_ref().map_or(0, |of| of.words());
+    let mut builder = IndexBuilder::new(options).expect("the options are in range");
+    for (fingerprint, id) in records {
+        let text = id.as_ref().map_or(String::new(), IdBuf::to_string);
+        let sketch = made_up_sketch(*fingerprint, &text, words);
+        let pushed = match id {
+            None => builder.push_with_sketch(*fingerprint, &sketch),
+            Some(IdBuf::Number(id)) => {
+                builder.push_with_number_and_sketch(*fingerprint, *id, &sketch)
+            }
+            Some(IdBuf::String(id)) => {
+                builder.push_with_string_and_sketch(*fingerprint, id, &sketch)
+            }
+        };
+        pushed.expect("the record fits");
     }
     let mut file = Vec::new();
     builder.finish(&mut file).expect("memory takes all bytes");

@@ -23,6 +23,7 @@ pub const STRING_CODE: u16 = 12;
 pub const PIPELINE: u16 = 13;
 pub const METADATA: u16 = 14;
 pub const FIRST_ANCILLARY: u16 = 0x8000;
+pub const SKETCHES: u16 = 0x8001;
 
 /// Bytes of header, footer, the directory before its records, and a section record.
 pub const HEADER_LEN: usize = 16;

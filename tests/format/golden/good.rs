@@ -8,8 +8,9 @@ use simidx_testkit::forged::{ByHand, codec_number};
 use simidx_testkit::manifest::{Entry, Expect, folder};
 use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{
-    BLOCKS, FIRST_ANCILLARY, KEY_ENTRIES, KEY_GROUPS, Layout, crc32, directory,
+    BLOCKS, FIRST_ANCILLARY, KEY_ENTRIES, KEY_GROUPS, Layout, SKETCHES, crc32, directory,
 };
+use simidx_testkit::sketches::SketchSection;
 
 /// A good file.
 #[derive(Debug, Clone)]
@@ -194,6 +195,7 @@ pub(crate) fn all() -> Vec<Good> {
     files.extend(codecs_and_ids::<u64>());
     files.extend(codecs_and_ids::<u128>());
     files.extend(by_other_writers());
+    files.extend(with_sketches());
     files
 }
 
@@ -689,6 +691,81 @@ fn extended() -> Vec<Good> {
             },
         ),
     ]
+}
+
+/// Files with sketches, and with what is to be skipped in their place.
+fn with_sketches() -> Vec<Good> {
+    let values: Vec<u32> = mixed(20).map(|x| (x >> 32) as u32).collect();
+    let twenty = "⌊mixed(i) / 2^32⌋, i = 1 … 20";
+    // Sketch i has the byte i everywhere.
+    let sketches =
+        |count: u8, len: usize| -> Vec<Vec<u8>> { (0..count).map(|i| vec![i; len]).collect() };
+    let base = |contents: &str, values: &[u32], ids| {
+        let options = small(1, 2, Codec::Gap);
+        case("", "", options, values, ids).with_contents_of(contents)
+    };
+    let add = |mut good: Good, name: &str, what: &str, section: Vec<u8>| {
+        let mut parts = Parts::of(&good.file);
+        parts.add(SKETCHES, section);
+        good.file = parts.file();
+        good.name = name.into();
+        good.what = format!("{twenty}, {what}");
+        good
+    };
+    let numbers = || base("twenty-numbers", &values, Ids::Numbers(|i| i));
+    let plain = || base("twenty", &values, Ids::None);
+    // Ten fingerprints with two strings each.
+    let halves = [&values[..10], &values[..10]].concat();
+    let strings = || base("ten-strings", &halves, Ids::Strings(|i| format!("s{i}")));
+    let mut unknown = SketchSection::new("letters", &sketches(3, 1));
+    unknown.method = 2;
+    vec![
+        add(
+            numbers(),
+            "sketches-numbers",
+            "with the numbers 0 … 19 as ids; 20 sketches of 64 bits",
+            SketchSection::new("words:3 html:no", &sketches(20, 8)).bytes(),
+        ),
+        add(
+            plain(),
+            "sketches-plain",
+            "without ids; 20 sketches of 512 bits, whose features have the longest name that fits a head of 128 bytes",
+            SketchSection::new(&"f".repeat(110), &sketches(20, 64)).bytes(),
+        ),
+        add(
+            strings(),
+            "sketches-strings",
+            "i up to 10, each with two strings; 20 sketches of 192 bits, features named in one byte",
+            SketchSection::new("é", &sketches(20, 24)).bytes(),
+        ),
+        add(
+            numbers(),
+            "sketches-of-another-method",
+            "with the numbers 0 … 19 as ids; a section of sketches of method 2",
+            unknown.bytes(),
+        ),
+        several_pages_of_sketches(),
+    ]
+}
+
+/// A file whose sketches take two pages.
+fn several_pages_of_sketches() -> Good {
+    let values: Vec<u32> = mixed(70).map(|x| (x >> 32) as u32).collect();
+    let options = small(1, 2, Codec::Gap);
+    let what = "⌊mixed(i) / 2^32⌋, i = 1 … 70, with the numbers 0 … 69 as ids; sketches of 512 bits on two pages";
+    let mut good = case(
+        "sketches-on-two-pages",
+        what,
+        options,
+        &values,
+        Ids::Numbers(|i| i),
+    );
+    let mut parts = Parts::of(&good.file);
+    let sketches: Vec<Vec<u8>> = (0..70).map(|i| vec![i; 64]).collect();
+    let section = SketchSection::new("words:3 html:no", &sketches);
+    parts.add(SKETCHES, section.bytes());
+    good.file = parts.file();
+    good
 }
 
 /// Gives the table records an extension.

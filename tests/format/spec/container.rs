@@ -13,6 +13,7 @@ use simidx_testkit::document::{
 use simidx_testkit::forged::codec_number;
 use simidx_testkit::manifest::{self, Expect};
 use simidx_testkit::reference;
+use simidx_testkit::sketches::SketchSection;
 
 #[test]
 fn the_checksum_is_that_of_the_program_and_of_its_printed_parameters() {
@@ -92,6 +93,20 @@ fn the_records_of_the_directory_have_the_lengths_that_their_tables_tell() {
         }
         assert_eq!(end, expected, "{table}");
     }
+}
+
+#[test]
+fn the_head_of_the_sketches_has_the_fields_that_its_table_tells() {
+    let rows = named_table(&specification(), "sketches-head");
+    let mut end = 0;
+    for row in &rows[..5] {
+        assert_eq!(row[0], end.to_string(), "{row:?}");
+        end += row[1].parse::<usize>().unwrap();
+    }
+    assert_eq!(rows[5][0], end.to_string());
+    // The reference puts the features there.
+    let bytes = SketchSection::new("features", &[]).bytes();
+    assert_eq!(&bytes[end..end + 8], b"features");
 }
 
 #[test]

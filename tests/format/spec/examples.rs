@@ -248,6 +248,19 @@ fn the_metadata_example_is_what_the_program_writes() {
     assert_eq!(printed, hex(layout.bytes(&file, reference::METADATA, 0)));
 }
 
+#[test]
+fn the_head_of_the_sketches_is_what_the_program_writes() {
+    let mut options = simidx::BuildOptions::<u64>::default();
+    let parameters = simidx::format::SketchParameters::new(64, "words:3 html:no");
+    options.sketches = Some(parameters.unwrap());
+    let file = simidx_testkit::build_sketched(options, &[(1, None), (2, None)]);
+    let layout = reference::Layout::parse(&file);
+    let printed = named_block(&specification(), "sketches-example").join(" ");
+    let head = &layout.bytes(&file, reference::SKETCHES, 0)[..64];
+    assert_eq!(printed_bytes(&printed), head[..33]);
+    assert_eq!(head[33..], [0; 31]);
+}
+
 /// The bytes that are printed in hexadecimal.
 fn printed_bytes(text: &str) -> Vec<u8> {
     let digits = text.split_whitespace();

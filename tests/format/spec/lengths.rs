@@ -4,7 +4,7 @@ use std::fs;
 
 use simidx::Codec;
 use simidx::design::TableDesign;
-use simidx::format::{FORMAT_VERSION, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE};
+use simidx::format::{FORMAT_VERSION, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, SketchParameters};
 
 use simidx_testkit::document::{named_formulas, named_table, plain_number, specification};
 use simidx_testkit::editor::Editor;
@@ -14,7 +14,8 @@ use simidx_testkit::reference::{
     self, BUCKET_OFFSETS, BUCKETS, GROUP_SAMPLES, GROUPS, NUMBERS, PLACES, bit_length,
 };
 use simidx_testkit::reference_reader::common_verdict;
-use simidx_testkit::{build, build_numbers, build_strings, options};
+use simidx_testkit::sketches::{SketchSection, head_len};
+use simidx_testkit::{build, build_numbers, build_sketched, build_strings, options};
 
 /// A length by a formula of the specification.
 #[track_caller]
@@ -289,4 +290,32 @@ fn directories_have_the_length_printed() {
         }
     }
     assert!(seen > 20, "{seen} files");
+}
+
+#[test]
+fn sections_of_sketches_have_the_lengths_printed() {
+    for (features, bits, count) in [(1, 64, 0), (46, 64, 1), (47, 128, 256), (1000, 512, 65)] {
+        let mut options = options(TableDesign::partition(0, 1).unwrap(), 128);
+        let name = "f".repeat(features);
+        options.sketches = Some(SketchParameters::new(bits, &name).unwrap());
+        let records: Vec<(u64, _)> = (0..count).map(|i| (i << 40, None)).collect();
+        let file = build_sketched(options, &records);
+        assert_eq!(common_verdict(&file), "sound");
+        let layout = reference::Layout::parse(&file);
+        let section = layout.bytes(&file, reference::SKETCHES, 0);
+        let of = |formula, variables: &[_]| length("sketches-lengths", formula, variables);
+        let head = of("H", &[("features_len", features)]);
+        assert_eq!(head_len(section), head);
+        let payload = of(
+            "P",
+            &[
+                ("sketch_count", count as usize),
+                ("sketch_bits", bits as usize),
+            ],
+        );
+        assert_eq!(SketchSection::parse(section).payload.len(), payload);
+        let pages = of("pages", &[("P", payload)]);
+        let len = of("L", &[("H", head), ("P", payload), ("pages", pages)]);
+        assert_eq!(section.len(), len);
+    }
 }

@@ -3,7 +3,9 @@
 use std::fs;
 
 use simidx::design::{MAX_TABLE_COUNT, TableDesign};
-use simidx::format::{MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
+use simidx::format::{
+    MAX_BLOCK_SIZE, MAX_ID_LEN, MAX_SKETCH_BITS, MIN_BLOCK_SIZE, SketchParameters,
+};
 use simidx::{BuildOptions, Codec, IndexBuilder};
 
 use simidx_testkit::document::{
@@ -64,7 +66,7 @@ fn the_rules_print_the_limits() {
 #[test]
 fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
     let python = fs::read_to_string(root().join("tools/simidx_ref.py")).unwrap();
-    assert_eq!(limits().len(), 14, "a limit that no test knows");
+    assert_eq!(limits().len(), 16, "a limit that no test knows");
     let constant = |name: &str| {
         let line = python
             .lines()
@@ -83,6 +85,10 @@ fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
     assert_eq!(most("bytes of the pipeline"), constant("MAX_PIPELINE_LEN"));
     assert_eq!(most("bytes of the metadata"), constant("MAX_METADATA_LEN"));
     assert_eq!(most("table_count"), constant("MAX_TABLE_COUNT"));
+    assert_eq!(most("bits of a sketch"), constant("MAX_SKETCH_BITS"));
+    assert_eq!(most("bits of a sketch"), MAX_SKETCH_BITS.into());
+    let features = most("bytes of the features of sketches");
+    assert_eq!(features, constant("MAX_FEATURES_LEN"));
     let text = specification();
     let formulas = |name| named_formulas(&text, name);
     // How many are in one unit: one more makes a second.
@@ -109,6 +115,25 @@ fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
 /// Whether a file opens.
 fn opens(file: &[u8]) -> bool {
     simidx::AnyIndex::from_bytes(file).is_ok()
+}
+
+#[test]
+fn sketches_reach_their_limits() {
+    let limits = |what| [least(what), most(what)];
+    for bits in limits("bits of a sketch") {
+        assert!(SketchParameters::new(bits as u32, "x").is_ok());
+        assert!(SketchParameters::new(bits as u32 + 1, "x").is_err());
+    }
+    let [shortest, longest] = limits("bytes of the features of sketches").map(|len| len as usize);
+    for (len, is_right) in [
+        (shortest, true),
+        (shortest - 1, false),
+        (longest, true),
+        (longest + 1, false),
+    ] {
+        let made = SketchParameters::new(64, &"f".repeat(len));
+        assert_eq!(made.is_ok(), is_right, "{len}");
+    }
 }
 
 /// Options for one table without a prefix.

@@ -1,9 +1,12 @@
 //! `simidx info`: parameters, tables and compression of an index.
 
+use std::sync::Arc;
+
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
+use simidx::{Fingerprint, Index, Storage};
 
 use crate::cmd::Answer;
+use crate::support::failure::Failure;
 use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::output::{stdout, write_report};
 use crate::support::report::{Report, SegmentReport, TotalReport};
@@ -29,7 +32,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
-    let segments = with_segments!(args.index.open()?, segments => reports(&segments));
+    let segments = with_segments!(args.index.open()?, segments => reports(&segments))?;
     match &segments[..] {
         [only] => write_report(stdout(), &only.report, args.json, |out| {
             only.report.print(out)?;
@@ -44,12 +47,16 @@ pub(crate) fn run(args: Args) -> Answer {
 }
 
 /// The figures of each segment.
-fn reports<F: Fingerprint>(segments: &Segments<F, Storage>) -> Vec<SegmentReport> {
-    let named = segments.names().iter().zip(segments.segments());
-    named
-        .map(|(name, index)| SegmentReport {
-            path: name.clone(),
-            report: Report::new(&index.summary(), index.pipeline(), index.metadata()),
+fn reports<F: Fingerprint>(segments: &Segments<F, Storage>) -> Result<Vec<SegmentReport>, Failure> {
+    let view = segments.view();
+    let report = |(number, index): (usize, &Arc<Index<F>>)| {
+        let sketches = view.sketches(number)?;
+        let summary = index.summary();
+        let report = Report::new(&summary, index.pipeline(), index.metadata());
+        Ok(SegmentReport {
+            path: segments.names()[number].clone(),
+            report: report.with_sketches(&summary, sketches.map(|s| s.parameters())),
         })
-        .collect()
+    };
+    segments.segments().iter().enumerate().map(report).collect()
 }

@@ -17,7 +17,7 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::input_files::InputFiles;
-use crate::support::output::{Output, folder};
+use crate::support::output::{Output, folder, say};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::records::{start_threads, threads_from};
@@ -32,7 +32,8 @@ pub(crate) const HELP: &str = "\
 Merge several indexes into one, optionally without some of their records.
 
 The result has the tables, the distance and the block size of the largest input, unless the options name others. Tables that \
-the inputs have are streamed, others are sorted anew: memory does not grow with the inputs.
+the inputs have are streamed, others are sorted anew: memory does not grow with the inputs. Sketches are carried along if all \
+inputs have the same kind; otherwise they are left out, and a message says so.
 
 Examples:
   simidx merge monday.simidx tuesday.simidx -o week.simidx
@@ -124,6 +125,10 @@ fn merge<F: Fingerprint>(
     bar.finish();
 
     let index = Report::new(&merged.summary, segments.pipeline(), &merged.metadata);
+    let index = index.with_sketches(&merged.summary, merged.sketches.as_ref());
+    if merged.sketches.is_none() {
+        say_dropped_sketches(segments);
+    }
     let of_segments = merged.unmatched_of_segments.iter();
     let exclude_from = of_segments.map(|(&number, unmatched)| UnmatchedOfInput {
         index: segments.names()[number].clone(),
@@ -187,6 +192,13 @@ impl Args {
             Some(folder) => folder.clone(),
             None => folder(&self.output).to_owned(),
         }
+    }
+}
+
+/// Says that the sketches of the inputs are left out, if there are some, and why.
+fn say_dropped_sketches<F: Fingerprint>(segments: &Segments<F, Storage>) {
+    if let Err(error @ simidx::Error::Mismatch { .. }) = segments.view().sketch_parameters() {
+        say(format_args!("sketches left out: {error}"));
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use simidx::Fingerprint;
-use simidx::format::{FORMAT_VERSION, Metadata, Summary, TableSummary};
+use simidx::format::{FORMAT_VERSION, Metadata, SketchParameters, Summary, TableSummary};
 
 use crate::support::output::one_line;
 
@@ -36,7 +36,18 @@ pub(crate) struct Report {
     table_ratio_to_raw: f64,
     pipeline: Option<String>,
     metadata: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sketches: Option<SketchReport>,
     tables: Vec<TableReport>,
+}
+
+/// What the sketches are, and what they take.
+#[derive(Debug, Serialize)]
+struct SketchReport {
+    bits: u32,
+    features: String,
+    bytes: u64,
+    bytes_per_record: f64,
 }
 
 /// Figures of one table.
@@ -118,12 +129,28 @@ impl Report {
                 .iter()
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .collect(),
+            sketches: None,
             tables: summary
                 .tables
                 .iter()
                 .map(|t| TableReport::new(t, summary))
                 .collect(),
         }
+    }
+
+    /// The same with what the sketches of the file are, if it has some.
+    pub(crate) fn with_sketches<F: Fingerprint>(
+        mut self,
+        summary: &Summary<F>,
+        sketches: Option<&SketchParameters>,
+    ) -> Self {
+        self.sketches = sketches.map(|sketches| SketchReport {
+            bits: sketches.bits(),
+            features: sketches.features().to_owned(),
+            bytes: summary.sketches_len,
+            bytes_per_record: ratio(summary.sketches_len, summary.record_count),
+        });
+        self
     }
 
     /// Prints the figures for a person.
@@ -134,6 +161,12 @@ impl Report {
         row("records", self.record_count.to_string())?;
         row("distinct fingerprints", self.fingerprint_count.to_string())?;
         row("ids", self.ids())?;
+        if let Some(sketches) = &self.sketches {
+            let (bits, features) = (sketches.bits, one_line(&sketches.features));
+            let (bytes, each) = (sketches.bytes, sketches.bytes_per_record);
+            let value = format!("{bits} bits of {features}: {bytes} bytes, {each:.2} each");
+            row("sketches", value)?;
+        }
         row(
             "tables",
             format!(
@@ -152,7 +185,12 @@ impl Report {
         if self.is_tiny() {
             return format!("{raw} bytes; too few for ratios");
         }
-        let with_ids = if self.id_bytes > 0 { " with ids" } else { "" };
+        let with_ids = match (self.id_bytes > 0, self.sketches.is_some()) {
+            (false, false) => "",
+            (true, false) => " with ids",
+            (false, true) => " with sketches",
+            (true, true) => " with ids and sketches",
+        };
         format!(
             "{raw} bytes; the file{with_ids} is {:.2} times that, a table {:.2} times",
             self.ratio_to_raw, self.table_ratio_to_raw

@@ -8,6 +8,7 @@ mod container;
 mod exchanges;
 mod ids;
 mod keys;
+mod sketches;
 mod structure;
 
 use simidx::format::FormatClass;
@@ -239,6 +240,7 @@ pub(crate) fn all(good: &[Good]) -> Vec<Forgery> {
     files.extend(ids::places());
     files.extend(ids::dictionaries());
     files.extend(ids::whole_file());
+    files.extend(sketches::sketches());
     files.sort_by_key(|file| file.rule);
     files
 }

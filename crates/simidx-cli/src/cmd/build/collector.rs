@@ -1,31 +1,36 @@
-//! From records to a builder: the kind of ids, the pipeline, and which records are accepted.
+//! From records to a builder: the kind of ids, the pipeline, the sketches, and which records are accepted.
 
 use simidx::design::TableDesign;
-use simidx::format::Metadata;
-use simidx::{BuildOptions, Error, Fingerprint, IdKind, IndexBuilder};
+use simidx::format::{Metadata, SketchParameters};
+use simidx::{BuildOptions, Error, Fingerprint, IdBuf, IdKind, IndexBuilder};
 use simidx_text::Pipeline;
 
+use super::sketching::{Sketching, Waiting};
 use super::{Args, TableCount};
 use crate::support::choices::IdChoice;
 use crate::support::failure::Failure;
 use crate::support::records::{Fingerprinted, Refusal, Sink, number_id, string_id};
 
 /// Takes records, and creates the builder when the first one shows what they are like.
-pub(super) struct Collector<'a, F> {
+pub(super) struct Collector<'a, F: Fingerprint> {
     args: &'a Args,
     metadata: Metadata,
     design: Option<TableDesign<F>>,
     pipeline: Pipeline,
+    sketches: Option<SketchParameters>,
+    /// Until the first record comes.
+    sketching: Option<Sketching<F>>,
     open: Option<Open<F>>,
 }
 
 /// A builder, and what it requires of records.
-struct Open<F> {
+struct Open<F: Fingerprint> {
     builder: IndexBuilder<F>,
     ids: IdKind,
     documents: bool,
     /// The smallest fingerprint that may come next, where records must be sorted.
     least: Option<F>,
+    sketching: Option<Sketching<F>>,
 }
 
 impl<'a, F: Fingerprint> Collector<'a, F> {
@@ -37,11 +42,17 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
                 Some(TableDesign::with_table_count(args.max_distance, count)?)
             }
         };
+        let pipeline = args.input.pipeline.pipeline()?;
+        let sketcher = args.sketcher(&pipeline)?;
         let collector = Collector {
             args,
             metadata: args.metadata()?,
             design,
-            pipeline: args.input.pipeline.pipeline()?,
+            sketches: sketcher
+                .as_ref()
+                .map(|sketcher| sketcher.parameters().clone()),
+            sketching: sketcher.map(Sketching::new).transpose()?,
+            pipeline,
             open: None,
         };
         collector.open(IdKind::None, false)?;
@@ -53,6 +64,11 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         &self.pipeline
     }
 
+    /// What the sketches are, if the index gets some.
+    pub(super) fn sketches(&self) -> Option<&SketchParameters> {
+        self.sketches.as_ref()
+    }
+
     fn open(&self, ids: IdKind, documents: bool) -> Result<Open<F>, Error> {
         let mut options = BuildOptions::default();
         options.max_distance = self.args.max_distance;
@@ -62,6 +78,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
         options.ids = ids;
         options.id_lookup = self.args.id_lookup;
         options.metadata = self.metadata.clone();
+        options.sketches = self.sketches.clone();
         options.memory = Some(self.args.memory_limit());
         options.temp_dir = Some(self.args.scratch_folder());
         options.pipeline = match documents {
@@ -73,6 +90,7 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
             ids,
             documents,
             least: self.args.sorted.then_some(F::ZERO),
+            sketching: None,
         })
     }
 
@@ -85,17 +103,23 @@ impl<'a, F: Fingerprint> Collector<'a, F> {
     fn opened(&mut self, named: bool, documents: bool) -> Result<&mut Open<F>, Error> {
         let open = match self.open.take() {
             Some(open) => open,
-            None => self.open(self.id_kind(named), documents)?,
+            None => Open {
+                sketching: self.sketching.take(),
+                ..self.open(self.id_kind(named), documents)?
+            },
         };
         Ok(self.open.insert(open))
     }
 
     /// The builder with all records, and the description of the text pipeline if it took part.
     pub(super) fn finish(mut self) -> Result<(IndexBuilder<F>, Option<String>), Failure> {
-        let open = match self.open.take() {
+        let mut open = match self.open.take() {
             Some(open) => open,
             None => self.open(self.id_kind(false), false)?,
         };
+        if let Some(sketching) = &mut open.sketching {
+            sketching.flush(&mut open.builder)?;
+        }
         let pipeline = open.documents.then(|| self.pipeline.describe());
         Ok((open.builder, pipeline))
     }
@@ -108,7 +132,14 @@ impl<F: Fingerprint> Sink<F> for Collector<'_, F> {
             .push(record, automatic)
     }
 
+    fn wants_texts(&self) -> bool {
+        self.sketches.is_some()
+    }
+
     fn takes_fingerprints(&self) -> bool {
+        if self.sketches.is_some() {
+            return false;
+        }
         match &self.open {
             Some(open) => !open.documents && open.ids != IdKind::String,
             None => self.id_kind(false) != IdKind::String,
@@ -142,6 +173,10 @@ impl<F: Fingerprint> Open<F> {
     }
 
     fn push(&mut self, record: Fingerprinted<F>, automatic: bool) -> Result<(), Refusal> {
+        if self.sketching.is_some() && !record.is_document {
+            let message = "a fingerprint has no text to sketch; --sketch needs documents";
+            return Err(Refusal::Input(message.into()));
+        }
         if record.is_document != self.documents {
             let message = "documents and fingerprints are mixed; build them separately";
             return Err(Refusal::record(message));
@@ -161,6 +196,10 @@ impl<F: Fingerprint> Open<F> {
             }
             *least = fingerprint;
         }
+        if let Some(sketching) = &mut self.sketching {
+            let waiting = waiting(record, self.ids)?;
+            return Ok(sketching.push(waiting, &mut self.builder)?);
+        }
         match self.ids {
             IdKind::None => self.builder.push(fingerprint)?,
             IdKind::Number => {
@@ -174,6 +213,22 @@ impl<F: Fingerprint> Open<F> {
         }
         Ok(())
     }
+}
+
+/// A record that is to get its sketch.
+fn waiting<F: Fingerprint>(
+    mut record: Fingerprinted<F>,
+    ids: IdKind,
+) -> Result<Waiting<F>, Refusal> {
+    Ok(Waiting {
+        fingerprint: record.fingerprint,
+        text: record.text.take().unwrap_or_default(),
+        id: match ids {
+            IdKind::None => None,
+            IdKind::Number => Some(IdBuf::Number(number_id(&record)?)),
+            IdKind::String => Some(IdBuf::String(string_id(record)?)),
+        },
+    })
 }
 
 fn out_of_order<F: Fingerprint>(fingerprint: F, before: F) -> String {

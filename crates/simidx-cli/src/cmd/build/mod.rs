@@ -1,6 +1,7 @@
 //! `simidx build`: records in, an index file out.
 
 mod collector;
+mod sketching;
 mod space;
 
 use std::fmt;
@@ -10,7 +11,9 @@ use std::str::FromStr;
 
 use serde::Serialize;
 use simidx::Fingerprint;
-use simidx::format::Metadata;
+use simidx::format::{MAX_SKETCH_BITS, Metadata};
+use simidx_text::Pipeline;
+use simidx_text::similar::{SketchFeatures, Sketcher};
 
 use crate::cmd::Answer;
 use crate::support::build_report::{BuildReport, Clock, StageBar};
@@ -38,6 +41,7 @@ Examples:
   simidx build crawl.jsonl.gz -o crawl.simidx
   simidx build 'part-*.tsv.zst' --ids string -k 4 -o all.simidx
   simidx build shards/ --text-field title,body --id-field url -o docs.simidx
+  simidx build crawl.jsonl.gz --sketch 256 -o crawl.simidx
   zcat hashes.gz | simidx build --input hex --tables 6 -o hashes.simidx";
 
 /// Arguments of `simidx build`.
@@ -70,6 +74,14 @@ pub(crate) struct Args {
     /// Store a key and its value in the index; info prints them. May be repeated
     #[arg(long = "meta", value_name = "KEY=VALUE")]
     metadata: Vec<String>,
+    /// Store a sketch of BITS bits beside each fingerprint of a document, 64 to 512 and a multiple of 64: `simidx join
+    /// --similarity` then estimates how similar new documents are, without the texts of these. With 256 bits, 32 bytes per record
+    /// and a standard error of 0.04
+    #[arg(long, value_name = "BITS", value_parser = sketch_bits)]
+    sketch: Option<u32>,
+    /// What the sketches are made of: words:N, all runs of N words [default: words:3]
+    #[arg(long, value_name = "FEATURES", requires = "sketch", value_parser = features)]
+    features: Option<usize>,
     /// Require the records to be sorted by fingerprint; unsorted input is an error
     #[arg(long)]
     sorted: bool,
@@ -85,6 +97,23 @@ pub(crate) struct Args {
     /// Print JSON: one object with the report
     #[arg(long)]
     json: bool,
+}
+
+/// Reads `--sketch`.
+fn sketch_bits(text: &str) -> Result<u32, String> {
+    let bits = text.parse().ok();
+    let bits =
+        bits.filter(|bits: &u32| bits.is_multiple_of(64) && (64..=MAX_SKETCH_BITS).contains(bits));
+    bits.ok_or_else(|| format!("a sketch has 64, 128, 192 … or {MAX_SKETCH_BITS} bits"))
+}
+
+/// Reads `--features`.
+fn features(text: &str) -> Result<usize, &'static str> {
+    let words = text
+        .strip_prefix("words:")
+        .and_then(|words| words.parse().ok());
+    let words = words.filter(|words| (1..=64).contains(words));
+    words.ok_or("not words:N with N from 1 to 64")
 }
 
 /// The number of tables.
@@ -132,6 +161,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let bar = mode.reading("records");
     let pipeline = collector.pipeline().clone();
     let counts = records::read(&args.input, &pipeline, bar, &mut collector)?;
+    let sketches = collector.sketches().cloned();
     let (builder, pipeline) = collector.finish()?;
 
     let mut bar = StageBar::new(mode);
@@ -148,6 +178,7 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     bar.finish();
 
     let index = Report::new(&summary, pipeline.as_deref(), &args.metadata()?);
+    let index = index.with_sketches(&summary, sketches.as_ref());
     let report = RecordReport {
         build: BuildReport::new(index, clock, args.memory_limit()),
         skipped_count: counts.skipped,
@@ -203,6 +234,21 @@ impl Args {
             metadata.insert(key, value).map_err(simidx::Error::from)?;
         }
         Ok(metadata)
+    }
+
+    /// What makes the sketches, if the index is to have some: of the text that the pipeline finds in HTML.
+    ///
+    /// # Errors
+    /// None that the checks of the arguments leave.
+    fn sketcher(&self, pipeline: &Pipeline) -> Result<Option<Sketcher>, Failure> {
+        let Some(bits) = self.sketch else {
+            return Ok(None);
+        };
+        let words = self
+            .features
+            .unwrap_or_else(|| SketchFeatures::default().words());
+        let features = SketchFeatures::new(words, pipeline.options().html)?;
+        Ok(Some(Sketcher::new(bits, features)?))
     }
 
     /// Bytes of memory to use.

@@ -1,0 +1,352 @@
+//! `simidx join --similarity`: documents that are similar to those of an index, by sketches, and by their texts if these
+//! are there.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use simidx::segments::Segments;
+use simidx::{Fingerprint, IdBuf, IdKind, Storage};
+use simidx_input::{Content, RecordId};
+use simidx_text::ParallelFingerprinter;
+use simidx_text::compare::FeatureSet;
+use simidx_text::similar::{SketchMatch, SketchSearch, Sketcher, TextSketch};
+
+use super::Args;
+use crate::cmd::Answer;
+use crate::support::columns::Column;
+use crate::support::diagnostics::Diagnostics;
+use crate::support::failure::Failure;
+use crate::support::json::write_json;
+use crate::support::json_ids::{id_to_json, record_id_to_json};
+use crate::support::output::{counted, say, stdout};
+use crate::support::records::{OnError, refused};
+
+/// Documents that are sketched together, and bytes of them.
+const BATCH_DOCUMENTS: usize = 4096;
+const BATCH_TEXT_LEN: usize = 16 << 20;
+
+/// Margin in standard errors where texts decide.
+const MARGIN_OF_TEXTS: f64 = 2.0;
+
+/// Runs the command.
+pub(super) fn join<F: Fingerprint>(
+    segments: &Segments<F, Storage>,
+    args: &Args,
+    least: f64,
+) -> Answer {
+    let has_texts = args.similar.texts.is_some();
+    if has_texts && segments.id_kind() == IdKind::None {
+        let message = "--texts finds documents by their ids, and the index has none";
+        return Err(Failure::new(message).about(segments.names().join(", ")));
+    }
+    let default_margin = if has_texts { MARGIN_OF_TEXTS } else { 0.0 };
+    let margin = args.similar.margin.unwrap_or(default_margin);
+    let search = SketchSearch::new(segments, least, margin);
+    let search = search.map_err(|error| match error {
+        simidx::Error::Options(error) => {
+            Failure::new(error.to_string()).about(segments.names().join(", "))
+        }
+        other => other.into(),
+    })?;
+    let mut joined = Joined {
+        segments,
+        sketcher: search.sketcher().clone(),
+        fingerprinter: search.sketcher().pipeline()?.parallel()?,
+        queries: Vec::new(),
+        found: Vec::new(),
+        compared: 0,
+    };
+    joined.read_queries(args, &search, has_texts)?;
+    if let Some(texts) = &args.similar.texts {
+        joined.verify(texts, args, least)?;
+    }
+    joined.limit(args.style.limit);
+    let is_match = !joined.found.is_empty();
+    joined.print(args)?;
+    if args.style.stats {
+        let (queries, compared) = (joined.queries.len() as u64, joined.compared);
+        say(format_args!(
+            "{} by {compared} sketches: {}",
+            counted(queries, "query"),
+            counted(joined.found.len() as u64, "match")
+        ));
+    }
+    Ok(is_match)
+}
+
+/// The queries and what is similar to them.
+struct Joined<'a, F: Fingerprint> {
+    segments: &'a Segments<F, Storage>,
+    sketcher: Sketcher,
+    fingerprinter: ParallelFingerprinter<F>,
+    queries: Vec<Query>,
+    found: Vec<Found>,
+    /// Sketches that were looked at.
+    compared: u64,
+}
+
+/// A document that is asked for.
+struct Query {
+    id: RecordId,
+    /// Its features, if they are needed to compare texts.
+    features: Option<FeatureSet>,
+}
+
+/// A match of a query.
+struct Found {
+    /// By the number of the query among all.
+    sketches: SketchMatch,
+    /// The similarity of the texts, if they are known.
+    similarity: Option<f64>,
+}
+
+/// A document of a file.
+struct Document {
+    id: RecordId,
+    text: String,
+}
+
+impl<F: Fingerprint> Joined<'_, F> {
+    /// Reads all queries and finds what is similar to them by sketches.
+    fn read_queries(
+        &mut self,
+        args: &Args,
+        search: &SketchSearch<'_, F, Storage>,
+        keeps_features: bool,
+    ) -> Result<(), Failure> {
+        let mut sketches: Vec<TextSketch> = Vec::new();
+        let path = args.query_path()?;
+        let sketcher = self.sketcher.clone();
+        for_each_batch::<F>(path, args, |documents| {
+            let fingerprinter = &self.fingerprinter;
+            let sketch = |document: &Document| {
+                let set = fingerprinter.with(|f| sketcher.feature_set(f, &document.text));
+                let sketch = sketcher.sketch_of(&set);
+                (sketch, keeps_features.then_some(set))
+            };
+            let made: Vec<_> = documents.par_iter().map(sketch).collect();
+            for (document, (sketch, features)) in documents.into_iter().zip(made) {
+                let id = document.id;
+                sketches.push(sketch);
+                self.queries.push(Query { id, features });
+            }
+            match sketches.len() >= SketchSearch::<F, Storage>::BATCH {
+                true => self.search(search, &mut sketches),
+                false => Ok(()),
+            }
+        })?;
+        self.search(search, &mut sketches)
+    }
+
+    /// Finds what is similar to the last queries, and forgets the features of those that nothing is similar to.
+    fn search(
+        &mut self,
+        search: &SketchSearch<'_, F, Storage>,
+        sketches: &mut Vec<TextSketch>,
+    ) -> Result<(), Failure> {
+        let (first, start) = (self.queries.len() - sketches.len(), self.found.len());
+        let found = &mut self.found;
+        search.for_each_match::<simidx::Error>(sketches, |mut one| {
+            one.query += first;
+            found.push(Found {
+                sketches: one,
+                similarity: None,
+            });
+            Ok(())
+        })?;
+        // Those of a query by their estimates, equal ones in the order of the index.
+        self.found[start..].sort_by_key(|found| (found.sketches.query, found.sketches.distance));
+        let mut is_found = vec![false; sketches.len()];
+        for found in &self.found[start..] {
+            is_found[found.sketches.query - first] = true;
+        }
+        for (query, is_found) in self.queries[first..].iter_mut().zip(is_found) {
+            query.features.take_if(|_| !is_found);
+        }
+        if !sketches.is_empty() {
+            self.compared += self.segments.record_count();
+        }
+        sketches.clear();
+        Ok(())
+    }
+
+    /// Compares the texts of the matches, and keeps those that are similar.
+    fn verify(&mut self, texts: &Path, args: &Args, least: f64) -> Result<(), Failure> {
+        let mut wanted: HashMap<IdBuf, Vec<usize>> = HashMap::new();
+        for (number, found) in self.found.iter().enumerate() {
+            if let Some(id) = self.id(&found.sketches)? {
+                wanted.entry(id).or_default().push(number);
+            }
+        }
+        let (kind, sketcher) = (self.segments.id_kind(), self.sketcher.clone());
+        for path in simidx_input::expand(texts, None)? {
+            for_each_batch::<F>(&path, args, |documents| {
+                let compare = |document: &Document| {
+                    let numbers = wanted.get(&stored_id(&document.id, kind)?)?;
+                    let set = self
+                        .fingerprinter
+                        .with(|f| sketcher.feature_set(f, &document.text));
+                    let similarity = |&number: &usize| {
+                        let query = &self.queries[self.found[number].sketches.query];
+                        let features = query.features.as_ref();
+                        (number, features.map_or(0.0, |of| of.jaccard(&set)))
+                    };
+                    Some(numbers.iter().map(similarity).collect::<Vec<_>>())
+                };
+                let compared: Vec<_> = documents.par_iter().filter_map(compare).collect();
+                for (number, similarity) in compared.into_iter().flatten() {
+                    let known = &mut self.found[number].similarity;
+                    // Of several documents with the id the most similar one.
+                    *known = Some(known.map_or(similarity, |known| known.max(similarity)));
+                }
+                Ok(())
+            })?;
+        }
+        let missing = self.found.iter().filter(|f| f.similarity.is_none()).count();
+        if missing > 0 {
+            say(format_args!(
+                "{} left out: {} has no documents with their ids",
+                counted(missing as u64, "match"),
+                texts.display()
+            ));
+        }
+        self.found.retain(|found| {
+            found
+                .similarity
+                .is_some_and(|similarity| similarity >= least)
+        });
+        let rank = |found: &Found| (found.sketches.query, -found.similarity.unwrap_or_default());
+        self.found.sort_by(|a, b| {
+            let ((a, x), (b, y)) = (rank(a), rank(b));
+            a.cmp(&b).then(x.total_cmp(&y))
+        });
+        Ok(())
+    }
+
+    /// Keeps so many matches of each query.
+    fn limit(&mut self, limit: Option<u64>) {
+        let Some(limit) = limit else {
+            return;
+        };
+        let (mut query, mut count) = (usize::MAX, 0);
+        self.found.retain(|found| {
+            if std::mem::replace(&mut query, found.sketches.query) != found.sketches.query {
+                count = 0;
+            }
+            count += 1;
+            count <= limit
+        });
+    }
+
+    /// The id of the record of a match.
+    fn id(&self, found: &SketchMatch) -> Result<Option<IdBuf>, Failure> {
+        let index = &self.segments.segments()[found.segment];
+        let id = index.id_of_record(found.record);
+        id.map_err(|error| self.blame(found, error))
+    }
+
+    fn blame(&self, found: &SketchMatch, error: simidx::Error) -> Failure {
+        Failure::from(error).about(&self.segments.names()[found.segment])
+    }
+
+    /// What stands for the record of a match: its id, or its fingerprint where there are no ids.
+    fn name(&self, found: &SketchMatch) -> Result<(String, &'static str, Value), Failure> {
+        if let Some(id) = self.id(found)? {
+            return Ok((Column::of(&id).to_string(), "id", id_to_json(id.as_id())));
+        }
+        let index = &self.segments.segments()[found.segment];
+        let fingerprint = index.fingerprint(found.record);
+        let fingerprint = fingerprint.map_err(|error| self.blame(found, error))?;
+        let hex = fingerprint.unwrap_or(F::ZERO).to_hex().to_string();
+        Ok((hex.clone(), "fingerprint", hex.into()))
+    }
+
+    fn print(&self, args: &Args) -> Result<(), Failure> {
+        let (mut out, mut matches) = (stdout(), self.found.iter().peekable());
+        let bits = self.sketcher.parameters().bits();
+        for (number, query) in self.queries.iter().enumerate() {
+            let mut listed = Vec::new();
+            while let Some(found) = matches.next_if(|found| found.sketches.query == number) {
+                let (text, key, name) = self.name(&found.sketches)?;
+                let estimate = found.sketches.estimate(bits);
+                if args.style.json {
+                    let mut object = Map::new();
+                    object.insert(key.into(), name);
+                    object.insert("estimate".into(), rounded(estimate.similarity).into());
+                    let error = rounded(estimate.standard_error);
+                    object.insert("standard_error".into(), error.into());
+                    if let Some(similarity) = found.similarity {
+                        object.insert("similarity".into(), rounded(similarity).into());
+                    }
+                    listed.push(Value::Object(object));
+                } else {
+                    let shown = found.similarity.unwrap_or(estimate.similarity);
+                    writeln!(out, "{}\t{text}\t{shown:.4}", Column::of_record(&query.id))?;
+                }
+            }
+            if args.style.json {
+                let mut object = Map::new();
+                object.insert("id".into(), record_id_to_json(&query.id));
+                object.insert("matches".into(), listed.into());
+                write_json(&mut out, &Value::Object(object))?;
+                out.write_all(b"\n")?;
+            }
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Four digits after the point.
+fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}
+
+/// The id of a document as an index stores it; none that it can have if the index has numbers and the id is none.
+fn stored_id(id: &RecordId, kind: IdKind) -> Option<IdBuf> {
+    match (kind, id) {
+        (IdKind::None, _) => None,
+        (IdKind::Number, RecordId::Number(number)) => Some(IdBuf::Number(*number)),
+        (IdKind::Number, RecordId::Text(text)) => u64::parse_dec(text).map(IdBuf::Number),
+        (IdKind::String, RecordId::Number(number)) => Some(IdBuf::String(number.to_string())),
+        (IdKind::String, RecordId::Text(text)) => Some(IdBuf::String(text.clone())),
+    }
+}
+
+/// Hands the documents of a file to `take`, many at a time. One without an id gets its number, as in a build.
+fn for_each_batch<F: Fingerprint>(
+    path: &Path,
+    args: &Args,
+    mut take: impl FnMut(Vec<Document>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let options = args.fields.options();
+    let format = args.input.and_then(|input| input.0);
+    let mut reader = simidx_input::open_with::<F>(path, format, &options)?;
+    let mut diagnostics = Diagnostics::new(OnError::Stop);
+    diagnostics.note_guess(&*reader);
+    let (mut documents, mut text_len, mut next) = (Vec::new(), 0, 0);
+    while let Some(record) = reader.next_record() {
+        let record = record?;
+        let (source, place) = reader.place();
+        let Content::Text(text) = record.content else {
+            let message = "is a fingerprint; --similarity compares documents";
+            return Err(refused(source, place, message));
+        };
+        if record.has_faults {
+            diagnostics.note_faults((source, place));
+        }
+        let id = record.id.unwrap_or(RecordId::Number(next));
+        next += 1;
+        text_len += text.len();
+        documents.push(Document { id, text });
+        if documents.len() >= BATCH_DOCUMENTS || text_len >= BATCH_TEXT_LEN {
+            take(std::mem::take(&mut documents))?;
+            text_len = 0;
+        }
+    }
+    take(documents)?;
+    diagnostics.tell();
+    Ok(())
+}
