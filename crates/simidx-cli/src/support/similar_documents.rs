@@ -24,13 +24,14 @@ pub(crate) const NO_TEXT: &str =
 pub(crate) type Source<'a> = (&'a [InputFile], &'a Positions);
 
 /// Finds which documents may be similar, and reads them again if there was no memory for their features. With lengths
-/// the longest are decided on first.
+/// the longest are decided on first. `text_of` gives the number that a document has among the texts, if it is one of them.
 ///
 /// # Errors
 /// Too little memory, and an input that cannot be read again or has changed.
 pub(crate) fn candidates<F: Fingerprint>(
     texts: SimilarTexts,
-    lengths: Option<&[u32]>,
+    lengths: Option<Vec<u32>>,
+    text_of: &dyn Fn(usize) -> Option<usize>,
     source: Source<'_>,
     mode: ProgressMode,
 ) -> Result<SimilarCandidates, Failure> {
@@ -38,12 +39,15 @@ pub(crate) fn candidates<F: Fingerprint>(
     bar.set_message("finding candidates");
     let mut candidates = match lengths {
         None => texts.candidates()?,
-        Some(lengths) => texts.candidates_by(|document| lengths[document].into())?,
+        Some(lengths) => texts.candidates_by(|text| lengths[text].into())?,
     };
     bar.finish_and_clear();
     if candidates.needs_texts() {
         let bar = mode.reading("documents").doing("reading candidates");
-        let mut give = |document: usize, text: String| Ok(candidates.give(document, text)?);
+        let mut give = |document: usize, text: String| match text_of(document) {
+            Some(number) => Ok(candidates.give(number, text)?),
+            None => Ok(()),
+        };
         each_text::<F>(&|_| true, source, bar, &mut give)?;
     }
     Ok(candidates)
@@ -109,7 +113,7 @@ impl SimilarDocuments {
         } = collector;
         labels.end_at(read.records + read.skipped)?;
         let source = (originals.as_slice(), &labels.positions);
-        let candidates = candidates::<F>(texts, lengths.as_deref(), source, mode)?;
+        let candidates = candidates::<F>(texts, lengths, &Some, source, mode)?;
         Ok(SimilarDocuments { candidates, labels })
     }
 }

@@ -78,6 +78,11 @@ impl SignedText {
     pub fn has_features(&self) -> bool {
         self.has_features
     }
+
+    /// The features, of which one without any has a hash of its bytes.
+    pub fn features(&self) -> &FeatureSet {
+        &self.features
+    }
 }
 
 impl TextSigner {

@@ -67,7 +67,12 @@ impl Notes {
                     similarity = found.map(FieldValue::Real);
                     place = Some("input");
                 }
-                Cause::Member { fingerprint, id } => {
+                Cause::Member {
+                    fingerprint,
+                    id,
+                    estimate,
+                } => {
+                    similarity = estimate.map(|e| FieldValue::Real(e.similarity));
                     of = Some(match id {
                         Some(IdBuf::Number(id)) => FieldValue::Number(id),
                         Some(IdBuf::String(id)) => FieldValue::Text(id),

@@ -7,6 +7,7 @@ use simidx::{Error, Fingerprint};
 use simidx_input::RecordId;
 use simidx_text::similar::{SimilarTexts, TextSigner};
 
+use super::in_index::Against;
 use super::repeated_ids::RepeatedIds;
 use super::texts::HeldTexts;
 use crate::support::failure::Failure;
@@ -32,22 +33,30 @@ pub(super) struct Needs {
 }
 
 /// What the documents are compared by.
-pub(super) enum Compared<F> {
+pub(super) enum Compared<'a, F> {
     Fingerprints(Deduplicator<F>),
-    Texts(SimilarTexts, TextSigner),
+    /// Texts, first with those of an index if there is one.
+    Texts(SimilarTexts, TextSigner, Option<Box<Against<'a, F>>>),
 }
 
-impl<F: Fingerprint> Compared<F> {
+impl<F: Fingerprint> Compared<'_, F> {
     fn count(&self) -> usize {
         match self {
             Compared::Fingerprints(deduplicator) => deduplicator.document_count(),
-            Compared::Texts(texts, _) => texts.text_count(),
+            Compared::Texts(texts, _, None) => texts.text_count(),
+            Compared::Texts(texts, _, Some(against)) => against.count() + texts.text_count(),
         }
     }
 
     fn push(&mut self, record: &mut Fingerprinted<F>) -> Result<(), Refusal> {
         match (self, record.without_features) {
-            (Compared::Texts(texts, _), _) => texts.push_signed(signed(record.signed.take())?)?,
+            (Compared::Texts(texts, _, against), _) => {
+                let text = signed(record.signed.take())?;
+                match against {
+                    None => texts.push_signed(text)?,
+                    Some(against) => against.push(text, texts)?,
+                }
+            }
             (Compared::Fingerprints(deduplicator), None) => {
                 deduplicator.push(record.fingerprint)?
             }
@@ -60,8 +69,8 @@ impl<F: Fingerprint> Compared<F> {
 }
 
 /// Takes documents in.
-pub(super) struct Documents<F> {
-    compared: Compared<F>,
+pub(super) struct Documents<'a, F> {
+    compared: Compared<'a, F>,
     needs: Needs,
     known: Known,
 }
@@ -78,8 +87,8 @@ pub(super) struct Known {
     pub(super) texts: Option<HeldTexts>,
 }
 
-impl<F: Fingerprint> Documents<F> {
-    pub(super) fn new(compared: Compared<F>, needs: Needs, temp_dir: Option<&Path>) -> Self {
+impl<'a, F: Fingerprint> Documents<'a, F> {
+    pub(super) fn new(compared: Compared<'a, F>, needs: Needs, temp_dir: Option<&Path>) -> Self {
         let texts = needs.texts.map(HeldTexts::new);
         let repeated_ids = RepeatedIds::new(needs.id_memory);
         Documents {
@@ -96,13 +105,13 @@ impl<F: Fingerprint> Documents<F> {
     }
 
     /// The documents, once so much has been read.
-    pub(super) fn finish(mut self, read: ReadCounts) -> Result<(Compared<F>, Known), Failure> {
+    pub(super) fn finish(mut self, read: ReadCounts) -> Result<(Compared<'a, F>, Known), Failure> {
         self.known.labels.end_at(read.records + read.skipped)?;
         Ok((self.compared, self.known))
     }
 }
 
-impl<F: Fingerprint> Sink<F> for Documents<F> {
+impl<F: Fingerprint> Sink<F> for Documents<'_, F> {
     fn record(&mut self, mut record: Fingerprinted<F>) -> Result<(), Refusal> {
         if let (true, Some(reason)) = (record.is_document, &self.needs.pipeline) {
             return Err(Refusal::Input(reason.clone()));
@@ -138,7 +147,7 @@ impl<F: Fingerprint> Sink<F> for Documents<F> {
 
     fn signer(&self) -> Option<TextSigner> {
         match &self.compared {
-            Compared::Texts(_, signer) => Some(signer.clone()),
+            Compared::Texts(_, signer, _) => Some(signer.clone()),
             Compared::Fingerprints(_) => None,
         }
     }

@@ -5,7 +5,7 @@ use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::segments::Segments;
 use simidx::{Error, Fingerprint, IdBuf, IdKind, Storage};
 use simidx_text::dedup::TextVerifier;
-use simidx_text::similar::Fate;
+use simidx_text::similar::{Fate, JaccardEstimate};
 
 use super::documents::Known;
 use super::similar::Similar;
@@ -41,7 +41,7 @@ impl<F: Fingerprint> Found<F> {
     pub(super) fn is_kept(&self, document: usize) -> bool {
         match self {
             Found::Near(found, _) => found.is_kept(document),
-            Found::Similar(found) => found.fates.is_kept(document),
+            Found::Similar(found) => found.fate(document) == Some(Fate::Kept),
         }
     }
 
@@ -76,6 +76,8 @@ pub(super) enum Cause {
     Member {
         fingerprint: String,
         id: Option<IdBuf>,
+        /// How similar the texts are, by their sketches.
+        estimate: Option<JaccardEstimate>,
     },
 }
 
@@ -101,13 +103,21 @@ impl<F: Fingerprint> Judged<'_, F> {
         let found = match &self.found {
             Found::Near(found, _) => found,
             Found::Similar(found) => {
-                let Fate::Dropped { kept, jaccard } = found.fates.fate(document) else {
-                    return Ok(None);
-                };
-                let cause = Cause::Document {
-                    of: self.label(kept)?,
-                    cluster: found.cluster_of(document),
-                    similarity: Some(jaccard),
+                let cause = match (found.fate(document), self.segments) {
+                    (Some(Fate::Kept), _) | (None, None) => return Ok(None),
+                    (Some(Fate::Dropped { kept, jaccard }), _) => Cause::Document {
+                        of: self.label(kept)?,
+                        cluster: found.cluster_of(document),
+                        similarity: Some(jaccard),
+                    },
+                    (None, Some(segments)) => match found.in_index.record(document, segments)? {
+                        None => return Ok(None),
+                        Some(record) => Cause::Member {
+                            fingerprint: record.fingerprint,
+                            id: record.id,
+                            estimate: Some(record.estimate),
+                        },
+                    },
                 };
                 return Ok(Some(Dropped {
                     distance: None,
@@ -133,6 +143,7 @@ impl<F: Fingerprint> Judged<'_, F> {
                 cause: Cause::Member {
                     fingerprint: fingerprint.to_hex(),
                     id: self.id_in_index(fingerprint)?,
+                    estimate: None,
                 },
             }),
         })
@@ -147,9 +158,9 @@ impl<F: Fingerprint> Judged<'_, F> {
                     .map(|verifier| verifier.jaccard(kept, dropped))
                     .transpose()
             }
-            Found::Similar(found) => Ok(match found.fates.fate(dropped) {
-                Fate::Dropped { jaccard, .. } => Some(jaccard),
-                Fate::Kept => None,
+            Found::Similar(found) => Ok(match found.fate(dropped) {
+                Some(Fate::Dropped { jaccard, .. }) => Some(jaccard),
+                Some(Fate::Kept) | None => None,
             }),
         }
     }

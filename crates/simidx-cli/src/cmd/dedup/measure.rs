@@ -1,6 +1,7 @@
 //! What makes documents near-duplicates: the distance of fingerprints, or the similarity of texts.
 
-use simidx::Fingerprint;
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Storage};
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::Similarity;
 
@@ -30,20 +31,18 @@ impl Measure {
     /// An option that does not go with it, and an input that cannot be read.
     pub(super) fn choose<F: Fingerprint>(
         args: &Args,
+        against: Option<&Segments<F, Storage>>,
         originals: &[InputFile],
     ) -> Result<Self, Failure> {
         let measure = match (args.similarity.given(), args.max_distance) {
             (Some(similarity), _) => Measure::Similarity(similarity),
             (None, Some(distance)) => Measure::Distance(distance, None),
-            (None, None) => match about_fingerprints::<F>(args, originals)? {
+            (None, None) => match about_fingerprints(args, against, originals)? {
                 None => Measure::Similarity(args.similarity.or_default()),
                 reason => Measure::Distance(DEFAULT_DISTANCE, reason),
             },
         };
         match measure {
-            Measure::Similarity(_) if !args.against.is_empty() => Err(Failure::new(
-                "--similarity compares texts, which an index does not have; -k compares fingerprints with --against",
-            )),
             Measure::Distance(..) if args.chains => Err(Failure::new(
                 "--chains goes with --similarity; within a distance, chains always count",
             )),
@@ -124,13 +123,16 @@ pub(super) fn difference(jaccard: f64) -> u32 {
 /// Why fingerprints are compared, if neither a similarity nor a distance is given.
 fn about_fingerprints<F: Fingerprint>(
     args: &Args,
+    against: Option<&Segments<F, Storage>>,
     originals: &[InputFile],
 ) -> Result<Option<&'static str>, Failure> {
     if args.verify.is_some() {
         return Ok(Some("with --verify fingerprints find the candidates"));
     }
-    if !args.against.is_empty() {
-        return Ok(Some("an index has fingerprints"));
+    if let Some(segments) = against
+        && segments.view().sketch_parameters()?.is_none()
+    {
+        return Ok(Some("the index has no sketches of texts"));
     }
     if args.input.width != Width::W64 {
         return Ok(Some("--width is that of fingerprints"));

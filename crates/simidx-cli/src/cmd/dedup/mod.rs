@@ -3,6 +3,7 @@
 mod annotate;
 mod compress;
 mod documents;
+mod in_index;
 mod judged;
 mod measure;
 mod names;
@@ -42,6 +43,7 @@ use crate::support::records::{InputArgs, OnError, read_originals, start_threads}
 use crate::support::similarity::SimilarityArgs;
 use crate::support::width::{Width, with_width};
 use documents::{Compared, Documents, Known, Needs};
+use in_index::Against;
 use judged::{Found, Judged};
 use measure::Measure;
 use outputs::Outputs;
@@ -215,12 +217,12 @@ fn of_width<F: Fingerprint>(
     distance::within::<F>(args.max_distance)?;
     let paths = args.input.paths()?;
     let outputs = Outputs::new(args, &paths)?;
-    if let Some(segments) = against {
-        check_width::<F>(segments, args.input.width)?;
-    }
     let originals = args.originals::<F>(&paths)?;
     outputs.check_formats(args, &originals)?;
-    let measure = Measure::choose::<F>(args, &originals)?;
+    let measure = Measure::choose(args, against, &originals)?;
+    if let (Some(segments), Some(_)) = (against, measure.distance()) {
+        check_width::<F>(segments, args.input.width)?;
+    }
     let pipeline = args.input.pipeline.pipeline()?;
     let shares = args.memory_shares();
     let needs = Needs {
@@ -230,8 +232,8 @@ fn of_width<F: Fingerprint>(
         texts: args.verify.map(|_| shares.texts),
         id_memory: shares.ids,
         pipeline: match against {
-            Some(segments) => foreign_pipeline(segments, &pipeline),
-            None => None,
+            Some(segments) if measure.distance().is_some() => foreign_pipeline(segments, &pipeline),
+            _ => None,
         },
     };
     let compared = match measure {
@@ -241,7 +243,8 @@ fn of_width<F: Fingerprint>(
         Measure::Similarity(similarity) => {
             let texts = SimilarTexts::new(&pipeline, &args.similar_options(similarity))?;
             let signer = texts.signer();
-            Compared::Texts(texts, signer)
+            let against = against.map(|segments| Against::new(segments, similarity, &pipeline));
+            Compared::Texts(texts, signer, against.transpose()?.map(Box::new))
         }
     };
     let mut clock = Clock::start();
@@ -256,14 +259,9 @@ fn of_width<F: Fingerprint>(
             let source = (originals.as_slice(), &mut documents);
             near(deduplicator, verifier, against, source, args.keep, mode)?
         }
-        Compared::Texts(texts, _) => {
-            let rule = (args.keep, args.chains);
-            Found::Similar(Similar::find::<F>(
-                texts,
-                rule,
-                (&originals, &documents),
-                mode,
-            )?)
+        Compared::Texts(texts, _, index) => {
+            let (rule, source) = ((args.keep, args.chains), (&*originals, &documents));
+            Found::Similar(Similar::find(texts, index, rule, source, mode)?)
         }
     };
     clock.has_compared();

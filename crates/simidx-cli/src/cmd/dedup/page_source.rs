@@ -38,9 +38,10 @@ impl<F: Fingerprint> Judgements for PageSource<'_, '_, F> {
                 }),
                 Decision::Excluded { .. } => Some(Cause::Member),
             },
-            Found::Similar(found) => match found.fates.fate(document) {
-                Fate::Kept => None,
-                Fate::Dropped { kept, jaccard } => Some(Cause::Document {
+            Found::Similar(found) => match found.fate(document) {
+                None => Some(Cause::Member),
+                Some(Fate::Kept) => None,
+                Some(Fate::Dropped { kept, jaccard }) => Some(Cause::Document {
                     of: kept,
                     difference: difference(jaccard),
                 }),

@@ -52,10 +52,19 @@ fn write_columns(label: &Label, dropped: &Dropped, out: &mut (dyn Write + Send))
                 write!(out, "\t{similarity:.4}")?;
             }
         }
-        Cause::Member { fingerprint, id } => {
+        Cause::Member {
+            fingerprint,
+            id,
+            estimate,
+        } => {
             write!(out, "{label}\t{fingerprint}\t{distance}\tindex\t")?;
-            if let Some(id) = id {
-                write!(out, "\t{}", Column::of(id))?;
+            match (id, estimate) {
+                (Some(id), _) => write!(out, "\t{}", Column::of(id))?,
+                (None, Some(_)) => write!(out, "\t")?,
+                (None, None) => {}
+            }
+            if let Some(estimate) = estimate {
+                write!(out, "\t{:.4}", estimate.similarity)?;
             }
         }
     }
@@ -80,12 +89,20 @@ fn object(label: &Label, dropped: &Dropped) -> Value {
                 object.insert("similarity".into(), (*similarity).into());
             }
         }
-        Cause::Member { fingerprint, id } => {
+        Cause::Member {
+            fingerprint,
+            id,
+            estimate,
+        } => {
             let mut member = json!({ "fingerprint": fingerprint });
             if let Some(id) = id {
                 member["id"] = id_json(id);
             }
             object.insert("index".into(), member);
+            if let Some(estimate) = estimate {
+                object.insert("estimate".into(), estimate.similarity.into());
+                object.insert("standard_error".into(), estimate.standard_error.into());
+            }
         }
     }
     object.into()

@@ -2,10 +2,11 @@
 
 use simidx::Fingerprint;
 use simidx::batch::DedupCounts;
-use simidx_text::similar::{Fate, SimilarDedup, SimilarTexts};
+use simidx_text::similar::{Counts, Fate, SimilarDedup, SimilarTexts};
 
 use super::Keep;
 use super::documents::Known;
+use super::in_index::{Against, InIndex};
 use crate::support::failure::Failure;
 use crate::support::progress::ProgressMode;
 use crate::support::similar_documents::candidates;
@@ -17,8 +18,10 @@ const NONE: u32 = u32::MAX;
 /// The decisions, and the clusters that they make: documents that are dropped, and the one that is kept for them.
 /// Memory: 4 bytes a document beside those of the decisions.
 pub(super) struct Similar {
-    pub(super) fates: SimilarDedup,
-    /// The numbers of the clusters, by the document that is kept.
+    /// Of the documents that no index has.
+    fates: SimilarDedup,
+    pub(super) in_index: InIndex,
+    /// The numbers of the clusters, by the text that is kept.
     numbers: Vec<u32>,
     clusters: u64,
     largest: u64,
@@ -30,17 +33,26 @@ impl Similar {
     /// # Errors
     /// Too little memory, and an input that cannot be read again or has changed.
     pub(super) fn find<F: Fingerprint>(
-        texts: SimilarTexts,
+        mut texts: SimilarTexts,
+        against: Option<Box<Against<'_, F>>>,
         (keep, by_chains): (Keep, bool),
         (originals, documents): (&[InputFile], &Known),
         mode: ProgressMode,
     ) -> Result<Self, Failure> {
-        let lengths = match keep {
-            Keep::First => None,
-            Keep::Longest => documents.lengths.as_deref(),
+        let in_index = match against {
+            Some(against) => against.finish(&mut texts)?,
+            None => InIndex::default(),
         };
+        let lengths = documents.lengths.as_ref().filter(|_| keep == Keep::Longest);
+        let lengths = lengths.map(|lengths| {
+            let texts = 0..texts.text_count();
+            texts
+                .map(|text| lengths[in_index.document_of(text)])
+                .collect()
+        });
         let source = (originals, &documents.labels.positions);
-        let candidates = candidates::<F>(texts, lengths, source, mode)?;
+        let text_of = |document| in_index.text_of(document);
+        let candidates = candidates::<F>(texts, lengths, &text_of, source, mode)?;
         let bar = mode.spinner();
         bar.set_message("comparing texts");
         let fates = match by_chains {
@@ -48,11 +60,11 @@ impl Similar {
             true => candidates.dedup_by_chains()?,
         };
         bar.finish_and_clear();
-        Ok(Similar::of(fates))
+        Ok(Similar::of(fates, in_index))
     }
 
     /// Numbers the clusters in the order of their first documents.
-    fn of(fates: SimilarDedup) -> Self {
+    fn of(fates: SimilarDedup, in_index: InIndex) -> Self {
         let mut sizes = vec![0u32; fates.text_count()];
         for document in 0..fates.text_count() {
             if let Fate::Dropped { kept, .. } = fates.fate(document) {
@@ -75,6 +87,7 @@ impl Similar {
         }
         Similar {
             fates,
+            in_index,
             numbers,
             clusters: clusters.into(),
             largest: if clusters > 0 { largest } else { 0 },
@@ -83,16 +96,49 @@ impl Similar {
 
     /// The number of the cluster of a document.
     pub(super) fn cluster_of(&self, document: usize) -> Option<u64> {
-        let number = self.numbers[kept_for(&self.fates, document)];
+        let text = self.in_index.text_of(document)?;
+        let number = self.numbers[kept_for(&self.fates, text)];
         (number != NONE).then_some(number.into())
+    }
+
+    /// What becomes of a document that no index has; none if one has it.
+    pub(super) fn fate(&self, document: usize) -> Option<Fate> {
+        let text = self.in_index.text_of(document)?;
+        Some(match self.fates.fate(text) {
+            Fate::Kept => Fate::Kept,
+            Fate::Dropped { kept, jaccard } => Fate::Dropped {
+                kept: self.in_index.document_of(kept),
+                jaccard,
+            },
+        })
+    }
+
+    /// What the search has done.
+    pub(super) fn search_counts(&self) -> Counts {
+        self.fates.counts()
+    }
+
+    /// Documents with a single feature, but for those of an index.
+    pub(super) fn single_feature_count(&self) -> u64 {
+        self.fates.single_feature_count() as u64
+    }
+
+    /// Templates of documents: how many there are of each, and one of them.
+    pub(super) fn templates(&self) -> impl Iterator<Item = (u64, usize)> {
+        let templates = self.fates.templates().iter();
+        templates.map(|template| {
+            let example = self.in_index.document_of(template.example);
+            (template.count as u64, example)
+        })
     }
 
     /// How many documents there are, and what becomes of them.
     pub(super) fn counts(&self) -> DedupCounts {
-        let documents = self.fates.text_count() as u64;
+        let texts = self.fates.text_count() as u64;
         let mut counts = DedupCounts::default();
-        counts.documents = documents;
-        counts.kept = documents - self.fates.dropped_count() as u64;
+        counts.excluded = self.in_index.count() as u64;
+        counts.documents = texts + counts.excluded;
+        counts.kept = texts - self.fates.dropped_count() as u64;
         counts.clusters = self.clusters;
         counts.largest = self.largest;
         counts
@@ -136,7 +182,7 @@ mod tests {
         let found = texts
             .candidates_by(|text| given[text].len() as u64)
             .unwrap();
-        let found = Similar::of(found.dedup().unwrap());
+        let found = Similar::of(found.dedup().unwrap(), InIndex::default());
         let clusters: Vec<_> = (0..given.len())
             .map(|text| found.cluster_of(text))
             .collect();

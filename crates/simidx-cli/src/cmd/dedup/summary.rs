@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 use simidx::Fingerprint;
 use simidx::batch::DedupCounts;
-use simidx_text::similar::Template;
+use simidx_text::similar::JaccardEstimate;
 
 use super::judged::{Found, Judged};
 use super::measure::Measure;
+use super::similar::Similar;
 use crate::support::failure::Failure;
 use crate::support::labels::Label;
 use crate::support::output::{counted, say, stdout, write_report};
@@ -47,6 +48,9 @@ pub(super) struct Summary {
     chained: u64,
     clusters: u64,
     largest_cluster: u64,
+    /// Bits of the sketches by which texts were compared with the index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sketch_bits: Option<u32>,
     /// Documents that only equal ones are near to.
     without_features: u64,
     /// Documents with a single feature, since they have fewer words than a run.
@@ -130,35 +134,31 @@ impl Summary {
     ) -> Result<Self, Failure> {
         let found = &judged.found;
         let counts = found.counts();
-        let fates = match found {
+        let similar = match found {
             Found::Near(..) => None,
-            Found::Similar(found) => Some(&found.fates),
+            Found::Similar(found) => Some(found),
         };
-        let named = |template: &Template| {
-            let label = judged.label(template.example)?;
+        let named = |(count, example)| {
+            let label = judged.label(example)?;
             Ok::<_, Failure>(TemplateFigure {
-                count: template.count as u64,
+                count,
                 example: label.to_json(),
                 label,
             })
         };
-        let templates = fates.map(|fates| {
-            fates
-                .templates()
-                .iter()
-                .map(named)
-                .collect::<Result<_, _>>()
-        });
+        let templates =
+            similar.map(|similar| similar.templates().map(named).collect::<Result<_, _>>());
         let (chained, compared) = match found {
             Found::Near(found, _) => (found.chained_count(measure.limit()), None),
             Found::Similar(found) => {
                 let least = measure.similarity().map_or(0.0, |s| s.least());
-                (found.chained_count(least), Some(found.fates.counts()))
+                (found.chained_count(least), Some(found.search_counts()))
             }
         };
         let similarity = measure.similarity();
         Ok(Summary {
-            single_feature: fates.map(|fates| fates.single_feature_count() as u64),
+            single_feature: similar.map(Similar::single_feature_count),
+            sketch_bits: similar.map(|s| s.in_index.bits).filter(|&bits| bits > 0),
             templates: templates.transpose()?,
             max_distance: measure.distance(),
             reason: measure.reason(),
@@ -282,6 +282,15 @@ impl Summary {
         if let (Some(similarity), Some(features)) = (self.similarity, &self.features) {
             let measure = format_args!("{similarity} and more, by {features}");
             row("similarity", &measure)?;
+        }
+        if let (Some(similarity), Some(bits)) = (self.similarity, self.sketch_bits) {
+            let error =
+                JaccardEstimate::at(((1.0 - similarity) / 2.0 * f64::from(bits)) as u32, bits);
+            let method = format_args!(
+                "estimates by sketches of {bits} bits, standard error {:.3}",
+                error.standard_error
+            );
+            row("in the index", &method)?;
         }
         if let (Some(distance), Some(reason)) = (self.max_distance, self.reason) {
             let measure = format_args!("at most {}: {reason}", counted(distance.into(), "bit"));

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use simidx_text::Pipeline;
 use simidx_text::compare::FeatureSet;
 use simidx_text::dedup::Similarity;
+use simidx_text::similar::{SketchFeatures, Sketcher};
 
 use super::{done, jsonl, texts};
 use crate::support::{Ran, Sandbox, hex};
@@ -221,7 +222,28 @@ fn what_does_not_go_with_a_similarity_is_refused() {
     let args = ["a.jsonl", "--similarity", "0.8", "--against", "x.simidx"];
     refused(
         &args,
-        "--similarity compares texts, which an index does not have",
+        "x.simidx: has no sketches to compare texts with; build it with --sketch 256",
+    );
+    sandbox
+        .run(&["build", "a.jsonl", "-o", "s.simidx", "--sketch", "128"])
+        .done();
+    let args = ["a.jsonl", "--features", "words:5", "--against", "s.simidx"];
+    refused(
+        &args,
+        "s.simidx: has sketches of runs of 3 words; say --features words:3",
+    );
+    let args = [
+        "a.jsonl",
+        "--similarity",
+        "0.8",
+        "--html",
+        "yes",
+        "--against",
+        "s.simidx",
+    ];
+    refused(
+        &args,
+        "s.simidx: has sketches of texts with --html no; say so here, too",
     );
 }
 
@@ -256,4 +278,124 @@ fn templates_and_short_documents_are_named() {
         json!([{ "count": 50, "example": "o0" }])
     );
     assert_eq!(found["single_feature"], 2);
+}
+
+#[test]
+fn what_an_index_has_by_its_sketches_is_dropped_first() {
+    let all = texts();
+    // Every third text is in the index; the others are new, and some are copies of each other.
+    let is_old = |text: &usize| text % 3 == 0;
+    let (old, new): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_old);
+    let lines = jsonl(&all);
+    let of = |texts: &[usize]| texts.iter().map(|&text| &*lines[text]).collect::<String>();
+    let sandbox = Sandbox::new();
+    sandbox.write("old.jsonl", of(&old));
+    sandbox.write("new.jsonl", of(&new));
+    for (extra, is_longest) in [
+        (&[][..], false),
+        (&["--keep", "longest", "--similarity", "0.8"], true),
+    ] {
+        let build = [
+            "build",
+            "old.jsonl",
+            "-o",
+            "x.simidx",
+            "--sketch",
+            "256",
+            "--force",
+        ];
+        sandbox.run(&build).done();
+        // Every new text against every old one.
+        let sketcher = Sketcher::new(256, SketchFeatures::default()).unwrap();
+        let sets = feature_sets(&all, Similarity::default());
+        let sketch = |text: usize| sketcher.sketch_of(&sets[text]);
+        let nearest = |text: usize| {
+            let old = old
+                .iter()
+                .map(|&old| (sketch(text).distance(&sketch(old)), old));
+            // A similarity of 0.8 is a tenth of the bits.
+            old.filter(|&(distance, _)| distance <= 25).min()
+        };
+        let mut order: Vec<usize> = new
+            .iter()
+            .copied()
+            .filter(|&text| nearest(text).is_none())
+            .collect();
+        if is_longest {
+            order.sort_by_key(|&text| std::cmp::Reverse(all[text].len()));
+        }
+        let causes = kept_for(&sets, 0.8, &order);
+        let args = [
+            "dedup",
+            "new.jsonl",
+            "-o",
+            "kept",
+            "--force",
+            "--report",
+            "r.jsonl",
+            "--json",
+        ];
+        let ran = sandbox
+            .run(&[&args[..], &["--against", "x.simidx"], extra].concat())
+            .done();
+        let in_index = new.iter().filter(|&&text| nearest(text).is_some()).count();
+        assert!(in_index > 5);
+        assert_eq!(ran.json()["in_index"], in_index);
+        assert_eq!(ran.json()["sketch_bits"], 256);
+        let mut lines_of = report(&sandbox).into_iter();
+        let mut kept = Vec::new();
+        for &text in &new {
+            match (nearest(text), causes[text].is_empty()) {
+                (None, true) => kept.push(text),
+                (None, false) => {
+                    let line = lines_of.next().unwrap();
+                    let cause = causes[text]
+                        .iter()
+                        .find(|(kept, _)| line["kept"] == format!("d{kept}"));
+                    assert_eq!(line["similarity"], cause.unwrap().1, "{line}");
+                }
+                (Some((distance, _)), _) => {
+                    let line = lines_of.next().unwrap();
+                    assert_eq!(line["dropped"], format!("d{text}"));
+                    assert_eq!(line["estimate"], 1.0 - f64::from(distance) / 128.0);
+                    assert!(line["standard_error"].as_f64() < Some(0.04));
+                    let id = line["index"]["id"].as_str().unwrap();
+                    let at_distance = old.iter().any(|&old| {
+                        id == format!("d{old}") && sketch(text).distance(&sketch(old)) == distance
+                    });
+                    assert!(at_distance, "{line}");
+                    assert_eq!(line["kept"], Value::Null);
+                }
+            }
+        }
+        assert_eq!(lines_of.next(), None);
+        assert_eq!(String::from_utf8(sandbox.read("kept")).unwrap(), of(&kept));
+    }
+    // For a person, in columns, and beside the records.
+    let args = [
+        "dedup",
+        "new.jsonl",
+        "--against",
+        "x.simidx",
+        "-o",
+        "all",
+        "--report",
+        "r.tsv",
+        "--annotate",
+    ];
+    let ran = done(sandbox.run(&args));
+    let row = "in the index            estimates by sketches of 256 bits, standard error 0.037\n";
+    assert!(ran.stderr.contains(row), "{ran:?}");
+    let tsv = String::from_utf8(sandbox.read("r.tsv")).unwrap();
+    let line: Vec<&str> = tsv
+        .lines()
+        .find(|line| line.contains("\tindex\t"))
+        .unwrap()
+        .split('\t')
+        .collect();
+    assert_eq!(
+        (line.len(), line[1].len(), line[2], line[4]),
+        (7, 16, "", "")
+    );
+    assert!(line[6].parse::<f64>().unwrap() >= 0.8);
 }

@@ -1,0 +1,231 @@
+//! Documents with texts that are similar to those of an index, by the sketches that it carries.
+
+use rayon::prelude::*;
+use simidx::segments::Segments;
+use simidx::{Error, Fingerprint, IdBuf, Storage};
+use simidx_text::Pipeline;
+use simidx_text::dedup::Similarity;
+use simidx_text::similar::{
+    JaccardEstimate, SignedText, SimilarTexts, SketchMatch, SketchSearch, TextSketch,
+};
+
+use crate::support::failure::Failure;
+
+/// Bytes of features that wait until their texts are compared with the index together.
+const WAITING_LEN: usize = 32 << 20;
+
+/// Compares documents with an index before they are compared with each other.
+pub(super) struct Against<'a, F> {
+    search: SketchSearch<'a, F, Storage>,
+    waiting: Vec<SignedText>,
+    waiting_len: usize,
+    found: InIndex,
+}
+
+/// The documents that an index has: ascending, each with the record that is most like it. The others are the texts that are
+/// compared with each other, numbered from 0. Memory: 40 bytes for each document in the index.
+#[derive(Debug, Default)]
+pub(super) struct InIndex {
+    documents: Vec<(usize, SketchMatch)>,
+    /// Bits of a sketch.
+    pub(super) bits: u32,
+}
+
+/// A record of an index.
+pub(super) struct Record {
+    pub(super) fingerprint: String,
+    pub(super) id: Option<IdBuf>,
+    pub(super) estimate: JaccardEstimate,
+}
+
+impl<'a, F: Fingerprint> Against<'a, F> {
+    /// Checks that the sketches are of what is compared.
+    ///
+    /// # Errors
+    /// No sketches, or others.
+    pub(super) fn new(
+        segments: &'a Segments<F, Storage>,
+        similarity: Similarity,
+        pipeline: &Pipeline,
+    ) -> Result<Self, Failure> {
+        let name = &segments.names()[0];
+        let refuse = |message: String| Err(Failure::new(message).about(name));
+        if segments.view().sketch_parameters()?.is_none() {
+            let message = "has no sketches to compare texts with; build it with --sketch 256, or \
+                           compare fingerprints by -k";
+            return refuse(message.to_owned());
+        }
+        let search = SketchSearch::new(segments, similarity.least(), 0.0)?;
+        let features = search.sketcher().features();
+        if similarity.words() != Some(features.words()) {
+            let words = features.words();
+            return refuse(format!(
+                "has sketches of runs of {words} words; say --features words:{words}"
+            ));
+        }
+        if pipeline.options().html != features.html() {
+            let html = features.html();
+            return refuse(format!(
+                "has sketches of texts with --html {html}; say so here, too"
+            ));
+        }
+        let found = InIndex {
+            documents: Vec::new(),
+            bits: search.sketcher().parameters().bits(),
+        };
+        Ok(Against {
+            search,
+            waiting: Vec::new(),
+            waiting_len: 0,
+            found,
+        })
+    }
+
+    /// Number of documents that wait, or that the index has.
+    pub(super) fn count(&self) -> usize {
+        self.waiting.len() + self.found.count()
+    }
+
+    /// Takes the next document. It comes to the texts, or is found in the index, at the latest by [`Against::finish`].
+    ///
+    /// # Errors
+    /// A damaged index, and what the texts report.
+    pub(super) fn push(&mut self, text: SignedText, texts: &mut SimilarTexts) -> Result<(), Error> {
+        self.waiting_len += size_of_val(text.features().hashes());
+        self.waiting.push(text);
+        let is_full = self.waiting.len() >= SketchSearch::<F, Storage>::BATCH;
+        if is_full || self.waiting_len >= WAITING_LEN {
+            self.compare(texts)?;
+        }
+        Ok(())
+    }
+
+    fn compare(&mut self, texts: &mut SimilarTexts) -> Result<(), Error> {
+        self.waiting_len = 0;
+        let waiting = std::mem::take(&mut self.waiting);
+        let sketcher = self.search.sketcher();
+        let sketch = |text: &SignedText| sketcher.sketch_of(text.features());
+        let sketches: Vec<TextSketch> = waiting.par_iter().map(sketch).collect();
+        let best = self.search.best_matches(&sketches)?;
+        for (text, found) in waiting.into_iter().zip(best) {
+            match found {
+                None => texts.push_signed(text)?,
+                Some(found) => {
+                    let document = texts.text_count() + self.found.documents.len();
+                    self.found.documents.push((document, found));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was found, once all documents are there.
+    ///
+    /// # Errors
+    /// As for [`Against::push`].
+    pub(super) fn finish(mut self, texts: &mut SimilarTexts) -> Result<InIndex, Error> {
+        self.compare(texts)?;
+        Ok(self.found)
+    }
+}
+
+impl InIndex {
+    /// Number of documents that the index has.
+    pub(super) fn count(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// The number of a document among the texts; none if the index has it.
+    pub(super) fn text_of(&self, document: usize) -> Option<usize> {
+        match self
+            .documents
+            .binary_search_by_key(&document, |found| found.0)
+        {
+            Ok(_) => None,
+            Err(before) => Some(document - before),
+        }
+    }
+
+    /// The document that a text is.
+    pub(super) fn document_of(&self, text: usize) -> usize {
+        // So many documents of the index come before it.
+        let texts_before = |number: usize| self.documents[number].0 - number;
+        let (mut low, mut high) = (0, self.documents.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match texts_before(middle) <= text {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        text + low
+    }
+
+    /// The record that a document is like; none if the index has none.
+    ///
+    /// # Errors
+    /// A damaged index.
+    pub(super) fn record<F: Fingerprint>(
+        &self,
+        document: usize,
+        segments: &Segments<F, Storage>,
+    ) -> Result<Option<Record>, Error> {
+        let found = self
+            .documents
+            .binary_search_by_key(&document, |found| found.0);
+        let Ok(number) = found else {
+            return Ok(None);
+        };
+        let (_, found) = self.documents[number];
+        let index = &segments.segments()[found.segment];
+        let rank = index.rank_of_record(found.record)?;
+        let fingerprint = index.fingerprint(rank)?;
+        Ok(Some(Record {
+            fingerprint: fingerprint.map_or_else(String::new, |f| f.to_hex()),
+            id: index.id_of_record(found.record)?,
+            estimate: found.estimate(self.bits),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_and_texts_have_numbers_of_their_own() {
+        let found = |document| {
+            let found = SketchMatch {
+                query: 0,
+                segment: 0,
+                record: 0,
+                distance: 0,
+            };
+            (document, found)
+        };
+        let in_index = InIndex {
+            documents: [0, 1, 4, 7].map(found).to_vec(),
+            bits: 64,
+        };
+        let texts: Vec<_> = (0..9).map(|document| in_index.text_of(document)).collect();
+        assert_eq!(
+            texts,
+            [
+                None,
+                None,
+                Some(0),
+                Some(1),
+                None,
+                Some(2),
+                Some(3),
+                None,
+                Some(4)
+            ]
+        );
+        for (document, text) in texts.into_iter().enumerate() {
+            assert!(text.is_none_or(|text| in_index.document_of(text) == document));
+        }
+        assert_eq!(InIndex::default().text_of(7), Some(7));
+        assert_eq!(InIndex::default().document_of(7), 7);
+    }
+}
