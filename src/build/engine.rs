@@ -150,6 +150,9 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
         let RecordSorter::Strings(sorter) = &mut self.records else {
             return Err(BuildError::WrongIdKind(IdKind::String).into());
         };
+        if id.is_empty() {
+            return Err(BuildError::EmptyId.into());
+        }
         if id.len() > MAX_ID_LEN {
             return Err(BuildError::IdTooLong {
                 len: id.len(),

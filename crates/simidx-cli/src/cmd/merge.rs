@@ -58,7 +58,7 @@ pub(crate) struct Args {
     tables: Option<u64>,
     /// Largest distance that the tables are chosen for, as in a build, or with --tables, that of their design
     /// [default: that of the largest input]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::of_tables())]
     max_distance: Option<u32>,
     /// Bytes per block, a power of two such as 512 or 4KiB [default: that of the largest input]
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
