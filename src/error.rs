@@ -93,7 +93,8 @@ impl fmt::Display for Size {
         let Some(unit) =
             ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].get(power.wrapping_sub(1) as usize)
         else {
-            return write!(f, "{} bytes", self.0);
+            let unit = if self.0 == 1 { "byte" } else { "bytes" };
+            return write!(f, "{} {unit}", self.0);
         };
         let bits = 10 * power;
         match self.0.trailing_zeros() >= bits {
@@ -317,6 +318,9 @@ pub enum BuildError {
         /// Bits of the sketches of the index; `None` if it stores none.
         wanted: Option<u32>,
     },
+    /// The id is the empty string, by which no record can be named. Files may hold one, and it is found there.
+    #[error("an id is empty")]
+    EmptyId,
     /// The id is longer than the format permits.
     #[error("an id is {len} bytes long, the limit is {limit}")]
     IdTooLong {
@@ -342,6 +346,7 @@ mod tests {
     fn sizes_are_short() {
         for (bytes, shown) in [
             (0, "0 bytes"),
+            (1, "1 byte"),
             (1023, "1023 bytes"),
             (1024, "1 KiB"),
             (64 << 20, "64 MiB"),

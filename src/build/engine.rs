@@ -163,7 +163,7 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
         let RecordSorter::Strings(sorter) = &mut self.records else {
             return Err(self.records.refuses(IdKind::String).into());
         };
-        check_len(id)?;
+        check_id(id)?;
         sorter.add(|buffer| buffer.push(fingerprint, id.as_bytes()))
     }
 
@@ -188,7 +188,7 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
                 &number
             }
             (IdKind::String, NewId::String(id)) => {
-                check_len(id)?;
+                check_id(id)?;
                 id.as_bytes()
             }
             (_, NewId::None) => return Err(BuildError::MissingId.into()),
@@ -209,13 +209,14 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
     }
 }
 
-fn check_len(id: &str) -> Result<(), BuildError> {
-    match id.len() <= MAX_ID_LEN {
-        true => Ok(()),
-        false => Err(BuildError::IdTooLong {
-            len: id.len(),
+fn check_id(id: &str) -> Result<(), BuildError> {
+    match id.len() {
+        0 => Err(BuildError::EmptyId),
+        len if len > MAX_ID_LEN => Err(BuildError::IdTooLong {
+            len,
             limit: MAX_ID_LEN,
         }),
+        _ => Ok(()),
     }
 }
 

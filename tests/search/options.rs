@@ -175,20 +175,13 @@ fn hostile_ids_come_back() {
     let mut options = BuildOptions::<u64>::default();
     options.ids = IdKind::String;
     let mut builder = IndexBuilder::new(options).unwrap();
-    let hostile = [
-        "",
-        "\t",
-        "\n",
-        "\r",
-        "\0",
-        "\u{1b}[31m",
-        "\\",
-        " ",
-        "\u{202e}",
-    ];
+    let hostile = ["\t", "\n", "\r", "\0", "\u{1b}[31m", "\\", " ", "\u{202e}"];
     for id in hostile {
         builder.push_with_string(1, id).unwrap();
     }
+    let refused = builder.push_with_string(1, "");
+    assert!(matches!(refused, Err(Error::Build(BuildError::EmptyId))));
+    assert_eq!(builder.record_count(), hostile.len() as u64);
     let mut file = Vec::new();
     builder.finish(&mut file).unwrap();
     let index = simidx_testkit::open::<u64>(file);
@@ -200,7 +193,7 @@ fn hostile_ids_come_back() {
     let mut expected = hostile;
     expected.sort_unstable();
     assert!(ids.eq(expected));
-    // An empty one is found.
+    // An empty one, which the builder refuses, is found in a file that has it.
     let stored = std::fs::read("tests/data/v1/good-one-empty-string.simidx").unwrap();
     let index = simidx_testkit::open::<u64>(stored);
     assert_eq!(index.ranks_of_id("").unwrap(), [0]);

@@ -60,7 +60,9 @@ impl Ids {
                 OwnedId::Number(base.wrapping_add(number.into()))
             }
             Ids::Strings(strings) => {
-                OwnedId::String(pick(strings.len()).map_or(String::new(), |i| strings[i].clone()))
+                // The builder takes no empty ones.
+                let string = pick(strings.len()).map_or("", |i| &*strings[i]);
+                OwnedId::String(if string.is_empty() { "-" } else { string }.to_owned())
             }
         })
     }

@@ -17,15 +17,13 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::input_files::InputFiles;
+use crate::support::mapped_pages::while_released;
 use crate::support::output::{Output, folder, say};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::records::{start_threads, threads_from};
 use crate::support::report::Report;
 use crate::support::resources::check_temp_dir;
-
-/// Number of records or values between releases of mapped pages.
-const RELEASE_EVERY: u64 = 1 << 21;
 
 /// The head of `simidx merge --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -61,7 +59,7 @@ pub(crate) struct Args {
     tables: Option<u64>,
     /// Largest distance that the tables are chosen for, as in a build, or with --tables, that of their design
     /// [default: that of the largest input]
-    #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::of_tables())]
     max_distance: Option<u32>,
     /// Bytes per block, a power of two such as 512 or 4KiB [default: that of the largest input]
     #[arg(long, value_name = "SIZE", value_parser = block_size)]
@@ -105,21 +103,16 @@ fn merge<F: Fingerprint>(
     let mut folders = options.temp_dir.iter();
     folders.try_for_each(|folder| check_temp_dir(folder))?;
     let mut clock = Clock::start();
-    let mut released = 0;
     let mut bar = StageBar::new(mode);
-    let written = output.write(|out| {
+    let write = |out: &mut (dyn Write + Send)| {
         let merged = simidx::segments::merge(segments, &options, out, |progress| {
             clock.enter(progress.stage);
             bar.show(&progress);
-            // Each release costs a fault for each page that is still wanted.
-            if progress.done.abs_diff(released) >= RELEASE_EVERY {
-                released = progress.done;
-                evict(segments);
-            }
         })?;
         clock.end_stage();
         Ok(merged)
-    });
+    };
+    let written = while_released(segments, || output.write(write));
     let merged = written.map_err(Failure::of_whole)?;
     clock.end_stage();
     bar.finish();
@@ -207,17 +200,6 @@ fn largest_distance<F: Fingerprint>(segments: &Segments<F, Storage>) -> u32 {
     let segments = segments.segments().iter().rev();
     let largest = segments.max_by_key(|index| index.len());
     largest.map_or(0, |index| index.max_distance())
-}
-
-/// Releases the pages of mapped files that have been read, so that a merge does not appear to use as much memory as its
-/// files. A failure to do so is no reason to stop.
-fn evict<F: Fingerprint>(segments: &Segments<F, Storage>) {
-    #[cfg(unix)]
-    for segment in segments.segments() {
-        let _ = segment.storage().evict();
-    }
-    #[cfg(not(unix))]
-    let _ = segments;
 }
 
 /// How the tables of the merged index are coded.

@@ -1,6 +1,7 @@
 //! `-k`: distances among the arguments.
 
 use simidx::Fingerprint;
+use simidx::design::MAX_DISTANCE;
 
 use crate::support::failure::Failure;
 use crate::support::quantity::count;
@@ -11,6 +12,11 @@ const WIDEST: u32 = <u128 as Fingerprint>::WIDTH;
 /// A value parser of distances.
 pub(crate) fn distance() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
     count(0..=WIDEST)
+}
+
+/// A value parser of distances that tables can be made for.
+pub(crate) fn of_tables() -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    count(0..=MAX_DISTANCE)
 }
 
 /// A distance of fingerprints of this width, if one is given.

@@ -17,6 +17,7 @@ pub(crate) mod json;
 pub(crate) mod json_ids;
 pub(crate) mod labels;
 pub(crate) mod latency;
+pub(crate) mod mapped_pages;
 pub(crate) mod memory;
 pub(crate) mod output;
 pub(crate) mod output_folder;

@@ -370,7 +370,10 @@ fn parameters_out_of_range_are_refused_with_what_there_is() {
             &["--block-size", "64"],
             "a block size is a power of two from 128 to 65536, not 64",
         ),
-        (&["-k", "13"], "max_distance is at most 12, not 13"),
+        (
+            &["-k", "13"],
+            "invalid value '13' for '--max-distance <K>': not a whole number from 0 to 12; see --help",
+        ),
     ] {
         build_refuses("a.hex", b"1f\n", args, message);
     }

@@ -175,7 +175,9 @@ fn few_fingerprints_are_scanned() {
 
 #[test]
 fn what_cannot_be_planned_is_refused() {
-    plan(&["--count", "1", "-k", "13"]).refused("max_distance is at most 12, not 13");
+    let message =
+        "invalid value '13' for '--max-distance <K>': not a whole number from 0 to 12; see --help";
+    plan(&["--count", "1", "-k", "13"]).refused(message);
     plan(&["--count", "1e10", "--width", "32"])
         .refused("there are no 10000000000 distinct fingerprints of 32 bits");
     plan(&["--count", "1", "--block-size", "1000"])

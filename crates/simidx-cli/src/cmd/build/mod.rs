@@ -53,7 +53,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Largest distance that the tables are chosen for; queries may use any
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables())]
     max_distance: u32,
     /// Number of tables: auto, or a number that has a design (for -k 3: 1, 2, 3, 4, 6, 8, 10, 11, 14, 16, 20, 35)
     #[arg(long, value_name = "N", default_value_t = TableCount::Auto)]

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = count(0..=u64::MAX))]
     count: u64,
     /// Largest distance of the queries
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::distance())]
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables())]
     max_distance: u32,
     #[command(flatten)]
     similarity: SimilarityArgs,

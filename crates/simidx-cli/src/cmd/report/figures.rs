@@ -16,11 +16,18 @@ const MAX_TABLES: usize = 100;
 /// Characters of a name that are shown.
 const NAME_LEN: usize = 120;
 
+/// Characters of a pipeline that are shown.
+const PIPELINE_LEN: usize = 1000;
+
 /// A name, cut if it is long.
 pub(super) fn cut(name: &str) -> String {
-    match name.char_indices().nth(NAME_LEN) {
-        Some((end, _)) => format!("{}\u{2026}", &name[..end]),
-        None => name.to_owned(),
+    cut_at(name, NAME_LEN)
+}
+
+fn cut_at(text: &str, len: usize) -> String {
+    match text.char_indices().nth(len) {
+        Some((end, _)) => format!("{}\u{2026}", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -80,7 +87,9 @@ pub(super) fn section<F: Fingerprint>(
         rows.push(("content id", only.content_id.to_string()));
     }
     if let Some(pipeline) = segments.pipeline() {
-        rows.push(("pipeline", cut(pipeline)));
+        // It can be broken after commas.
+        let pipeline = pipeline.replace(",\"", ", \"");
+        rows.push(("pipeline", cut_at(&pipeline, PIPELINE_LEN)));
     }
     Table::of_figures("Contents and size", &rows)
 }

@@ -13,7 +13,13 @@ const PLOT: (f64, f64) = (34.0, 214.0);
 const MAX_VALUES: usize = 14;
 
 /// Bars that a chart has room for at least: few bars are not the wider for it.
-const LEAST_SLOTS: usize = 8;
+const LEAST_SLOTS: usize = 4;
+
+/// Most bars of a chart that is narrower than the page.
+const FEW: usize = 7;
+
+/// Most grid lines above the axis.
+const MAX_GRID_LINES: f64 = 4.0;
 
 /// Most characters of all labels below the bars together.
 const MAX_TICK_CHARS: usize = 48;
@@ -77,7 +83,12 @@ impl BarChart {
     /// The chart, and its figures below it.
     pub(crate) fn html(&self) -> Html {
         let mut html = Html::new();
-        html.markup("<figure>")
+        let class = if self.bars.len() <= FEW {
+            "few"
+        } else {
+            "many"
+        };
+        html.open("figure", &[("class", class)])
             .element("figcaption", &[], &self.title);
         if self.bars.is_empty() {
             return html
@@ -135,14 +146,13 @@ impl BarChart {
             html.markup("<rect class=\"hatch\" width=\"2\" height=\"6\"></rect></pattern></defs>");
         }
         let largest = self.bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
-        // Half of what is counted is a whole number.
-        let even = (largest / 2.0).ceil() * 2.0;
-        let top = self.top.unwrap_or(even).max(f64::MIN_POSITIVE);
+        let step = grid_step(self.top.unwrap_or(largest));
+        let top = self.top.unwrap_or((largest / step).ceil().max(1.0) * step);
         let height = |value: f64| (value / top).clamp(0.0, 1.0) * (PLOT.1 - PLOT.0);
-        for share in [0.0, 0.5, 1.0] {
-            let y = PLOT.1 - height(share * top);
+        for line in 0..=(top / step).floor() as u32 {
+            let value = f64::from(line) * step;
+            let y = PLOT.1 - height(value);
             across(html, "grid", y);
-            let value = share * top;
             label(html, ("-8", y + 4.0), "end", "tick", &short(value));
         }
         self.draw_bars(html, height);
@@ -227,6 +237,19 @@ impl BarChart {
     }
 }
 
+/// The distance of grid lines, of which a few fit below a value: 1, 2 or 5 with zeros, since what is counted is whole.
+fn grid_step(largest: f64) -> f64 {
+    let mut power = 1.0;
+    loop {
+        for digit in [1.0, 2.0, 5.0] {
+            if digit * power * MAX_GRID_LINES >= largest {
+                return digit * power;
+            }
+        }
+        power *= 10.0;
+    }
+}
+
 fn percent(share: f64) -> String {
     let mut text = String::new();
     let _ = write!(text, "{share:.3}%");
@@ -288,4 +311,15 @@ fn label_step(ticks: &[&str]) -> usize {
     };
     let steps = [1, 2, 4, 8, 16, 32];
     steps.into_iter().find(fits).unwrap_or(ticks.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grid_lines_are_at_round_numbers() {
+        let found = [0.0, 1.0, 4.0, 5.0, 9.0, 134.0, 63_021.0, 2e9].map(grid_step);
+        assert_eq!(found, [1.0, 1.0, 1.0, 2.0, 5.0, 50.0, 20_000.0, 5e8]);
+    }
 }

@@ -243,7 +243,7 @@ fn what_does_not_go_with_a_similarity_is_refused() {
     ];
     refused(
         &args,
-        "s.simidx: has sketches of texts with --html no; say so here, too",
+        "s.simidx: has sketches of texts with --html auto; say so here, too",
     );
 }
 
