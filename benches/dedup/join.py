@@ -7,11 +7,12 @@ from math import ceil
 def similar_pairs(sets, similarity):
     """Yields `(i, j, jaccard)` with `i < j` for all pairs of sets that have at least this similarity.
 
-    Two sets of sizes m and n can be this similar only if they share one of the rarest features of each, of which there are
-    n - ceil(similarity * n) + 1. Only these are looked up. Empty sets are in no pair.
+    Two sets can be this similar only if they share one of the rarest features of each, of which a set of n features
+    has n - ceil(similarity * n) + 1. Only these are looked up. Empty sets are in no pair.
     """
     frequency = Counter(feature for features in sets for feature in features)
-    number = {feature: place for place, (feature, _) in enumerate(sorted(frequency.items(), key=lambda item: (item[1], item[0])))}
+    rarest_first = sorted(frequency, key=lambda feature: (frequency[feature], feature))
+    number = {feature: place for place, feature in enumerate(rarest_first)}
     sets = [sorted(number[feature] for feature in features) for features in sets]
     lookup = [frozenset(features) for features in sets]
     order = sorted(range(len(sets)), key=lambda i: (len(sets[i]), i))

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Compares tools that drop near-duplicate documents: their answers, processor time and memory. See `benches/README.md`."""
+"""Compares tools that drop near-duplicate documents: their answers, processor time and memory.
+
+`benches/README.md` says how to use it.
+"""
 
 import argparse
 import gzip
@@ -145,7 +148,10 @@ def read_requirements(path):
 
 
 def install(name, lines, cache):
-    """Makes a virtual environment with these requirements, unless it is there. Returns its Python and None, or an error."""
+    """Makes a virtual environment with these requirements, unless it is there.
+
+    Returns its Python and None, or None and an error.
+    """
     folder = cache / "venv" / re.sub(r"[^\w.-]+", "-", " ".join([name, platform.python_version(), *lines]))
     python = folder / "bin" / "python"
     ready = folder / "ready"
@@ -165,6 +171,11 @@ def install(name, lines, cache):
     return python, None
 
 
+def pairs_of(source):
+    """The file of the similar pairs of a collection."""
+    return source.with_name(source.name.removesuffix(".jsonl.gz") + ".j80.tsv.gz")
+
+
 class Collection:
     """Documents in a file of JSON lines, with their truth."""
 
@@ -180,7 +191,7 @@ class Collection:
                 # Nothing else, so that no tool reads more than another.
                 file.write(json.dumps({"id": record["id"], "text": record["text"]}, ensure_ascii=False) + "\n")
         self.set_ids(ids)
-        with gzip.open(source.parent / source.name.replace(".jsonl.gz", ".j80.tsv.gz"), "rt", encoding="utf-8") as file:
+        with gzip.open(pairs_of(source), "rt", encoding="utf-8") as file:
             next(file)
             pairs = [line.rstrip("\n").split("\t")[:2] for line in file]
         self.pairs = len(pairs)
@@ -216,7 +227,7 @@ class Collection:
 
 
 def run_contender(contender, python, collection, arguments):
-    """The figures of a contender on a collection: the median processor time of its runs and what else `measure` says."""
+    """The score of a contender on a collection, the median processor time of its runs and its largest memory."""
     options = contender.options
     if contender.adapter == "use_simidx":
         options = [str(arguments.simidx), *options]
@@ -231,7 +242,7 @@ def run_contender(contender, python, collection, arguments):
             command = [str(python), str(HERE / "adapters" / f"{contender.adapter}.py")]
             command += [str(collection.path), str(answer), str(scratch), json.dumps(options)]
             if shutil.which("taskset"):
-                command = ["taskset", "-c", "0", *command]
+                command = ["taskset", "-c", str(arguments.cpu), *command]
             environment = {**ONE_THREAD, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
             found = measure(command, environment, folder, arguments.seconds)
             if not found["error"]:
@@ -258,8 +269,8 @@ def table(collection, results):
     lines = [
         f"### {collection.name}",
         "",
-        f"{len(collection.place)} documents, {collection.pairs} similar pairs. To drop: {first} if the first documents are "
-        f"kept, {excess} if one of each component is.",
+        f"{len(collection.place)} documents, {collection.pairs} similar pairs. To drop: {first} if the first documents "
+        f"are kept, {excess} if one of each component is.",
         "",
         "| tool | keeps | precision | recall | F1 | F1, other truth | dropped | lost | CPU s | MB |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -278,18 +289,31 @@ def table(collection, results):
     return "\n".join(lines) + "\n"
 
 
+def write_results(arguments, report, markdown):
+    """Writes the tables and all figures, and returns the line that says under which conditions they arose."""
+    loads = [entry["load"] for entry in report]
+    about = f"{date.today()}, Python {platform.python_version()}, {arguments.runs} runs"
+    if loads:
+        about += f", load of the machine {min(loads):.0f} to {max(loads):.0f}"
+    arguments.output.with_suffix(".md").write_text(about + "\n\n" + "\n".join(markdown), encoding="utf-8")
+    arguments.output.with_suffix(".json").write_text(json.dumps({"about": about, "results": report}, indent=1) + "\n")
+    return about
+
+
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cache", type=Path, help="folder for environments and copies of the data, outside of the repository")
-    parser.add_argument("--simidx", type=Path, required=True, help="the program, built for release")
-    parser.add_argument("--corpora", type=Path, action="append", default=[], help="folder of more NAME.jsonl.gz with NAME.j80.tsv.gz")
-    parser.add_argument("--no-data", action="store_true", help="leave out the collections of the repository")
-    parser.add_argument("--lines", type=Path, help="a file with a document on each line, for the contenders that are fit for many")
-    parser.add_argument("--count", type=int, default=100_000, help="how many of these lines [100000]")
-    parser.add_argument("--only", default="", help="regular expression: only contenders whose names match")
-    parser.add_argument("--runs", type=int, default=3, help="runs of each contender, whose median counts [3]")
-    parser.add_argument("--seconds", type=float, default=600, help="longest time of a run [600]")
-    parser.add_argument("--output", type=Path, help="name of the results without extension [CACHE/results]")
+    add = parser.add_argument
+    add("cache", type=Path, help="folder for environments and copies of the data, outside of the repository")
+    add("--simidx", type=Path, required=True, help="the program, built for release")
+    add("--corpora", type=Path, action="append", default=[], help="folder of more NAME.jsonl.gz with NAME.j80.tsv.gz")
+    add("--no-data", action="store_true", help="leave out the collections of the repository")
+    add("--lines", type=Path, help="a file with a document on each line, for the contenders that are fit for many")
+    add("--count", type=int, default=100_000, help="how many of these lines [100000]")
+    add("--only", default="", help="regular expression: only contenders whose names match")
+    add("--runs", type=int, default=3, help="runs of each contender, whose median counts [3]")
+    add("--cpu", type=int, default=0, help="number of the processor that everything runs on [0]")
+    add("--seconds", type=float, default=600, help="longest time of a run [600]")
+    add("--output", type=Path, help="name of the results without extension [CACHE/results]")
     arguments = parser.parse_args()
     arguments.cache, arguments.simidx = arguments.cache.resolve(), arguments.simidx.resolve()
     if HERE.parent.parent in [arguments.cache, *arguments.cache.parents]:
@@ -318,7 +342,7 @@ def main():
         folders = ([] if arguments.no_data else [HERE.parent.parent / "data"]) + arguments.corpora
         for folder in folders:
             for source in sorted(folder.glob("*.jsonl.gz")):
-                if (folder / source.name.replace(".jsonl.gz", ".j80.tsv.gz")).exists():
+                if pairs_of(source).exists():
                     collections.append(Collection(source.name.removesuffix(".jsonl.gz"), source, arguments.cache))
 
     report, markdown, failed = [], [], False
@@ -333,12 +357,9 @@ def main():
             print(collection.name, contender.name, found, file=sys.stderr, flush=True)
             report.append({"collection": collection.name, **contender._asdict(), "load": load, **found})
         markdown.append(table(collection, results))
-    loads = [entry["load"] for entry in report]
-    about = f"{date.today()}, Python {platform.python_version()}, {arguments.runs} runs"
-    if loads:
-        about += f", load of the machine {min(loads):.0f} to {max(loads):.0f}"
-    arguments.output.with_suffix(".md").write_text(about + "\n\n" + "\n".join(markdown), encoding="utf-8")
-    arguments.output.with_suffix(".json").write_text(json.dumps({"about": about, "results": report}, indent=1) + "\n")
+        # What is there stays if a later collection is interrupted.
+        write_results(arguments, report, markdown)
+    about = write_results(arguments, report, markdown)
     print(about + "\n\n" + "\n".join(markdown))
     # A tool that fails is in the table, and this is no success.
     sys.exit(1 if failed else 0)

@@ -51,14 +51,15 @@ def ratios(right, said, wanted):
     precision = right / said if said else 1.0
     recall = right / wanted if wanted else 1.0
     both = precision + recall
-    return {"precision": precision, "recall": recall, "f1": 2 * precision * recall / both if both else 0.0}
+    f1 = 2 * precision * recall / both if both else 0.0
+    return {"precision": precision, "recall": recall, "f1": f1}
 
 
 def score(truth, dropped):
     """Scores the set of places of the documents that a tool drops.
 
-    `first`: against the documents that go if the first ones are kept. `components`: against all but one document of each
-    connected component, whichever that one is. `lost`: dropped documents without a similar one among those kept.
+    `first`: against the documents that go if the first ones are kept. `components`: against all but one document of
+    each connected component, whichever that one is. `lost`: dropped documents without a similar one among those kept.
     """
     wanted = truth.first_kept()
     first = ratios(len(dropped & wanted), len(dropped), len(wanted))

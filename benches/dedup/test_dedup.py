@@ -21,7 +21,8 @@ DATA = HERE.parent.parent / "data"
 
 class Features(unittest.TestCase):
     def test_words(self):
-        self.assertEqual(words("The ＡＢＣ of snake_case: 中文 1.5"), ["the", "abc", "of", "snake", "case", "中", "文", "1", "5"])
+        found = words("The ＡＢＣ of snake_case: 中文 1.5")
+        self.assertEqual(found, ["the", "abc", "of", "snake", "case", "中", "文", "1", "5"])
 
     def test_triples(self):
         self.assertEqual(triples("a b c d"), {"a b c", "b c d"})

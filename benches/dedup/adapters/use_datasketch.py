@@ -1,8 +1,9 @@
 """datasketch: a MinHashLSH is asked for each document, which is inserted if nothing similar is there.
 
 The page "MinHash LSH" of its documentation (docs/lsh.rst): `MinHashLSH(threshold=…, num_perm=128)`. It says that the
-answers have false positives. With `check`, the sets of features of the candidates are compared. `MinHashLSH` then gets the
-`weights` that its description gives for those to whom false negatives matter more, since the check removes the others.
+answers have false positives. With `check`, the sets of features of the candidates are compared. `MinHashLSH` then
+gets the `weights` that its description gives for those to whom false negatives matter more, since the check removes
+the others.
 """
 
 import json

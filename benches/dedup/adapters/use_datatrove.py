@@ -1,7 +1,7 @@
 """datatrove: its four stages of MinHash deduplication, one after the other in one process.
 
-`examples/minhash_deduplication.py`, to which the README of datatrove 0.10.1 leads ("Deduplicating data"): 14 buckets of 8
-hashes, 64 bits, runs of 5 words. The language is that of the documents, because it chooses the words.
+`examples/minhash_deduplication.py`, to which the README of datatrove 0.10.1 leads ("Deduplicating data"): 14 buckets
+of 8 hashes, 64 bits, runs of 5 words. The language is that of the documents, because it chooses the words.
 """
 
 import gzip

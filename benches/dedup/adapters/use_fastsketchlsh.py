@@ -1,8 +1,8 @@
 """FastSketchLSH: sketches in one batch, then the candidates of each document; it goes if an earlier one is kept.
 
-README of FastSketchLSH 1.0.1, "Deduplication with LSH": 128 values, 16 bands, the set of the words between spaces in lower
-case. Its `insert_and_query_duplicates` flags all documents of a group, so it does not say which to keep; `query` gives the
-groups. With `triples`, runs of three words instead of these words.
+README of FastSketchLSH 1.0.1, "Deduplication with LSH": 128 values, 16 bands, the set of the words between spaces in
+lower case. Its `insert_and_query_duplicates` flags all documents of a group, so it does not say which to keep;
+`query` gives the groups. With `triples`, runs of three words instead of these words.
 """
 
 import json

@@ -1,8 +1,8 @@
 """gaoya: an index is asked for each document, which is inserted if nothing similar is there.
 
-`notebook`: the parameters of its notebook on deduplication, `deduplication_scholarly_articles_gaoya.ipynb`, to which the
-README leads: runs of 3 and 4 characters, 50 bands of 4 hashes, threshold 0.5. Otherwise: runs of three words, threshold
-0.8, and the 42 bands of 3 hashes of the README.
+`notebook`: the parameters of its notebook on deduplication, `deduplication_scholarly_articles_gaoya.ipynb`, to which
+the README leads: runs of 3 and 4 characters, 50 bands of 4 hashes, threshold 0.5. Otherwise: runs of three words,
+threshold 0.8, and the 42 bands of 3 hashes of the README.
 """
 
 import json

@@ -1,7 +1,7 @@
 """simhash: its index is asked for each document, which is added if nothing similar is there.
 
-The page that its package names as its home, leons.im/posts/a-python-implementation-of-simhash-algorithm: the features are
-runs of 3 characters of the text in lower case without what is no letter or digit, and `SimhashIndex` has `k=3`.
+The page that its package names as its home, leons.im/posts/a-python-implementation-of-simhash-algorithm: the features
+are runs of 3 characters of the text in lower case without what is no letter or digit, and `SimhashIndex` has `k=3`.
 """
 
 import logging
