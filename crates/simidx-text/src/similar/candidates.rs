@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use simidx::Result;
 
+use super::NONE;
 use super::collect::{BATCH_LEN, BATCH_TEXTS};
 use super::columns::Columns;
 use super::groups::{Groups, is_kept, place_of};
 use super::sets::{SetBuffer, Sets};
 use super::sketch::most_similar;
-use super::NONE;
 use crate::ParallelFingerprinter;
 use crate::dedup::Similarity;
-use crate::feature_set::jaccard;
+use crate::feature_set::{jaccard, jaccard_if};
 
 /// Texts of which some have keys in common. Those are compared once they are there.
 #[derive(Debug)]
@@ -219,7 +219,13 @@ impl SimilarCandidates {
         from: u32,
         buffers: &mut Buffers,
     ) -> Result<Option<(u32, f64)>> {
-        let Buffers { candidates, ranked, members, kept_counts, .. } = buffers;
+        let Buffers {
+            candidates,
+            ranked,
+            members,
+            kept_counts,
+            ..
+        } = buffers;
         candidates.clear();
         kept_counts.clear();
         let (sketch, least) = (self.sketch(place), self.similarity.least());
@@ -232,10 +238,16 @@ impl SimilarCandidates {
         }
         rank(candidates, ranked);
         let mut similar = None;
-        self.compare(place, ranked.iter().map(|&(_, other)| other), &mut buffers.one, &mut buffers.other, |other, jaccard| {
-            similar = Some((other, jaccard));
-            false
-        })?;
+        self.compare(
+            place,
+            ranked.iter().map(|&(_, other)| other),
+            &mut buffers.one,
+            &mut buffers.other,
+            |other, jaccard| {
+                similar = Some((other, jaccard));
+                false
+            },
+        )?;
         Ok(similar)
     }
 
@@ -248,12 +260,19 @@ impl SimilarCandidates {
         buffers: &mut Buffers,
     ) -> Result<Vec<(u32, f64)>> {
         let first = self.first_of(place);
-        let Buffers { candidates, members, .. } = buffers;
+        let Buffers {
+            candidates,
+            members,
+            ..
+        } = buffers;
         candidates.clear();
         let (sketch, least) = (self.sketch(first), self.similarity.least());
         for (band, group) in groups {
             let members = self.found.groups.members(band, group, members)?;
-            let before = members.iter().map(place_of).take_while(|&other| other < place);
+            let before = members
+                .iter()
+                .map(place_of)
+                .take_while(|&other| other < place);
             candidates.extend(before.filter(|&other| {
                 other != first && most_similar(sketch, self.sketch(other)) >= least
             }));
@@ -261,10 +280,16 @@ impl SimilarCandidates {
         candidates.sort_unstable();
         candidates.dedup();
         let mut similar = Vec::new();
-        self.compare(first, candidates.iter().copied(), &mut buffers.one, &mut buffers.other, |other, jaccard| {
-            similar.push((other, jaccard));
-            true
-        })?;
+        self.compare(
+            first,
+            candidates.iter().copied(),
+            &mut buffers.one,
+            &mut buffers.other,
+            |other, jaccard| {
+                similar.push((other, jaccard));
+                true
+            },
+        )?;
         Ok(similar)
     }
 
@@ -285,8 +310,9 @@ impl SimilarCandidates {
         let own = sets.read(self.text_at(place) as usize, one)?;
         for other in others {
             self.compared.fetch_add(1, Ordering::Relaxed);
-            let found = jaccard(own, sets.read(self.text_at(other) as usize, other_set)?);
-            if found >= self.similarity.least() && !visit(other, found) {
+            let other_set = sets.read(self.text_at(other) as usize, other_set)?;
+            let found = jaccard_if(own, other_set, self.similarity.least());
+            if found.is_some_and(|jaccard| !visit(other, jaccard)) {
                 break;
             }
         }
@@ -303,13 +329,21 @@ impl SimilarCandidates {
         links: &mut impl Links,
         buffers: &mut Buffers,
     ) -> Result<()> {
-        let Buffers { members, failed, one, other, .. } = buffers;
+        let Buffers {
+            members,
+            failed,
+            one,
+            other,
+            ..
+        } = buffers;
         let (sketch, least) = (self.sketch(place), self.similarity.least());
         failed.clear();
         for (band, group) in groups {
             let members = self.found.groups.members(band, group, members)?;
-            let members = &members[members.partition_point(|member| place_of(member) < range.start)..];
-            let mut members = &members[..members.partition_point(|member| place_of(member) < range.end)];
+            let members =
+                &members[members.partition_point(|member| place_of(member) < range.start)..];
+            let mut members =
+                &members[..members.partition_point(|member| place_of(member) < range.end)];
             while let Some(member) = members.first().map(place_of) {
                 let is_linked = links.are_linked(member, place);
                 let may_be = || most_similar(sketch, self.sketch(member)) >= least;

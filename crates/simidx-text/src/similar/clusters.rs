@@ -44,7 +44,13 @@ impl SimilarCandidates {
                     let mut links = Earlier::new(&sets);
                     if self.found.firsts[place] == NONE {
                         let of_place = groups_of(&groups, place - start);
-                        self.link_similar(place as u32, of_place, 0..start as u32, &mut links, buffers)?;
+                        self.link_similar(
+                            place as u32,
+                            of_place,
+                            0..start as u32,
+                            &mut links,
+                            buffers,
+                        )?;
                     }
                     Ok(links.members)
                 })
@@ -55,9 +61,17 @@ impl SimilarCandidates {
                     sets.join(first, place);
                     continue;
                 }
-                members.into_iter().for_each(|member| sets.join(member, place));
+                members
+                    .into_iter()
+                    .for_each(|member| sets.join(member, place));
                 let of_place = || groups_of(&groups, place as usize - start);
-                self.link_similar(place, of_place(), start as u32..place, &mut sets, &mut buffers)?;
+                self.link_similar(
+                    place,
+                    of_place(),
+                    start as u32..place,
+                    &mut sets,
+                    &mut buffers,
+                )?;
                 for (band, group) in of_place() {
                     let is_same = |before| sets.root(before) == sets.root(place);
                     self.found.groups.mark_after(band, group, place, is_same)?;

@@ -231,7 +231,9 @@ impl SimilarTexts {
         self.single_feature_count += usize::from(features.len() == 1);
         let has_room = |sets: &Sets| {
             let len = sets.byte_count() + 8 * (features.len() as u64 + 1);
-            self.options.memory.is_none_or(|memory| len <= memory / SET_SHARE)
+            self.options
+                .memory
+                .is_none_or(|memory| len <= memory / SET_SHARE)
         };
         match &mut self.sets {
             Some(sets) if has_room(sets) => sets.push(features)?,
@@ -272,7 +274,7 @@ impl SimilarTexts {
         let Some(left) = (given - given / COLUMN_SHARE).checked_sub(fixed) else {
             return Err(Error::Budget {
                 purpose: format!("comparing {count} texts"),
-                needed: fixed + fixed / (COLUMN_SHARE - 1) + 1,
+                needed: fixed + (fixed - 1) / (COLUMN_SHARE - 1),
                 given,
             });
         };
@@ -320,9 +322,9 @@ impl SimilarTexts {
         }
         let parities = self.parities(band_count + HASH_NUMBERS, place)?;
         let needs_sets = self.sets.is_none();
-        let sets = self.sets.unwrap_or_else(|| {
-            Sets::new(count, shares.map(|[sets, _]| sets), temp_dir.as_deref())
-        });
+        let sets = self
+            .sets
+            .unwrap_or_else(|| Sets::new(count, shares.map(|[sets, _]| sets), temp_dir.as_deref()));
         let found = Found {
             columns: self.columns,
             groups,
@@ -334,17 +336,31 @@ impl SimilarTexts {
             needs_sets,
             single_feature_count: self.single_feature_count,
         };
-        Ok(SimilarCandidates::new(self.options.similarity, self.fingerprinter, found))
+        Ok(SimilarCandidates::new(
+            self.options.similarity,
+            self.fingerprinter,
+            found,
+        ))
     }
 
     /// The parities of the text at each place, from two columns that are not needed any more.
-    fn parities(&mut self, first_column: usize, place_of: impl Fn(usize) -> u32) -> Result<Vec<u64>> {
+    fn parities(
+        &mut self,
+        first_column: usize,
+        place_of: impl Fn(usize) -> u32,
+    ) -> Result<Vec<u64>> {
         let count = self.columns.len();
         let mut parities = vec![0; count];
         let mut numbers = Vec::new();
-        for (i, start) in (0..PARITY_NUMBERS).flat_map(|i| (0..count).step_by(ROWS).map(move |start| (i, start))) {
+        for (i, start) in
+            (0..PARITY_NUMBERS).flat_map(|i| (0..count).step_by(ROWS).map(move |start| (i, start)))
+        {
             numbers.clear();
-            self.columns.read(first_column + i, start..count.min(start + ROWS), &mut numbers)?;
+            self.columns.read(
+                first_column + i,
+                start..count.min(start + ROWS),
+                &mut numbers,
+            )?;
             for (text, &number) in (start..).zip(&numbers) {
                 parities[place_of(text) as usize] |= u64::from(number) << (32 * i);
             }

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use simidx::Result;
 
-use super::candidates::{Buffers, Counts, SimilarCandidates};
 use super::NONE;
+use super::candidates::{Buffers, Counts, SimilarCandidates};
 use super::templates::{self, Crowd, Crowds, Template};
 
 /// Texts that are decided on together: at first few, since each of them that is kept spares the others comparisons.
@@ -182,8 +182,17 @@ impl SimilarCandidates {
         let counts = self.counts();
         let found = self.found;
         // What was for comparing leaves room for what follows.
-        drop((found.sets, found.parities, found.columns, found.firsts, found.is_candidate));
-        let Decisions { mut kept_for, mut jaccards } = decided;
+        drop((
+            found.sets,
+            found.parities,
+            found.columns,
+            found.firsts,
+            found.is_candidate,
+        ));
+        let Decisions {
+            mut kept_for,
+            mut jaccards,
+        } = decided;
         let dropped_count = kept_for.iter().filter(|&&kept| kept != NONE).count();
         let mut templates = templates::templates(&found.groups, crowds, kept_for.len())?;
         if let Some(text_at) = &found.text_at {

@@ -229,7 +229,9 @@ impl Groups {
         let mut buffer = Vec::new();
         let members = self.members(band, group, &mut buffer)?;
         let index = members.partition_point(|member| place_of(member) < place);
-        let before = index.checked_sub(1).map(|before| place_of(&members[before]));
+        let before = index
+            .checked_sub(1)
+            .map(|before| place_of(&members[before]));
         match before.is_some_and(is_met) {
             true => self.keep(band, group, index, place),
             false => Ok(()),
@@ -283,7 +285,9 @@ mod tests {
         for budget in [None, Some(0), Some(20)] {
             let mut groups = Groups::new(budget, None);
             let keys = vec![5, 7, 5, 9, 7, 5, 5];
-            let group_of = groups.add_band(keys.clone(), |text| Some(text as u32)).unwrap();
+            let group_of = groups
+                .add_band(keys.clone(), |text| Some(text as u32))
+                .unwrap();
             // In another order, the last first, and without one of them.
             let backwards = |text: usize| (text != 2).then_some(6 - text as u32);
             let other_of = groups.add_band(keys, backwards).unwrap();
@@ -323,7 +327,9 @@ mod tests {
         }
         // All of a group, and of the next one.
         let mut groups = Groups::new(None, None);
-        groups.add_band(vec![1, 1, 2, 2], |text| Some(text as u32)).unwrap();
+        groups
+            .add_band(vec![1, 1, 2, 2], |text| Some(text as u32))
+            .unwrap();
         for (group, count, place) in [(0, 0, 0), (0, 1, 1), (2, 0, 2)] {
             groups.keep(0, group, count, place).unwrap();
         }

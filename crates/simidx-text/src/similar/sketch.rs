@@ -18,7 +18,9 @@ pub(super) fn append(features: &[u64], bytes: &[u8], out: &mut Vec<u32>) {
 
 /// For each of 64 classes of features whether the set has an odd number of them.
 pub(super) fn parities(features: &[u64]) -> u64 {
-    features.iter().fold(0, |parities, f| parities ^ 1 << (f >> 58))
+    features
+        .iter()
+        .fold(0, |parities, f| parities ^ 1 << (f >> 58))
 }
 
 /// A number that the Jaccard similarity of two sets does not exceed, by their lengths and parities.
@@ -43,14 +45,21 @@ mod tests {
     fn no_two_sets_are_more_similar_than_their_sketches_say() {
         let feature = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let (mut sum, mut bounds) = (0.0, 0.0);
-        for (len, common, more) in [(1, 0, 0), (1, 1, 3), (10, 9, 0), (60, 40, 5), (500, 450, 20)] {
+        for (len, common, more) in [
+            (1, 0, 0),
+            (1, 1, 3),
+            (10, 9, 0),
+            (60, 40, 5),
+            (500, 450, 20),
+        ] {
             for start in (0..100).map(|pair| pair * 10_000) {
                 let set = |range: std::ops::Range<u64>| {
                     FeatureSet::from_hashes(range.map(feature).collect())
                 };
                 let a = set(start..start + len);
                 let b = set(start + len - common..start + 2 * len - common + more);
-                let [x, y] = [&a, &b].map(|set| (set.hashes().len() as u64, parities(set.hashes())));
+                let [x, y] =
+                    [&a, &b].map(|set| (set.hashes().len() as u64, parities(set.hashes())));
                 let real = jaccard(a.hashes(), b.hashes());
                 assert!(most_similar(x, y) >= real, "{len} {common} {more}");
                 if len == 60 {
