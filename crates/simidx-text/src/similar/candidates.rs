@@ -11,7 +11,7 @@ use super::collect::{BATCH_LEN, BATCH_TEXTS};
 use super::columns::Columns;
 use super::groups::{Groups, is_kept, place_of};
 use super::sets::{SetBuffer, Sets};
-use super::sketch::most_similar;
+use super::sketch::{Sketch, most_similar};
 use crate::ParallelFingerprinter;
 use crate::dedup::Similarity;
 use crate::feature_set::{jaccard, jaccard_if};
@@ -37,8 +37,6 @@ pub(super) struct Found {
     pub(super) text_at: Option<Vec<u32>>,
     /// For each place the first one with equal features, `NONE` if it is the first.
     pub(super) firsts: Vec<u32>,
-    /// The parities of the features, by place.
-    pub(super) parities: Vec<u64>,
     /// Whether a text has a key in common with an unequal one, and no equal one comes before it.
     pub(super) is_candidate: Vec<bool>,
     /// The feature sets by text; those of all candidates, in the end.
@@ -203,11 +201,9 @@ impl SimilarCandidates {
         Ok(jaccard(a, sets.read(b, &mut buffers.other)?))
     }
 
-    /// The length and the parities of the features at a place.
     #[inline]
-    fn sketch(&self, place: u32) -> (u64, u64) {
-        let len = self.found.sets.len_of(self.text_at(place) as usize);
-        (len, self.found.parities[place as usize])
+    fn sketch(&self, place: u32) -> Sketch {
+        self.found.sets.sketch(self.text_at(place) as usize)
     }
 
     /// Of the kept members from a place on, in the groups of a text, the first that is similar to it; those first that
