@@ -1,11 +1,14 @@
 //! Draws the figures of the peers bench: the median latency of a query against bytes per fingerprint. With the word `build`
-//! before the files, those of the build bench.
+//! or `recall` before the files, those of that bench.
 //!
 //! `cargo run --release --example chart -- target/peers.jsonl book/src/img/latency.svg`
 //! `cargo run --release --example chart -- build target/build.jsonl book/src/img/build.svg`
+//! `cargo run --release --example chart -- recall target/recall.jsonl book/src/img/recall.svg`
 
 #[path = "chart/build.rs"]
 mod build;
+#[path = "chart/recall.rs"]
+mod recall;
 
 use std::error::Error;
 use std::ops::Range;
@@ -39,8 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (draw, input, output): (Draw, _, _) = match *arguments.as_slice() {
         ["build", input, output] => (build::draw, input, output),
+        ["recall", input, output] => (recall::draw, input, output),
         [input, output] => (draw_latency, input, output),
-        _ => return Err("usage: chart [build] FIGURES.jsonl CHART.svg".into()),
+        _ => return Err("usage: chart [build|recall] FIGURES.jsonl CHART.svg".into()),
     };
     let text = std::fs::read_to_string(input).map_err(|e| format!("{input}: {e}"))?;
     if let Some(folder) = std::path::Path::new(output).parent() {

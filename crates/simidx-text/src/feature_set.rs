@@ -101,6 +101,36 @@ pub(super) fn jaccard(a: &[u64], b: &[u64]) -> f64 {
     }
 }
 
+/// Features that are compared before [`jaccard_if`] looks whether it is worth going on.
+const STRIDE: usize = 32;
+
+/// The Jaccard similarity of two sets of hashes, each ascending, if it is at least this. It stops once too few features can
+/// be common.
+pub(super) fn jaccard_if(a: &[u64], b: &[u64], least: f64) -> Option<f64> {
+    let all = a.len() + b.len();
+    let jaccard = |both: usize| match all - both {
+        0 => 1.0,
+        either => both as f64 / either as f64,
+    };
+    let (mut i, mut j, mut both) = (0, 0, 0);
+    loop {
+        let most = both + (a.len() - i).min(b.len() - j);
+        if jaccard(most) < least {
+            return None;
+        }
+        let end = STRIDE.min(a.len() - i).min(b.len() - j);
+        if end == 0 {
+            return Some(jaccard(both));
+        }
+        for _ in 0..end {
+            let (x, y) = (a[i], b[j]);
+            both += usize::from(x == y);
+            i += usize::from(x <= y);
+            j += usize::from(y <= x);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +177,11 @@ mod tests {
             let expected = x.intersection(&y).count() as f64 / x.union(&y).count() as f64;
             let found = FeatureSet::from_hashes(a).jaccard(&FeatureSet::from_hashes(b));
             assert_eq!(found, expected);
+            let [x, y] = [x, y].map(|set| set.into_iter().collect::<Vec<_>>());
+            for least in [0.0, 0.3, 0.7, 1.0, expected, expected + 1e-9] {
+                let met = Some(expected).filter(|&expected| expected >= least);
+                assert_eq!(jaccard_if(&x, &y, least), met, "{least}");
+            }
         }
         let empty = FeatureSet::default();
         assert_eq!(empty.jaccard(&empty), 1.0);

@@ -9,12 +9,12 @@ use simidx::Result;
 use super::NONE;
 use super::collect::{BATCH_LEN, BATCH_TEXTS};
 use super::columns::Columns;
-use super::digest::most_similar;
+use super::digest::{Digest, most_similar};
 use super::groups::{Groups, is_kept, place_of};
 use super::sets::{SetBuffer, Sets};
 use crate::ParallelFingerprinter;
 use crate::dedup::Similarity;
-use crate::feature_set::jaccard;
+use crate::feature_set::{jaccard, jaccard_if};
 
 /// Texts of which some have keys in common. Those are compared once they are there.
 #[derive(Debug)]
@@ -37,8 +37,6 @@ pub(super) struct Found {
     pub(super) text_at: Option<Vec<u32>>,
     /// For each place the first one with equal features, `NONE` if it is the first.
     pub(super) firsts: Vec<u32>,
-    /// The parities of the features, by place.
-    pub(super) parities: Vec<u64>,
     /// Whether a text has a key in common with an unequal one, and no equal one comes before it.
     pub(super) is_candidate: Vec<bool>,
     /// The feature sets by text; those of all candidates, in the end.
@@ -203,11 +201,9 @@ impl SimilarCandidates {
         Ok(jaccard(a, sets.read(b, &mut buffers.other)?))
     }
 
-    /// The length and the parities of the features at a place.
     #[inline]
-    fn digest(&self, place: u32) -> (u64, u64) {
-        let len = self.found.sets.len_of(self.text_at(place) as usize);
-        (len, self.found.parities[place as usize])
+    fn digest(&self, place: u32) -> Digest {
+        self.found.sets.digest(self.text_at(place) as usize)
     }
 
     /// Of the kept members from a place on, in the groups of a text, the first that is similar to it; those first that
@@ -310,8 +306,9 @@ impl SimilarCandidates {
         let own = sets.read(self.text_at(place) as usize, one)?;
         for other in others {
             self.compared.fetch_add(1, Ordering::Relaxed);
-            let found = jaccard(own, sets.read(self.text_at(other) as usize, other_set)?);
-            if found >= self.similarity.least() && !visit(other, found) {
+            let other_set = sets.read(self.text_at(other) as usize, other_set)?;
+            let found = jaccard_if(own, other_set, self.similarity.least());
+            if found.is_some_and(|jaccard| !visit(other, jaccard)) {
                 break;
             }
         }

@@ -6,7 +6,7 @@ use simidx::{Error, Fingerprint, Result};
 
 use super::candidates::{Found, SimilarCandidates};
 use super::columns::Columns;
-use super::digest::{HASH_NUMBERS, PARITY_NUMBERS};
+use super::digest::HASH_NUMBERS;
 use super::equals::first_equals;
 use super::groups::{Groups, MAX_TEXTS};
 use super::sets::Sets;
@@ -25,14 +25,11 @@ const COLUMN_SHARE: u64 = 16;
 const SET_SHARE: u64 = 8;
 
 /// Bytes that each text takes in memory: for what is kept for it 4, the similarity of the two 8, the place of its set 8,
-/// its parities 8, and whether it is a candidate 1. While groups are made it is less.
+/// the digest of it 8, and whether it is a candidate 1. While groups are made it is less.
 const TEXT_LEN: u64 = 29;
 
 /// Bytes for the text at each place, if texts are decided on in an order of their own.
 const ORDER_LEN: u64 = 4;
-
-/// Rows of columns that are read together.
-const ROWS: usize = 1 << 14;
 
 /// How similar texts are found. Start from [`SimilarOptions::default`] and set what differs.
 ///
@@ -116,7 +113,7 @@ impl TextSigner {
 /// | | bytes | beyond the limit |
 /// |---|---|---|
 /// | each text | 29; 4 more in an order of its own | an error |
-/// | each text and key, and 20 a text | 4 | in files beyond a sixteenth |
+/// | each text and key, and three more a text | 4 | in files beyond a sixteenth |
 /// | each text and key that another text has, too | 4 | in a file |
 /// | each feature of texts that have such keys | 8 | in a file beyond an eighth |
 ///
@@ -169,7 +166,7 @@ impl SimilarTexts {
     pub fn new(pipeline: &Pipeline, options: &SimilarOptions) -> crate::Result<Self> {
         let banding = Banding::for_similarity(options.similarity.least());
         let budget = options.memory.map(|memory| memory / COLUMN_SHARE);
-        let column_count = banding.band_count() + HASH_NUMBERS + PARITY_NUMBERS;
+        let column_count = banding.band_count() + HASH_NUMBERS;
         Ok(SimilarTexts {
             fingerprinter: pipeline.parallel()?,
             columns: Columns::new(column_count, budget, options.temp_dir.as_deref()),
@@ -248,7 +245,7 @@ impl SimilarTexts {
         let features = text.features.hashes();
         self.single_feature_count += usize::from(features.len() == 1);
         let has_room = |sets: &Sets| {
-            let len = sets.byte_count() + 8 * (features.len() as u64 + 1);
+            let len = sets.byte_count() + 8 * (features.len() as u64 + 2);
             self.options
                 .memory
                 .is_none_or(|memory| len <= memory / SET_SHARE)
@@ -292,7 +289,7 @@ impl SimilarTexts {
         let Some(left) = (given - given / COLUMN_SHARE).checked_sub(fixed) else {
             return Err(Error::Budget {
                 purpose: format!("comparing {count} texts"),
-                needed: fixed + fixed / (COLUMN_SHARE - 1) + 1,
+                needed: fixed + (fixed - 1) / (COLUMN_SHARE - 1),
                 given,
             });
         };
@@ -338,7 +335,7 @@ impl SimilarTexts {
             }
             self.columns.put(band, group_of)?;
         }
-        let parities = self.parities(band_count + HASH_NUMBERS, place)?;
+        (0..HASH_NUMBERS).for_each(|i| self.columns.clear(band_count + i));
         let needs_sets = self.sets.is_none();
         let sets = self
             .sets
@@ -348,7 +345,6 @@ impl SimilarTexts {
             groups,
             text_at,
             firsts,
-            parities,
             is_candidate,
             sets,
             needs_sets,
@@ -359,33 +355,5 @@ impl SimilarTexts {
             self.fingerprinter,
             found,
         ))
-    }
-
-    /// The parities of the text at each place, from two columns that are not needed any more.
-    fn parities(
-        &mut self,
-        first_column: usize,
-        place_of: impl Fn(usize) -> u32,
-    ) -> Result<Vec<u64>> {
-        let count = self.columns.len();
-        let mut parities = vec![0; count];
-        let mut numbers = Vec::new();
-        for (i, start) in
-            (0..PARITY_NUMBERS).flat_map(|i| (0..count).step_by(ROWS).map(move |start| (i, start)))
-        {
-            numbers.clear();
-            self.columns.read(
-                first_column + i,
-                start..count.min(start + ROWS),
-                &mut numbers,
-            )?;
-            for (text, &number) in (start..).zip(&numbers) {
-                parities[place_of(text) as usize] |= u64::from(number) << (32 * i);
-            }
-        }
-        for column in first_column - HASH_NUMBERS..first_column + PARITY_NUMBERS {
-            self.columns.clear(column);
-        }
-        Ok(parities)
     }
 }

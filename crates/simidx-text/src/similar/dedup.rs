@@ -182,13 +182,7 @@ impl SimilarCandidates {
         let counts = self.counts();
         let found = self.found;
         // What was for comparing leaves room for what follows.
-        drop((
-            found.sets,
-            found.parities,
-            found.columns,
-            found.firsts,
-            found.is_candidate,
-        ));
+        drop((found.sets, found.columns, found.firsts, found.is_candidate));
         let Decisions {
             mut kept_for,
             mut jaccards,

@@ -5,15 +5,18 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Numbers in which the hash of a set is stored. Of 10^9 sets two have the same 96 bits with a probability of 10^-11.
 pub(super) const HASH_NUMBERS: usize = 3;
 
-/// Numbers in which the parities of a set are stored.
-pub(super) const PARITY_NUMBERS: usize = 2;
-
-/// Appends the hash of the set of which these are the bytes, and then the parities of its features.
-pub(super) fn append(features: &[u64], bytes: &[u8], out: &mut Vec<u32>) {
+/// Appends the hash of the set of which these are the bytes.
+pub(super) fn append_hash(bytes: &[u8], out: &mut Vec<u32>) {
     let hash = xxh3_128(bytes);
     out.extend((0..HASH_NUMBERS).map(|i| (hash >> (32 * i)) as u32));
-    let parities = parities(features);
-    out.extend([parities as u32, (parities >> 32) as u32]);
+}
+
+/// What bounds the similarity of a set with others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Digest {
+    /// Number of features.
+    pub(super) len: u64,
+    pub(super) parities: u64,
 }
 
 /// For each of 64 classes of features whether the set has an odd number of them.
@@ -28,9 +31,10 @@ pub(super) fn parities(features: &[u64]) -> u64 {
 /// Where parities differ, one of the sets has a feature that the other lacks. A union of u features of which d are in
 /// one set only has the similarity (u - d) / u.
 #[inline]
-pub(super) fn most_similar((a_len, a): (u64, u64), (b_len, b): (u64, u64)) -> f64 {
-    let all = a_len + b_len;
-    let in_one = u64::from((a ^ b).count_ones()).max(a_len.abs_diff(b_len));
+pub(super) fn most_similar(a: Digest, b: Digest) -> f64 {
+    let all = a.len + b.len;
+    let odd = u64::from((a.parities ^ b.parities).count_ones());
+    let in_one = odd.max(a.len.abs_diff(b.len));
     // The parity of the difference is that of the sum, so that this is a whole number.
     let both = all.saturating_sub(in_one) / 2;
     both as f64 / (all - both) as f64
@@ -58,8 +62,10 @@ mod tests {
                 };
                 let a = set(start..start + len);
                 let b = set(start + len - common..start + 2 * len - common + more);
-                let [x, y] =
-                    [&a, &b].map(|set| (set.hashes().len() as u64, parities(set.hashes())));
+                let [x, y] = [&a, &b].map(|set| Digest {
+                    len: set.hashes().len() as u64,
+                    parities: parities(set.hashes()),
+                });
                 let real = jaccard(a.hashes(), b.hashes());
                 assert!(most_similar(x, y) >= real, "{len} {common} {more}");
                 if len == 60 {

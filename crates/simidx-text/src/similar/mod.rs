@@ -14,10 +14,6 @@ mod pairs;
 mod sets;
 mod signature;
 mod sketch;
-mod sketch_bands;
-mod sketch_search;
-#[cfg(test)]
-mod sketch_tests;
 mod templates;
 #[cfg(test)]
 mod tests;
@@ -27,9 +23,9 @@ pub use candidates::{Counts, SimilarCandidates};
 pub use collect::{SignedText, SimilarOptions, SimilarTexts, TextSigner};
 pub use dedup::{Fate, SimilarDedup};
 pub use pairs::SimilarPair;
-pub use sketch::{JaccardEstimate, SketchFeatures, Sketcher, TextSketch};
-pub use sketch_bands::SketchBanding;
-pub use sketch_search::{SketchMatch, SketchSearch};
+pub use sketch::{
+    JaccardEstimate, SketchBanding, SketchFeatures, SketchMatch, SketchSearch, Sketcher, TextSketch,
+};
 pub use templates::Template;
 
 /// Stands for no text and no group.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use super::digest::{Digest, parities};
 use super::files::{blame, read_at};
 
 /// Bytes of a feature.
@@ -13,12 +14,23 @@ const FEATURE_LEN: usize = 8;
 /// Bytes that are written to the file together.
 const WRITE_LEN: usize = 1 << 20;
 
-/// Where a set is: the features before it, times 2^24, plus its own number; that number is this one if it is elsewhere.
+/// Features that a set has at the least for its number to be elsewhere.
 const LEN_BITS: u32 = 24;
 const LONG: u64 = (1 << LEN_BITS) - 1;
 
+/// What is in memory of a set.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// The features before it, times 2^24, plus the number of its own; [`LONG`] if there are more.
+    place: u64,
+    parities: u64,
+}
+
 /// Stands for no set.
-const ABSENT: u64 = u64::MAX;
+const ABSENT: Entry = Entry {
+    place: u64::MAX,
+    parities: 0,
+};
 
 /// Feature sets of numbered texts, added in any order.
 #[derive(Debug)]
@@ -26,8 +38,8 @@ pub(super) struct Sets {
     folder: PathBuf,
     /// Features for which there is memory.
     room: u64,
-    /// Where the set of each text is.
-    index: Vec<u64>,
+    /// The set of each text.
+    index: Vec<Entry>,
     /// The lengths of the longest sets.
     long: HashMap<usize, u64>,
     feature_count: u64,
@@ -71,7 +83,10 @@ impl Sets {
         if len >= LONG {
             self.long.insert(text, len);
         }
-        self.index[text] = self.feature_count << LEN_BITS | len.min(LONG);
+        self.index[text] = Entry {
+            place: self.feature_count << LEN_BITS | len.min(LONG),
+            parities: parities(features),
+        };
         self.feature_count += len;
         if self.file.is_none() && self.feature_count <= self.room {
             self.in_memory.extend_from_slice(features);
@@ -102,21 +117,23 @@ impl Sets {
 
     /// Bytes of memory that the sets and the index take.
     pub(super) fn byte_count(&self) -> u64 {
-        (self.index.len() + self.in_memory.len()) as u64 * FEATURE_LEN as u64
+        (self.index.len() * size_of::<Entry>() + self.in_memory.len() * FEATURE_LEN) as u64
     }
 
     /// Whether the set of a text was added.
     pub(super) fn has(&self, text: usize) -> bool {
-        self.index[text] != ABSENT
+        self.index[text].place != ABSENT.place
     }
 
-    /// Number of features of a set.
+    /// The digest of a set.
     #[inline]
-    pub(super) fn len_of(&self, text: usize) -> u64 {
-        match self.index[text] & LONG {
+    pub(super) fn digest(&self, text: usize) -> Digest {
+        let Entry { place, parities } = self.index[text];
+        let len = match place & LONG {
             LONG => self.long.get(&text).copied().unwrap_or(0),
             len => len,
-        }
+        };
+        Digest { len, parities }
     }
 
     /// The features of a text that has a set, from memory or through the buffer. After the last set that was added comes
@@ -126,8 +143,8 @@ impl Sets {
         text: usize,
         buffer: &'b mut SetBuffer,
     ) -> io::Result<&'b [u64]> {
-        let start = self.index[text] >> LEN_BITS;
-        let end = start + self.len_of(text);
+        let start = self.index[text].place >> LEN_BITS;
+        let end = start + self.digest(text).len;
         if end <= self.in_memory.len() as u64 {
             return Ok(&self.in_memory[start as usize..end as usize]);
         }
@@ -170,7 +187,7 @@ mod tests {
                 assert_eq!(sets.has(i as usize), i % 3 != 0);
                 if i % 3 != 0 {
                     assert_eq!(sets.read(i as usize, &mut buffer).unwrap(), set(i), "{i}");
-                    assert_eq!(sets.len_of(i as usize), i % 7);
+                    assert_eq!(sets.digest(i as usize).len, i % 7);
                 }
             }
             assert_eq!(sets.read(200, &mut buffer).unwrap(), set(6));
@@ -186,6 +203,6 @@ mod tests {
         let mut buffer = SetBuffer::default();
         assert_eq!(sets.read(1, &mut buffer).unwrap(), long);
         assert_eq!(sets.read(0, &mut buffer).unwrap(), [5]);
-        assert_eq!((sets.len_of(0), sets.len_of(1)), (1, LONG + 1));
+        assert_eq!((sets.digest(0).len, sets.digest(1).len), (1, LONG + 1));
     }
 }

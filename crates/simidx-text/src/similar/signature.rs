@@ -24,13 +24,13 @@ impl Signer {
         }
     }
 
-    /// What is stored of a set of feature hashes: its keys, and then its digest.
+    /// What is stored of a set of feature hashes: its keys, and then its hash.
     pub(super) fn row(&mut self, features: &[u64]) -> Box<[u32]> {
         let mut row = self.keys(features);
         let bytes = &mut self.bytes;
         bytes.clear();
         bytes.extend(features.iter().flat_map(|feature| feature.to_le_bytes()));
-        digest::append(features, bytes, &mut row);
+        digest::append_hash(bytes, &mut row);
         row.into_boxed_slice()
     }
 

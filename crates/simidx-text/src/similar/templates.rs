@@ -9,6 +9,9 @@ use super::groups::{Groups, place_of};
 /// Texts that a template has at the least.
 const FLOOR: usize = 20;
 
+/// Kept texts of a group from which on it counts.
+const GROUP_FLOOR: usize = 8;
+
 /// Templates that are named.
 const MOST_TEMPLATES: usize = 10;
 
@@ -17,7 +20,7 @@ const MOST_CROWDS: usize = 1 << 16;
 
 /// Kept texts that have much in common, though no two of them are similar enough: pages of one form, notices of one kind.
 ///
-/// Texts that have a key in common are a group; only groups of at least 20 kept texts count. The largest group is a
+/// Texts that have a key in common are a group; only groups of at least eight kept texts count. The largest group is a
 /// template. Then, from the next largest on: if half of a group or more are in one template, the rest of it joins that
 /// template; otherwise those that are in none are a template of their own. So no text is in two templates.
 ///
@@ -69,7 +72,7 @@ pub(super) struct Crowd {
 impl Default for Crowds {
     fn default() -> Self {
         Crowds {
-            floor: FLOOR,
+            floor: GROUP_FLOOR,
             groups: Vec::new(),
         }
     }
@@ -146,7 +149,7 @@ pub(super) fn templates(
             .max_by_key(|&(template, share)| (share, std::cmp::Reverse(template)));
         let template = match of_most {
             Some((template, share)) if 2 * share >= size => template,
-            _ if free >= FLOOR => {
+            _ if free >= GROUP_FLOOR => {
                 templates.push(Template {
                     count: 0,
                     example: usize::MAX,
@@ -164,6 +167,7 @@ pub(super) fn templates(
             }
         }
     }
+    templates.retain(|template| template.count >= FLOOR);
     templates.sort_by_key(|template| (std::cmp::Reverse(template.count), template.example));
     templates.truncate(MOST_TEMPLATES);
     Ok(templates)

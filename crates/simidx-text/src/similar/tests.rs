@@ -5,6 +5,11 @@ use crate::Pipeline;
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
 
+/// Of `texts` one that stands before this one.
+fn texts_before(i: u64) -> String {
+    texts(i / 2 + 1).pop().unwrap_or_default()
+}
+
 /// Texts of sixty words of which many are edits of others, and some are alike or empty.
 fn texts(count: u64) -> Vec<String> {
     let word = |seed: u64| {
@@ -17,6 +22,10 @@ fn texts(count: u64) -> Vec<String> {
         let (family, edits) = (i * 7 % 50, i * 31 % 12);
         if i % 40 == 7 {
             return "?!".repeat((i % 3) as usize);
+        }
+        if i % 25 == 3 {
+            // Equal to an earlier one, but for the signs between the words.
+            return texts_before(i).replace(' ', " - ");
         }
         let mut words: Vec<String> = (0..60).map(|j| word(family * 1000 + j)).collect();
         for edit in 0..edits {
@@ -86,13 +95,20 @@ fn options_of(least: f64) -> SimilarOptions {
     }
 }
 
-/// Memory that holds neither all keys nor all features.
-const LITTLE: u64 = 400_000;
+/// Memory that holds neither all keys nor all features, and little more than what must be in memory of 700 texts.
+const LITTLE: u64 = 100_000;
+const LEAST: u64 = 25_000;
 
 #[test]
 fn pairs_are_those_of_a_comparison_of_all() {
     let texts = texts(700);
-    for (least, memory) in [(0.8, None), (0.8, Some(LITTLE)), (0.5, None)] {
+    for (least, memory) in [
+        (0.8, None),
+        (0.8, Some(LITTLE)),
+        (0.8, Some(LEAST)),
+        (0.5, None),
+        (0.5, Some(LEAST)),
+    ] {
         let mut options = options_of(least);
         options.memory = memory;
         let expected = oracle(&texts, least);
@@ -125,7 +141,7 @@ fn what_is_dropped_is_similar_to_what_is_kept() {
     let lengths: Vec<u64> = texts.iter().map(|text| text.len() as u64).collect();
     let mut longest_first: Vec<usize> = (0..texts.len()).collect();
     longest_first.sort_by_key(|&text| std::cmp::Reverse(lengths[text]));
-    for memory in [None, Some(LITTLE)] {
+    for memory in [None, Some(LITTLE), Some(LEAST)] {
         let mut options = options_of(0.8);
         options.memory = memory;
         for (order, by_length) in [((0..700).collect(), false), (longest_first.clone(), true)] {
@@ -163,41 +179,175 @@ fn chains_lead_to_clusters() {
             (first[a], first[b]) = (least, least);
         }
     }
-    let mut candidates = collected(&texts, &options_of(0.8)).candidates().unwrap();
-    assert_eq!(candidates.clusters().unwrap(), first);
-    let found = candidates.dedup_by_chains().unwrap();
-    for (text, &kept) in first.iter().enumerate() {
-        match found.fate(text) {
-            Fate::Kept => assert_eq!(kept, text),
-            Fate::Dropped { kept: other, .. } => assert_eq!(kept, other),
+    for memory in [None, Some(LEAST)] {
+        let mut options = options_of(0.8);
+        options.memory = memory;
+        let candidates = || given(collected(&texts, &options).candidates().unwrap(), &texts);
+        let mut chained = candidates();
+        assert_eq!(chained.clusters().unwrap(), first);
+        assert_eq!(chained.clusters().unwrap(), first);
+        // What came before leaves no trace.
+        let fates = |found: SimilarDedup| (0..400).map(|text| found.fate(text)).collect::<Vec<_>>();
+        assert_eq!(
+            fates(chained.dedup().unwrap()),
+            fates(candidates().dedup().unwrap())
+        );
+        let found = candidates().dedup_by_chains().unwrap();
+        for (text, &kept) in first.iter().enumerate() {
+            match found.fate(text) {
+                Fate::Kept => assert_eq!(kept, text),
+                Fate::Dropped { kept: other, .. } => assert_eq!(kept, other),
+            }
         }
+        // Some were dropped for one that is not similar.
+        let is_far =
+            |text| matches!(found.fate(text), Fate::Dropped { jaccard, .. } if jaccard < 0.8);
+        assert!((0..texts.len()).any(is_far));
     }
-    // Some were dropped for one that is not similar.
-    let is_far =
-        |&text: &usize| matches!(found.fate(text), Fate::Dropped { jaccard, .. } if jaccard < 0.8);
-    assert!((0..texts.len()).any(|text| is_far(&text)));
 }
 
 #[test]
-fn the_outcome_does_not_depend_on_the_threads() {
-    let texts = texts(700);
-    let dedup = |threads| {
+fn the_first_of_an_order_stands_for_its_cluster() {
+    let texts = texts(400);
+    let by_number = collected(&texts, &options_of(0.8))
+        .candidates()
+        .unwrap()
+        .clusters();
+    let mut backwards = collected(&texts, &options_of(0.8))
+        .candidates_by(|text| text as u64)
+        .unwrap();
+    let backwards = backwards.clusters().unwrap();
+    let mut last: Vec<usize> = (0..texts.len()).collect();
+    let by_number = by_number.unwrap();
+    (0..texts.len()).for_each(|text| last[by_number[text]] = text);
+    assert!((0..texts.len()).all(|text| backwards[text] == last[by_number[text]]));
+}
+
+#[test]
+fn the_outcome_depends_on_neither_threads_nor_memory() {
+    let texts: Vec<String> = texts(700).into_iter().chain(forms(300)).collect();
+    let dedup = |threads, memory| {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
             .unwrap();
-        let found = pool.install(|| {
-            collected(&texts, &options_of(0.8))
-                .candidates()
-                .unwrap()
-                .dedup()
-                .unwrap()
-        });
-        (0..texts.len())
-            .map(|text| found.fate(text))
-            .collect::<Vec<_>>()
+        let mut options = options_of(0.8);
+        options.memory = memory;
+        let work = || {
+            let candidates = collected(&texts, &options).candidates().unwrap();
+            given(candidates, &texts).dedup().unwrap()
+        };
+        let found = pool.install(work);
+        let fates: Vec<_> = (0..texts.len()).map(|text| found.fate(text)).collect();
+        (fates, found.templates().to_vec(), found.counts())
     };
-    assert_eq!(dedup(1), dedup(3));
+    let expected = dedup(1, None);
+    for memory in [
+        None,
+        Some(31_000),
+        Some(60_000),
+        Some(150_000),
+        Some(1_000_000),
+    ] {
+        assert_eq!(dedup(3, memory), expected, "{memory:?}");
+    }
+}
+
+/// Letters of one form: three quarters of each are the same, and the rest is its own.
+fn forms(count: usize) -> Vec<String> {
+    let words = |start: usize, count| {
+        (start..start + count)
+            .map(|i| format!("v{i} "))
+            .collect::<String>()
+    };
+    (0..count)
+        .map(|i| words(0, 75) + &words(1000 * (i + 1), 25))
+        .collect()
+}
+
+#[test]
+fn templates_are_texts_that_have_much_in_common() {
+    // 300 of one form, 40 of another, 19 of a third, copies of some, and others.
+    let shifted = |by: char, count| {
+        forms(count)
+            .into_iter()
+            .map(move |text| text.replace('v', &by.to_string()))
+    };
+    let mut texts = texts(60);
+    texts.extend(forms(300));
+    texts.extend(shifted('x', 40));
+    texts.extend(shifted('y', 19));
+    texts.extend(forms(50));
+    let found = collected(&texts, &options_of(0.8))
+        .candidates()
+        .unwrap()
+        .dedup()
+        .unwrap();
+    let templates: Vec<_> = found
+        .templates()
+        .iter()
+        .map(|t| (t.count, t.example))
+        .collect();
+    assert_eq!(templates, [(300, 60), (40, 360)]);
+    // In the order of the last first, the copies are kept and not their originals.
+    let found = collected(&texts, &options_of(0.8))
+        .candidates_by(|text| text as u64)
+        .unwrap();
+    let templates = found.dedup().unwrap().templates().to_vec();
+    assert_eq!(
+        (templates[0].count, templates[0].example),
+        (300, texts.len() - 1)
+    );
+    // No more than ten.
+    let many: Vec<String> = ('a'..'p').flat_map(|by| shifted(by, 20)).collect();
+    let found = collected(&many, &options_of(0.8))
+        .candidates()
+        .unwrap()
+        .dedup()
+        .unwrap();
+    assert_eq!(found.templates().len(), 10);
+    assert!(
+        found
+            .templates()
+            .iter()
+            .all(|template| template.count == 20)
+    );
+}
+
+#[test]
+fn equal_texts_are_compared_with_nothing() {
+    let form = forms(1).remove(0);
+    let texts: Vec<String> = (0..3000)
+        .map(|i| {
+            if i % 3 == 0 {
+                "out of stock".into()
+            } else {
+                form.clone()
+            }
+        })
+        .collect();
+    let mut candidates = collected(&texts, &options_of(0.8)).candidates().unwrap();
+    let firsts = candidates.clusters().unwrap();
+    assert!(
+        firsts
+            .iter()
+            .enumerate()
+            .all(|(i, &first)| first == usize::from(i % 3 != 0))
+    );
+    let found = candidates.dedup().unwrap();
+    assert_eq!(
+        (found.dropped_count(), found.single_feature_count()),
+        (2998, 1000)
+    );
+    assert_eq!(
+        found.fate(2999),
+        Fate::Dropped {
+            kept: 1,
+            jaccard: 1.0
+        }
+    );
+    let counts = found.counts();
+    assert_eq!((counts.equal_count, counts.compared_count), (2998, 0));
 }
 
 #[test]
@@ -218,10 +368,20 @@ fn texts_without_features_are_similar_to_equal_ones_alone() {
 fn too_little_memory_and_missing_texts_are_errors() {
     let texts = texts(300);
     let mut options = options_of(0.8);
-    options.memory = Some(9_000);
+    options.memory = Some(1000);
     let error = collected(&texts, &options).candidates().unwrap_err();
-    assert!(matches!(error, simidx::Error::Budget { .. }), "{error}");
-    options.memory = Some(11_000);
+    let simidx::Error::Budget {
+        needed,
+        given: 1000,
+        ..
+    } = error
+    else {
+        panic!("{error}");
+    };
+    // What it says is needed is enough, and nothing less is.
+    options.memory = Some(needed - 1);
+    assert!(collected(&texts, &options).candidates().is_err());
+    options.memory = Some(needed);
     let candidates = collected(&texts, &options).candidates().unwrap();
     assert!(candidates.needs_texts());
     let error = candidates.dedup().unwrap_err();

@@ -1,6 +1,6 @@
 //! How many bands of how many bits find sketches within a distance, and with what probability.
 
-use super::sketch::standard_error;
+use super::sketcher::standard_error;
 
 /// The share of sketches at exactly the largest distance that bands must find.
 const RECALL: f64 = 0.995;

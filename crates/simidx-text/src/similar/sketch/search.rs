@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use simidx::segments::{AsSegments, SegmentsView};
 use simidx::{Fingerprint, Result};
 
-use super::sketch::distance;
+use super::sketcher::distance;
 use super::{JaccardEstimate, SketchBanding, Sketcher, TextSketch};
 
 /// Sketches of an index that one task compares.

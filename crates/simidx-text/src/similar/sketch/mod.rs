@@ -1,0 +1,12 @@
+//! Similar texts by sketches, where the texts are not there: a few hundred bits a text, of which the distance lets the
+//! similarity be estimated.
+
+mod banding;
+mod search;
+mod sketcher;
+#[cfg(test)]
+mod tests;
+
+pub use banding::SketchBanding;
+pub use search::{SketchMatch, SketchSearch};
+pub use sketcher::{JaccardEstimate, SketchFeatures, Sketcher, TextSketch};
