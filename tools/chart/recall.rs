@@ -55,8 +55,9 @@ const PANELS: [Panel; 4] = [
 /// The bands that are drawn: those for a least similarity of 0.8.
 const BANDS: (u64, u64) = (15, 4);
 
-/// Where a line bears its label: at this recall.
+/// Where a line bears its label: at this recall, and at this one where the lines are steep.
 const LABEL_AT: f64 = 0.62;
+const LABEL_AT_STEEP: f64 = 0.3;
 
 /// Reads the lines of the bench and draws them.
 pub(crate) fn draw(text: &str, path: &str) -> Result<(), Box<dyn Error>> {
@@ -73,7 +74,12 @@ pub(crate) fn draw(text: &str, path: &str) -> Result<(), Box<dyn Error>> {
         let style = ("sans-serif", size).into_font().style(style).color(&BLACK);
         above.draw_text(text, &style, at)
     };
-    write("Pairs of texts that are found, by their similarity", (18, 10), 21, FontStyle::Bold)?;
+    write(
+        "Pairs of texts that are found, by their similarity",
+        (18, 10),
+        21,
+        FontStyle::Bold,
+    )?;
     let marks = "Lines: the model. Marks: measured on made texts. k: the largest distance at which a pair counts as found.";
     write(marks, (18, 38), 15, FontStyle::Normal)?;
     for (panel, area) in PANELS.iter().zip(below.split_evenly((2, 2))) {
@@ -105,9 +111,12 @@ impl Panel {
             .label_style(("sans-serif", 13))
             .draw()?;
         let points = |width: u64, k: u64, method: &str, figure: &str| -> Vec<(f64, f64)> {
-            let ours = lines.iter().filter(|l| l["width"] == width && l["k"] == k && l["method"] == method);
+            let ours = lines
+                .iter()
+                .filter(|l| l["width"] == width && l["k"] == k && l["method"] == method);
             let number = |line: &Value, key: &str| line[key].as_f64().unwrap_or(f64::NAN);
-            ours.map(|line| (number(line, "similarity"), number(line, figure))).collect()
+            ours.map(|line| (number(line, "similarity"), number(line, figure)))
+                .collect()
         };
         let probability = |x: f64| match self.method {
             "minhash" => (1.0 - x) / 2.0,
@@ -116,15 +125,35 @@ impl Panel {
         let mut labels = Vec::new();
         for (i, &k) in self.distances.iter().enumerate() {
             let colour = COLOURS[i + 2];
-            let curve: Vec<(f64, f64)> = steps().map(|x| (x, within(self.width, probability(x), k))).collect();
-            labels.push((label_place(&curve), format!("k = {k}"), colour));
+            let curve: Vec<(f64, f64)> = steps()
+                .map(|x| (x, within(self.width, probability(x), k)))
+                .collect();
+            let at = if self.method == "simhash" {
+                LABEL_AT_STEEP
+            } else {
+                LABEL_AT
+            };
+            labels.push((label_place(&curve, at), format!("k = {k}"), colour));
             chart.draw_series([PathElement::new(curve, colour.stroke_width(2))])?;
             let measured = points(self.width, k, self.method, "measured");
             match i {
-                0 => chart.draw_series(measured.iter().map(|&p| Circle::new(p, 4, colour.filled())))?,
-                1 => chart.draw_series(measured.iter().map(|&p| TriangleMarker::new(p, 6, colour.filled())))?,
-                2 => chart.draw_series(measured.iter().map(|&p| Cross::new(p, 4, colour.stroke_width(2))))?,
-                _ => chart.draw_series(measured.iter().map(|&p| Circle::new(p, 4, colour.stroke_width(2))))?,
+                0 => chart
+                    .draw_series(measured.iter().map(|&p| Circle::new(p, 4, colour.filled())))?,
+                1 => chart.draw_series(
+                    measured
+                        .iter()
+                        .map(|&p| TriangleMarker::new(p, 6, colour.filled())),
+                )?,
+                2 => chart.draw_series(
+                    measured
+                        .iter()
+                        .map(|&p| Cross::new(p, 4, colour.stroke_width(2))),
+                )?,
+                _ => chart.draw_series(
+                    measured
+                        .iter()
+                        .map(|&p| Circle::new(p, 4, colour.stroke_width(2))),
+                )?,
             };
         }
         if (self.method, self.width) == ("minhash", 64) {
@@ -132,11 +161,16 @@ impl Panel {
             let colour = BLACK;
             let recall = |x: f64| 1.0 - (1.0 - x.powi(rows as i32)).powi(bands as i32);
             let curve: Vec<(f64, f64)> = steps().map(|x| (x, recall(x))).collect();
-            labels.push(((0.515, 0.70), format!("{bands} bands of {rows}"), RGBColor(0, 0, 0)));
+            labels.push((
+                (0.51, 0.95),
+                format!("{bands} bands of {rows}"),
+                RGBColor(0, 0, 0),
+            ));
             chart.draw_series(DashedLineSeries::new(curve, 7, 4, colour.stroke_width(2)))?;
             let measured = points(bands, rows, "bands", "measured");
             let squares = measured.iter().map(|&(x, y)| {
-                EmptyElement::at((x, y)) + Rectangle::new([(-4, -4), (4, 4)], colour.stroke_width(2))
+                EmptyElement::at((x, y))
+                    + Rectangle::new([(-4, -4), (4, 4)], colour.stroke_width(2))
             });
             chart.draw_series(squares)?;
         }
@@ -166,8 +200,8 @@ fn steps() -> impl Iterator<Item = f64> {
 }
 
 /// Where a curve first reaches the recall of the labels.
-fn label_place(curve: &[(f64, f64)]) -> (f64, f64) {
-    let reached = curve.iter().find(|(_, recall)| *recall >= LABEL_AT);
+fn label_place(curve: &[(f64, f64)], at: f64) -> (f64, f64) {
+    let reached = curve.iter().find(|(_, recall)| *recall >= at);
     reached.or(curve.last()).copied().unwrap_or((0.5, 0.0))
 }
 
