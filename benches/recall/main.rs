@@ -48,7 +48,7 @@ impl Point {
 }
 
 fn main() {
-    let pairs = environment::variable("PAIRS").unwrap_or(if common::is_test() { 40 } else { 4000 });
+    let pairs = environment::variable("PAIRS").unwrap_or(if common::is_test() { 40 } else { 600 });
     let mut points = made::fingerprints(pairs);
     points.extend(made::bands(pairs.min(2000)));
     for name in ["en", "zh"] {

@@ -55,8 +55,9 @@ const PANELS: [Panel; 4] = [
 /// The bands that are drawn: those for a least similarity of 0.8.
 const BANDS: (u64, u64) = (15, 4);
 
-/// Where a line bears its label: at this recall.
+/// Where a line bears its label: at this recall, and at this one where the lines are steep.
 const LABEL_AT: f64 = 0.62;
+const LABEL_AT_STEEP: f64 = 0.3;
 
 /// Reads the lines of the bench and draws them.
 pub(crate) fn draw(text: &str, path: &str) -> Result<(), Box<dyn Error>> {
@@ -127,7 +128,12 @@ impl Panel {
             let curve: Vec<(f64, f64)> = steps()
                 .map(|x| (x, within(self.width, probability(x), k)))
                 .collect();
-            labels.push((label_place(&curve), format!("k = {k}"), colour));
+            let at = if self.method == "simhash" {
+                LABEL_AT_STEEP
+            } else {
+                LABEL_AT
+            };
+            labels.push((label_place(&curve, at), format!("k = {k}"), colour));
             chart.draw_series([PathElement::new(curve, colour.stroke_width(2))])?;
             let measured = points(self.width, k, self.method, "measured");
             match i {
@@ -156,7 +162,7 @@ impl Panel {
             let recall = |x: f64| 1.0 - (1.0 - x.powi(rows as i32)).powi(bands as i32);
             let curve: Vec<(f64, f64)> = steps().map(|x| (x, recall(x))).collect();
             labels.push((
-                (0.515, 0.70),
+                (0.51, 0.95),
                 format!("{bands} bands of {rows}"),
                 RGBColor(0, 0, 0),
             ));
@@ -194,8 +200,8 @@ fn steps() -> impl Iterator<Item = f64> {
 }
 
 /// Where a curve first reaches the recall of the labels.
-fn label_place(curve: &[(f64, f64)]) -> (f64, f64) {
-    let reached = curve.iter().find(|(_, recall)| *recall >= LABEL_AT);
+fn label_place(curve: &[(f64, f64)], at: f64) -> (f64, f64) {
+    let reached = curve.iter().find(|(_, recall)| *recall >= at);
     reached.or(curve.last()).copied().unwrap_or((0.5, 0.0))
 }
 

@@ -37,6 +37,8 @@ pub(super) struct Found {
     pub(super) text_at: Option<Vec<u32>>,
     /// For each place the first one with equal features, `NONE` if it is the first.
     pub(super) firsts: Vec<u32>,
+    /// Texts that are not the first.
+    pub(super) equal_count: u64,
     /// Whether a text has a key in common with an unequal one, and no equal one comes before it.
     pub(super) is_candidate: Vec<bool>,
     /// The feature sets by text; those of all candidates, in the end.
@@ -154,10 +156,9 @@ impl SimilarCandidates {
 
     /// What has been done so far.
     pub fn counts(&self) -> Counts {
-        let firsts = self.found.firsts.iter();
         let candidates = self.found.is_candidate.iter();
         Counts {
-            equal_count: firsts.filter(|&&first| first != NONE).count() as u64,
+            equal_count: self.found.equal_count,
             candidate_count: candidates.filter(|&&is| is).count() as u64,
             compared_count: self.compared.load(Ordering::Relaxed),
         }

@@ -24,8 +24,8 @@ pub(super) const BATCH_LEN: usize = 16 << 20;
 const COLUMN_SHARE: u64 = 16;
 const SET_SHARE: u64 = 8;
 
-/// Bytes that each text takes in memory: for what is kept for it 4, the similarity of the two 8, the place of its set 8,
-/// the digest of it 8, and whether it is a candidate 1. While groups are made it is less.
+/// Bytes that each text takes in memory: for its equal or what is kept for it 4, the similarity of the two 8, the place of
+/// its set 8, the parities of it 8, and whether it is a candidate 1. While groups are made it is no more.
 const TEXT_LEN: u64 = 29;
 
 /// Bytes for the text at each place, if texts are decided on in an order of their own.
@@ -344,6 +344,7 @@ impl SimilarTexts {
             columns: self.columns,
             groups,
             text_at,
+            equal_count: firsts.iter().filter(|&&first| first != NONE).count() as u64,
             firsts,
             is_candidate,
             sets,

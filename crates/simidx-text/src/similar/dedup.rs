@@ -127,7 +127,11 @@ impl SimilarCandidates {
         self.complete()?;
         let count = self.text_count();
         let mut crowds = Crowds::default();
-        let mut decided = Decisions::keeping(count);
+        // Until it is its turn, a text that is equal to an earlier one has that in its place.
+        let mut decided = Decisions {
+            kept_for: std::mem::take(&mut self.found.firsts),
+            jaccards: vec![0.0; count],
+        };
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
             let end = count.min(start + block);
@@ -135,7 +139,7 @@ impl SimilarCandidates {
             let earlier: Result<Vec<_>> = (start..end)
                 .into_par_iter()
                 .map_init(Buffers::default, |buffers, place| {
-                    match self.found.firsts[place] {
+                    match decided.kept_for[place] {
                         NONE => {
                             let of_place = groups_of(&groups, place - start);
                             self.first_similar(place as u32, of_place, 0, buffers)
@@ -146,8 +150,8 @@ impl SimilarCandidates {
                 .collect();
             let mut buffers = Buffers::default();
             for (place, found) in (start as u32..).zip(earlier?) {
-                let first = self.first_of(place);
-                if first != place {
+                let first = decided.kept_for[place as usize];
+                if first != NONE {
                     // It shares the fate of its equal.
                     match decided.kept_for[first as usize] {
                         NONE => decided.drop_for(place, first, 1.0),
