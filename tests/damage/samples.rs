@@ -82,7 +82,8 @@ impl Kind {
             Kind::GroupedNumbers | Kind::OrderedNumbers => Records::Numbers(numbers(&grouped)),
             Kind::Strings => {
                 let mut records = strings(&set);
-                records[1].1.clear();
+                // One that shares nothing with the others.
+                records[1].1 = "!".into();
                 Records::Strings(records)
             }
             Kind::GroupedStrings | Kind::OrderedStrings | Kind::SketchesOfStrings => {

@@ -64,14 +64,9 @@ pub(super) fn section<F: Fingerprint>(
     Ok(Some(html))
 }
 
-/// The latencies in classes that double.
+/// The latencies in classes, two in each doubling.
 fn chart(latencies: &[Duration]) -> BarChart {
-    let class = |latency: &Duration| {
-        (latency.as_nanos() as u64 / 1000)
-            .checked_ilog2()
-            .map_or(0, |log| log + 1)
-    };
-    let classes: Vec<u32> = latencies.iter().map(class).collect();
+    let classes: Vec<u32> = latencies.iter().copied().map(class).collect();
     let (first, last) = (classes.iter().min(), classes.iter().max());
     let range = first
         .zip(last)
@@ -79,21 +74,71 @@ fn chart(latencies: &[Duration]) -> BarChart {
     let bars = range.map(|class| {
         let count = classes.iter().filter(|&&other| other == class).count();
         Bar {
-            label: format!("<{}", grouped(1 << class)),
+            label: between(class, |us| match us.fract() == 0.0 {
+                true => grouped(us as u64),
+                false => decimal(us, 1),
+            }),
             value: count as f64,
             figures: vec![grouped(count as u64)],
-            tick: Some(format!("<{}", short((1u64 << class) as f64))),
+            tick: Some(between(class, short)),
             ..Bar::default()
         }
     });
     BarChart {
         id: "latencies",
         title: "Queries by their latency".into(),
-        alternative: "Each bar counts the queries of at most twice the latency of the bar before; the table below has the quantiles.".into(),
-        x_label: "microseconds, each bar from that of the bar before",
+        alternative: "Each bar counts the queries of a range of latencies; the table below has the quantiles.".into(),
+        x_label: "microseconds",
         y_label: "queries",
         bars: bars.collect(),
         columns: vec!["queries"],
         ..BarChart::default()
+    }
+}
+
+/// Where a class ends, in microseconds: 1, 1.5, 2, 3, 4, 6, 8 and so on.
+fn end(class: u32) -> f64 {
+    let power = 2f64.powi((class / 2) as i32);
+    if class.is_multiple_of(2) {
+        power
+    } else {
+        1.5 * power
+    }
+}
+
+/// The class of a latency.
+fn class(latency: Duration) -> u32 {
+    let us = latency.as_secs_f64() * 1e6;
+    (0..).find(|&class| us < end(class)).unwrap_or(0)
+}
+
+/// The range of a class.
+fn between(class: u32, shown: impl Fn(f64) -> String) -> String {
+    match class.checked_sub(1) {
+        Some(before) => format!("{}\u{2013}{}", shown(end(before)), shown(end(class))),
+        None => format!("<{}", shown(end(0))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_latency_has_one_class() {
+        let ranges = [100, 1000, 1500, 2999, 5700, 6000, 1_600_000].map(|nanos| {
+            let class = class(Duration::from_nanos(nanos));
+            between(class, |us| us.to_string())
+        });
+        let expected = [
+            "<1",
+            "1\u{2013}1.5",
+            "1.5\u{2013}2",
+            "2\u{2013}3",
+            "4\u{2013}6",
+            "6\u{2013}8",
+            "1536\u{2013}2048",
+        ];
+        assert_eq!(ranges, expected);
     }
 }
