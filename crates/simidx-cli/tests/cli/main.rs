@@ -33,6 +33,7 @@ mod read;
 mod replaced;
 mod report;
 mod segments;
+mod sketches;
 mod streams;
 mod support;
 mod updates;
