@@ -220,7 +220,7 @@ fn info_and_merge_know_sketches() {
         .map(str::to_owned);
     let row = row.expect("there is a row");
     assert!(
-        row.contains("256 bits of words:3 html:no: 6472 bytes, 32.36 each"),
+        row.contains("256 bits of words:3 html:auto: 6472 bytes, 32.36 each"),
         "{row}"
     );
     let sketches = &sandbox.run(&["info", "x.simidx", "--json"]).json()["sketches"];
@@ -293,7 +293,7 @@ fn without_sketches_there_is_no_estimate() {
         "0.8",
     ];
     let ran = sandbox.run(&both);
-    let expected = "x.simidx and five.simidx differ in their sketches: 256 bits of words:3 html:no and 256 bits of words:5 html:no; ";
+    let expected = "x.simidx and five.simidx differ in their sketches: 256 bits of words:3 html:auto and 256 bits of words:5 html:auto; ";
     assert!(ran.refusal().starts_with(expected), "{}", ran.stderr);
     sandbox.write("f.hex", "0123456789abcdef\n");
     sandbox
