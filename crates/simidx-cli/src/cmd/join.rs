@@ -27,6 +27,7 @@ use crate::support::queries::{LazyFingerprinter, QueryKind, QueryReader, fingerp
 use crate::support::records::FieldArgs;
 use crate::support::resources::ResourceArgs;
 use crate::support::search::{Answers, Search};
+use crate::support::similarity::least;
 
 /// The head of `simidx join --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -85,8 +86,8 @@ pub(crate) struct Args {
 /// How documents are compared by their sketches.
 #[derive(Debug, clap::Args)]
 struct SimilarArgs {
-    /// Find documents with an estimated Jaccard similarity of at least J, by the sketches of the index
-    #[arg(long, value_name = "J", value_parser = similarity, conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"])]
+    /// Least Jaccard similarity of two texts, estimated by the sketches of the index
+    #[arg(long, value_name = "J", value_parser = least, conflicts_with_all = ["max_distance", "strategy", "shard", "query_ids"])]
     similarity: Option<f64>,
     /// Find those too whose estimate is up to Z standard errors lower [default: 0, with --texts 2, which misses one in forty
     /// at J]
@@ -96,13 +97,6 @@ struct SimilarArgs {
     /// of at least J are left
     #[arg(long, value_name = "DOCS", requires = "similarity")]
     texts: Option<PathBuf>,
-}
-
-/// Reads `--similarity`.
-fn similarity(text: &str) -> Result<f64, &'static str> {
-    let least = text.parse().ok();
-    let least = least.filter(|&least| least > 0.0 && least <= 1.0);
-    least.ok_or("a similarity is above 0 and at most 1")
 }
 
 /// Reads `--margin`.

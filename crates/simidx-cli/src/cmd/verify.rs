@@ -145,8 +145,15 @@ struct Verdict {
     fingerprint_count: u64,
     blocks_checked: u64,
     pages_checked: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    sketch_pages_checked: u64,
     problem_count: u64,
     problems: Vec<Problem>,
+}
+
+/// Whether there are no sketches to report on.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[derive(Debug, Serialize)]
@@ -182,6 +189,7 @@ impl Verdict {
             fingerprint_count: report.fingerprint_count,
             blocks_checked: report.block_count,
             pages_checked: report.page_count,
+            sketch_pages_checked: report.sketch_page_count,
             problem_count: report.problem_count,
             problems: report.problems.iter().map(Problem::of).collect(),
         }
@@ -194,6 +202,7 @@ impl Verdict {
             fingerprint_count: 0,
             blocks_checked: 0,
             pages_checked: 0,
+            sketch_pages_checked: 0,
             problem_count: 1,
             problems: vec![Problem::of(&problem)],
         }
@@ -204,9 +213,13 @@ impl SegmentVerdict {
     fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let (name, verdict) = (one_line(&self.path), &self.verdict);
         if verdict.sound {
+            let sketches = match verdict.sketch_pages_checked {
+                0 => String::new(),
+                count => format!(", {} of sketches", counted(count, "page")),
+            };
             return writeln!(
                 out,
-                "{name}: sound ({}, {}, {} of ids)",
+                "{name}: sound ({}, {}, {} of ids{sketches})",
                 counted(verdict.fingerprint_count, "fingerprint"),
                 counted(verdict.blocks_checked, "block"),
                 counted(verdict.pages_checked, "page")

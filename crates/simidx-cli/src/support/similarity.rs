@@ -16,7 +16,7 @@ pub(crate) struct SimilarityArgs {
         conflicts_with = "max_distance"
     )]
     similarity: Option<f64>,
-    /// Features by which texts are compared: words:N, all runs of N words, or pipeline, what fingerprints are made of
+    /// Features that texts are compared by: words:N, all runs of N words, or pipeline, what fingerprints are made of
     /// [default: words:3]
     #[arg(
         long,
@@ -36,21 +36,30 @@ enum Features {
     Pipeline,
 }
 
-fn least(text: &str) -> Result<f64, String> {
+/// Reads a similarity.
+pub(crate) fn least(text: &str) -> Result<f64, String> {
     let least = text.parse().ok();
     let least = least.filter(|&least| Similarity::of_features(least).is_ok());
     least.ok_or_else(|| "a similarity is a number above 0 and at most 1, such as 0.8".into())
 }
 
-fn features(text: &str) -> Result<Features, String> {
+/// Reads `words:N`.
+pub(crate) fn words(text: &str) -> Result<usize, String> {
     let words = || {
         let words = text.strip_prefix("words:")?.parse().ok()?;
         Similarity::of_words(DEFAULT_LEAST, words).ok()?;
-        Some(Features::Words(words))
+        Some(words)
     };
+    words().ok_or_else(|| "features are words:N with N from 1 to 64".into())
+}
+
+fn features(text: &str) -> Result<Features, String> {
     match text {
         "pipeline" => Ok(Features::Pipeline),
-        _ => words().ok_or_else(|| "features are words:N with N from 1 to 64, or pipeline".into()),
+        _ => match words(text) {
+            Ok(words) => Ok(Features::Words(words)),
+            Err(message) => Err(format!("{message}, or pipeline")),
+        },
     }
 }
 

@@ -34,6 +34,7 @@ mod replaced;
 mod report;
 mod segments;
 mod similar;
+mod sketches;
 mod streams;
 mod support;
 mod updates;

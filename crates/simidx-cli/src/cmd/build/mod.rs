@@ -27,6 +27,7 @@ use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size};
 use crate::support::records::{self, InputArgs};
 use crate::support::report::Report;
+use crate::support::similarity::words;
 use crate::support::width::with_width;
 use collector::Collector;
 
@@ -79,8 +80,8 @@ pub(crate) struct Args {
     /// and a standard error of 0.04
     #[arg(long, value_name = "BITS", value_parser = sketch_bits)]
     sketch: Option<u32>,
-    /// What the sketches are made of: words:N, all runs of N words [default: words:3]
-    #[arg(long, value_name = "FEATURES", requires = "sketch", value_parser = features)]
+    /// Features that the sketches are of: words:N, all runs of N words [default: words:3]
+    #[arg(long, value_name = "FEATURES", requires = "sketch", value_parser = words)]
     features: Option<usize>,
     /// Require the records to be sorted by fingerprint; unsorted input is an error
     #[arg(long)]
@@ -105,15 +106,6 @@ fn sketch_bits(text: &str) -> Result<u32, String> {
     let bits =
         bits.filter(|bits: &u32| bits.is_multiple_of(64) && (64..=MAX_SKETCH_BITS).contains(bits));
     bits.ok_or_else(|| format!("a sketch has 64, 128, 192 … or {MAX_SKETCH_BITS} bits"))
-}
-
-/// Reads `--features`.
-fn features(text: &str) -> Result<usize, &'static str> {
-    let words = text
-        .strip_prefix("words:")
-        .and_then(|words| words.parse().ok());
-    let words = words.filter(|words| (1..=64).contains(words));
-    words.ok_or("not words:N with N from 1 to 64")
 }
 
 /// The number of tables.

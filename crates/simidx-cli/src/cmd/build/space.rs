@@ -35,10 +35,11 @@ fn temporary_len<F: Fingerprint>(args: &Args) -> Result<u64, Failure> {
     let records = simidx_input::expected_records_with::<F>(&paths, args.input.input.0, &options);
     let records = records.unwrap_or(0);
     let id_len = if args.ids == IdChoice::Number { 8 } else { 0 };
-    let bytes = records.saturating_mul(F::BYTES as u64 + id_len);
-    // Records with ids get half of the room.
+    let sketch_len = u64::from(args.sketch.unwrap_or(0) / 8);
+    let bytes = records.saturating_mul(F::BYTES as u64 + id_len + sketch_len);
+    // Records with ids or sketches get half of the room.
     Ok(
-        match bytes > args.memory_limit() / if id_len == 0 { 1 } else { 2 } {
+        match bytes > args.memory_limit() / if id_len + sketch_len == 0 { 1 } else { 2 } {
             true => bytes.saturating_mul(2),
             false => 0,
         },

@@ -283,7 +283,7 @@ impl<F: Fingerprint> Joined<'_, F> {
                     }
                     listed.push(Value::Object(object));
                 } else {
-                    let shown = found.similarity.unwrap_or(estimate.similarity);
+                    let shown = rounded(found.similarity.unwrap_or(estimate.similarity));
                     writeln!(out, "{}\t{text}\t{shown:.4}", Column::of_record(&query.id))?;
                 }
             }
