@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import make_lines  # noqa: E402
 import run  # noqa: E402
 from features import jaccard, triples, words  # noqa: E402
 from join import similar_pairs  # noqa: E402
@@ -55,6 +56,17 @@ class Join(unittest.TestCase):
             with gzip.open(DATA / f"{name}.j80.tsv.gz", "rt", encoding="utf-8") as file:
                 listed = {frozenset(line.split("\t")[:2]) for line in file.read().splitlines()[1:]}
             self.assertEqual(found, listed)
+
+
+class Made(unittest.TestCase):
+    def test_the_same_number_makes_the_same_documents_and_some_are_similar(self):
+        made = make_lines.documents(300, random.Random(7))
+        self.assertEqual(len(made), 300)
+        self.assertEqual(made, make_lines.documents(300, random.Random(7)))
+        self.assertTrue(all(made))
+        similar = list(similar_pairs([triples(" ".join(document)) for document in made], 0.8))
+        self.assertGreater(len(similar), 20)
+        self.assertLess(len(similar), 300)
 
 
 class Scoring(unittest.TestCase):
