@@ -178,8 +178,7 @@ fn a_limit_keeps_the_nearest() {
             .all(|line| line.ends_with("\t1.0000"))
     );
     assert!(all.lines().len() > 400);
-    let excluded = sandbox.write("gone", "d0\n");
-    let _ = excluded;
+    sandbox.write("gone", "d0\n");
     let ran = sandbox.run(&[&join[..], &["--exclude", "gone", "--exclude-by", "id"]].concat());
     assert!(!ran.text().contains("\td0\t") && ran.text().contains("\td3\t"));
 }

@@ -181,7 +181,7 @@ mod tests {
                     }
                     let is_clean =
                         |band: &&[u16]| band.iter().all(|&bit| !differs[usize::from(bit)]);
-                    missed += u32::from(!bands.iter().any(|band| is_clean(&band)));
+                    missed += u32::from(!bands.iter().any(is_clean));
                 }
                 let expected = 1.0 - banding.recall_at(distance);
                 let measured = f64::from(missed) / f64::from(tries);

@@ -10,7 +10,7 @@ use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
 use crate::minhash::take_in;
 use crate::stages::Html;
-use crate::{Error, Fingerprinter, Pipeline, Result};
+use crate::{Error, Fingerprinter, Pipeline, PipelineOptions, Result};
 
 /// What the name of the features begins with.
 const WORDS: &str = "words:";
@@ -166,9 +166,10 @@ impl Sketcher {
     ///
     /// HTML, where this crate was built without the feature `html`.
     pub fn pipeline(&self) -> Result<Pipeline> {
-        let mut options = crate::PipelineOptions::default();
-        options.html = self.features.html;
-        Pipeline::new(options)
+        Pipeline::new(PipelineOptions {
+            html: self.features.html,
+            ..PipelineOptions::default()
+        })
     }
 
     /// The least similarity of the features that these sketches are made of.
@@ -220,6 +221,17 @@ impl Sketcher {
 }
 
 /// The sketch of one text.
+///
+/// ```
+/// use simidx_text::compare::FeatureSet;
+/// use simidx_text::similar::{SketchFeatures, Sketcher};
+///
+/// let sketcher = Sketcher::new(128, SketchFeatures::default())?;
+/// let sketch = sketcher.sketch_of(&FeatureSet::from_hashes(vec![7, 42]));
+/// assert_eq!((sketch.bits(), sketch.words().len()), (128, 2));
+/// assert_eq!(sketch.distance(&sketch), 0);
+/// # Ok::<(), simidx_text::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TextSketch(Box<[u64]>);
 

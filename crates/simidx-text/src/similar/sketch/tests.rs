@@ -18,6 +18,11 @@ fn sketcher(bits: u32) -> Sketcher {
     Sketcher::new(bits, SketchFeatures::default()).unwrap()
 }
 
+/// A fingerprint of a family.
+fn even(family: u64) -> u64 {
+    family.wrapping_mul(0x9e37_79b9_7f4a_7c15) & !1
+}
+
 /// An index of some families, the variants 0 to 2 of each, with the ids 10 * family + variant.
 fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64, Vec<u8>> {
     let sketcher = sketcher(bits);
@@ -29,7 +34,7 @@ fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64, Vec<u8>> {
         for variant in 0..3 {
             let sketch = sketcher.sketch_of(&set(family, variant));
             // Two records to a fingerprint.
-            let fingerprint = family.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1 << 1 | variant / 2;
+            let fingerprint = even(family) | (variant / 2);
             let id = 10 * family + variant;
             let pushed = builder.push_with_number_and_sketch(fingerprint, id, sketch.words());
             pushed.unwrap();
@@ -160,8 +165,7 @@ fn what_is_left_out_is_not_found() {
     let segments = Segments::new(vec![index(0..300, 256)]).unwrap();
     let mut exclusions = Exclusions::default();
     exclusions.add_number(70).unwrap();
-    let fingerprint = 9u64.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1 << 1;
-    exclusions.add_fingerprint(fingerprint);
+    exclusions.add_fingerprint(even(9));
     let shown = segments.clone().without(&exclusions).unwrap();
     let queries = queries(256);
     let ids = |segments: &Segments<u64, Vec<u8>>| {
