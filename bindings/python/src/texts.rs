@@ -310,7 +310,7 @@ impl Search {
 
 /// Which texts to keep so that no two are similar: each one that is not kept is similar to an earlier one that is.
 #[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, memory=None, temp_dir=None, threads=None, progress=None))]
+#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, memory=None, temp_dir=None, threads=None, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
 pub(crate) fn dedup_texts<'py>(
     py: Python<'py>,
@@ -343,7 +343,7 @@ pub(crate) fn dedup_texts<'py>(
 
 /// All pairs of similar texts: `left, right, similarity`, by row.
 #[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None))]
+#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
 pub(crate) fn pairs_texts<'py>(
     py: Python<'py>,
@@ -395,7 +395,7 @@ pub(crate) fn pairs_texts<'py>(
 /// For each text the first of its cluster: `int64`. Two texts are in one cluster if a chain of similar ones leads from one to
 /// the other.
 #[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, memory=None, temp_dir=None, threads=None, progress=None))]
+#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, memory=None, temp_dir=None, threads=None, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
 pub(crate) fn clusters_texts<'py>(
     py: Python<'py>,
