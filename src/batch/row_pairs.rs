@@ -121,13 +121,14 @@ impl<'a, F: Fingerprint> Rows<'a, F> {
 
     /// The rows of each fingerprint.
     fn runs(&self) -> impl Iterator<Item = &[u64]> {
-        self.rows
-            .chunk_by(|&x, &y| self.value(x) == self.value(y))
+        self.rows.chunk_by(|&x, &y| self.value(x) == self.value(y))
     }
 
     /// The rows of a fingerprint.
     fn of(&self, fingerprint: F) -> &[u64] {
-        let start = self.rows.partition_point(|&row| self.value(row) < fingerprint);
+        let start = self
+            .rows
+            .partition_point(|&row| self.value(row) < fingerprint);
         let rest = &self.rows[start..];
         &rest[..rest.partition_point(|&row| self.value(row) == fingerprint)]
     }

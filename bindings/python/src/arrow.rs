@@ -58,7 +58,8 @@ fn only_column(py: Python<'_>, chunk: ArrayRef, what: &str) -> PyResult<ArrayRef
 
 fn chunks(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef>>> {
     let py = object.py();
-    let refused = |error: &dyn std::fmt::Display| Class::Input.error(py, format!("{what}: {error}"));
+    let refused =
+        |error: &dyn std::fmt::Display| Class::Input.error(py, format!("{what}: {error}"));
     if object.hasattr("__arrow_c_stream__")? {
         let capsule = match object.call_method0("__arrow_c_stream__") {
             // Some libraries promise it and then need another one.
@@ -111,7 +112,11 @@ impl ArrowColumn {
     }
 
     fn __repr__(&self) -> String {
-        format!("<simidx.ArrowColumn of {} {}>", self.array.len(), self.array.data_type())
+        format!(
+            "<simidx.ArrowColumn of {} {}>",
+            self.array.len(),
+            self.array.data_type()
+        )
     }
 
     /// Schema and array as capsules of Arrow's interface.

@@ -24,7 +24,10 @@ const PIECE: usize = 1 << 16;
 /// Writes an index of these fingerprints to a file, which replaces what has its name when it is complete, and opens it.
 #[pyfunction]
 #[pyo3(signature = (path, fingerprints, ids=None, k=None, tables=None, memory=None, *, width=None, signed=false, codec=None, block_size=None, id_lookup=false, pipeline=None, metadata=None, temp_dir=None, threads=None, progress=None), text_signature = "(path, fingerprints, ids=None, k=3, tables=None, memory=None, *, width=None, signed=False, codec=None, block_size=None, id_lookup=False, pipeline=None, metadata=None, temp_dir=None, threads=None, progress=None)")]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
 pub(crate) fn build(
     py: Python<'_>,
     path: &Bound<'_, PyAny>,
@@ -169,9 +172,7 @@ fn write<F: Width>(
 /// Says which record cannot be added.
 fn of_row(row: usize, error: simidx::Error) -> Failure {
     match error {
-        simidx::Error::Build(error) => {
-            Failure::Other(Class::Input, format!("ids[{row}]: {error}"))
-        }
+        simidx::Error::Build(error) => Failure::Other(Class::Input, format!("ids[{row}]: {error}")),
         error => error.into(),
     }
 }
@@ -194,7 +195,10 @@ fn tell(watch: &Watch, progress: BuildProgress) {
 /// Writes one file with the records of several, and opens it.
 #[pyfunction]
 #[pyo3(signature = (path, inputs, *, k=None, tables=None, newest_wins=false, exclude_ids=None, exclude_fingerprints=None, memory=None, temp_dir=None, threads=None, progress=None))]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
 pub(crate) fn merge(
     py: Python<'_>,
     path: &Bound<'_, PyAny>,
@@ -281,7 +285,9 @@ fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<AnySegments> 
             all.push(index.get().opened(py)?);
         } else {
             let path = options::path(&item)?;
-            let opened = run(py, &How::default(), move |_| Ok(Opened::open(vec![path], false)?))?;
+            let opened = run(py, &How::default(), move |_| {
+                Ok(Opened::open(vec![path], false)?)
+            })?;
             all.push(std::sync::Arc::new(opened));
         }
     }

@@ -68,7 +68,10 @@ impl<T> Column<T> {
     /// The numbers of a NumPy array of `E`, which has the bits of `T`, without a copy; none if it is not of `E`, or not in one
     /// piece in the order of its rows.
     pub(crate) fn of_numpy<E: Element>(array: &Bound<'_, PyAny>) -> Option<Self> {
-        assert_eq!((size_of::<E>(), align_of::<E>()), (size_of::<T>(), align_of::<T>()));
+        assert_eq!(
+            (size_of::<E>(), align_of::<E>()),
+            (size_of::<T>(), align_of::<T>())
+        );
         let typed = array.cast::<PyArrayDyn<E>>().ok()?;
         let start = typed.data() as *const T;
         (typed.is_c_contiguous() && start.is_aligned()).then(|| {

@@ -7,9 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
-use simidx::batch::{
-    Answers, JoinOptions, Question, answer_all, contains_all, ids_of_all, join,
-};
+use simidx::batch::{Answers, JoinOptions, Question, answer_all, contains_all, ids_of_all, join};
 use simidx::index::WarmOptions;
 use simidx::segments::{AnySegments, Segments, SegmentsView};
 use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
@@ -88,10 +86,7 @@ fn how(threads: Option<&Bound<'_, PyAny>>, progress: Option<&Bound<'_, PyAny>>) 
 }
 
 /// Reads queries of the width of an index.
-fn queries<F: Width>(
-    object: &Bound<'_, PyAny>,
-    signed: bool,
-) -> PyResult<Column<F>> {
+fn queries<F: Width>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<Column<F>> {
     let expected = Expected {
         width: Some(F::WIDTH),
         signed,
@@ -101,10 +96,7 @@ fn queries<F: Width>(
 }
 
 /// The distance that is asked for, or that of the files.
-fn distance_or<F: Width>(
-    segments: &Segments<F>,
-    k: Option<&Bound<'_, PyAny>>,
-) -> PyResult<u32> {
+fn distance_or<F: Width>(segments: &Segments<F>, k: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
     let given = options::optional(k, "k", options::distance)?;
     Ok(given.unwrap_or_else(|| segments.max_distance()))
 }
@@ -120,7 +112,10 @@ fn answer<F: Width>(
     let ns = match question {
         Question::Within(distance) => {
             let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            let plans = segments.view().indexes().map(|index| index.plan(distance).ns());
+            let plans = segments
+                .view()
+                .indexes()
+                .map(|index| index.plan(distance).ns());
             plans.sum::<f64>() * queries.len() as f64
         }
         Question::Nearest { .. } => f64::INFINITY,
@@ -191,7 +186,10 @@ impl PyIndex {
 
     /// The `n` fingerprints nearest to each query.
     #[pyo3(signature = (fingerprints, n=None, *, max_distance=None, signed=false, threads=None, progress=None), text_signature = "(self, fingerprints, n=1, *, max_distance=None, signed=False, threads=None, progress=None)")]
-    #[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arguments of a function of Python"
+    )]
     fn nearest(
         &self,
         py: Python<'_>,
@@ -242,7 +240,10 @@ impl PyIndex {
 
     /// The answers of `query` for very many queries, found by one pass over the files where that is quicker.
     #[pyo3(signature = (fingerprints, k=None, *, signed=false, memory=None, temp_dir=None, threads=None, progress=None))]
-    #[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arguments of a function of Python"
+    )]
     fn join(
         &self,
         py: Python<'_>,
@@ -399,7 +400,9 @@ impl PyIndex {
     fn paths<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let opened = self.opened(py)?;
         let paths = opened.paths.iter();
-        paths.map(|path| Ok(path.into_pyobject(py)?.into_any())).collect()
+        paths
+            .map(|path| Ok(path.into_pyobject(py)?.into_any()))
+            .collect()
     }
 
     /// Bits of a fingerprint: 32, 64 or 128.
@@ -578,7 +581,10 @@ fn file_info<'py, F: Width>(
     info.set_item("file_bytes", summary.file_len)?;
     info.set_item("raw_bytes", summary.raw_len())?;
     info.set_item("bits_per_fingerprint", summary.bits_per_fingerprint())?;
-    info.set_item("bound_bits_per_fingerprint", summary.bound_bits_per_fingerprint())?;
+    info.set_item(
+        "bound_bits_per_fingerprint",
+        summary.bound_bits_per_fingerprint(),
+    )?;
     let metadata = PyDict::new(py);
     for (key, value) in index.metadata().iter() {
         metadata.set_item(key, value)?;
@@ -617,6 +623,8 @@ pub(crate) fn open(
 /// Opens files as a pickled index says.
 #[pyfunction]
 pub(crate) fn _reopen(py: Python<'_>, paths: Vec<PathBuf>, in_memory: bool) -> PyResult<PyIndex> {
-    let opened = run(py, &How::default(), move |_| Ok(Opened::open(paths, in_memory)?))?;
+    let opened = run(py, &How::default(), move |_| {
+        Ok(Opened::open(paths, in_memory)?)
+    })?;
     Ok(PyIndex::new(opened))
 }

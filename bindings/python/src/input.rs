@@ -81,7 +81,10 @@ fn read(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints>
         return Err(Class::InputType.error(object.py(), message));
     }
     if object.hasattr("__array__")? {
-        let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
+        let array = object
+            .py()
+            .import("numpy")?
+            .call_method1("asarray", (object,))?;
         return of_numpy(&array, expected);
     }
     of_list(object, expected)
@@ -117,10 +120,14 @@ fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerpri
             );
         }
         (b'u' | b'i', _) => {
-            return refuse("the widths are 32, 64 and 128 bits; packed bits of 8 columns become one fingerprint by array.view('uint64')[:, 0]");
+            return refuse(
+                "the widths are 32, 64 and 128 bits; packed bits of 8 columns become one fingerprint by array.view('uint64')[:, 0]",
+            );
         }
         (b'f', _) => {
-            return refuse("floating point rounds fingerprints; read them as uint64, or from hexadecimal strings");
+            return refuse(
+                "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings",
+            );
         }
         (b'b', _) => return refuse("pack the bits by numpy.packbits(...).view('uint64')"),
         (b'O' | b'U' | b'T', _) => return of_list(&object.call_method0("tolist")?, expected),
@@ -155,7 +162,9 @@ fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerpri
 
 /// A copy of an array in one piece, in the order of bytes of this machine.
 fn in_order<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let native = array.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
+    let native = array
+        .getattr("dtype")?
+        .call_method1("newbyteorder", ("=",))?;
     array.call_method1("astype", (native, "C"))
 }
 
@@ -165,7 +174,8 @@ fn of_two_columns(array: &Bound<'_, PyAny>) -> PyResult<Fingerprints> {
         None => Column::<u64>::of_numpy::<u64>(&in_order(array)?),
     };
     let words = words.ok_or_else(|| {
-        let message = "fingerprints: two columns that cannot be read in one piece; pass array.copy()";
+        let message =
+            "fingerprints: two columns that cannot be read in one piece; pass array.copy()";
         Class::InputType.error(array.py(), message)
     })?;
     let rows = words.as_chunks::<2>().0.iter();
@@ -219,15 +229,15 @@ fn of_arrow(py: Python<'_>, chunks: &[ArrayRef], expected: Expected) -> PyResult
         DataType::Float16 | DataType::Float32 | DataType::Float64 => refuse(
             "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings",
         ),
-        _ => refuse(
-            "pass uint32, uint64, binary of 16 bytes for 128 bits, or hexadecimal strings",
-        ),
+        _ => refuse("pass uint32, uint64, binary of 16 bytes for 128 bits, or hexadecimal strings"),
     }
 }
 
 /// A value of 128 bits whose first byte is the highest.
 fn of_bytes(bytes: &[u8]) -> u128 {
-    bytes.iter().fold(0, |value, &byte| value << 8 | u128::from(byte))
+    bytes
+        .iter()
+        .fold(0, |value, &byte| value << 8 | u128::from(byte))
 }
 
 /// One piece is lent, several are copied together.
@@ -320,8 +330,9 @@ impl Values {
         }
         if *self.digits.get_or_insert(count) != count {
             let first = self.digits.unwrap_or_default();
-            let message =
-                format!("fingerprints[{row}]: {text:?} has {count} digits, those before it {first}");
+            let message = format!(
+                "fingerprints[{row}]: {text:?} has {count} digits, those before it {first}"
+            );
             return Err(Class::Input.error(py, message));
         }
         let value = u128::from_str_radix(digits, 16).unwrap_or_default();
@@ -349,7 +360,9 @@ impl Values {
             Err(_) if self.expected.signed => {
                 let value = item.extract::<i128>().ok();
                 let least = -(1i128 << (width - 1));
-                value.filter(|&v| v >= least).map(|value| value as u128 & limit)
+                value
+                    .filter(|&v| v >= least)
+                    .map(|value| value as u128 & limit)
             }
             Err(_) => None,
         };
@@ -359,7 +372,8 @@ impl Values {
                 false if width < 128 => "; pass width=128 for wider ones",
                 false => "",
             };
-            let message = format!("fingerprints[{row}]: {item} is not a number of {width} bits{remedy}");
+            let message =
+                format!("fingerprints[{row}]: {item} is not a number of {width} bits{remedy}");
             return Err(Class::Input.error(py, message));
         };
         self.values.push(value);
@@ -406,7 +420,10 @@ pub(crate) fn fingerprint<F: Fingerprint>(object: &Bound<'_, PyAny>, signed: boo
         let text = PyBackedStr::try_from(text.clone())?;
         values.push_hex(object.py(), 0, &text)?;
         if 4 * values.digits.unwrap_or_default() as u32 != F::WIDTH {
-            let message = format!("{text:?} does not have the {} digits of these fingerprints", F::WIDTH / 4);
+            let message = format!(
+                "{text:?} does not have the {} digits of these fingerprints",
+                F::WIDTH / 4
+            );
             return Err(Class::Input.error(object.py(), message));
         }
     } else {
@@ -435,7 +452,8 @@ pub(crate) fn ids(object: Option<&Bound<'_, PyAny>>) -> PyResult<Ids> {
         if text.to_cow()? == "rows" {
             return Ok(Ids::Rows);
         }
-        let message = format!("ids={text:?}: pass a list of ids, or \"rows\" for the numbers of the rows");
+        let message =
+            format!("ids={text:?}: pass a list of ids, or \"rows\" for the numbers of the rows");
         return Err(Class::InputType.error(py, message));
     }
     if object.is_instance_of::<PyUntypedArray>() {
@@ -461,9 +479,8 @@ fn numpy_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
     }
     match dtype.kind() {
         b'u' | b'i' => {
-            let is_negative = dtype.kind() == b'i'
-                && array.len() > 0
-                && object.call_method0("min")?.lt(0)?;
+            let is_negative =
+                dtype.kind() == b'i' && array.len() > 0 && object.call_method0("min")?.lt(0)?;
             if is_negative {
                 let message = "ids: a number is negative; ids are numbers from 0, or strings";
                 return Err(Class::Input.error(py, message));
@@ -487,7 +504,9 @@ fn arrow_ids(py: Python<'_>, chunks: &[ArrayRef]) -> PyResult<Ids> {
     let kind = first.data_type();
     if is_text(kind) {
         let mut texts = Texts::default();
-        chunks.iter().for_each(|chunk| push_texts(&mut texts, chunk));
+        chunks
+            .iter()
+            .for_each(|chunk| push_texts(&mut texts, chunk));
         return Ok(Ids::Strings(texts));
     }
     if *kind == DataType::UInt64 {
@@ -545,7 +564,8 @@ fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
             }
         }
         if !numbers.is_empty() && !strings.is_empty() {
-            let message = format!("ids[{row}]: some ids are numbers and some strings; make all of one kind");
+            let message =
+                format!("ids[{row}]: some ids are numbers and some strings; make all of one kind");
             return Err(Class::Input.error(py, message));
         }
     }
@@ -560,7 +580,10 @@ fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
 }
 
 fn is_text(kind: &DataType) -> bool {
-    matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+    matches!(
+        kind,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
 }
 
 /// Adds an array of texts.
@@ -576,7 +599,10 @@ fn push_texts(texts: &mut Texts, chunk: &ArrayRef) {
 pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
     let py = object.py();
     if is_single(object) {
-        let message = format!("texts: this is one {}; pass a list of texts", type_name(object));
+        let message = format!(
+            "texts: this is one {}; pass a list of texts",
+            type_name(object)
+        );
         return Err(Class::InputType.error(py, message));
     }
     let mut texts = Texts::default();
@@ -597,11 +623,16 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
     for (row, item) in iterate(object, "texts")?.enumerate() {
         let item = item?;
         let Ok(text) = item.cast::<PyString>() else {
-            let message = format!("texts[{row}] is of type {}: pass strings, and fill or drop missing ones first", type_name(&item));
+            let message = format!(
+                "texts[{row}] is of type {}: pass strings, and fill or drop missing ones first",
+                type_name(&item)
+            );
             return Err(Class::InputType.error(py, message));
         };
         let backed = PyBackedStr::try_from(text.clone()).map_err(|error| {
-            let message = format!("texts[{row}] is not valid Unicode ({error}); read it with errors=\"replace\"");
+            let message = format!(
+                "texts[{row}] is not valid Unicode ({error}); read it with errors=\"replace\""
+            );
             Class::Input.error(py, message)
         })?;
         list.push(backed);

@@ -8,9 +8,9 @@ use arrow_schema::{DataType, Field};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PySlice, PyTuple};
-use simidx::{Fingerprint, Id};
 use simidx::batch::{Answers, IdColumn, IdLists, ids_of_all, positions_of_all};
 use simidx::segments::Segments;
+use simidx::{Fingerprint, Id};
 
 use crate::arrow::ArrowColumn;
 use crate::column::Column;
@@ -85,7 +85,11 @@ fn over<F: Width, T: Send + 'static>(
     py: Python<'_>,
     opened: &Arc<Opened>,
     found: Column<F>,
-    work: impl FnOnce(&Segments<F>, &[F], &mut dyn FnMut(usize) -> simidx::Result<()>) -> simidx::Result<T>
+    work: impl FnOnce(
+        &Segments<F>,
+        &[F],
+        &mut dyn FnMut(usize) -> simidx::Result<()>,
+    ) -> simidx::Result<T>
     + Send
     + 'static,
 ) -> PyResult<T> {
@@ -110,14 +114,13 @@ fn positions<F: Width>(
     let positions = over(py, opened, found, |segments, found, report| {
         positions_of_all(segments, found, report)
     })?;
-    Ok(positions.into_iter().map(|p| p.map_or(-1, |p| p as i64)).collect())
+    Ok(positions
+        .into_iter()
+        .map(|p| p.map_or(-1, |p| p as i64))
+        .collect())
 }
 
-fn id_lists<F: Width>(
-    py: Python<'_>,
-    opened: &Arc<Opened>,
-    found: Column<F>,
-) -> PyResult<IdLists> {
+fn id_lists<F: Width>(py: Python<'_>, opened: &Arc<Opened>, found: Column<F>) -> PyResult<IdLists> {
     over(py, opened, found, |segments, found, report| {
         ids_of_all(segments, found, report)
     })
@@ -144,7 +147,8 @@ fn to_lists<'py>(py: Python<'py>, lists: &IdLists) -> PyResult<Vec<Bound<'py, Py
 /// The same as a list column of Arrow.
 fn to_arrow(py: Python<'_>, lists: IdLists) -> PyResult<ArrowColumn> {
     let refused = |error: &dyn std::fmt::Display| Class::Internal.error(py, error.to_string());
-    let signed = |offsets: Vec<u64>| -> Vec<i64> { offsets.into_iter().map(|o| o as i64).collect() };
+    let signed =
+        |offsets: Vec<u64>| -> Vec<i64> { offsets.into_iter().map(|o| o as i64).collect() };
     let values: ArrayRef = match lists.ids {
         IdColumn::Numbers(numbers) => Arc::new(UInt64Array::from(numbers)),
         IdColumn::Strings { mut ends, text } => {
@@ -331,6 +335,8 @@ impl Match {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let ids = self.ids.bind(py).repr()?;
         let (hex, distance) = (self.hex(py)?, self.distance);
-        Ok(format!("Match(fingerprint=0x{hex}, distance={distance}, ids={ids})"))
+        Ok(format!(
+            "Match(fingerprint=0x{hex}, distance={distance}, ids={ids})"
+        ))
     }
 }

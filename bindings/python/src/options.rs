@@ -14,7 +14,10 @@ pub(crate) fn distance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
         false => object.extract::<u32>().ok(),
     };
     number.filter(|&number| number <= 128).ok_or_else(|| {
-        let message = format!("{name}={}: a distance is a number of bits from 0 to 128", shown(object));
+        let message = format!(
+            "{name}={}: a distance is a number of bits from 0 to 128",
+            shown(object)
+        );
         Class::Option.error(object.py(), message)
     })
 }

@@ -183,12 +183,7 @@ fn finish<T>(py: Python<'_>, outcome: Outcome<T>) -> PyResult<T> {
 }
 
 /// Calls the caller's function if there is news for it.
-fn tell(
-    py: Python<'_>,
-    how: &How,
-    watch: &Watch,
-    seen: &mut Option<Progress>,
-) -> PyResult<()> {
+fn tell(py: Python<'_>, how: &How, watch: &Watch, seen: &mut Option<Progress>) -> PyResult<()> {
     let Some(progress) = &how.progress else {
         return Ok(());
     };

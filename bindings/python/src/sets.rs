@@ -57,7 +57,10 @@ fn how(threads: Option<&Bound<'_, PyAny>>) -> PyResult<How> {
 /// rows also those of equal fingerprints, the first on the left.
 #[pyfunction]
 #[pyo3(signature = (fingerprints, k=None, *, rows=false, width=None, signed=false, max_pairs=None, memory=None, temp_dir=None, threads=None), text_signature = "(fingerprints, k=3, *, rows=False, width=None, signed=False, max_pairs=None, memory=None, temp_dir=None, threads=None)")]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
 pub(crate) fn pairs<'py>(
     py: Python<'py>,
     fingerprints: &Bound<'py, PyAny>,
@@ -140,7 +143,10 @@ fn rows_of<'py, F: Width>(
 /// to the other.
 #[pyfunction]
 #[pyo3(signature = (fingerprints, k=None, *, width=None, signed=false, memory=None, temp_dir=None, threads=None), text_signature = "(fingerprints, k=3, *, width=None, signed=False, memory=None, temp_dir=None, threads=None)")]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
 pub(crate) fn clusters<'py>(
     py: Python<'py>,
     fingerprints: &Bound<'py, PyAny>,
@@ -178,7 +184,10 @@ pub(crate) fn clusters<'py>(
 /// `against` are not kept.
 #[pyfunction]
 #[pyo3(signature = (fingerprints, k=None, *, against=None, priority=None, width=None, signed=false, memory=None, temp_dir=None, threads=None), text_signature = "(fingerprints, k=3, *, against=None, priority=None, width=None, signed=False, memory=None, temp_dir=None, threads=None)")]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
 pub(crate) fn dedup<'py>(
     py: Python<'py>,
     fingerprints: &Bound<'py, PyAny>,
@@ -239,7 +248,10 @@ fn priorities(
         }
     };
     if numbers.len() != rows {
-        let message = format!("there are {rows} fingerprints and {} priorities", numbers.len());
+        let message = format!(
+            "there are {rows} fingerprints and {} priorities",
+            numbers.len()
+        );
         return Err(Class::Input.error(py, message));
     }
     Ok(Some(numbers))

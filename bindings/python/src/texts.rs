@@ -209,7 +209,11 @@ impl PyPipeline {
     fn __repr__(&self) -> String {
         match &self.name {
             Some(name) => format!("simidx.Pipeline({name:?}, width={})", self.width),
-            None => format!("<simidx.Pipeline {}, width={}>", self.description(), self.width),
+            None => format!(
+                "<simidx.Pipeline {}, width={}>",
+                self.description(),
+                self.width
+            ),
         }
     }
 }
@@ -311,7 +315,10 @@ impl Search {
 /// Which texts to keep so that no two are similar: each one that is not kept is similar to an earlier one that is.
 #[pyfunction]
 #[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
 pub(crate) fn dedup_texts<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
@@ -344,7 +351,10 @@ pub(crate) fn dedup_texts<'py>(
 /// All pairs of similar texts: `left, right, similarity`, by row.
 #[pyfunction]
 #[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
 pub(crate) fn pairs_texts<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
@@ -396,7 +406,10 @@ pub(crate) fn pairs_texts<'py>(
 /// the other.
 #[pyfunction]
 #[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-#[expect(clippy::too_many_arguments, reason = "they are the arguments of a function of Python")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
 pub(crate) fn clusters_texts<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
@@ -420,7 +433,10 @@ pub(crate) fn clusters_texts<'py>(
     };
     let labels = given.search(py)?.run(py, |mut candidates, _| {
         let labels = candidates.clusters()?;
-        Ok(labels.into_iter().map(|first| first as i64).collect::<Vec<i64>>())
+        Ok(labels
+            .into_iter()
+            .map(|first| first as i64)
+            .collect::<Vec<i64>>())
     })?;
     Ok(labels.into_pyarray(py).into_any())
 }

@@ -115,7 +115,10 @@ impl Width for u128 {
     fn array(py: Python<'_>, values: Vec<Self>) -> PyResult<Bound<'_, PyAny>> {
         let halves = values.iter().flat_map(|&v| [(v >> 64) as u64, v as u64]);
         let halves: Vec<u64> = halves.collect();
-        Ok(halves.into_pyarray(py).reshape([values.len(), 2])?.into_any())
+        Ok(halves
+            .into_pyarray(py)
+            .reshape([values.len(), 2])?
+            .into_any())
     }
 }
 

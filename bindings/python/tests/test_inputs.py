@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import as_array, sample
 
 import simidx
+from conftest import as_array, sample
 
 VALUES = sample(64, 200, 30)
 ARRAY = as_array(VALUES, 64)
@@ -24,6 +24,7 @@ def columns() -> list[Any]:
     strided[::2] = ARRAY
     frozen = ARRAY.copy()
     frozen.setflags(write=False)
+    buffer: Any = ARRAY
     odd = np.frombuffer(b"x" + ARRAY.tobytes(), dtype=np.uint8)[1:].view(np.uint64)
     return [
         ARRAY,
@@ -51,7 +52,7 @@ def columns() -> list[Any]:
         pd.Series(ARRAY),
         pd.Series(VALUES, dtype="UInt64"),
         pd.Index(ARRAY),
-        memoryview(ARRAY),
+        memoryview(buffer),
     ]
 
 
@@ -67,9 +68,9 @@ def test_all_shapes_are_the_same_fingerprints(tmp_path: Path) -> None:
 def test_duckdb_is_read() -> None:
     duckdb = pytest.importorskip("duckdb")
     pa = pytest.importorskip("pyarrow")
-    table = pa.table({"fingerprint": ARRAY})
-    assert table.num_rows == 200
-    relation = duckdb.sql("select fingerprint from table")
+    rows = pa.table({"fingerprint": ARRAY})
+    assert rows.num_rows == 200
+    relation = duckdb.sql("select fingerprint from rows")
     assert simidx.clusters(relation).tolist() == simidx.clusters(ARRAY).tolist()
 
 
@@ -141,7 +142,7 @@ def wrong_fingerprints() -> list[Any]:
         np.zeros((2, 3), dtype=np.uint64),
         np.zeros((2, 2, 2), dtype=np.uint64),
         np.zeros((4, 8), dtype=np.uint8),
-        np.ma.masked_array([1, 2], mask=[0, 1], dtype=np.uint64),
+        np.ma.masked_array([1, 2], mask=[False, True], dtype=np.uint64),
         np.array([None, 1]),
         pa.array([1.5]),
         pa.array([1, None], pa.uint64()),
@@ -160,7 +161,15 @@ def wrong_fingerprints() -> list[Any]:
 def test_everything_else_is_refused_with_a_remedy(tmp_path: Path) -> None:
     index = simidx.build(tmp_path / "a.simidx", ARRAY)
     for wrong in wrong_fingerprints():
-        for call in (simidx.clusters, simidx.dedup, simidx.pairs, index.query, index.contains, index.nearest, index.join):
+        for call in (
+            simidx.clusters,
+            simidx.dedup,
+            simidx.pairs,
+            index.query,
+            index.contains,
+            index.nearest,
+            index.join,
+        ):
             with pytest.raises(simidx.InputError) as refused:
                 call(wrong)
             assert len(str(refused.value)) > 20
@@ -174,9 +183,10 @@ def test_other_widths_than_that_of_the_index_are_refused(tmp_path: Path) -> None
     for other in (ARRAY.astype(np.uint32), np.zeros((3, 2), dtype=np.uint64), ["01234567"]):
         with pytest.raises(simidx.InputError, match="bits"):
             index.query(other)
-    for one in ("0123", "01234567", 2**64, -1, 1.5, None, [5], b"x"):
+    ones: list[Any] = ["0123", "01234567", 2**64, -1, 1.5, None, [5], b"x"]
+    for one in ones:
         with pytest.raises(simidx.InputError):
-            index.query_one(one)  # type: ignore[arg-type]
+            index.query_one(one)
         with pytest.raises(simidx.InputError):
             _ = one in index
 
@@ -202,7 +212,9 @@ def test_ids_in_many_shapes(tmp_path: Path) -> None:
     for ids in shapes:
         assert simidx.build(path, ARRAY, ids).ids_of(VALUES[9]) == [n for n in numbers if VALUES[n] == VALUES[9]]
     for ids in (strings, np.array(strings), pa.array(strings), pl.Series(strings), pd.Series(strings)):
-        assert simidx.build(path, ARRAY, ids).ids_of(VALUES[9]) == [strings[n] for n in numbers if VALUES[n] == VALUES[9]]
+        assert simidx.build(path, ARRAY, ids).ids_of(VALUES[9]) == [
+            strings[n] for n in numbers if VALUES[n] == VALUES[9]
+        ]
     wrong: list[Any] = [
         5,
         "names",
@@ -212,7 +224,6 @@ def test_ids_in_many_shapes(tmp_path: Path) -> None:
         [1.5] * 200,
         [None] * 200,
         ["a"] * 199 + [5],
-        [""] * 200,
         ["x" * 70_000] * 200,
         [True] * 200,
         np.zeros((200, 2), dtype=np.int64),

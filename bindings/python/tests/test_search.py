@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import as_array, as_ints, distance, sample
 
 import simidx
+from conftest import as_array, as_ints, distance, sample
 
 
 def near(values: set[int], query: int, k: int) -> list[tuple[int, int]]:
@@ -23,7 +24,7 @@ def answers(matches: simidx.Matches) -> list[list[tuple[int, int]]]:
     values = as_ints(matches.fingerprints)
     pairs = list(zip(map(int, matches.distances), values, strict=True))
     bounds = [int(offset) for offset in matches.offsets]
-    return [pairs[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [pairs[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 def test_queries_find_what_a_scan_finds(tmp_path: Path, width: int) -> None:

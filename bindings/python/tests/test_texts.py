@@ -59,7 +59,7 @@ def test_similar_texts_are_those_of_all_with_all() -> None:
 
 @pytest.mark.parametrize("width", [32, 64, 128])
 def test_fingerprints_of_texts(width: int) -> None:
-    texts = texts_with_versions(10) + ["", "héllo wörld", "…"]
+    texts = [*texts_with_versions(10), "", "héllo wörld", "…"]
     pipeline = simidx.Pipeline("short", width=width)
     found = pipeline.fingerprints(texts)
     one = [pipeline.fingerprint(text) for text in texts]

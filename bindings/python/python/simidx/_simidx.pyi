@@ -251,10 +251,11 @@ def build(
 ) -> Index:
     """Write an index to a file, and open it.
 
-    The file appears under its name when it is complete, and replaces what had the name. Ids are numbers or strings, one for
-    each fingerprint; ``"rows"`` stands for the numbers of the rows. ``k`` is the distance that the tables are chosen for,
-    ``tables`` their number. ``memory`` limits what the build takes: a number of bytes, or ``"4GB"``. ``id_lookup`` makes
-    ``Index.fingerprints_of`` quick. ``progress`` is called with a stage, what is done of it, and of how much.
+    The file appears under its name when it is complete, and replaces what had the name. Ids are numbers or strings,
+    one for each fingerprint; ``"rows"`` stands for the numbers of the rows. ``k`` is the distance that the tables are
+    chosen for, ``tables`` their number. ``memory`` limits what the build takes: a number of bytes, or ``"4GB"``.
+    ``id_lookup`` makes ``Index.fingerprints_of`` quick. ``progress`` is called with a stage, what is done of it, and
+    of how much.
     """
 
 def merge(
@@ -304,8 +305,8 @@ def pairs(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """All pairs within ``k`` bits: three arrays ``left, right, distance``, in order.
 
-    By default they are pairs of distinct fingerprints, the smaller one on the left. With ``rows=True`` they are pairs of
-    rows, the first one on the left, also of those with equal fingerprints.
+    By default they are pairs of distinct fingerprints, the smaller one on the left. With ``rows=True`` they are pairs
+    of rows, the first one on the left, also of those with equal fingerprints.
     """
 
 def clusters(
@@ -436,9 +437,7 @@ class Pipeline:
     @staticmethod
     def presets() -> list[str]:
         """The names of the presets."""
-    def fingerprints(
-        self, texts: _Texts, *, threads: int | None = None, progress: _Progress | None = None
-    ) -> _UInts:
+    def fingerprints(self, texts: _Texts, *, threads: int | None = None, progress: _Progress | None = None) -> _UInts:
         """The fingerprints of texts, in order."""
     def fingerprint(self, text: str) -> int:
         """The fingerprint of one text."""
