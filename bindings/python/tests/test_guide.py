@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 import simidx
 
-GUIDE = Path(__file__).parents[3] / "book" / "src" / "guides" / "python.md"
+BOOK = Path(os.environ.get("SIMIDX_BOOK", Path(__file__).parents[3] / "book"))
+GUIDE = BOOK / "src" / "guides" / "python.md"
 
 
 def test_the_package_document() -> None:
