@@ -1,6 +1,7 @@
 //! Whole sets at once: all pairs of fingerprints near each other, the clusters that they make, and many queries in one
 //! go.
 
+mod answers;
 mod clusters;
 mod cover;
 mod dedup;
@@ -9,6 +10,7 @@ mod emit;
 mod forest;
 mod gathered;
 mod group;
+mod id_lists;
 mod id_pairs;
 mod join;
 mod lint;
@@ -16,13 +18,16 @@ mod ordered;
 mod pair_lists;
 mod pairs;
 mod partition;
+mod row_pairs;
 mod spill;
 
+pub use answers::{Answers, Question, answer_all, contains_all};
 pub use clusters::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
     clusters_by_key,
 };
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Verifier};
+pub use id_lists::{IdColumn, IdLists, ids_of_all, positions_of_all};
 pub use id_pairs::{IdPair, id_pairs, id_pairs_with};
 pub use join::{JoinOptions, JoinReport, JoinStrategy, Shard, join};
 pub use lint::{
@@ -30,3 +35,4 @@ pub use lint::{
     LintWarningKind, TableCrowding, lint,
 };
 pub use pairs::{Pair, PairFinder, PairOptions, pairs};
+pub use row_pairs::{RowPair, row_pairs};

@@ -1,5 +1,6 @@
 //! Building, searching and merging: every answer against a linear scan, under threads and over replaced files.
 
+mod answers;
 mod batch;
 mod build_memory;
 mod clusters;

@@ -21,6 +21,7 @@ pub(super) struct Judged<'a, F: Fingerprint> {
 }
 
 /// What was decided, by what was compared.
+#[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 pub(super) enum Found<F> {
     /// Fingerprints, and texts if there is a verifier.
     Near(Deduplicated<F>, Option<TextVerifier>),

@@ -1,0 +1,90 @@
+"""The exceptions of simidx."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ClosedError",
+    "Error",
+    "FileError",
+    "FileMissingError",
+    "FormatError",
+    "InputError",
+    "InputTypeError",
+    "InternalError",
+    "LimitError",
+    "OptionError",
+]
+
+
+class Error(Exception):
+    """What simidx raises: all other exceptions here are of this class."""
+
+    __module__ = "simidx"
+
+
+class FormatError(Error, ValueError):
+    """A file is not an index, needs a newer simidx, or is damaged."""
+
+    __module__ = "simidx"
+
+    #: ``"not-simidx"``, ``"unsupported"`` or ``"damaged"``.
+    kind: str = "damaged"
+    #: Number of the rule of the file format that the file breaks.
+    rule: int | None = None
+    #: Bytes from the start of the file, where one place is to blame.
+    offset: int | None = None
+    #: The table concerned, where it is one.
+    table: int | None = None
+    #: The block of that table, where it is one.
+    block: int | None = None
+
+
+class FileError(Error, OSError):
+    """The operating system refused to read or write a file."""
+
+    __module__ = "simidx"
+
+
+class FileMissingError(FileError, FileNotFoundError):
+    """A file or its folder is not there."""
+
+    __module__ = "simidx"
+
+
+class InputError(Error, ValueError):
+    """Fingerprints, ids or texts cannot be used as they are. The message says what to do."""
+
+    __module__ = "simidx"
+
+
+class InputTypeError(InputError, TypeError):
+    """Fingerprints, ids or texts have a type that is not understood. The message says what to do."""
+
+    __module__ = "simidx"
+
+
+class OptionError(Error, ValueError):
+    """An option is out of its range, or does not go with another."""
+
+    __module__ = "simidx"
+
+    #: Name of the option, where the library names one.
+    option: str | None = None
+
+
+class LimitError(Error):
+    """The work does not fit the memory or the limit that it was given."""
+
+    __module__ = "simidx"
+
+
+class ClosedError(Error, ValueError):
+    """An index was used after it had been closed."""
+
+    __module__ = "simidx"
+
+
+class InternalError(Error, RuntimeError):
+    """A fault of simidx itself."""
+
+    __module__ = "simidx"

@@ -1,0 +1,137 @@
+//! Arrow's interface between libraries: columns in and out, by capsules that pass no copies.
+
+use std::ffi::CStr;
+use std::ptr::NonNull;
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
+use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{Array, ArrayRef, StructArray, make_array};
+use pyo3::exceptions::PyImportError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyTuple};
+
+use crate::errors::Class;
+
+const STREAM: &CStr = c"arrow_array_stream";
+const ARRAY: &CStr = c"arrow_array";
+const SCHEMA: &CStr = c"arrow_schema";
+
+/// The pieces of a column, without nulls; none if the object does not speak Arrow. Of a table its only column.
+pub(crate) fn column(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef>>> {
+    let Some(chunks) = chunks(object, what)? else {
+        return Ok(None);
+    };
+    let py = object.py();
+    let mut row = 0;
+    let mut columns = Vec::with_capacity(chunks.len());
+    for chunk in chunks {
+        let chunk = only_column(py, chunk, what)?;
+        if chunk.null_count() > 0 {
+            let nulls = chunk.nulls();
+            let first = (0..chunk.len()).find(|&i| nulls.is_some_and(|nulls| nulls.is_null(i)));
+            let row = row + first.unwrap_or_default();
+            let message = format!("{what}: row {row} is null; drop or fill the nulls first");
+            return Err(Class::Input.error(py, message));
+        }
+        row += chunk.len();
+        columns.push(chunk);
+    }
+    Ok(Some(columns))
+}
+
+fn only_column(py: Python<'_>, chunk: ArrayRef, what: &str) -> PyResult<ArrayRef> {
+    let Some(table) = chunk.as_any().downcast_ref::<StructArray>() else {
+        return Ok(chunk);
+    };
+    match table.columns() {
+        [column] => Ok(column.clone()),
+        columns => {
+            let names = table.column_names().join(", ");
+            let message = format!(
+                "{what}: a table with {} columns ({names}); pass one of them",
+                columns.len()
+            );
+            Err(Class::InputType.error(py, message))
+        }
+    }
+}
+
+fn chunks(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef>>> {
+    let py = object.py();
+    let refused =
+        |error: &dyn std::fmt::Display| Class::Input.error(py, format!("{what}: {error}"));
+    if object.hasattr("__arrow_c_stream__")? {
+        let capsule = match object.call_method0("__arrow_c_stream__") {
+            // Some libraries promise it and then need another one.
+            Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(None),
+            capsule => capsule?,
+        };
+        let stream: NonNull<FFI_ArrowArrayStream> = pointer(&capsule, STREAM)?;
+        #[expect(unsafe_code, reason = "Arrow's interface is one of C")]
+        // SAFETY: the capsule has the name that Arrow gives to those that hold a stream, and is not dropped before the stream
+        // has been moved out of it. What a producer hands over is taken on trust, as by every library of Arrow.
+        let reader = unsafe { ArrayStreamReader::from_raw(stream.as_ptr()) };
+        let reader = reader.map_err(|error| refused(&error))?;
+        let chunks: Result<Vec<_>, _> = reader.collect();
+        return chunks.map(Some).map_err(|error| refused(&error));
+    }
+    if object.hasattr("__arrow_c_array__")? {
+        let pair = object.call_method0("__arrow_c_array__")?;
+        let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
+        let schema: NonNull<FFI_ArrowSchema> = pointer(&schema, SCHEMA)?;
+        let array: NonNull<FFI_ArrowArray> = pointer(&array, ARRAY)?;
+        #[expect(unsafe_code, reason = "Arrow's interface is one of C")]
+        // SAFETY: as above, for capsules that hold a schema and an array. Both are moved out.
+        let data = unsafe {
+            let schema = FFI_ArrowSchema::from_raw(schema.as_ptr());
+            from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), &schema)
+        };
+        let data = data.map_err(|error| refused(&error))?;
+        return Ok(Some(vec![make_array(data)]));
+    }
+    Ok(None)
+}
+
+/// What a capsule of this name holds.
+fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<T>> {
+    let capsule = capsule.cast::<PyCapsule>()?;
+    Ok(capsule.pointer_checked(Some(name))?.cast())
+}
+
+/// A column for any library that reads Arrow: ``pyarrow.array(column)``, ``polars.Series(column)``.
+#[pyclass(frozen, module = "simidx")]
+#[derive(Debug)]
+pub(crate) struct ArrowColumn {
+    pub(crate) array: ArrayRef,
+}
+
+#[pymethods]
+impl ArrowColumn {
+    fn __len__(&self) -> usize {
+        self.array.len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<simidx.ArrowColumn of {} {}>",
+            self.array.len(),
+            self.array.data_type()
+        )
+    }
+
+    /// Schema and array as capsules of Arrow's interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        // A producer may give its own type where it cannot give the one that is asked for.
+        drop(requested_schema);
+        let (array, schema) = to_ffi(&self.array.to_data())
+            .map_err(|error| Class::Internal.error(py, error.to_string()))?;
+        let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
+        let array = PyCapsule::new_with_value(py, array, ARRAY)?;
+        PyTuple::new(py, [schema, array])
+    }
+}

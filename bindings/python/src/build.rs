@@ -1,0 +1,309 @@
+//! Files: building one, and merging several into one.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use simidx::build::{AtomicFile, BuildProgress, BuildStage};
+use simidx::design::TableDesign;
+use simidx::segments::{AnySegments, MergeOptions, Segments, merge as merge_segments};
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
+
+use crate::column::Column;
+use crate::errors::{Class, Failure, raise};
+use crate::index::{Opened, PyIndex};
+use crate::input::{self, Expected, Ids};
+use crate::options;
+use crate::run::{How, Watch, Watched, run};
+use crate::texts::pipeline_of;
+use crate::width::{Width, by_width, named, width_of};
+
+/// Records that are handed over between two reports of progress.
+const PIECE: usize = 1 << 16;
+
+/// Writes an index of these fingerprints to a file, which replaces what has its name when it is complete, and opens it.
+#[pyfunction]
+#[pyo3(signature = (path, fingerprints, ids=None, k=None, tables=None, memory=None, *, width=None, signed=false, codec=None, block_size=None, id_lookup=false, pipeline=None, metadata=None, temp_dir=None, threads=None, progress=None), text_signature = "(path, fingerprints, ids=None, k=3, tables=None, memory=None, *, width=None, signed=False, codec=None, block_size=None, id_lookup=False, pipeline=None, metadata=None, temp_dir=None, threads=None, progress=None)")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
+pub(crate) fn build(
+    py: Python<'_>,
+    path: &Bound<'_, PyAny>,
+    fingerprints: &Bound<'_, PyAny>,
+    ids: Option<&Bound<'_, PyAny>>,
+    k: Option<&Bound<'_, PyAny>>,
+    tables: Option<&Bound<'_, PyAny>>,
+    memory: Option<&Bound<'_, PyAny>>,
+    width: Option<u32>,
+    signed: bool,
+    codec: Option<&str>,
+    block_size: Option<u32>,
+    id_lookup: bool,
+    pipeline: Option<&Bound<'_, PyAny>>,
+    metadata: Option<&Bound<'_, PyDict>>,
+    temp_dir: Option<&Bound<'_, PyAny>>,
+    threads: Option<&Bound<'_, PyAny>>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyIndex> {
+    let path = options::path(path)?;
+    let read = input::fingerprints(fingerprints, Expected { width, signed })?;
+    let ids = input::ids(ids)?;
+    let how = How {
+        threads: options::optional(threads, "threads", options::count)?,
+        progress: options::progress(progress)?,
+    };
+    by_width!(read.width(), F => {
+        let mut options = BuildOptions::<F>::default();
+        options.max_distance = options::optional(k, "k", options::distance)?.unwrap_or(3);
+        let tables = options::optional(tables, "tables", options::count)?;
+        options.design = design(py, options.max_distance, tables)?;
+        options.memory = options::optional(memory, "memory", options::bytes)?;
+        options.codec = codec_of(py, codec)?;
+        options.block_size = block_size.unwrap_or(options.block_size);
+        options.id_lookup = id_lookup;
+        options.pipeline = pipeline.map(pipeline_of).transpose()?;
+        options.temp_dir = temp_dir.map(options::path).transpose()?;
+        options.ids = match &ids {
+            Ids::None => IdKind::None,
+            Ids::Rows | Ids::Numbers(_) => IdKind::Number,
+            Ids::Strings(_) => IdKind::String,
+        };
+        for (key, value) in metadata.into_iter().flatten() {
+            let [key, value] = [key.str()?.to_string(), value.str()?.to_string()];
+            let inserted = options.metadata.insert(&key, &value);
+            inserted.map_err(|error| raise(py, &error.into()))?;
+        }
+        let column = F::column(read);
+        let column = column.ok_or_else(|| Class::Internal.error(py, "a mix of widths"))?;
+        let opened = run(py, &how, move |watch| {
+            write(options, &path, &column, &ids, watch)?;
+            Ok(Opened::open(vec![path], false)?)
+        })?;
+        Ok(PyIndex::new(opened))
+    })
+}
+
+fn codec_of(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Codec>> {
+    match name {
+        None | Some("auto") => Ok(None),
+        Some(name) => {
+            let codec = name.parse::<Codec>();
+            codec.map(Some).map_err(|error| raise(py, &error.into()))
+        }
+    }
+}
+
+fn design<F: Width>(
+    py: Python<'_>,
+    distance: u32,
+    tables: Option<usize>,
+) -> PyResult<Option<TableDesign<F>>> {
+    let design = tables.map(|count| TableDesign::with_table_count(distance, count));
+    design.transpose().map_err(|error| raise(py, &error.into()))
+}
+
+fn write<F: Width>(
+    options: BuildOptions<F>,
+    path: &PathBuf,
+    fingerprints: &Column<F>,
+    ids: &Ids,
+    watch: &Watch,
+) -> Result<(), Failure> {
+    let total = fingerprints.len();
+    let check = |count: usize| match count == total {
+        true => Ok(()),
+        false => {
+            let message = format!("there are {total} fingerprints and {count} ids");
+            Err(Failure::Other(Class::Input, message))
+        }
+    };
+    let mut builder = IndexBuilder::new(options)?;
+    // What keeps the file from being written is known before the work.
+    let mut file = AtomicFile::create(path)?;
+    let report = |done: usize| watch.report("read", done as u64, total as u64);
+    match ids {
+        Ids::None => {
+            for (piece, done) in fingerprints.chunks(PIECE).zip((PIECE..).step_by(PIECE)) {
+                builder.extend_from_slice(piece)?;
+                report(done.min(total))?;
+            }
+        }
+        Ids::Rows => {
+            for (row, &fingerprint) in fingerprints.iter().enumerate() {
+                builder.push_with_number(fingerprint, row as u64)?;
+                if row % PIECE == 0 {
+                    report(row)?;
+                }
+            }
+        }
+        Ids::Numbers(numbers) => {
+            check(numbers.len())?;
+            for (row, (&fingerprint, &id)) in fingerprints.iter().zip(&**numbers).enumerate() {
+                builder.push_with_number(fingerprint, id)?;
+                if row % PIECE == 0 {
+                    report(row)?;
+                }
+            }
+        }
+        Ids::Strings(texts) => {
+            let texts = texts.all();
+            check(texts.len())?;
+            for (row, (&fingerprint, id)) in fingerprints.iter().zip(texts).enumerate() {
+                let pushed = builder.push_with_string(fingerprint, id);
+                pushed.map_err(|error| of_row(row, error))?;
+                if row % PIECE == 0 {
+                    report(row)?;
+                }
+            }
+        }
+    }
+    let out = Watched {
+        out: &mut file,
+        watch,
+    };
+    builder.finish_with(out, |progress| tell(watch, progress))?;
+    file.sync()?;
+    watch.commit()?;
+    Ok(file.commit()?)
+}
+
+/// Says which record cannot be added.
+fn of_row(row: usize, error: simidx::Error) -> Failure {
+    match error {
+        simidx::Error::Build(error) => Failure::Other(Class::Input, format!("ids[{row}]: {error}")),
+        error => error.into(),
+    }
+}
+
+fn tell(watch: &Watch, progress: BuildProgress) {
+    let stage = match progress.stage {
+        BuildStage::SortRecords | BuildStage::MergeRecords => "sort",
+        BuildStage::CompareIds => "compare ids",
+        BuildStage::SortTable(_) | BuildStage::MergeTable(_) => "sort table",
+        BuildStage::ChooseCode(_) => "choose code",
+        BuildStage::EncodeTable(_) => "encode table",
+        BuildStage::SortIds => "sort ids",
+        BuildStage::WriteIds => "write ids",
+        _ => "work",
+    };
+    // The writer is what breaks off.
+    let _ = watch.report(stage, progress.done, progress.total);
+}
+
+/// Writes one file with the records of several, and opens it.
+#[pyfunction]
+#[pyo3(signature = (path, inputs, *, k=None, tables=None, newest_wins=false, exclude_ids=None, exclude_fingerprints=None, memory=None, temp_dir=None, threads=None, progress=None))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they are the arguments of a function of Python"
+)]
+pub(crate) fn merge(
+    py: Python<'_>,
+    path: &Bound<'_, PyAny>,
+    inputs: &Bound<'_, PyAny>,
+    k: Option<&Bound<'_, PyAny>>,
+    tables: Option<&Bound<'_, PyAny>>,
+    newest_wins: bool,
+    exclude_ids: Option<&Bound<'_, PyAny>>,
+    exclude_fingerprints: Option<&Bound<'_, PyAny>>,
+    memory: Option<&Bound<'_, PyAny>>,
+    temp_dir: Option<&Bound<'_, PyAny>>,
+    threads: Option<&Bound<'_, PyAny>>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyIndex> {
+    let path = options::path(path)?;
+    let how = How {
+        threads: options::optional(threads, "threads", options::count)?,
+        progress: options::progress(progress)?,
+    };
+    let segments = gathered(py, inputs)?;
+    by_width!(width_of(&segments), F => {
+        let mut options = MergeOptions::<F>::default();
+        options.max_distance = options::optional(k, "k", options::distance)?;
+        options.newest_wins = newest_wins;
+        options.temp_dir = temp_dir.map(options::path).transpose()?;
+        if let Some(memory) = options::optional(memory, "memory", options::bytes)? {
+            options.memory = memory;
+        }
+        if let Some(count) = options::optional(tables, "tables", options::count)? {
+            let of_inputs = F::segments(&segments).map(Segments::max_distance);
+            let distance = options.max_distance.or(of_inputs).unwrap_or(3);
+            options.max_distance = Some(distance);
+            options.design = design(py, distance, Some(count))?;
+        }
+        if let Some(given) = exclude_fingerprints {
+            let expected = Expected { width: Some(F::WIDTH), signed: false };
+            let excluded = F::column(input::fingerprints(given, expected)?);
+            for &fingerprint in excluded.iter().flat_map(|column| column.iter()) {
+                options.exclusions.add_fingerprint(fingerprint);
+            }
+        }
+        let excluded = input::ids(exclude_ids)?;
+        let opened = run(py, &how, move |watch| {
+            match &excluded {
+                Ids::Numbers(numbers) => {
+                    for &id in &**numbers {
+                        options.exclusions.add_number(id)?;
+                    }
+                }
+                Ids::Strings(texts) => {
+                    for id in texts.all() {
+                        options.exclusions.add_string(id)?;
+                    }
+                }
+                Ids::None | Ids::Rows => {}
+            }
+            let of_width = F::segments(&segments);
+            let missing = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
+            let mut file = AtomicFile::create(&path)?;
+            let out = Watched { out: &mut file, watch };
+            let report = |progress| tell(watch, progress);
+            merge_segments(of_width.ok_or_else(missing)?, &options, out, report)?;
+            file.sync()?;
+            watch.commit()?;
+            file.commit()?;
+            Ok(Opened::open(vec![path], false)?)
+        })?;
+        Ok(PyIndex::new(opened))
+    })
+}
+
+/// The files to be merged: paths, or indexes that are open.
+fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<AnySegments> {
+    let is_one = inputs.is_instance_of::<PyString>()
+        || inputs.hasattr("__fspath__")?
+        || inputs.is_instance_of::<PyIndex>();
+    let items: Vec<Bound<'_, PyAny>> = match is_one {
+        true => vec![inputs.clone()],
+        false => inputs.try_iter()?.collect::<PyResult<_>>()?,
+    };
+    let mut all: Vec<std::sync::Arc<Opened>> = Vec::new();
+    for item in items {
+        if let Ok(index) = item.cast::<PyIndex>() {
+            all.push(index.get().opened(py)?);
+        } else {
+            let path = options::path(&item)?;
+            let opened = run(py, &How::default(), move |_| {
+                Ok(Opened::open(vec![path], false)?)
+            })?;
+            all.push(std::sync::Arc::new(opened));
+        }
+    }
+    let Some(first) = all.first() else {
+        return Err(Class::Option.error(py, "there is no file to merge"));
+    };
+    by_width!(width_of(&first.segments), F => {
+        let mut indexes = Vec::new();
+        for opened in &all {
+            let Some(segments) = F::segments(&opened.segments) else {
+                let message = "the files differ in the width of their fingerprints and cannot be merged";
+                return Err(Class::Input.error(py, message));
+            };
+            indexes.extend(named(segments));
+        }
+        let segments = Segments::with_names(indexes).map_err(|error| raise(py, &error))?;
+        Ok(F::any(segments))
+    })
+}

@@ -1,0 +1,119 @@
+//! Columns of numbers and of texts that are lent by their owners: NumPy, Arrow, or lists of Python.
+
+use std::fmt;
+use std::ops::Deref;
+
+use arrow_array::{LargeStringArray, StringArray, StringViewArray};
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
+use numpy::{Element, PyArrayDyn, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+
+/// Numbers in a row, which may lie in memory of someone else.
+pub(crate) enum Column<T> {
+    Owned(Vec<T>),
+    Lent(Lent<T>),
+}
+
+/// Numbers in memory that its owner keeps.
+pub(crate) struct Lent<T> {
+    start: *const T,
+    len: usize,
+    _owner: Box<dyn Send + Sync>,
+}
+
+#[expect(unsafe_code, reason = "pointers are not sent by themselves")]
+// SAFETY: it is a slice of numbers that are only read, and an owner that may be sent.
+unsafe impl<T: Send + Sync> Send for Lent<T> {}
+
+#[expect(unsafe_code, reason = "pointers are not shared by themselves")]
+// SAFETY: as above; the numbers are only read.
+unsafe impl<T: Send + Sync> Sync for Lent<T> {}
+
+impl<T> Deref for Column<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Column::Owned(values) => values,
+            Column::Lent(lent) if lent.len == 0 => &[],
+            #[expect(unsafe_code, reason = "the memory is that of another language")]
+            // SAFETY: the two functions that make a `Lent` take start and length from an array in one piece, aligned, of
+            // numbers of this size, for which every pattern of bits is a value. The owner lives as long as this, so that the
+            // memory does. Python code that writes to the array while a call works on it is a fault of its own, as with NumPy's
+            // own functions without the GIL; the guide says so.
+            Column::Lent(lent) => unsafe { std::slice::from_raw_parts(lent.start, lent.len) },
+        }
+    }
+}
+
+impl<T> fmt::Debug for Column<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} numbers", self.len())
+    }
+}
+
+impl<T: ArrowNativeType> Column<T> {
+    /// The numbers of an Arrow array, without a copy.
+    pub(crate) fn of_arrow(values: ScalarBuffer<T>) -> Self {
+        Column::Lent(Lent {
+            start: values.as_ptr(),
+            len: values.len(),
+            _owner: Box::new(values),
+        })
+    }
+}
+
+impl<T> Column<T> {
+    /// The numbers of a NumPy array of `E`, which has the bits of `T`, without a copy; none if it is not of `E`, or not in one
+    /// piece in the order of its rows.
+    pub(crate) fn of_numpy<E: Element>(array: &Bound<'_, PyAny>) -> Option<Self> {
+        assert_eq!(
+            (size_of::<E>(), align_of::<E>()),
+            (size_of::<T>(), align_of::<T>())
+        );
+        let typed = array.cast::<PyArrayDyn<E>>().ok()?;
+        let start = typed.data() as *const T;
+        (typed.is_c_contiguous() && start.is_aligned()).then(|| {
+            Column::Lent(Lent {
+                start,
+                len: typed.len(),
+                _owner: Box::new(array.clone().unbind()),
+            })
+        })
+    }
+}
+
+/// Texts in a row.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    chunks: Vec<TextChunk>,
+}
+
+#[derive(Debug)]
+pub(crate) enum TextChunk {
+    List(Vec<PyBackedStr>),
+    Utf8(StringArray),
+    Large(LargeStringArray),
+    View(StringViewArray),
+}
+
+impl Texts {
+    pub(crate) fn push(&mut self, chunk: TextChunk) {
+        self.chunks.push(chunk);
+    }
+
+    /// All texts: 16 bytes for each.
+    pub(crate) fn all(&self) -> Vec<&str> {
+        let mut all = Vec::new();
+        for chunk in &self.chunks {
+            match chunk {
+                TextChunk::List(texts) => all.extend(texts.iter().map(|text| &**text)),
+                TextChunk::Utf8(texts) => all.extend(texts.iter().flatten()),
+                TextChunk::Large(texts) => all.extend(texts.iter().flatten()),
+                TextChunk::View(texts) => all.extend(texts.iter().flatten()),
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,124 @@
+//! What goes wrong, as Python's exceptions: the classes of `simidx._errors`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyAny;
+use simidx::Error;
+
+/// A class of `simidx._errors`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Closed,
+    File,
+    FileMissing,
+    Format,
+    Input,
+    InputType,
+    Internal,
+    Limit,
+    Option,
+}
+
+impl Class {
+    fn name(self) -> &'static str {
+        match self {
+            Class::Closed => "ClosedError",
+            Class::File => "FileError",
+            Class::FileMissing => "FileMissingError",
+            Class::Format => "FormatError",
+            Class::Input => "InputError",
+            Class::InputType => "InputTypeError",
+            Class::Internal => "InternalError",
+            Class::Limit => "LimitError",
+            Class::Option => "OptionError",
+        }
+    }
+
+    /// An exception of this class.
+    pub(crate) fn error(self, py: Python<'_>, message: impl Into<String>) -> PyErr {
+        match self.instance(py, message.into()) {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(error) => error,
+        }
+    }
+
+    fn instance<'py>(self, py: Python<'py>, message: String) -> PyResult<Bound<'py, PyAny>> {
+        let classes = py.import("simidx._errors")?;
+        classes.getattr(self.name())?.call1((message,))
+    }
+}
+
+/// What work without the interpreter gives: turned into an exception when the interpreter is held again.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Library(Error),
+    Other(Class, String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Library(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Failure::Library(error.into())
+    }
+}
+
+impl From<simidx_text::Error> for Failure {
+    fn from(error: simidx_text::Error) -> Self {
+        Failure::Other(Class::Option, error.to_string())
+    }
+}
+
+impl Failure {
+    pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
+        match self {
+            Failure::Library(error) => raise(py, &error),
+            Failure::Other(class, message) => class.error(py, message),
+        }
+    }
+}
+
+/// An error of the library as an exception.
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let message = error.to_string();
+    let exception = match class_of(error).instance(py, message) {
+        Ok(exception) => exception,
+        Err(error) => return error,
+    };
+    match add_facts(&exception, error) {
+        Ok(()) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+fn class_of(error: &Error) -> Class {
+    match error {
+        Error::Io(error) if error.kind() == std::io::ErrorKind::NotFound => Class::FileMissing,
+        Error::Io(_) => Class::File,
+        Error::Format(_) => Class::Format,
+        Error::Options(_) => Class::Option,
+        Error::Budget { .. } | Error::LimitReached { .. } => Class::Limit,
+        Error::Segment { error, .. } => class_of(error),
+        Error::WidthMismatch { .. } | Error::Build(_) | Error::Mismatch { .. } => Class::Input,
+        _ => Class::Internal,
+    }
+}
+
+/// Says which rule a file breaks, and where.
+fn add_facts(exception: &Bound<'_, PyAny>, error: &Error) -> PyResult<()> {
+    match error {
+        Error::Segment { error, .. } => add_facts(exception, error),
+        Error::Format(error) => {
+            exception.setattr("rule", error.rule())?;
+            exception.setattr("kind", error.class().name())?;
+            exception.setattr("offset", error.offset())?;
+            exception.setattr("table", error.table())?;
+            exception.setattr("block", error.block())
+        }
+        Error::Options(error) => exception.setattr("option", error.option()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,630 @@
+//! An open index: one file, or several as one.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
+use simidx::batch::{Answers, JoinOptions, Question, answer_all, contains_all, ids_of_all, join};
+use simidx::index::WarmOptions;
+use simidx::segments::{AnySegments, Segments, SegmentsView};
+use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
+
+use crate::column::Column;
+use crate::errors::{Class, Failure};
+use crate::input::{self, Expected};
+use crate::matches::{Match, Matches, matches_of, to_python};
+use crate::options;
+use crate::run::{How, run, run_short};
+use crate::width::{Width, by_width, named, width_of};
+
+/// Nanoseconds that work may take which no signal can break off.
+const SHORT_NS: f64 = 5e6;
+
+/// Open files and where they are.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) segments: AnySegments,
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) in_memory: bool,
+}
+
+impl Opened {
+    /// Opens files.
+    pub(crate) fn open(paths: Vec<PathBuf>, in_memory: bool) -> simidx::Result<Self> {
+        let segments = match in_memory {
+            true => AnySegments::open_in_memory(&paths)?,
+            false => AnySegments::open(&paths)?,
+        };
+        Ok(Opened {
+            segments,
+            paths,
+            in_memory,
+        })
+    }
+
+    /// The segments of a width, which is that of the files.
+    pub(crate) fn of<F: Width>(&self) -> Result<&Segments<F>, Failure> {
+        let of_other = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
+        F::segments(&self.segments).ok_or_else(of_other)
+    }
+}
+
+/// An index that is open: one file, or several that are searched as one.
+#[pyclass(frozen, module = "simidx", name = "Index")]
+pub(crate) struct PyIndex {
+    opened: RwLock<Option<Arc<Opened>>>,
+}
+
+impl PyIndex {
+    pub(crate) fn new(opened: Opened) -> Self {
+        PyIndex {
+            opened: RwLock::new(Some(Arc::new(opened))),
+        }
+    }
+
+    /// The open files.
+    pub(crate) fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
+        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        let closed = || Class::Closed.error(py, "the index is closed; open it again");
+        opened.clone().ok_or_else(closed)
+    }
+
+    fn width_now(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(width_of(&self.opened(py)?.segments))
+    }
+}
+
+/// How the caller wants long work to be done.
+fn how(threads: Option<&Bound<'_, PyAny>>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<How> {
+    Ok(How {
+        threads: options::optional(threads, "threads", options::count)?,
+        progress: options::progress(progress)?,
+    })
+}
+
+/// Reads queries of the width of an index.
+fn queries<F: Width>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<Column<F>> {
+    let expected = Expected {
+        width: Some(F::WIDTH),
+        signed,
+    };
+    let read = input::fingerprints(object, expected)?;
+    F::column(read).ok_or_else(|| Class::Internal.error(object.py(), "a mix of widths"))
+}
+
+/// The distance that is asked for, or that of the files.
+fn distance_or<F: Width>(segments: &Segments<F>, k: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
+    let given = options::optional(k, "k", options::distance)?;
+    Ok(given.unwrap_or_else(|| segments.max_distance()))
+}
+
+/// Answers queries, at once if there is little to do.
+fn answer<F: Width>(
+    py: Python<'_>,
+    opened: Arc<Opened>,
+    queries: Column<F>,
+    question: Question,
+    how: &How,
+) -> PyResult<Matches> {
+    let ns = match question {
+        Question::Within(distance) => {
+            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+            let plans = segments
+                .view()
+                .indexes()
+                .map(|index| index.plan(distance).ns());
+            plans.sum::<f64>() * queries.len() as f64
+        }
+        Question::Nearest { .. } => f64::INFINITY,
+    };
+    let (of_work, total) = (Arc::clone(&opened), queries.len() as u64);
+    let work = move |report: &mut dyn FnMut(usize) -> simidx::Result<()>| {
+        let segments = of_work.of::<F>()?;
+        Ok::<_, Failure>(answer_all(segments, &queries, question, report)?)
+    };
+    let answers: Answers<F> = match ns < SHORT_NS && how.threads.is_none() {
+        true => run_short(py, how, move || work(&mut |_| Ok(())))?,
+        false => run(py, how, move |watch| {
+            work(&mut |done| watch.report("query", done as u64, total))
+        })?,
+    };
+    Matches::new(py, opened, answers)
+}
+
+#[pymethods]
+impl PyIndex {
+    /// All fingerprints within `k` bits of each query.
+    #[pyo3(signature = (fingerprints, k=None, *, signed=false, threads=None, progress=None))]
+    fn query(
+        &self,
+        py: Python<'_>,
+        fingerprints: &Bound<'_, PyAny>,
+        k: Option<&Bound<'_, PyAny>>,
+        signed: bool,
+        threads: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Matches> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+            let distance = distance_or(segments, k)?;
+            let queries = queries::<F>(fingerprints, signed)?;
+            let question = Question::Within(distance);
+            answer(py, opened, queries, question, &how(threads, progress)?)
+        })
+    }
+
+    /// All fingerprints within `k` bits of one, with their ids.
+    #[pyo3(signature = (fingerprint, k=None, *, signed=false))]
+    fn query_one(
+        &self,
+        py: Python<'_>,
+        fingerprint: &Bound<'_, PyAny>,
+        k: Option<&Bound<'_, PyAny>>,
+        signed: bool,
+    ) -> PyResult<Vec<Match>> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+            let distance = distance_or(segments, k)?;
+            let query = input::fingerprint::<F>(fingerprint, signed)?;
+            let (plans, of_work) = (segments.view().indexes(), Arc::clone(&opened));
+            let ns: f64 = plans.map(|index| index.plan(distance).ns()).sum();
+            let work = move || Ok::<_, Failure>(of_work.of::<F>()?.query(query, distance)?);
+            let found = match ns < SHORT_NS {
+                true => run_short(py, &How::default(), work)?,
+                false => run(py, &How::default(), move |_| work())?,
+            };
+            let distances: Vec<u8> = found.iter().map(|found| found.distance as u8).collect();
+            let found: Vec<F> = found.iter().map(|found| found.fingerprint).collect();
+            matches_of(py, &opened, &found, &distances)
+        })
+    }
+
+    /// The `n` fingerprints nearest to each query.
+    #[pyo3(signature = (fingerprints, n=None, *, max_distance=None, signed=false, threads=None, progress=None), text_signature = "(self, fingerprints, n=1, *, max_distance=None, signed=False, threads=None, progress=None)")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arguments of a function of Python"
+    )]
+    fn nearest(
+        &self,
+        py: Python<'_>,
+        fingerprints: &Bound<'_, PyAny>,
+        n: Option<&Bound<'_, PyAny>>,
+        max_distance: Option<&Bound<'_, PyAny>>,
+        signed: bool,
+        threads: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Matches> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let queries = queries::<F>(fingerprints, signed)?;
+            let farthest = options::optional(max_distance, "max_distance", options::distance)?;
+            let question = Question::Nearest {
+                count: options::optional(n, "n", options::count)?.unwrap_or(1),
+                max_distance: farthest.unwrap_or(F::WIDTH),
+            };
+            answer(py, opened, queries, question, &how(threads, progress)?)
+        })
+    }
+
+    /// Whether the index holds a fingerprint within `k` bits of each query.
+    #[pyo3(signature = (fingerprints, k=None, *, signed=false, threads=None, progress=None))]
+    fn contains<'py>(
+        &self,
+        py: Python<'py>,
+        fingerprints: &Bound<'py, PyAny>,
+        k: Option<&Bound<'py, PyAny>>,
+        signed: bool,
+        threads: Option<&Bound<'py, PyAny>>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let opened = self.opened(py)?;
+        let mask = by_width!(width_of(&opened.segments), F => {
+            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+            let distance = distance_or(segments, k)?;
+            let queries = queries::<F>(fingerprints, signed)?;
+            let how = how(threads, progress)?;
+            run(py, &how, move |watch| {
+                let total = queries.len() as u64;
+                let report = |done| watch.report("query", done as u64, total);
+                Ok(contains_all(opened.of::<F>()?, &queries, distance, report)?)
+            })?
+        });
+        Ok(mask.into_pyarray(py).into_any())
+    }
+
+    /// The answers of `query` for very many queries, found by one pass over the files where that is quicker.
+    #[pyo3(signature = (fingerprints, k=None, *, signed=false, memory=None, temp_dir=None, threads=None, progress=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the arguments of a function of Python"
+    )]
+    fn join(
+        &self,
+        py: Python<'_>,
+        fingerprints: &Bound<'_, PyAny>,
+        k: Option<&Bound<'_, PyAny>>,
+        signed: bool,
+        memory: Option<&Bound<'_, PyAny>>,
+        temp_dir: Option<&Bound<'_, PyAny>>,
+        threads: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Matches> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+            let mut options = JoinOptions::default();
+            options.distance = distance_or(segments, k)?;
+            options.memory = options::optional(memory, "memory", options::bytes)?;
+            options.temp_dir = temp_dir.map(options::path).transpose()?;
+            let queries = queries::<F>(fingerprints, signed)?;
+            let of_work = Arc::clone(&opened);
+            let answers = run(py, &how(threads, progress)?, move |watch| {
+                let mut answers = Answers::default();
+                watch.check()?;
+                join(of_work.of::<F>()?, &queries, &options, |query, found| {
+                    while answers.query_count() < query {
+                        answers.end_query();
+                        watch.report("join", answers.query_count() as u64, queries.len() as u64)?;
+                    }
+                    answers.push(found);
+                    Ok(())
+                })?;
+                while answers.query_count() < queries.len() {
+                    answers.end_query();
+                }
+                Ok(answers)
+            })?;
+            Matches::new(py, opened, answers)
+        })
+    }
+
+    /// All fingerprints in numeric order, each once.
+    #[pyo3(signature = (*, threads=None))]
+    fn fingerprints<'py>(
+        &self,
+        py: Python<'py>,
+        threads: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let values = run(py, &how(threads, None)?, move |watch| {
+                let mut values: Vec<F> = Vec::new();
+                for value in opened.of::<F>()?.fingerprints(0)? {
+                    if values.len() % (1 << 16) == 0 {
+                        watch.check()?;
+                    }
+                    values.push(value?);
+                }
+                Ok(values)
+            })?;
+            F::array(py, values)
+        })
+    }
+
+    /// The ids of the records that have this very fingerprint.
+    #[pyo3(signature = (fingerprint, *, signed=false))]
+    fn ids_of<'py>(
+        &self,
+        py: Python<'py>,
+        fingerprint: &Bound<'py, PyAny>,
+        signed: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let opened = self.opened(py)?;
+        let lists = by_width!(width_of(&opened.segments), F => {
+            let value = input::fingerprint::<F>(fingerprint, signed)?;
+            run_short(py, &How::default(), move || {
+                Ok(ids_of_all(opened.of::<F>()?, &[value], |_| Ok(()))?)
+            })?
+        });
+        let ids = (0..lists.ids.len()).filter_map(|number| lists.ids.get(number));
+        let ids: Vec<_> = ids.map(|id| to_python(py, id)).collect::<PyResult<_>>()?;
+        PyList::new(py, ids)
+    }
+
+    /// The fingerprints of the records that have an id, in numeric order; none if there is no such record.
+    fn fingerprints_of<'py>(
+        &self,
+        py: Python<'py>,
+        id: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let opened = self.opened(py)?;
+        let id = owned_id(id)?;
+        by_width!(width_of(&opened.segments), F => {
+            let found = run(py, &How::default(), move |_| {
+                Ok(opened.of::<F>()?.fingerprints_of_id(id.as_id())?)
+            })?;
+            F::array(py, found)
+        })
+    }
+
+    /// Brings the files to memory and checks each block once, so that the first queries are as quick as later ones.
+    #[pyo3(signature = (*, threads=None, progress=None))]
+    fn warm(
+        &self,
+        py: Python<'_>,
+        threads: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let opened = self.opened(py)?;
+        let how = how(threads, progress)?;
+        let count = how.threads.unwrap_or(0);
+        run(py, &how, move |watch| {
+            let mut options = WarmOptions::default();
+            options.threads = count;
+            let report = opened.segments.warm_with(&options, |progress| {
+                match watch.report("warm", progress.done, progress.total) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })?;
+            let _ = report;
+            Ok(())
+        })
+    }
+
+    /// Checks every byte of the files. Raises `FormatError` if one is damaged.
+    #[pyo3(signature = (*, threads=None, progress=None))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        threads: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            run(py, &how(threads, progress)?, move |watch| verify(opened.of::<F>()?, watch))
+        })
+    }
+
+    /// Lets go of the files. What else is asked of the index raises `ClosedError`.
+    fn close(&self) {
+        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        *opened = None;
+    }
+
+    /// Whether the index has been closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        opened.is_none()
+    }
+
+    /// The paths of the files.
+    #[getter]
+    fn paths<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let opened = self.opened(py)?;
+        let paths = opened.paths.iter();
+        paths
+            .map(|path| Ok(path.into_pyobject(py)?.into_any()))
+            .collect()
+    }
+
+    /// Bits of a fingerprint: 32, 64 or 128.
+    #[getter]
+    fn width(&self, py: Python<'_>) -> PyResult<u32> {
+        self.width_now(py)
+    }
+
+    /// The distance for which the tables were chosen, and that queries have if no other is given.
+    #[getter]
+    fn k(&self, py: Python<'_>) -> PyResult<u32> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            Ok(opened.of::<F>().map_err(|failure| failure.raise(py))?.max_distance())
+        })
+    }
+
+    /// Number of records.
+    #[getter]
+    fn record_count(&self, py: Python<'_>) -> PyResult<u64> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            Ok(opened.of::<F>().map_err(|failure| failure.raise(py))?.record_count())
+        })
+    }
+
+    /// What the ids are: `"none"`, `"number"` or `"string"`.
+    #[getter]
+    fn id_kind(&self, py: Python<'_>) -> PyResult<&'static str> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            Ok(opened.of::<F>().map_err(|failure| failure.raise(py))?.id_kind().name())
+        })
+    }
+
+    /// How texts became fingerprints, as `Pipeline.description` says it, if the file records it.
+    #[getter]
+    fn pipeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+            Ok(segments.pipeline().map(str::to_owned))
+        })
+    }
+
+    /// Figures of each file, by the names of `simidx info --json`.
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let opened = self.opened(py)?;
+        let info = PyDict::new(py);
+        info.set_item("width", self.width(py)?)?;
+        info.set_item("max_distance", self.k(py)?)?;
+        info.set_item("record_count", self.record_count(py)?)?;
+        info.set_item("id_kind", self.id_kind(py)?)?;
+        info.set_item("pipeline", self.pipeline(py)?)?;
+        let files = PyList::empty(py);
+        by_width!(width_of(&opened.segments), F => {
+            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+            for (name, index) in named(segments) {
+                files.append(file_info(py, &name, &index)?)?;
+            }
+        });
+        info.set_item("files", files)?;
+        Ok(info)
+    }
+
+    /// Number of fingerprints of all files; one that several files hold counts for each.
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+            Ok(segments.view().indexes().map(|index| index.len() as usize).sum())
+        })
+    }
+
+    /// Whether the index holds this very fingerprint.
+    fn __contains__(&self, py: Python<'_>, fingerprint: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let value = input::fingerprint::<F>(fingerprint, false)?;
+            run_short(py, &How::default(), move || Ok(opened.of::<F>()?.contains(value)?))
+        })
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    #[pyo3(signature = (exc_type=None, exc_value=None, traceback=None))]
+    fn __exit__(
+        &self,
+        exc_type: Option<&Bound<'_, PyAny>>,
+        exc_value: Option<&Bound<'_, PyAny>>,
+        traceback: Option<&Bound<'_, PyAny>>,
+    ) {
+        let _ = (exc_type, exc_value, traceback);
+        self.close();
+    }
+
+    /// Pickled by its paths, and opened again where it is read.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let opened = self.opened(py)?;
+        let open = py.import("simidx._simidx")?.getattr("_reopen")?;
+        let paths = opened.paths.iter().map(std::path::absolute);
+        let paths: Result<Vec<PathBuf>, _> = paths.collect();
+        let paths = paths.map_err(|error| Failure::from(error).raise(py))?;
+        (open, (paths, opened.in_memory)).into_pyobject(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        if self.closed() {
+            return Ok("<simidx.Index, closed>".to_owned());
+        }
+        let opened = self.opened(py)?;
+        let names = match &*opened.paths {
+            [one] => format!("{one:?}"),
+            several => format!("{} files", several.len()),
+        };
+        let (len, width) = (self.__len__(py)?, self.width(py)?);
+        let (k, ids) = (self.k(py)?, self.id_kind(py)?);
+        Ok(format!(
+            "<simidx.Index {names}: {len} fingerprints of {width} bits, k={k}, ids={ids}>"
+        ))
+    }
+}
+
+/// An id of a caller.
+fn owned_id(object: &Bound<'_, PyAny>) -> PyResult<simidx::IdBuf> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(Id::String(&text.to_cow()?).into());
+    }
+    let is_number = !object.is_instance_of::<PyBool>()
+        && (object.is_instance_of::<PyInt>() || object.hasattr("__index__")?);
+    match object.extract::<u64>() {
+        Ok(number) if is_number => Ok(Id::Number(number).into()),
+        _ => {
+            let message = "an id is a number from 0 to 2^64 - 1, or a string";
+            Err(Class::InputType.error(object.py(), message))
+        }
+    }
+}
+
+fn verify<F: Width>(segments: &Segments<F>, watch: &crate::run::Watch) -> Result<(), Failure> {
+    let view: SegmentsView<'_, F, Storage> = segments.view();
+    for (number, index) in view.indexes().enumerate() {
+        let total = view.segment_count() as u64;
+        watch.report("verify", number as u64, total)?;
+        let report = index.verify();
+        if let Some(first) = report.problems.into_iter().next() {
+            return Err(Failure::Library(Error::Segment {
+                segment: number,
+                name: segments.names()[number].clone(),
+                error: Box::new(first.into()),
+            }));
+        }
+    }
+    Ok(())
+}
+
+fn file_info<'py, F: Width>(
+    py: Python<'py>,
+    name: &str,
+    index: &Index<F>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let summary = index.summary();
+    let info = PyDict::new(py);
+    info.set_item("path", name)?;
+    info.set_item("max_distance", summary.max_distance)?;
+    info.set_item("record_count", summary.record_count)?;
+    info.set_item("fingerprint_count", summary.fingerprint_count)?;
+    info.set_item("table_count", summary.tables.len())?;
+    info.set_item("block_size", summary.block_size)?;
+    info.set_item("id_kind", summary.id_kind.name())?;
+    info.set_item("has_ids", summary.id_kind != IdKind::None)?;
+    info.set_item("has_id_lookup", summary.has_id_lookup)?;
+    info.set_item("content_id", summary.content_id.to_string())?;
+    info.set_item("file_bytes", summary.file_len)?;
+    info.set_item("raw_bytes", summary.raw_len())?;
+    info.set_item("bits_per_fingerprint", summary.bits_per_fingerprint())?;
+    info.set_item(
+        "bound_bits_per_fingerprint",
+        summary.bound_bits_per_fingerprint(),
+    )?;
+    let metadata = PyDict::new(py);
+    for (key, value) in index.metadata().iter() {
+        metadata.set_item(key, value)?;
+    }
+    info.set_item("metadata", metadata)?;
+    let tables = PyList::empty(py);
+    for table in &summary.tables {
+        let of_table = PyDict::new(py);
+        of_table.set_item("prefix_bits", table.prefix_bits())?;
+        of_table.set_item("flips", table.flips)?;
+        of_table.set_item("codec", table.codec.name())?;
+        of_table.set_item("block_count", table.block_count)?;
+        of_table.set_item("bytes", table.byte_len)?;
+        tables.append(of_table)?;
+    }
+    info.set_item("tables", tables)?;
+    Ok(info)
+}
+
+/// Opens one file, or several that are searched as one.
+#[pyfunction]
+#[pyo3(signature = (path, *, in_memory=false, warm=false))]
+pub(crate) fn open(
+    py: Python<'_>,
+    path: &Bound<'_, PyAny>,
+    in_memory: bool,
+    warm: bool,
+) -> PyResult<PyIndex> {
+    let index = _reopen(py, options::paths(path)?, in_memory)?;
+    if warm {
+        index.warm(py, None, None)?;
+    }
+    Ok(index)
+}
+
+/// Opens files as a pickled index says.
+#[pyfunction]
+pub(crate) fn _reopen(py: Python<'_>, paths: Vec<PathBuf>, in_memory: bool) -> PyResult<PyIndex> {
+    let opened = run(py, &How::default(), move |_| {
+        Ok(Opened::open(paths, in_memory)?)
+    })?;
+    Ok(PyIndex::new(opened))
+}

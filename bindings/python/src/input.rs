@@ -1,0 +1,642 @@
+//! What callers have as fingerprints, ids and texts.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::DataType;
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString};
+use simidx::Fingerprint;
+
+use crate::arrow;
+use crate::column::{Column, TextChunk, Texts};
+use crate::errors::Class;
+
+/// Fingerprints of one of the three widths.
+#[derive(Debug)]
+pub(crate) enum Fingerprints {
+    W32(Column<u32>),
+    W64(Column<u64>),
+    W128(Column<u128>),
+}
+
+impl Fingerprints {
+    pub(crate) fn width(&self) -> u32 {
+        match self {
+            Fingerprints::W32(_) => 32,
+            Fingerprints::W64(_) => 64,
+            Fingerprints::W128(_) => 128,
+        }
+    }
+}
+
+/// What is known about fingerprints before they are read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Expected {
+    /// Their bits.
+    pub(crate) width: Option<u32>,
+    /// Whether integers with a sign hold their bits.
+    pub(crate) signed: bool,
+}
+
+/// Reads fingerprints from whatever holds them.
+pub(crate) fn fingerprints(
+    object: &Bound<'_, PyAny>,
+    expected: Expected,
+) -> PyResult<Fingerprints> {
+    let py = object.py();
+    if let Some(width) = expected.width
+        && ![32, 64, 128].contains(&width)
+    {
+        let message = format!("width={width}: fingerprints have 32, 64 or 128 bits");
+        return Err(Class::Option.error(py, message));
+    }
+    let read = read(object, expected)?;
+    match expected.width {
+        Some(width) if width != read.width() => {
+            let of = read.width();
+            let message = format!(
+                "these fingerprints have {of} bits, and {width} are expected: they cannot be compared"
+            );
+            Err(Class::Input.error(py, message))
+        }
+        _ => Ok(read),
+    }
+}
+
+fn read(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints> {
+    if object.is_instance_of::<PyUntypedArray>() {
+        return of_numpy(object, expected);
+    }
+    if let Some(chunks) = arrow::column(object, "fingerprints")? {
+        return of_arrow(object.py(), &chunks, expected);
+    }
+    if is_single(object) {
+        let message = "fingerprints: this is one value; pass a list or an array of them";
+        return Err(Class::InputType.error(object.py(), message));
+    }
+    if object.hasattr("__array__")? {
+        let array = object
+            .py()
+            .import("numpy")?
+            .call_method1("asarray", (object,))?;
+        return of_numpy(&array, expected);
+    }
+    of_list(object, expected)
+}
+
+fn is_single(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyFloat>()
+        || object.is_none()
+}
+
+fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints> {
+    let py = object.py();
+    let array = object.cast::<PyUntypedArray>()?;
+    let dtype = array.dtype();
+    let (kind, size, shape) = (dtype.kind(), dtype.itemsize(), array.shape());
+    let refuse = |message: &str| -> PyResult<Fingerprints> {
+        let message = format!("fingerprints of dtype {dtype}: {message}");
+        Err(Class::InputType.error(py, message))
+    };
+    if object.hasattr("mask")? {
+        return refuse("masked arrays have no bits to compare; pass array.compressed()");
+    }
+    match (kind, size) {
+        (b'u', 4 | 8) => {}
+        (b'i', 4 | 8) if expected.signed => {}
+        (b'i', 4 | 8) => {
+            return refuse(
+                "they have a sign; pass signed=True if they hold the bits of unsigned ones, otherwise array.astype('uint64')",
+            );
+        }
+        (b'u' | b'i', _) => {
+            return refuse(
+                "the widths are 32, 64 and 128 bits; packed bits of 8 columns become one fingerprint by array.view('uint64')[:, 0]",
+            );
+        }
+        (b'f', _) => {
+            return refuse(
+                "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings",
+            );
+        }
+        (b'b', _) => return refuse("pack the bits by numpy.packbits(...).view('uint64')"),
+        (b'O' | b'U' | b'T', _) => return of_list(&object.call_method0("tolist")?, expected),
+        _ => return refuse("pass uint32, uint64, or two columns of uint64 for 128 bits"),
+    }
+    match *shape {
+        [_] => {}
+        [_, 2] if size == 8 && kind == b'u' => return of_two_columns(object),
+        [] => return refuse("this is one value; pass a list or an array of them"),
+        _ => {
+            let message = format!(
+                "its shape is {shape:?}; pass one dimension, or (n, 2) of uint64 for 128 bits, the high half first"
+            );
+            return refuse(&message);
+        }
+    }
+    let lent = |array: &Bound<'_, PyAny>| match (kind, size) {
+        (b'u', 4) => Column::of_numpy::<u32>(array).map(Fingerprints::W32),
+        (b'u', _) => Column::of_numpy::<u64>(array).map(Fingerprints::W64),
+        (_, 4) => Column::of_numpy::<i32>(array).map(Fingerprints::W32),
+        _ => Column::of_numpy::<i64>(array).map(Fingerprints::W64),
+    };
+    // What is not in one piece, or in another order of bytes, is copied.
+    match lent(object) {
+        Some(column) => Ok(column),
+        None => match lent(&in_order(object)?) {
+            Some(column) => Ok(column),
+            None => refuse("it cannot be read in one piece; pass array.astype('uint64')"),
+        },
+    }
+}
+
+/// A copy of an array in one piece, in the order of bytes of this machine.
+fn in_order<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let native = array
+        .getattr("dtype")?
+        .call_method1("newbyteorder", ("=",))?;
+    array.call_method1("astype", (native, "C"))
+}
+
+fn of_two_columns(array: &Bound<'_, PyAny>) -> PyResult<Fingerprints> {
+    let words = match Column::<u64>::of_numpy::<u64>(array) {
+        Some(words) => Some(words),
+        None => Column::<u64>::of_numpy::<u64>(&in_order(array)?),
+    };
+    let words = words.ok_or_else(|| {
+        let message =
+            "fingerprints: two columns that cannot be read in one piece; pass array.copy()";
+        Class::InputType.error(array.py(), message)
+    })?;
+    let rows = words.as_chunks::<2>().0.iter();
+    let values = rows.map(|&[high, low]| u128::from(high) << 64 | u128::from(low));
+    Ok(Fingerprints::W128(Column::Owned(values.collect())))
+}
+
+fn of_arrow(py: Python<'_>, chunks: &[ArrayRef], expected: Expected) -> PyResult<Fingerprints> {
+    let Some(first) = chunks.first() else {
+        return Ok(none_of(expected));
+    };
+    let kind = first.data_type();
+    let refuse = |message: &str| -> PyResult<Fingerprints> {
+        let message = format!("fingerprints of the Arrow type {kind}: {message}");
+        Err(Class::InputType.error(py, message))
+    };
+    match kind {
+        DataType::UInt64 => Ok(Fingerprints::W64(joined(chunks, |chunk| {
+            chunk.as_primitive::<UInt64Type>().values().clone()
+        }))),
+        DataType::UInt32 => Ok(Fingerprints::W32(joined(chunks, |chunk| {
+            chunk.as_primitive::<UInt32Type>().values().clone()
+        }))),
+        DataType::Int64 if expected.signed => Ok(Fingerprints::W64(joined(chunks, |chunk| {
+            let values = chunk.as_primitive::<Int64Type>().values().clone();
+            ScalarBuffer::from(values.into_inner())
+        }))),
+        DataType::Int32 if expected.signed => Ok(Fingerprints::W32(joined(chunks, |chunk| {
+            let values = chunk.as_primitive::<Int32Type>().values().clone();
+            ScalarBuffer::from(values.into_inner())
+        }))),
+        DataType::Int64 | DataType::Int32 => refuse(
+            "they have a sign; pass signed=True if they hold the bits of unsigned ones, otherwise cast to uint64",
+        ),
+        DataType::FixedSizeBinary(16) => {
+            let chunks = chunks.iter().map(|chunk| chunk.as_fixed_size_binary());
+            let values = chunks.flat_map(|chunk| chunk.iter().flatten().map(of_bytes));
+            Ok(Fingerprints::W128(Column::Owned(values.collect())))
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            let mut texts = Texts::default();
+            for chunk in chunks {
+                push_texts(&mut texts, chunk);
+            }
+            let mut values = Values::new(expected);
+            for (row, text) in texts.all().into_iter().enumerate() {
+                values.push_hex(py, row, text)?;
+            }
+            values.finish(py)
+        }
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => refuse(
+            "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings",
+        ),
+        _ => refuse("pass uint32, uint64, binary of 16 bytes for 128 bits, or hexadecimal strings"),
+    }
+}
+
+/// A value of 128 bits whose first byte is the highest.
+fn of_bytes(bytes: &[u8]) -> u128 {
+    bytes
+        .iter()
+        .fold(0, |value, &byte| value << 8 | u128::from(byte))
+}
+
+/// One piece is lent, several are copied together.
+fn joined<T: arrow_buffer::ArrowNativeType>(
+    chunks: &[ArrayRef],
+    values: impl Fn(&ArrayRef) -> ScalarBuffer<T>,
+) -> Column<T> {
+    match chunks {
+        [one] => Column::of_arrow(values(one)),
+        several => {
+            let mut all = Vec::with_capacity(several.iter().map(|chunk| chunk.len()).sum());
+            for chunk in several {
+                all.extend_from_slice(&values(chunk));
+            }
+            Column::Owned(all)
+        }
+    }
+}
+
+fn none_of(expected: Expected) -> Fingerprints {
+    match expected.width {
+        Some(32) => Fingerprints::W32(Column::Owned(Vec::new())),
+        Some(128) => Fingerprints::W128(Column::Owned(Vec::new())),
+        _ => Fingerprints::W64(Column::Owned(Vec::new())),
+    }
+}
+
+fn of_list(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints> {
+    let py = object.py();
+    let mut values = Values::new(expected);
+    for (row, item) in iterate(object, "fingerprints")?.enumerate() {
+        let item = item?;
+        if let Ok(text) = item.cast::<PyString>() {
+            let text = PyBackedStr::try_from(text.clone())?;
+            values.push_hex(py, row, &text)?;
+        } else {
+            values.push_number(row, &item)?;
+        }
+    }
+    values.finish(py)
+}
+
+fn iterate<'py>(
+    object: &Bound<'py, PyAny>,
+    what: &str,
+) -> PyResult<Bound<'py, pyo3::types::PyIterator>> {
+    object.try_iter().map_err(|_| {
+        let given = type_name(object);
+        let message = format!("{what}: {given} is neither an array nor a list");
+        Class::InputType.error(object.py(), message)
+    })
+}
+
+fn type_name(object: &Bound<'_, PyAny>) -> String {
+    let name = object.get_type().name();
+    name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
+}
+
+/// Fingerprints one by one.
+struct Values {
+    expected: Expected,
+    /// The digits of those that are strings.
+    digits: Option<usize>,
+    values: Vec<u128>,
+}
+
+impl Values {
+    fn new(expected: Expected) -> Self {
+        Values {
+            expected,
+            digits: None,
+            values: Vec::new(),
+        }
+    }
+
+    fn width(&self) -> u32 {
+        let of_digits = self.digits.map(|digits| 4 * digits as u32);
+        self.expected.width.or(of_digits).unwrap_or(64)
+    }
+
+    fn push_hex(&mut self, py: Python<'_>, row: usize, text: &str) -> PyResult<()> {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let count = digits.len();
+        if !is_hex || ![8, 16, 32].contains(&count) {
+            let message = format!(
+                "fingerprints[{row}]: {text:?} is not a fingerprint of 8, 16 or 32 hexadecimal digits"
+            );
+            return Err(Class::Input.error(py, message));
+        }
+        if *self.digits.get_or_insert(count) != count {
+            let first = self.digits.unwrap_or_default();
+            let message = format!(
+                "fingerprints[{row}]: {text:?} has {count} digits, those before it {first}"
+            );
+            return Err(Class::Input.error(py, message));
+        }
+        let value = u128::from_str_radix(digits, 16).unwrap_or_default();
+        self.values.push(value);
+        Ok(())
+    }
+
+    fn push_number(&mut self, row: usize, item: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = item.py();
+        let is_integer = !item.is_instance_of::<PyBool>() && item.hasattr("__index__")?;
+        if !is_integer {
+            let given = type_name(item);
+            let remedy = match given.as_str() {
+                "float" | "float64" => "floating point rounds fingerprints",
+                "NoneType" => "drop or fill missing ones first",
+                _ => "fingerprints are integers or hexadecimal strings",
+            };
+            let message = format!("fingerprints[{row}] is of type {given}: {remedy}");
+            return Err(Class::InputType.error(py, message));
+        }
+        let width = self.width();
+        let limit = u128::MAX >> (128 - width);
+        let value = match item.extract::<u128>() {
+            Ok(value) => Some(value).filter(|&value| value <= limit),
+            Err(_) if self.expected.signed => {
+                let value = item.extract::<i128>().ok();
+                let least = -(1i128 << (width - 1));
+                value
+                    .filter(|&v| v >= least)
+                    .map(|value| value as u128 & limit)
+            }
+            Err(_) => None,
+        };
+        let Some(value) = value else {
+            let remedy = match item.lt(0)? {
+                true => "; pass signed=True if it holds the bits of an unsigned one",
+                false if width < 128 => "; pass width=128 for wider ones",
+                false => "",
+            };
+            let message =
+                format!("fingerprints[{row}]: {item} is not a number of {width} bits{remedy}");
+            return Err(Class::Input.error(py, message));
+        };
+        self.values.push(value);
+        Ok(())
+    }
+
+    fn finish(self, py: Python<'_>) -> PyResult<Fingerprints> {
+        let width = self.width();
+        if let Some(digits) = self.digits
+            && 4 * digits as u32 != width
+        {
+            let message = format!(
+                "these fingerprints have {} bits, and {width} are expected: they cannot be compared",
+                4 * digits
+            );
+            return Err(Class::Input.error(py, message));
+        }
+        let limit = u128::MAX >> (128 - width);
+        if let Some(row) = self.values.iter().position(|&value| value > limit) {
+            let message = format!("fingerprints[{row}] is not a number of {width} bits");
+            return Err(Class::Input.error(py, message));
+        }
+        let values = self.values;
+        Ok(match width {
+            32 => Fingerprints::W32(narrowed(&values)),
+            64 => Fingerprints::W64(narrowed(&values)),
+            _ => Fingerprints::W128(Column::Owned(values)),
+        })
+    }
+}
+
+fn narrowed<F: Fingerprint>(values: &[u128]) -> Column<F> {
+    Column::Owned(values.iter().map(|&value| F::from_u128(value)).collect())
+}
+
+/// One fingerprint: an integer or hexadecimal digits.
+pub(crate) fn fingerprint<F: Fingerprint>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<F> {
+    let expected = Expected {
+        width: Some(F::WIDTH),
+        signed,
+    };
+    let mut values = Values::new(expected);
+    if let Ok(text) = object.cast::<PyString>() {
+        let text = PyBackedStr::try_from(text.clone())?;
+        values.push_hex(object.py(), 0, &text)?;
+        if 4 * values.digits.unwrap_or_default() as u32 != F::WIDTH {
+            let message = format!(
+                "{text:?} does not have the {} digits of these fingerprints",
+                F::WIDTH / 4
+            );
+            return Err(Class::Input.error(object.py(), message));
+        }
+    } else {
+        values.push_number(0, object)?;
+    }
+    Ok(F::from_u128(values.values[0]))
+}
+
+/// The ids of records.
+#[derive(Debug)]
+pub(crate) enum Ids {
+    None,
+    /// The numbers of the rows.
+    Rows,
+    Numbers(Column<u64>),
+    Strings(Texts),
+}
+
+/// Reads ids from whatever holds them.
+pub(crate) fn ids(object: Option<&Bound<'_, PyAny>>) -> PyResult<Ids> {
+    let Some(object) = object else {
+        return Ok(Ids::None);
+    };
+    let py = object.py();
+    if let Ok(text) = object.cast::<PyString>() {
+        if text.to_cow()? == "rows" {
+            return Ok(Ids::Rows);
+        }
+        let message =
+            format!("ids={text:?}: pass a list of ids, or \"rows\" for the numbers of the rows");
+        return Err(Class::InputType.error(py, message));
+    }
+    if object.is_instance_of::<PyUntypedArray>() {
+        return numpy_ids(object);
+    }
+    if let Some(chunks) = arrow::column(object, "ids")? {
+        return arrow_ids(py, &chunks);
+    }
+    if object.hasattr("__array__")? {
+        let array = py.import("numpy")?.call_method1("asarray", (object,))?;
+        return numpy_ids(&array);
+    }
+    list_ids(object)
+}
+
+fn numpy_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
+    let py = object.py();
+    let array = object.cast::<PyUntypedArray>()?;
+    let dtype = array.dtype();
+    if array.ndim() != 1 {
+        let message = format!("ids of shape {:?}; pass one dimension", array.shape());
+        return Err(Class::InputType.error(py, message));
+    }
+    match dtype.kind() {
+        b'u' | b'i' => {
+            let is_negative =
+                dtype.kind() == b'i' && array.len() > 0 && object.call_method0("min")?.lt(0)?;
+            if is_negative {
+                let message = "ids: a number is negative; ids are numbers from 0, or strings";
+                return Err(Class::Input.error(py, message));
+            }
+            let words = object.call_method1("astype", ("uint64", "C"))?;
+            let words = Column::of_numpy::<u64>(&words);
+            Ok(Ids::Numbers(words.unwrap_or(Column::Owned(Vec::new()))))
+        }
+        b'O' | b'U' | b'T' => list_ids(&object.call_method0("tolist")?),
+        _ => {
+            let message = format!("ids of dtype {dtype}: ids are integers or strings");
+            Err(Class::InputType.error(py, message))
+        }
+    }
+}
+
+fn arrow_ids(py: Python<'_>, chunks: &[ArrayRef]) -> PyResult<Ids> {
+    let Some(first) = chunks.first() else {
+        return Ok(Ids::Numbers(Column::Owned(Vec::new())));
+    };
+    let kind = first.data_type();
+    if is_text(kind) {
+        let mut texts = Texts::default();
+        chunks
+            .iter()
+            .for_each(|chunk| push_texts(&mut texts, chunk));
+        return Ok(Ids::Strings(texts));
+    }
+    if *kind == DataType::UInt64 {
+        return Ok(Ids::Numbers(joined(chunks, |chunk| {
+            chunk.as_primitive::<UInt64Type>().values().clone()
+        })));
+    }
+    let mut numbers = Vec::new();
+    for chunk in chunks {
+        let chunk: Vec<i64> = match kind {
+            DataType::Int64 => chunk.as_primitive::<Int64Type>().values().to_vec(),
+            DataType::Int32 => widened(chunk.as_primitive::<Int32Type>().values()),
+            DataType::Int16 => widened(chunk.as_primitive::<Int16Type>().values()),
+            DataType::Int8 => widened(chunk.as_primitive::<Int8Type>().values()),
+            DataType::UInt32 => widened(chunk.as_primitive::<UInt32Type>().values()),
+            DataType::UInt16 => widened(chunk.as_primitive::<UInt16Type>().values()),
+            DataType::UInt8 => widened(chunk.as_primitive::<UInt8Type>().values()),
+            _ => {
+                let message = format!("ids of the Arrow type {kind}: ids are integers or strings");
+                return Err(Class::InputType.error(py, message));
+            }
+        };
+        numbers.extend(chunk);
+    }
+    let numbers: Result<Vec<u64>, _> = numbers.into_iter().map(u64::try_from).collect();
+    let numbers = numbers.map_err(|_| {
+        let message = "ids: a number is negative; ids are numbers from 0, or strings";
+        Class::Input.error(py, message)
+    })?;
+    Ok(Ids::Numbers(Column::Owned(numbers)))
+}
+
+fn widened<T: Copy + Into<i64>>(values: &[T]) -> Vec<i64> {
+    values.iter().map(|&value| value.into()).collect()
+}
+
+fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
+    let py = object.py();
+    let (mut numbers, mut strings) = (Vec::new(), Vec::new());
+    for (row, item) in iterate(object, "ids")?.enumerate() {
+        let item = item?;
+        if let Ok(text) = item.cast::<PyString>() {
+            strings.push(PyBackedStr::try_from(text.clone())?);
+        } else {
+            let is_number = !item.is_instance_of::<PyBool>() && item.hasattr("__index__")?;
+            match item.extract::<u64>() {
+                Ok(number) if is_number => numbers.push(number),
+                _ => {
+                    let message = format!(
+                        "ids[{row}] of type {}: ids are numbers from 0 to 2^64 - 1, or strings",
+                        type_name(&item)
+                    );
+                    return Err(Class::InputType.error(py, message));
+                }
+            }
+        }
+        if !numbers.is_empty() && !strings.is_empty() {
+            let message =
+                format!("ids[{row}]: some ids are numbers and some strings; make all of one kind");
+            return Err(Class::Input.error(py, message));
+        }
+    }
+    Ok(match strings.is_empty() {
+        true => Ids::Numbers(Column::Owned(numbers)),
+        false => {
+            let mut texts = Texts::default();
+            texts.push(TextChunk::List(strings));
+            Ids::Strings(texts)
+        }
+    })
+}
+
+fn is_text(kind: &DataType) -> bool {
+    matches!(
+        kind,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
+}
+
+/// Adds an array of texts.
+fn push_texts(texts: &mut Texts, chunk: &ArrayRef) {
+    match chunk.data_type() {
+        DataType::Utf8 => texts.push(TextChunk::Utf8(chunk.as_string::<i32>().clone())),
+        DataType::LargeUtf8 => texts.push(TextChunk::Large(chunk.as_string::<i64>().clone())),
+        _ => texts.push(TextChunk::View(chunk.as_string_view().clone())),
+    }
+}
+
+/// Reads texts from whatever holds them.
+pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
+    let py = object.py();
+    if is_single(object) {
+        let message = format!(
+            "texts: this is one {}; pass a list of texts",
+            type_name(object)
+        );
+        return Err(Class::InputType.error(py, message));
+    }
+    let mut texts = Texts::default();
+    if let Some(chunks) = arrow::column(object, "texts")? {
+        for chunk in &chunks {
+            if !is_text(chunk.data_type()) {
+                let message = format!(
+                    "texts of the Arrow type {}: pass a column of strings",
+                    chunk.data_type()
+                );
+                return Err(Class::InputType.error(py, message));
+            }
+            push_texts(&mut texts, chunk);
+        }
+        return Ok(texts);
+    }
+    let mut list = Vec::new();
+    for (row, item) in iterate(object, "texts")?.enumerate() {
+        let item = item?;
+        let Ok(text) = item.cast::<PyString>() else {
+            let message = format!(
+                "texts[{row}] is of type {}: pass strings, and fill or drop missing ones first",
+                type_name(&item)
+            );
+            return Err(Class::InputType.error(py, message));
+        };
+        let backed = PyBackedStr::try_from(text.clone()).map_err(|error| {
+            let message = format!(
+                "texts[{row}] is not valid Unicode ({error}); read it with errors=\"replace\""
+            );
+            Class::Input.error(py, message)
+        })?;
+        list.push(backed);
+    }
+    texts.push(TextChunk::List(list));
+    Ok(texts)
+}

@@ -1,0 +1,51 @@
+//! The Python package `simidx`: the libraries `simidx` and `simidx-text` for arrays, and the program.
+//!
+//! Nothing is decided here: what is read from Python goes to the libraries, and what they give becomes arrays. Work is done without
+//! the interpreter, see `run`.
+
+mod arrow;
+mod build;
+mod column;
+mod errors;
+mod index;
+mod input;
+mod matches;
+mod options;
+mod run;
+mod sets;
+mod texts;
+mod width;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Runs the program with these arguments, of which the first is its name, and returns its exit code.
+#[pyfunction]
+fn _program(py: Python<'_>, args: Vec<OsString>) -> u8 {
+    py.detach(|| simidx_cli::run(args))
+}
+
+#[pymodule]
+fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<arrow::ArrowColumn>()?;
+    module.add_class::<index::PyIndex>()?;
+    module.add_class::<matches::Match>()?;
+    module.add_class::<matches::Matches>()?;
+    module.add_class::<texts::Comparison>()?;
+    module.add_class::<texts::PyPipeline>()?;
+    module.add_function(wrap_pyfunction!(_program, module)?)?;
+    module.add_function(wrap_pyfunction!(index::_reopen, module)?)?;
+    module.add_function(wrap_pyfunction!(texts::_pipeline, module)?)?;
+    module.add_function(wrap_pyfunction!(index::open, module)?)?;
+    module.add_function(wrap_pyfunction!(build::build, module)?)?;
+    module.add_function(wrap_pyfunction!(build::merge, module)?)?;
+    module.add_function(wrap_pyfunction!(sets::pairs, module)?)?;
+    module.add_function(wrap_pyfunction!(sets::clusters, module)?)?;
+    module.add_function(wrap_pyfunction!(sets::dedup, module)?)?;
+    module.add_function(wrap_pyfunction!(texts::dedup_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(texts::pairs_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(texts::clusters_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(texts::compare, module)?)
+}

@@ -1,0 +1,119 @@
+//! Options that several functions take: distances, sizes, paths.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyString};
+
+use crate::errors::Class;
+
+/// A distance in bits.
+pub(crate) fn distance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
+    let number = match object.is_instance_of::<PyBool>() {
+        true => None,
+        false => object.extract::<u32>().ok(),
+    };
+    number.filter(|&number| number <= 128).ok_or_else(|| {
+        let message = format!(
+            "{name}={}: a distance is a number of bits from 0 to 128",
+            shown(object)
+        );
+        Class::Option.error(object.py(), message)
+    })
+}
+
+/// A count of things.
+pub(crate) fn count(object: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+    let number = match object.is_instance_of::<PyBool>() {
+        true => None,
+        false => object.extract::<usize>().ok(),
+    };
+    number.ok_or_else(|| {
+        let message = format!("{name}={}: a number from 0 is expected", shown(object));
+        Class::Option.error(object.py(), message)
+    })
+}
+
+fn shown(object: &Bound<'_, PyAny>) -> String {
+    let shown = object.repr().map(|text| text.to_string());
+    shown.unwrap_or_else(|_| "?".to_owned())
+}
+
+/// The same for options that need not be given.
+pub(crate) fn optional<T>(
+    object: Option<&Bound<'_, PyAny>>,
+    name: &str,
+    read: impl Fn(&Bound<'_, PyAny>, &str) -> PyResult<T>,
+) -> PyResult<Option<T>> {
+    object.map(|object| read(object, name)).transpose()
+}
+
+/// Bytes: a number, or one with a unit as in `"4GB"`, which counts by 1024.
+pub(crate) fn bytes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    let of_text = || {
+        let text = object.cast::<PyString>().ok()?.to_string();
+        let text = text.trim().to_ascii_uppercase();
+        let text = text.trim_end_matches("IB").trim_end_matches('B');
+        let digits = text.trim_end_matches(['K', 'M', 'G', 'T']);
+        let power = match &text[digits.len()..] {
+            "" => 0,
+            "K" => 1,
+            "M" => 2,
+            "G" => 3,
+            "T" => 4,
+            _ => return None,
+        };
+        let number: f64 = digits.trim().parse().ok()?;
+        let bytes = number * 1024f64.powi(power);
+        (bytes >= 0.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
+    };
+    let number = match object.is_instance_of::<PyBool>() {
+        true => None,
+        false => object.extract::<u64>().ok().or_else(of_text),
+    };
+    number.ok_or_else(|| {
+        let message = format!(
+            "{name}={}: pass bytes as a number, or with a unit as in \"4GB\"",
+            shown(object)
+        );
+        Class::Option.error(object.py(), message)
+    })
+}
+
+/// The path of a file: a string or what has a path.
+pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    if !object.is_instance_of::<PyBytes>()
+        && let Ok(path) = object.extract::<PathBuf>()
+    {
+        return Ok(path);
+    }
+    let message = format!("{} is not a path", shown(object));
+    Err(Class::InputType.error(object.py(), message))
+}
+
+/// The paths of one or several files.
+pub(crate) fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
+    let is_list = !object.is_instance_of::<PyString>()
+        && !object.is_instance_of::<PyBytes>()
+        && !object.hasattr("__fspath__")?;
+    if is_list && let Ok(items) = object.try_iter() {
+        let paths: Vec<PathBuf> = items.map(|item| path(&item?)).collect::<PyResult<_>>()?;
+        return match paths.is_empty() {
+            true => Err(Class::Option.error(object.py(), "there is no file to open")),
+            false => Ok(paths),
+        };
+    }
+    Ok(vec![path(object)?])
+}
+
+/// A function that is told of progress.
+pub(crate) fn progress(object: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Py<PyAny>>> {
+    match object {
+        Some(object) if !object.is_callable() => {
+            let message = "progress: a function of (stage, done, total) is expected";
+            Err(Class::InputType.error(object.py(), message))
+        }
+        Some(object) => Ok(Some(object.clone().unbind())),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,236 @@
+//! Long work: off the interpreter, on threads of its own, and broken off by Ctrl-C.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::errors::{Class, Failure};
+
+/// Time between two looks at signals.
+const POLL: Duration = Duration::from_millis(40);
+
+/// Most threads that a caller may ask for.
+const MOST_THREADS: usize = 1024;
+
+const WORKING: u8 = 0;
+const CANCELLED: u8 = 1;
+const COMMITTING: u8 = 2;
+
+/// What the work says of itself, and what it is told.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    state: AtomicU8,
+    progress: Mutex<Option<Progress>>,
+}
+
+/// How far the work is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Progress {
+    stage: &'static str,
+    done: u64,
+    total: u64,
+}
+
+impl Watch {
+    /// An error if nobody waits for the work any more.
+    pub(crate) fn check(&self) -> simidx::Result<()> {
+        match self.state.load(Ordering::Relaxed) {
+            CANCELLED => Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted").into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says how far the work is, and whether to go on.
+    pub(crate) fn report(&self, stage: &'static str, done: u64, total: u64) -> simidx::Result<()> {
+        *lock(&self.progress) = Some(Progress { stage, done, total });
+        self.check()
+    }
+
+    /// From here on the work is brought to its end, if it has not been broken off before.
+    pub(crate) fn commit(&self) -> simidx::Result<()> {
+        let state = &self.state;
+        let _ = state.compare_exchange(WORKING, COMMITTING, Ordering::AcqRel, Ordering::Acquire);
+        self.check()
+    }
+
+    /// Breaks the work off, unless it cannot be any more.
+    fn cancel(&self) -> bool {
+        let state = &self.state;
+        let set = state.compare_exchange(WORKING, CANCELLED, Ordering::AcqRel, Ordering::Acquire);
+        set.is_ok()
+    }
+}
+
+/// A writer that fails once nobody waits for what it writes.
+#[derive(Debug)]
+pub(crate) struct Watched<'w, W> {
+    pub(crate) out: W,
+    pub(crate) watch: &'w Watch,
+}
+
+impl<W: io::Write> io::Write for Watched<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // `Interrupted` would be tried again.
+        let gone = |_| io::Error::other("interrupted");
+        self.watch.check().map_err(gone)?;
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// What became of work: its result, or what it panicked with.
+type Outcome<T> = Result<Result<T, Failure>, Box<dyn Any + Send>>;
+
+/// Where work leaves what became of it.
+struct Slot<T> {
+    outcome: Mutex<Option<Outcome<T>>>,
+    is_there: Condvar,
+}
+
+/// How work is run.
+#[derive(Debug, Default)]
+pub(crate) struct How {
+    /// As many as the processor runs at a time, if it is not said.
+    pub(crate) threads: Option<usize>,
+    /// Called with a stage, what is done of it and of how much.
+    pub(crate) progress: Option<Py<PyAny>>,
+}
+
+/// Runs work on a pool of threads without the interpreter, and waits for it.
+///
+/// A signal for which Python raises an exception is seen while it runs: then the exception is raised, and the work ends on its
+/// own when it asks its watch next. What it made is dropped.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    how: &How,
+    work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    let pool = pool(py, how.threads)?;
+    let watch = Arc::new(Watch::default());
+    let slot = Arc::new(Slot {
+        outcome: Mutex::new(None),
+        is_there: Condvar::new(),
+    });
+    let (of_work, to) = (Arc::clone(&watch), Arc::clone(&slot));
+    let started = thread::Builder::new()
+        .name("simidx".to_owned())
+        .spawn(move || {
+            let work = || pool.install(move || work(&of_work));
+            let outcome = catch_unwind(AssertUnwindSafe(work));
+            *lock(&to.outcome) = Some(outcome);
+            to.is_there.notify_all();
+        });
+    started.map_err(|error| Failure::from(error).raise(py))?;
+    let mut seen = None;
+    // What came too late to break the work off.
+    let mut late: PyResult<()> = Ok(());
+    loop {
+        let waited = py.detach(|| {
+            let outcome = lock(&slot.outcome);
+            let waited = slot
+                .is_there
+                .wait_timeout_while(outcome, POLL, |outcome| outcome.is_none());
+            let (mut outcome, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            outcome.take()
+        });
+        if let Some(outcome) = waited {
+            let result = finish(py, outcome);
+            return late.and(result);
+        }
+        let interrupted = py.check_signals();
+        let interrupted = interrupted.and_then(|()| tell(py, how, &watch, &mut seen));
+        if let Err(error) = interrupted {
+            if watch.cancel() {
+                return Err(error);
+            }
+            late = Err(error);
+        }
+    }
+}
+
+/// Runs work at once that is too short to be broken off, on the same pool without the interpreter.
+pub(crate) fn run_short<T: Send>(
+    py: Python<'_>,
+    how: &How,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let pool = pool(py, how.threads)?;
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| pool.install(work))));
+    finish(py, outcome)
+}
+
+fn finish<T>(py: Python<'_>, outcome: Outcome<T>) -> PyResult<T> {
+    match outcome {
+        Ok(result) => result.map_err(|failure| failure.raise(py)),
+        Err(panic) => {
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
+            let message = message.unwrap_or("a panic without a message");
+            let message = format!("{message}; this is a fault of simidx, please report it");
+            Err(Class::Internal.error(py, message))
+        }
+    }
+}
+
+/// Calls the caller's function if there is news for it.
+fn tell(py: Python<'_>, how: &How, watch: &Watch, seen: &mut Option<Progress>) -> PyResult<()> {
+    let Some(progress) = &how.progress else {
+        return Ok(());
+    };
+    let now = lock(&watch.progress).clone();
+    if now == *seen {
+        return Ok(());
+    }
+    if let Some(now) = &now {
+        progress.call1(py, (now.stage, now.done, now.total))?;
+    }
+    *seen = now;
+    Ok(())
+}
+
+/// The threads for a call.
+fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
+    let build = |count: usize| {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(count)
+            .thread_name(|number| format!("simidx-{number}"))
+            .build();
+        let refused = |error| Failure::from(io::Error::other(error)).raise(py);
+        pool.map(Arc::new).map_err(refused)
+    };
+    match threads {
+        None | Some(0) => {}
+        Some(count) if count <= MOST_THREADS => return build(count),
+        Some(count) => {
+            let message = format!("threads={count}: at most {MOST_THREADS} are possible");
+            return Err(Class::Option.error(py, message));
+        }
+    }
+    /// The pool of this process: after a fork the child has none of its threads, and makes one of its own.
+    static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+    let process = std::process::id();
+    let mut shared = lock(&SHARED);
+    match &*shared {
+        Some((of, pool)) if *of == process => return Ok(Arc::clone(pool)),
+        _ => {}
+    }
+    let pool = build(0)?;
+    let before = shared.replace((process, Arc::clone(&pool)));
+    // Dropping it would wait for threads that are not here.
+    std::mem::forget(before);
+    Ok(pool)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,290 @@
+"""How the package behaves: signals, threads, files that change or break, pickles."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simidx
+from conftest import as_array, sample
+
+ARRAY = as_array(sample(64, 2000, 40), 64)
+
+
+def run_python(code: str, *args: str) -> subprocess.CompletedProcess[str]:
+    """Runs code in an interpreter of its own."""
+    return subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_import_is_light() -> None:
+    code = "import sys, simidx; print(*(m for m in ('numpy', 'pyarrow', 'polars', 'pandas') if m in sys.modules))"
+    assert run_python(code).stdout.strip() == ""
+    code = "import sys, simidx; simidx.dedup([1, 2]); print('pyarrow' in sys.modules, 'pandas' in sys.modules)"
+    assert run_python(code).stdout.strip() == "False False"
+
+
+LONG = """
+import signal, sys, threading, time
+import numpy as np
+import simidx
+
+folder = sys.argv[1]
+rng = np.random.default_rng(1)
+array = rng.integers(0, 2**64, 3_000_000, dtype=np.uint64)
+texts = [" ".join(map(str, rng.integers(0, 500, 200))) for _ in range(4000)] * 20
+names = [str(i) for i in range(len(array))]
+index = simidx.build(folder + "/small.simidx", array[:200_000])
+calls = {
+    "pairs": lambda: simidx.pairs(array, 9),
+    "clusters": lambda: simidx.clusters(array, 9),
+    "query": lambda: index.query(array, 12),
+    "nearest": lambda: index.nearest(array, 5),
+    "join": lambda: index.join(array, 12),
+    "build": lambda: simidx.build(folder + "/big.simidx", array, names, tables=20),
+    "texts": lambda: simidx.pairs_texts(texts, 0.3),
+    "fingerprints": lambda: simidx.Pipeline().fingerprints(texts),
+}
+sent = 0.0
+def interrupt():
+    global sent
+    sent = time.monotonic()
+    signal.raise_signal(signal.SIGINT)
+call = calls[sys.argv[2]]
+timer = threading.Timer(float(sys.argv[3]), interrupt)
+timer.start()
+try:
+    call()
+    print("finished")
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - sent)
+timer.join()
+"""
+
+
+@pytest.mark.parametrize("call", ["pairs", "clusters", "query", "nearest", "join", "build", "texts", "fingerprints"])
+def test_an_interrupt_ends_a_long_call(tmp_path: Path, call: str) -> None:
+    found = run_python(LONG, str(tmp_path), call, "0.2")
+    assert found.stdout.startswith("interrupted"), (found.stdout, found.stderr)
+    assert not (tmp_path / "big.simidx").exists()
+
+
+def test_other_threads_run_meanwhile() -> None:
+    array = np.random.default_rng(2).integers(0, 2**64, 1_000_000, dtype=np.uint64)
+    ticks = 0
+    stop = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not stop.wait(0.001):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    simidx.clusters(array, 3)
+    stop.set()
+    thread.join()
+    assert ticks > 5
+
+
+def test_threads_share_an_index(tmp_path: Path) -> None:
+    index = simidx.build(tmp_path / "a.simidx", ARRAY)
+    expected = index.query(ARRAY).distances.tolist()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: index.query(ARRAY), range(12)):
+            assert found.distances.tolist() == expected
+
+
+def in_child(index: simidx.Index) -> list[int]:
+    """Searches in another process."""
+    return [int(offset) for offset in index.query(ARRAY).offsets]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_open_an_index_again(tmp_path: Path, method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip("not on this system")
+    index = simidx.build(tmp_path / "a.simidx", ARRAY)
+    expected = index.query(ARRAY).offsets.tolist()
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map_async(in_child, [index] * 4).get(120) == [expected] * 4
+
+
+def test_pickles_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    simidx.build("a.simidx", ARRAY).close()
+    index = simidx.open("a.simidx", in_memory=True)
+    dumped = pickle.dumps(index)
+    assert len(dumped) < 1000
+    monkeypatch.chdir("/")
+    again = pickle.loads(dumped)
+    assert again.paths == [tmp_path / "a.simidx"]
+    assert again.query(ARRAY).offsets.tolist() == index.query(ARRAY).offsets.tolist()
+
+
+def test_progress_is_told_and_may_stop_the_work(tmp_path: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    array = np.random.default_rng(3).integers(0, 2**64, 2_000_000, dtype=np.uint64)
+    simidx.build(tmp_path / "a.simidx", array, progress=lambda *news: seen.append(news))
+    assert seen
+    assert all(0 <= done <= total for _, done, total in seen)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        raise RuntimeError(stage)
+
+    with pytest.raises(RuntimeError):
+        simidx.build(tmp_path / "b.simidx", array, progress=stop)
+    assert [path.name for path in tmp_path.glob("*.simidx")] == ["a.simidx"]
+    with pytest.raises(simidx.InputTypeError):
+        simidx.build(tmp_path / "b.simidx", array, progress=5)  # type: ignore[arg-type]
+
+
+def test_a_closed_index_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.simidx"
+    with simidx.build(path, ARRAY, "rows") as index:
+        found = index.query(ARRAY[:5])
+        assert not index.closed
+    assert index.closed
+    assert repr(index) == "<simidx.Index, closed>"
+    index.close()
+    calls: list[Any] = [
+        lambda: index.query([1]),
+        lambda: index.query_one(1),
+        lambda: index.nearest([1]),
+        lambda: index.contains([1]),
+        lambda: index.join([1]),
+        lambda: index.fingerprints(),
+        lambda: index.ids_of(1),
+        lambda: index.fingerprints_of(1),
+        lambda: index.verify(),
+        lambda: index.warm(),
+        lambda: index.info(),
+        lambda: index.paths,
+        lambda: len(index),
+        lambda: 1 in index,
+        lambda: pickle.dumps(index),
+        lambda: simidx.dedup(ARRAY, against=index),
+        lambda: simidx.merge(tmp_path / "b.simidx", [index]),
+    ]
+    for call in calls:
+        with pytest.raises(simidx.ClosedError):
+            call()
+    # Answers keep what they need.
+    assert len(found.ids()) == found.match_count
+
+
+def test_facts_in_words(tmp_path: Path) -> None:
+    index = simidx.build(tmp_path / "a.simidx", ARRAY)
+    assert repr(index).endswith(f"{len(index)} fingerprints of 64 bits, k=3, ids=none>")
+    assert "of 2000 queries" in repr(index.query(ARRAY))
+    assert index.paths == [tmp_path / "a.simidx"]
+    assert repr(index.query_one(int(ARRAY[0]))[0]).startswith("Match(fingerprint=0x")
+
+
+def test_files_that_are_not_there_or_not_indexes(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"none\.simidx"):
+        simidx.open(tmp_path / "none.simidx")
+    with pytest.raises(simidx.FileError):
+        simidx.open(tmp_path)
+    with pytest.raises(simidx.FileMissingError):
+        simidx.build(tmp_path / "no folder" / "a.simidx", ARRAY)
+    for content in (b"", b"text", bytes(1000)):
+        path = tmp_path / "other"
+        path.write_bytes(content)
+        with pytest.raises(simidx.FormatError, match="other") as refused:
+            simidx.open(path)
+        assert refused.value.kind == "not-simidx"
+        assert isinstance(refused.value.rule, int)
+    for wrong in (None, 5, b"x", [], [None]):
+        with pytest.raises(simidx.Error):
+            simidx.open(wrong)  # type: ignore[arg-type]
+    narrow = simidx.build(tmp_path / "a.simidx", ARRAY)
+    wide = simidx.build(tmp_path / "b.simidx", [1], width=128)
+    with pytest.raises(simidx.InputError, match="width"):
+        simidx.open([tmp_path / "a.simidx", tmp_path / "b.simidx"])
+    with pytest.raises(simidx.InputError, match="width"):
+        simidx.merge(tmp_path / "c.simidx", [narrow, wide])
+    with pytest.raises(simidx.Error):
+        simidx.merge(tmp_path / "c.simidx", [])
+
+
+def test_damage_raises_and_nothing_worse(tmp_path: Path) -> None:
+    path = tmp_path / "a.simidx"
+    index = simidx.build(path, ARRAY, [f"d{row}" for row in range(len(ARRAY))], tables=2)
+    index.verify()
+    index.warm()
+    good = path.read_bytes()
+    rng = np.random.default_rng(5)
+    refused = 0
+    for round_ in range(60):
+        bad = bytearray(good)
+        if round_ % 4 == 3:
+            del bad[int(rng.integers(0, len(bad))) :]
+        else:
+            place = int(rng.integers(0, len(bad)))
+            bad[place] ^= 1 << int(rng.integers(0, 8))
+        broken = tmp_path / f"{round_}.simidx"
+        broken.write_bytes(bad)
+        try:
+            opened = simidx.open(broken)
+            found = opened.query(ARRAY, 4)
+            found.ids()
+            _ = found.positions
+            opened.nearest(ARRAY[:50], 3)
+            opened.join(ARRAY, 3)
+            opened.warm()
+            opened.fingerprints_of("d7")
+        except simidx.FormatError:
+            refused += 1
+        with pytest.raises(simidx.FormatError):
+            simidx.open(broken).verify()
+    assert refused > 20
+
+
+def test_the_program_comes_along(tmp_path: Path) -> None:
+    values = tmp_path / "values.txt"
+    values.write_text("".join(f"{value:016x}\n" for value in ARRAY[:100]))
+    path = tmp_path / "a.simidx"
+    program = [sys.executable, "-m", "simidx"]
+    made = subprocess.run(
+        [*program, "build", str(values), "-o", str(path)], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    with simidx.open(path) as index:
+        assert index.record_count == 100
+        expected = index.query_one(int(ARRAY[0]))
+    asked = [*program, "query", str(path), f"{ARRAY[0]:016x}"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert found.returncode == 0
+    assert [line.split("\t")[1] for line in found.stdout.splitlines()] == [match.hex for match in expected]
+    wrong = subprocess.run([*program, "bulid"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "did you mean" in wrong.stderr
+    version = subprocess.run([*program, "--version"], capture_output=True, text=True, check=False)
+    assert version.stdout.split()[1] == simidx.__version__
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
+    out = tmp_path / "a.simidx"
+    program = [sys.executable, "-m", "simidx", "build", "--input", "hex", "-", "-o", str(out)]
+    process = subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdin is not None
+    process.stdin.write(b"0123456789abcdef\n" * 1000)
+    process.stdin.flush()
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == -signal.SIGINT
+    process.stdin.close()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,187 @@
+//! The `simidx` program as a function: parse the arguments, run the command, turn its result into an exit code.
+//!
+//! The program itself and the Python package, which brings it along, call [`run`].
+
+mod cmd;
+#[cfg(test)]
+mod command_line;
+mod support;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::sync::LazyLock;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use cmd::Command;
+use support::failure::Failure;
+use support::progress::ProgressMode;
+use support::{heading, json, memory, output, quiet};
+
+/// clap's error for a command line without a command; it prints the help.
+const NO_COMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+
+/// Exit code for "done", "match" and "sound".
+const EXIT_YES: u8 = 0;
+
+/// Exit code for "no match" and "damaged".
+const EXIT_NO: u8 = 1;
+
+/// Exit code for "could not run".
+const EXIT_FAILURE: u8 = 2;
+
+/// The head of `simidx --help` and of its man page.
+const HELP: &str = "\
+Exact near-duplicate search over simhash fingerprints, in a compressed index file.
+
+Examples:
+  simidx build docs.jsonl -o docs.simidx
+  simidx query docs.simidx --text \"The quick brown fox\"
+  simidx dedup docs.jsonl -o kept.jsonl
+  simidx help query";
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "simidx",
+    version = VERSION,
+    long_version = LONG_VERSION.as_str(),
+    about = "Exact near-duplicate search over simhash fingerprints, in a compressed index file",
+    long_about = HELP,
+    after_help = "Exit codes: 0 done, match found, index sound; 1 no match, index damaged; 2 could not run.",
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// When to draw progress bars on stderr
+    #[arg(long, global = true, value_enum, default_value_t = ProgressMode::Auto, value_name = "WHEN", help_heading = heading::OUTPUT)]
+    progress: ProgressMode,
+    /// Print no progress and no summary; results, warnings and errors stay
+    #[arg(short, long, global = true, help_heading = heading::OUTPUT)]
+    quiet: bool,
+    /// In JSON, print ids that are numbers as strings, and other numbers above 2^53 too: programs with floating-point
+    /// numbers would round them
+    #[arg(long, global = true, help_heading = heading::OUTPUT)]
+    json_strings: bool,
+}
+
+/// Crate version and the format versions read and written.
+const VERSION: &str = {
+    const _: () = assert!(
+        simidx::format::FORMAT_VERSION == 1,
+        "say the new version below"
+    );
+    concat!(
+        env!("CARGO_PKG_VERSION"),
+        " (reads and writes file format version 1)"
+    )
+};
+
+/// The same with what a report of a fault should name.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = option_env!("SIMIDX_COMMIT").unwrap_or("unknown");
+    let instructions = simidx::index::instruction_set();
+    format!("{VERSION}\ncommit {commit}\ninstructions {instructions}")
+});
+
+/// The definition of the command line.
+fn program() -> clap::Command {
+    // Otherwise a negative number would be taken for a flag, and refused as one.
+    Cli::command().mut_subcommands(|command| {
+        command.mut_args(|arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        })
+    })
+}
+
+/// Settings of the process for a program that does nothing else. To be called before any thread starts.
+pub fn prepare_process() {
+    memory::return_large_buffers();
+}
+
+/// Parses the arguments, of which the first is the name of the program, runs the command and returns the exit code.
+///
+/// Signals end the process, as they end the program.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let code = run_command(args);
+    // Only the end of a Rust program does so by itself. What does not get out now was not asked for any more.
+    let _ = io::stdout().flush();
+    code
+}
+
+fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let matches = program().try_get_matches_from(args);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && error.kind() != NO_COMMAND => {
+            output::say(usage_error(&error));
+            return EXIT_FAILURE;
+        }
+        Err(help) => return exit_code(print(&help)),
+    };
+    let mut progress = cli.progress;
+    if cli.quiet {
+        progress = ProgressMode::Never;
+        quiet::be_quiet();
+    }
+    if cli.json_strings {
+        json::use_strings();
+    }
+    exit_code(cli.command.run(progress))
+}
+
+fn exit_code(answer: cmd::Answer) -> u8 {
+    match answer {
+        Ok(true) => EXIT_YES,
+        Ok(false) => EXIT_NO,
+        Err(failure) if failure.is_broken_pipe() => EXIT_YES,
+        Err(failure) => {
+            output::say(failure);
+            EXIT_FAILURE
+        }
+    }
+}
+
+/// Prints help or version, and fails if there was no command.
+fn print(help: &clap::Error) -> cmd::Answer {
+    if help.use_stderr() {
+        help.exit();
+    }
+    let printed = help.print().and_then(|()| io::stdout().flush());
+    printed.map_err(|error| Failure::from(error).about("standard output"))?;
+    Ok(true)
+}
+
+/// An error of the command line in one line: what is wrong and what was probably meant, without clap's advice on further
+/// lines.
+fn usage_error(error: &clap::Error) -> Failure {
+    let text = error.to_string();
+    let clause: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .map(str::trim)
+        .collect();
+    let clause = clause.join(" ");
+    let clause = clause.strip_prefix("error: ").unwrap_or(&clause);
+    let meant = match meant(error) {
+        Some(meant) => format!("did you mean {meant}? "),
+        None => String::new(),
+    };
+    Failure::new(format!("{clause}; {meant}see --help"))
+}
+
+/// What the user probably meant.
+fn meant(error: &clap::Error) -> Option<&str> {
+    let kinds = [
+        ContextKind::SuggestedSubcommand,
+        ContextKind::SuggestedArg,
+        ContextKind::SuggestedValue,
+    ];
+    kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(meant) => Some(meant.as_str()),
+        ContextValue::Strings(all) => all.last().map(String::as_str),
+        _ => None,
+    })
+}

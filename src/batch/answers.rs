@@ -1,0 +1,256 @@
+//! The answers to many queries in columns, found on all threads.
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::{Match, Scratch};
+use crate::segments::{AsSegments, SegmentScratch, SegmentsView};
+
+/// Queries that a thread takes at a time, and of those as many as are under way between two reports of progress.
+const PIECE: usize = 128;
+const PIECES: usize = 128;
+
+/// What is asked about each query.
+///
+/// ```
+/// use simidx::batch::Question;
+///
+/// assert_eq!(Question::default(), Question::Within(3));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// All fingerprints within this distance of it, in bits.
+    Within(u32),
+    /// The fingerprints nearest to it.
+    Nearest {
+        /// How many of them.
+        count: usize,
+        /// The largest distance at which they are looked for, in bits.
+        max_distance: u32,
+    },
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Question::Within(3)
+    }
+}
+
+/// The matches of many queries, each in columns: those of query `i` are at `offsets[i]..offsets[i + 1]`, by distance, then
+/// by value.
+///
+/// ```
+/// use simidx::batch::{Question, answer_all};
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// let answers = answer_all(&index, &[0xff00, 7 << 50], Question::Within(3), |_| Ok(()))?;
+/// assert_eq!(answers.query_count(), 2);
+/// assert_eq!(answers.of(0), (&[0xff00, 0xff01][..], &[0, 1][..]));
+/// assert_eq!(answers.offsets, [0, 2, 2]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answers<F> {
+    /// Where the matches of each query start, and where all end: one more than there are queries.
+    pub offsets: Vec<u64>,
+    /// The fingerprints that were found.
+    pub fingerprints: Vec<F>,
+    /// Number of bits in which each differs from its query.
+    pub distances: Vec<u8>,
+}
+
+impl<F> Default for Answers<F> {
+    fn default() -> Self {
+        Answers {
+            offsets: vec![0],
+            fingerprints: Vec::new(),
+            distances: Vec::new(),
+        }
+    }
+}
+
+impl<F: Fingerprint> Answers<F> {
+    /// Number of queries.
+    pub fn query_count(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// The fingerprints that were found for a query, and their distances.
+    ///
+    /// # Panics
+    /// If there are not so many queries.
+    pub fn of(&self, query: usize) -> (&[F], &[u8]) {
+        let matches = self.offsets[query] as usize..self.offsets[query + 1] as usize;
+        (
+            &self.fingerprints[matches.clone()],
+            &self.distances[matches],
+        )
+    }
+
+    /// Adds a match of the query whose answer is not yet [ended](Answers::end_query).
+    pub fn push(&mut self, found: Match<F>) {
+        self.fingerprints.push(found.fingerprint);
+        self.distances.push(found.distance as u8);
+    }
+
+    /// Ends the answer of a query; the next match is one of the next query.
+    pub fn end_query(&mut self) {
+        self.offsets.push(self.fingerprints.len() as u64);
+    }
+
+    /// Adds the answers to further queries.
+    fn append(&mut self, more: Self) {
+        let start = self.fingerprints.len() as u64;
+        let ends = more.offsets[1..].iter();
+        self.offsets.extend(ends.map(|end| start + end));
+        self.fingerprints.extend(more.fingerprints);
+        self.distances.extend(more.distances);
+    }
+}
+
+/// The answers to many queries, on all threads of the current pool. Each costs what a query of
+/// [`Segments::query`](crate::segments::Segments::query) or `nearest` does; for very many on few fingerprints,
+/// [`join`](crate::batch::join()) is quicker.
+///
+/// `progress` is called on this thread with the number of queries that have been answered, every 16,384 of them. It may
+/// break off by an error.
+///
+/// # Errors
+/// A damaged segment, and what `progress` gives.
+pub fn answer_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    queries: &[F],
+    question: Question,
+    progress: impl FnMut(usize) -> Result<()>,
+) -> Result<Answers<F>> {
+    let view = segments.as_segments()?;
+    let mut all = Answers::default();
+    in_rounds(queries, progress, |round| {
+        let pieces = round.par_chunks(PIECE);
+        let pieces: Result<Vec<Answers<F>>> = pieces
+            .map_init(Scratches::default, |scratches, piece| {
+                scratches.answer(view, piece, question)
+            })
+            .collect();
+        pieces?.into_iter().for_each(|piece| all.append(piece));
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Whether the segments hold a fingerprint within a distance of each query, on all threads of the current pool, as
+/// [`Segments::contains_near`](crate::segments::Segments::contains_near) tells of one. `progress` as for [`answer_all`].
+///
+/// ```
+/// use simidx::batch::contains_all;
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// assert_eq!(contains_all(&index, &[0xff07, 7 << 50], 2, |_| Ok(()))?, [true, false]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`answer_all`].
+pub fn contains_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    queries: &[F],
+    distance: u32,
+    progress: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<bool>> {
+    let view = segments.as_segments()?;
+    let mut all = Vec::with_capacity(queries.len());
+    in_rounds(queries, progress, |round| {
+        let queries = round.par_iter().with_min_len(PIECE);
+        let found: Result<Vec<bool>> = queries
+            .map_init(SegmentScratch::new, |scratch, &query| {
+                view.contains_near_with(scratch, query, distance)
+            })
+            .collect();
+        all.extend(found?);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Lets `work` work on so many items at a time that progress is seen.
+pub(super) fn in_rounds<T>(
+    items: &[T],
+    mut progress: impl FnMut(usize) -> Result<()>,
+    mut work: impl FnMut(&[T]) -> Result<()>,
+) -> Result<()> {
+    let mut done = 0;
+    for round in items.chunks(PIECE * PIECES) {
+        work(round)?;
+        done += round.len();
+        progress(done)?;
+    }
+    Ok(())
+}
+
+/// The memory of a thread.
+struct Scratches<F: 'static> {
+    one: Scratch<F>,
+    several: SegmentScratch<F>,
+}
+
+impl<F> Default for Scratches<F> {
+    fn default() -> Self {
+        let mut one = Scratch::new();
+        one.set_ranked(false);
+        Scratches {
+            one,
+            several: SegmentScratch::new(),
+        }
+    }
+}
+
+impl<F: Fingerprint> Scratches<F> {
+    fn answer<D: AsRef<[u8]>>(
+        &mut self,
+        view: SegmentsView<'_, F, D>,
+        queries: &[F],
+        question: Question,
+    ) -> Result<Answers<F>> {
+        let mut answers = Answers::default();
+        if let (Question::Within(distance), Some(index)) = (question, alone(view)) {
+            let asked = index.query_many_with(&mut self.one, queries, distance, |_, found| {
+                found.iter().for_each(|&found| answers.push(found));
+                answers.end_query();
+            });
+            return asked.map_err(view.blame(0)).map(|()| answers);
+        }
+        for &query in queries {
+            let scratch = &mut self.several;
+            let found = match question {
+                Question::Within(distance) => view.query_with(scratch, query, distance),
+                Question::Nearest {
+                    count,
+                    max_distance,
+                } => view.nearest_with(scratch, query, count, max_distance),
+            };
+            for found in found? {
+                answers.push(Match::unranked(found.distance, found.fingerprint));
+            }
+            answers.end_query();
+        }
+        Ok(answers)
+    }
+}
+
+/// The only index, if nothing is left out of it.
+fn alone<'a, F: Fingerprint, D: AsRef<[u8]>>(
+    view: SegmentsView<'a, F, D>,
+) -> Option<&'a crate::Index<F, D>> {
+    let is_alone = view.segment_count() == 1 && !view.hides_some(0);
+    view.get(0).filter(|_| is_alone)
+}

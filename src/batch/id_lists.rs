@@ -1,0 +1,231 @@
+//! The ids and the positions of many fingerprints in columns, read on all threads.
+
+use rayon::prelude::*;
+
+use super::answers::in_rounds;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::Id;
+use crate::segments::{AsSegments, SegmentsView};
+
+/// Fingerprints that a thread takes at a time.
+const PIECE: usize = 256;
+
+/// The ids of many fingerprints: those of fingerprint `i` are at `offsets[i]..offsets[i + 1]`, in order.
+///
+/// ```
+/// use simidx::batch::{IdColumn, ids_of_all};
+/// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
+///
+/// let mut options = BuildOptions::default();
+/// options.ids = IdKind::Number;
+/// let mut builder = IndexBuilder::<u64>::new(options)?;
+/// for (fingerprint, id) in [(7, 70), (7, 71), (42, 420)] {
+///     builder.push_with_number(fingerprint, id)?;
+/// }
+/// let mut file = Vec::new();
+/// builder.finish(&mut file)?;
+/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let lists = ids_of_all(&index, &[42, 7], |_| Ok(()))?;
+/// assert_eq!(lists.offsets, [0, 1, 3]);
+/// assert_eq!(lists.ids, IdColumn::Numbers(vec![420, 70, 71]));
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IdLists {
+    /// Where the ids of each fingerprint start, and where all end.
+    pub offsets: Vec<u64>,
+    /// The ids of all.
+    pub ids: IdColumn,
+}
+
+/// Many ids, as in [`IdLists`].
+///
+/// ```
+/// use simidx::Id;
+/// use simidx::batch::IdColumn;
+///
+/// let ids = IdColumn::Strings { ends: vec![1, 3], text: "abc".to_owned() };
+/// assert_eq!((ids.len(), ids.get(1)), (2, Some(Id::String("bc"))));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdColumn {
+    /// Numbers; also if there are no ids.
+    Numbers(Vec<u64>),
+    /// Strings.
+    Strings {
+        /// Where each ends in the text; it starts where the one before it ends.
+        ends: Vec<u64>,
+        /// All of them.
+        text: String,
+    },
+}
+
+impl IdColumn {
+    /// Number of ids.
+    pub fn len(&self) -> usize {
+        match self {
+            IdColumn::Numbers(numbers) => numbers.len(),
+            IdColumn::Strings { ends, .. } => ends.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// An id by its number, if there are as many.
+    pub fn get(&self, number: usize) -> Option<Id<'_>> {
+        match self {
+            IdColumn::Numbers(numbers) => numbers.get(number).copied().map(Id::Number),
+            IdColumn::Strings { ends, text } => {
+                let end = *ends.get(number)? as usize;
+                let start = number.checked_sub(1).map_or(0, |before| ends[before]) as usize;
+                text.get(start..end).map(Id::String)
+            }
+        }
+    }
+
+    fn push(&mut self, id: Id<'_>) {
+        if let (IdColumn::Numbers(numbers), Id::String(_)) = (&*self, id)
+            && numbers.is_empty()
+        {
+            *self = IdColumn::Strings {
+                ends: Vec::new(),
+                text: String::new(),
+            };
+        }
+        match (self, id) {
+            (IdColumn::Numbers(numbers), Id::Number(number)) => numbers.push(number),
+            (IdColumn::Strings { ends, text }, Id::String(string)) => {
+                text.push_str(string);
+                ends.push(text.len() as u64);
+            }
+            // All ids of segments are of one kind.
+            _ => {}
+        }
+    }
+
+    fn append(&mut self, more: Self) {
+        match (self, more) {
+            (IdColumn::Numbers(numbers), IdColumn::Numbers(more)) => numbers.extend(more),
+            (
+                IdColumn::Strings { ends, text },
+                IdColumn::Strings {
+                    ends: more,
+                    text: further,
+                },
+            ) => {
+                let start = text.len() as u64;
+                ends.extend(more.iter().map(|end| start + end));
+                text.push_str(&further);
+            }
+            (this, more) if this.is_empty() => *this = more,
+            _ => {}
+        }
+    }
+}
+
+impl Default for IdLists {
+    fn default() -> Self {
+        IdLists {
+            offsets: vec![0],
+            ids: IdColumn::Numbers(Vec::new()),
+        }
+    }
+}
+
+impl IdLists {
+    fn append(&mut self, more: Self) {
+        let start = self.ids.len() as u64;
+        let ends = more.offsets[1..].iter();
+        self.offsets.extend(ends.map(|end| start + end));
+        self.ids.append(more.ids);
+    }
+}
+
+/// The ids of each fingerprint, as from [`Segments::ids_of`](crate::segments::Segments::ids_of), on all threads of the current
+/// pool. `progress` is called on this thread with the number of fingerprints that are done, every 16,384 of them, and may break
+/// off by an error.
+///
+/// # Errors
+/// A damaged segment, and what `progress` gives.
+pub fn ids_of_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    fingerprints: &[F],
+    progress: impl FnMut(usize) -> Result<()>,
+) -> Result<IdLists> {
+    let view = segments.as_segments()?;
+    let mut all = IdLists::default();
+    in_rounds(fingerprints, progress, |round| {
+        let pieces = round.par_chunks(PIECE).map(|piece| read(view, piece));
+        let pieces: Result<Vec<IdLists>> = pieces.collect();
+        pieces?.into_iter().for_each(|piece| all.append(piece));
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+fn read<F: Fingerprint, D: AsRef<[u8]>>(
+    view: SegmentsView<'_, F, D>,
+    fingerprints: &[F],
+) -> Result<IdLists> {
+    let mut lists = IdLists::default();
+    for &fingerprint in fingerprints {
+        let mut ids = view.ids_of(fingerprint)?;
+        while let Some(id) = ids.read()? {
+            lists.ids.push(id);
+        }
+        lists.offsets.push(lists.ids.len() as u64);
+    }
+    Ok(lists)
+}
+
+/// The position of each fingerprint among those of all segments: its rank in the first segment that holds it, after the
+/// fingerprints of the segments before that one. `None` if no segment holds it. On all threads of the current pool, with
+/// `progress` as for [`ids_of_all`].
+///
+/// ```
+/// use simidx::batch::positions_of_all;
+/// # use simidx::{Index, IndexBuilder};
+/// # let open = |fingerprints: &[u64]| {
+/// #     let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// #     builder.extend_from_slice(fingerprints)?;
+/// #     let mut file = Vec::new();
+/// #     builder.finish(&mut file)?;
+/// #     Index::<u64, _>::from_bytes(file)
+/// # };
+/// let indexes = [open(&[7, 42])?, open(&[1, 42])?];
+/// let positions = positions_of_all(&indexes[..], &[42, 1, 9], |_| Ok(()))?;
+/// assert_eq!(positions, [Some(1), Some(2), None]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`ids_of_all`].
+pub fn positions_of_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    fingerprints: &[F],
+    progress: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<Option<u64>>> {
+    let view = segments.as_segments()?;
+    let position = |&fingerprint: &F| {
+        let mut start = 0;
+        for (number, index) in view.indexes().enumerate() {
+            if let Some(rank) = index.rank(fingerprint).map_err(view.blame(number))? {
+                return Ok(Some(start + rank));
+            }
+            start += index.len();
+        }
+        Ok(None)
+    };
+    let mut all = Vec::with_capacity(fingerprints.len());
+    in_rounds(fingerprints, progress, |round| {
+        let found = round.par_iter().with_min_len(PIECE).map(position);
+        all.extend(found.collect::<Result<Vec<_>>>()?);
+        Ok(())
+    })?;
+    Ok(all)
+}

@@ -1,0 +1,135 @@
+//! All pairs of rows of a list of fingerprints within a distance.
+
+use rayon::prelude::*;
+
+use super::pairs::{PairFinder, PairOptions};
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+
+/// Two rows of a list whose fingerprints are near each other, as [`row_pairs`] gives them.
+///
+/// ```
+/// use simidx::batch::{PairOptions, row_pairs};
+///
+/// let pairs = row_pairs(&[0xff00u64, 1 << 40, 0xff01], &PairOptions::default(), || Ok(()))?;
+/// assert_eq!((pairs[0].first, pairs[0].second, pairs[0].distance), (0, 2, 1));
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct RowPair {
+    /// The row that comes first.
+    pub first: u64,
+    /// The other one.
+    pub second: u64,
+    /// Number of bits in which their fingerprints differ; 0 if they are equal.
+    pub distance: u32,
+}
+
+/// Every unordered pair of rows whose fingerprints lie within a distance, also those with the same fingerprint, each once and in
+/// order. `n` rows with one fingerprint are `n (n - 1) / 2` pairs: [`PairOptions::max_pairs`] keeps them within bounds.
+///
+/// Costs what [`PairFinder`] does, and a sort of the rows and of the pairs. Memory beside the limit of the options: two words a
+/// row, three a pair. `go_on` is called now and then and may break off by an error.
+///
+/// ```
+/// use simidx::batch::{PairOptions, row_pairs};
+///
+/// let rows = [0xff00u64, 0xff01, 0xff00, 7 << 40];
+/// let pairs = row_pairs(&rows, &PairOptions::default(), || Ok(()))?;
+/// let pairs: Vec<_> = pairs.iter().map(|p| (p.first, p.second, p.distance)).collect();
+/// assert_eq!(pairs, [(0, 1, 1), (0, 2, 0), (1, 2, 1)]);
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`PairFinder::finish`], more pairs than are wanted, and what `go_on` gives.
+pub fn row_pairs<F: Fingerprint>(
+    fingerprints: &[F],
+    options: &PairOptions,
+    mut go_on: impl FnMut() -> Result<()>,
+) -> Result<Vec<RowPair>> {
+    let rows = Rows::new(fingerprints);
+    let mut pairs = Vec::new();
+    for run in rows.runs() {
+        for (i, &first) in run.iter().enumerate() {
+            go_on()?;
+            for &second in &run[i + 1..] {
+                add(&mut pairs, options, (first, second), 0)?;
+            }
+        }
+    }
+    let mut finder = PairFinder::new(&PairOptions {
+        sorted: false,
+        ..options.clone()
+    })?;
+    finder.extend_from_slice(fingerprints)?;
+    go_on()?;
+    finder.finish(|pair| {
+        go_on()?;
+        let [smaller, larger] = [pair.smaller, pair.larger].map(|value| rows.of(value));
+        for &x in smaller {
+            for &y in larger {
+                add(&mut pairs, options, (x, y), pair.distance)?;
+            }
+        }
+        Ok(())
+    })?;
+    pairs.par_sort_unstable();
+    Ok(pairs)
+}
+
+/// Adds a pair if there are not too many.
+fn add(
+    pairs: &mut Vec<RowPair>,
+    options: &PairOptions,
+    (x, y): (u64, u64),
+    distance: u32,
+) -> Result<()> {
+    if let Some(limit) = options.max_pairs
+        && pairs.len() as u64 >= limit
+    {
+        return Err(Error::LimitReached {
+            what: "pairs",
+            limit,
+        });
+    }
+    pairs.push(RowPair {
+        first: x.min(y),
+        second: x.max(y),
+        distance,
+    });
+    Ok(())
+}
+
+/// The rows of a list, by fingerprint.
+struct Rows<'a, F> {
+    fingerprints: &'a [F],
+    rows: Vec<u64>,
+}
+
+impl<'a, F: Fingerprint> Rows<'a, F> {
+    fn new(fingerprints: &'a [F]) -> Self {
+        let mut rows: Vec<u64> = (0..fingerprints.len() as u64).collect();
+        rows.par_sort_unstable_by_key(|&row| (fingerprints[row as usize], row));
+        Rows { fingerprints, rows }
+    }
+
+    fn value(&self, row: u64) -> F {
+        self.fingerprints[row as usize]
+    }
+
+    /// The rows of each fingerprint.
+    fn runs(&self) -> impl Iterator<Item = &[u64]> {
+        self.rows.chunk_by(|&x, &y| self.value(x) == self.value(y))
+    }
+
+    /// The rows of a fingerprint.
+    fn of(&self, fingerprint: F) -> &[u64] {
+        let start = self
+            .rows
+            .partition_point(|&row| self.value(row) < fingerprint);
+        let rest = &self.rows[start..];
+        &rest[..rest.partition_point(|&row| self.value(row) == fingerprint)]
+    }
+}
