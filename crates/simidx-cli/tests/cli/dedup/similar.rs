@@ -284,7 +284,7 @@ fn templates_and_short_documents_are_named() {
 fn what_an_index_has_by_its_sketches_is_dropped_first() {
     let all = texts();
     // Every third text is in the index; the others are new, and some are copies of each other.
-    let is_old = |text: &usize| text % 3 == 0;
+    let is_old = |text: &usize| text.is_multiple_of(3);
     let (old, new): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_old);
     let lines = jsonl(&all);
     let of = |texts: &[usize]| texts.iter().map(|&text| &*lines[text]).collect::<String>();
