@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes many documents, one on each line, of which a part are near-duplicates: `make_lines.py FILE COUNT`.
 
-Each is put together from two package descriptions in `data/en.jsonl.gz`: the beginning of one and the end of another. Half
-of them come with one to three copies, in which up to eight words are replaced, inserted or deleted. The order is random.
-The same COUNT gives the same file.
+Each is put together from two package descriptions in `data/en.jsonl.gz`: the beginning of one and the end of another.
+Half of them come with one to three copies, in which up to eight words are replaced, inserted or deleted. The order is
+random. The same COUNT gives the same file.
 """
 
 import gzip

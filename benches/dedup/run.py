@@ -57,14 +57,14 @@ CONTENDERS = [
     Contender("datatrove minhash", "use_datatrove", "datatrove", "components", {"n_grams": 5}),
     Contender("datatrove minhash, 3 words", "use_datatrove", "datatrove", "components", {"n_grams": 3}),
     Contender("datasketch", "use_datasketch", "datasketch", "first", {"check": False}, large=True),
-    Contender("datasketch, checked", "use_datasketch", "datasketch", "first", {"check": True}),
-    Contender("rensa, README", "use_rensa", "rensa", "first", {"triples": False, "check": False}),
+    Contender("datasketch, checked", "use_datasketch", "datasketch", "first", {"check": True}, large=True),
+    Contender("rensa, README", "use_rensa", "rensa", "first", {"triples": False, "check": False}, large=True),
     Contender("rensa", "use_rensa", "rensa", "first", {"triples": True, "check": False}, large=True),
     Contender("rensa, checked", "use_rensa", "rensa", "first", {"triples": True, "check": True}, large=True),
     Contender("gaoya, notebook", "use_gaoya", "gaoya", "first", {"notebook": True}),
-    Contender("gaoya", "use_gaoya", "gaoya", "first", {"notebook": False}),
+    Contender("gaoya", "use_gaoya", "gaoya", "first", {"notebook": False}, large=True),
     Contender("FastSketchLSH, README", "use_fastsketchlsh", "fastsketchlsh", "first", {"triples": False}),
-    Contender("FastSketchLSH", "use_fastsketchlsh", "fastsketchlsh", "first", {"triples": True}),
+    Contender("FastSketchLSH", "use_fastsketchlsh", "fastsketchlsh", "first", {"triples": True}, large=True),
     Contender("simhash", "use_simhash", "simhash", "first", {}),
 ]
 
@@ -95,7 +95,7 @@ def measure(command, environment, folder, seconds):
     """Runs a command in a group of processes of its own, and ends that group if it takes too long.
 
     Returns `cpu`, the seconds of processor time of the command and its children; `memory`, the largest resident size in
-    bytes of any one of them; and `error`, which is None if it succeeded.
+    bytes of any one of them; `error`, which is None if it succeeded; and, if it ended, `last_words`.
     """
     figures, words = folder / "figures.json", folder / "words.txt"
     starter = subprocess.Popen(
@@ -115,11 +115,10 @@ def measure(command, environment, folder, seconds):
     if not figures.exists():
         return {"cpu": None, "memory": None, "error": "the command could not be started"}
     found = json.loads(figures.read_text())
-    error = None
+    last, error = words.read_text(errors="replace").strip().splitlines()[-20:], None
     if found["code"] != 0:
-        last = words.read_text(errors="replace").strip().splitlines()[-1:] or ["no word"]
-        error = f"exit code {found['code']}: {last[0][:300]}"
-    return {"cpu": found["cpu"], "memory": found["memory"], "error": error}
+        error = f"exit code {found['code']}: {(last or ['no word'])[-1][:300]}"
+    return {"cpu": found["cpu"], "memory": found["memory"], "error": error, "last_words": last}
 
 
 def read_answer(path, place):
@@ -251,7 +250,7 @@ def run_contender(contender, python, collection, arguments):
                 except ValueError as error:
                     found["error"] = str(error)
         if found["error"]:
-            return {"error": found["error"]}
+            return {"error": found["error"], "last_words": found.get("last_words")}
         runs.append(found)
     return {
         "error": None,
@@ -330,11 +329,6 @@ def main():
     contenders = [contender for contender in CONTENDERS if re.search(arguments.only, contender.name)]
     if arguments.lines:
         contenders = [contender for contender in contenders if contender.large]
-    environments = read_requirements(HERE / "requirements.txt")
-    pythons = {None: (sys.executable, None)}
-    for name in dict.fromkeys(contender.environment for contender in contenders if contender.environment):
-        pythons[name] = install(name, environments[name], arguments.cache)
-
     collections = []
     if arguments.lines:
         collections.append(Collection.of_lines(arguments.lines, arguments.count, arguments.cache))
@@ -344,6 +338,13 @@ def main():
             for source in sorted(folder.glob("*.jsonl.gz")):
                 if pairs_of(source).exists():
                     collections.append(Collection(source.name.removesuffix(".jsonl.gz"), source, arguments.cache))
+
+    if not collections or not contenders:
+        sys.exit("no collection, or no contender, is selected")
+    environments = read_requirements(HERE / "requirements.txt")
+    pythons = {None: (sys.executable, None)}
+    for name in dict.fromkeys(contender.environment for contender in contenders if contender.environment):
+        pythons[name] = install(name, environments[name], arguments.cache)
 
     report, markdown, failed = [], [], False
     for collection in collections:
