@@ -296,7 +296,7 @@ impl PyIndex {
             let values = run(py, &how(threads, None)?, move |watch| {
                 let mut values: Vec<F> = Vec::new();
                 for value in opened.of::<F>()?.fingerprints(0)? {
-                    if values.len() % (1 << 16) == 0 {
+                    if values.len().is_multiple_of(1 << 16) {
                         watch.check()?;
                     }
                     values.push(value?);
