@@ -273,6 +273,10 @@ def test_the_program_comes_along(tmp_path: Path) -> None:
     assert "did you mean" in wrong.stderr
     version = subprocess.run([*program, "--version"], capture_output=True, text=True, check=False)
     assert version.stdout.split()[1] == simidx.__version__
+    script = Path(sys.executable).with_name("simidx")
+    if script.exists():
+        same = subprocess.run([script, "--version"], capture_output=True, text=True, check=False)
+        assert same.stdout == version.stdout
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

@@ -1,7 +1,7 @@
 """The extension: what `simidx` exports."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias, final, overload
 
@@ -244,7 +244,7 @@ def build(
     block_size: int | None = None,
     id_lookup: bool = False,
     pipeline: str | Pipeline | None = None,
-    metadata: Mapping[str, str] | None = None,
+    metadata: dict[str, str] | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
     progress: _Progress | None = None,
