@@ -75,7 +75,7 @@ impl SketchMatch {
 ///
 /// let index = Index::<u64, _>::from_bytes(file)?;
 /// let search = SketchSearch::new(&index, 0.7, 0.0)?;
-/// let new = ["Something else.", "The quick brown fox jumps over the lazy dog near the river bank, and all see it."];
+/// let new = ["Something else.", "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees me."];
 /// let queries: Vec<_> = new.iter().map(|text| search.sketcher().sketch(&mut fingerprinter, text)).collect();
 /// let best = search.best_matches(&queries)?;
 /// assert_eq!((best[0], best[1].unwrap().record), (None, 0));
