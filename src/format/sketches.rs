@@ -20,7 +20,7 @@ const MAX_FEATURES_LEN: usize = 1024;
 /// Most bits of a sketch. Spec §13.
 pub const MAX_SKETCH_BITS: u32 = 512;
 
-/// How long the sketches of an index are, and of what features of the documents. A sketch is a one-bit MinHash value from which the
+/// How long the sketches of an index are, and of what features of the documents. A sketch is many one-bit MinHash values from which the
 /// Jaccard similarity of two documents is estimated.
 ///
 /// ```
@@ -122,7 +122,7 @@ impl SketchParameters {
         let is_right = is_possible(bits) && (1..=MAX_FEATURES_LEN).contains(&features_len);
         let features = std::str::from_utf8(features).ok().filter(|_| is_right);
         let features = features.filter(|_| padding.iter().all(|&byte| byte == 0));
-        let features = features.ok_or("have parameters that cannot be")?;
+        let features = features.ok_or("have impossible parameters")?;
         let payload = count.checked_mul(u64::from(bits / 8)).and_then(paged_len);
         let rest = (section.len() - head.len()) as u64;
         if head[8..16] != count.to_le_bytes() || payload != Some(rest) {

@@ -31,7 +31,8 @@ use crate::support::width::{Width, with_width};
 pub(crate) const HELP: &str = "\
 Compare two documents: their fingerprints, their similarity, and the features that differ most.
 
-They are near-duplicates if their fingerprints are within the distance, or with --similarity if their texts are similar. \
+They are near-duplicates if their fingerprints are within the distance, or with --similarity if their texts are similar, \
+which is what `simidx dedup` compares by default. \
 The exit code is 1 if they are not.
 
 Examples:
@@ -253,7 +254,7 @@ impl<F: Fingerprint> Report<'_, F> {
             "a": a,
             "b": b,
             "distance": has_figures.then(|| found.distance()),
-            "max_distance": self.limit,
+            "max_distance": self.texts.is_none().then_some(self.limit),
             "least_similarity": self.texts.as_ref().map(|texts| texts.wanted.least()),
             "text_similarity": self.texts.as_ref().map(|texts| texts.jaccard),
             "near_duplicates": self.is_near(),
@@ -294,7 +295,7 @@ impl<F: Fingerprint> Report<'_, F> {
             let (least, features) = (wanted.least(), features_of(*wanted));
             writeln!(
                 out,
-                "{:<24}{verdict}: at least {least} is wanted",
+                "{:<24}{verdict}: a similarity of at least {least} is wanted",
                 "verdict"
             )?;
             writeln!(out, "{:<24}{jaccard:.4} jaccard of {features}", "texts")?;

@@ -7,14 +7,14 @@ use crate::support::failure::Failure;
 pub(crate) struct Positions {
     /// The positions of records that are no documents, ascending.
     skipped: Vec<u64>,
-    /// The position behind the last document.
+    /// The position after the last document.
     end: u64,
     /// Number of all records.
     total: u64,
 }
 
 impl Positions {
-    /// The next documents stand here, one behind the other.
+    /// The next documents stand here, one after the other.
     pub(crate) fn push(&mut self, position: u64, count: u64) {
         self.skipped.extend(self.end..position);
         self.end = position + count;

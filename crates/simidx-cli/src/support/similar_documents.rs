@@ -17,8 +17,7 @@ use crate::support::resources::ResourceArgs;
 use crate::support::transient::SourceArgs;
 
 /// The error of a record that has no text.
-pub(crate) const NO_TEXT: &str =
-    "has no text, which --similarity compares; -k compares fingerprints";
+pub(crate) const NO_TEXT: &str = "has no text to compare; -k compares fingerprints";
 
 /// Where documents come from, and where they stand there.
 pub(crate) type Source<'a> = (&'a [InputFile], &'a Positions);

@@ -2,13 +2,16 @@
 
 use simidx_text::dedup::Similarity;
 
+/// The least similarity for which texts are found as surely as for all others.
+const SMALLEST: f64 = 0.02;
+
 /// The similarity where the user names none.
 const DEFAULT_LEAST: f64 = 0.8;
 
 /// How similar texts must be; shared by the commands that compare texts.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SimilarityArgs {
-    /// Least Jaccard similarity of two texts, above 0 and at most 1: the share of their features that both have
+    /// Least Jaccard similarity of two texts, from 0.02 to 1: the share of their features that both have
     #[arg(
         long,
         value_name = "J",
@@ -39,8 +42,8 @@ enum Features {
 /// Reads a similarity.
 pub(crate) fn least(text: &str) -> Result<f64, String> {
     let least = text.parse().ok();
-    let least = least.filter(|&least| Similarity::of_features(least).is_ok());
-    least.ok_or_else(|| "a similarity is a number above 0 and at most 1, such as 0.8".into())
+    let least = least.filter(|least| (SMALLEST..=1.0).contains(least));
+    least.ok_or_else(|| format!("a similarity is a number from {SMALLEST} to 1, such as 0.8"))
 }
 
 /// Reads `words:N`.
@@ -103,7 +106,7 @@ mod tests {
     fn similarities_are_read() {
         assert_eq!(least("0.8"), Ok(0.8));
         assert_eq!(least("1"), Ok(1.0));
-        for wrong in ["0", "1.01", "-1", "nan", "80%", ""] {
+        for wrong in ["0", "0.01", "1.01", "-1", "nan", "80%", ""] {
             assert!(least(wrong).is_err(), "{wrong}");
         }
         assert_eq!(features("words:5"), Ok(Features::Words(5)));

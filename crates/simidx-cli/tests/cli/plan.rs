@@ -216,10 +216,9 @@ fn a_similarity_has_a_plan_of_its_own() {
     assert!(found["recall"].as_f64() >= Some(0.99));
     let larger = ["plan", "--count", "1e7", "--features", "words:5", "--json"];
     let larger = Sandbox::new().run(&larger).done().json();
-    assert_eq!(
-        larger["least_memory"].as_u64(),
-        found["least_memory"].as_u64().map(|m| 10 * m)
-    );
+    let [least, of_ten_times] =
+        [&found, &larger].map(|plan| plan["least_memory"].as_u64().unwrap());
+    assert!((9 * least..11 * least).contains(&of_ten_times));
     assert_eq!(larger["features"], "runs of 5 words");
     let ran = Sandbox::new().run(&["plan", "--count", "9", "--text-size", "1KiB"]);
     assert!(ran.refusal().contains("--similarity"), "{ran:?}");

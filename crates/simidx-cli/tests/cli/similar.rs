@@ -181,7 +181,7 @@ fn an_index_has_no_texts() {
         let ran = sandbox.run(&[command, "a.hex", "--input", "hex", "--similarity", "0.8"]);
         assert!(
             ran.refusal()
-                .contains("a.hex:1: has no text, which --similarity compares"),
+                .contains("a.hex:1: has no text to compare; -k compares fingerprints"),
             "{ran:?}"
         );
     }

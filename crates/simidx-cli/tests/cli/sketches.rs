@@ -363,3 +363,29 @@ fn without_sketches_there_is_no_estimate() {
     let fingerprint = ran.lines()[0].split('\t').nth(1).unwrap();
     assert_eq!(fingerprint.len(), 16);
 }
+
+#[test]
+fn texts_without_ids_are_numbered_over_all_files() {
+    let sandbox = Sandbox::new();
+    let line = |text: &str| format!("{{\"text\":\"{text}\"}}\n");
+    sandbox.write(
+        "p1.jsonl",
+        line("one two three four five") + &line("six seven eight nine ten"),
+    );
+    sandbox.write("p2.jsonl", line("a b c d e f g h"));
+    let build = [
+        "build", "p1.jsonl", "p2.jsonl", "--ids", "number", "--sketch", "256", "-o", "x.simidx",
+    ];
+    sandbox.run(&build).done();
+    sandbox.write("q.jsonl", "{\"id\":\"q\",\"text\":\"A b c d e f g h!\"}\n");
+    let args = [
+        "join",
+        "x.simidx",
+        "q.jsonl",
+        "--similarity",
+        "0.8",
+        "--texts",
+        "p*.jsonl",
+    ];
+    assert_eq!(sandbox.run(&args).done().text(), "q\t2\t1.0000\n");
+}

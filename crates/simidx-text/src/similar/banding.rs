@@ -12,6 +12,9 @@ const GOOD_ROWS: u32 = 3;
 /// Bands at the most in all other cases.
 const MOST_BANDS: u32 = 40;
 
+/// The least similarity for which there are bands.
+const LEAST: f64 = 0.02;
+
 /// Minima in a band at the most.
 const MOST_ROWS: u32 = 64;
 
@@ -36,10 +39,10 @@ pub struct Banding {
 }
 
 impl Banding {
-    /// The banding that finds at least 99.95 % of the pairs at this similarity, above 0 and at most 1, and more of those
-    /// above it: the one with most minima in a band, since it compares the fewest other pairs.
+    /// The banding that finds at least 99.95 % of the pairs at this similarity, at most 1, and more of those above it; below
+    /// 0.02 it is that for 0.02. It is the one with most minima in a band, since it compares the fewest other pairs.
     pub fn for_similarity(least: f64) -> Self {
-        let least = least.clamp(0.01, 1.0);
+        let least = least.clamp(LEAST, 1.0);
         let best = |most_bands| {
             let rows = (1..=MOST_ROWS).rev();
             let all = rows.map(|rows| Banding {
@@ -68,7 +71,7 @@ impl Banding {
     pub fn with_rows(least: f64, rows: u32) -> Self {
         let rows = rows.max(1);
         Banding {
-            bands: bands_needed(least.clamp(0.01, 1.0), rows),
+            bands: bands_needed(least.clamp(LEAST, 1.0), rows),
             rows,
         }
     }
@@ -85,7 +88,8 @@ impl Banding {
 
     /// The probability that two texts of this similarity are compared.
     pub fn recall(&self, similarity: f64) -> f64 {
-        1.0 - (1.0 - similarity.powi(self.rows as i32)).powi(self.bands as i32)
+        let missed_by_one = (-similarity.powi(self.rows as i32)).ln_1p();
+        1.0 - (f64::from(self.bands) * missed_by_one).exp()
     }
 
     /// The mean of [`Banding::recall`] over all similarities from `least` to 1, each as likely as the others.

@@ -217,7 +217,9 @@ impl SimilarTexts {
     ///
     /// As for [`SimilarTexts::push`].
     pub fn push_signed(&mut self, text: SignedText) -> Result<()> {
-        self.sign_pending()?;
+        if !self.pending.is_empty() {
+            self.sign_pending()?;
+        }
         self.add(text)
     }
 
@@ -279,6 +281,20 @@ impl SimilarTexts {
         self.candidates_in_order(Some(texts))
     }
 
+    /// Bytes of memory below which so many texts cannot be compared, see [`SimilarOptions::memory`]: by
+    /// [`SimilarTexts::candidates`], or by [`SimilarTexts::candidates_by`].
+    ///
+    /// ```
+    /// use simidx_text::similar::SimilarTexts;
+    ///
+    /// let [in_order, by_value] = [false, true].map(|by_value| SimilarTexts::least_memory(1_000_000, by_value));
+    /// assert!(in_order < by_value && by_value < 36_000_000);
+    /// ```
+    pub fn least_memory(text_count: u64, by_value: bool) -> u64 {
+        let fixed = text_count * (TEXT_LEN + if by_value { ORDER_LEN } else { 0 });
+        fixed + fixed.saturating_sub(1) / (COLUMN_SHARE - 1)
+    }
+
     /// The memory that is left for feature sets and for groups.
     fn shares(&self, is_ordered: bool) -> Result<Option<[u64; 2]>> {
         let Some(given) = self.options.memory else {
@@ -289,7 +305,7 @@ impl SimilarTexts {
         let Some(left) = (given - given / COLUMN_SHARE).checked_sub(fixed) else {
             return Err(Error::Budget {
                 purpose: format!("comparing {count} texts"),
-                needed: fixed + (fixed - 1) / (COLUMN_SHARE - 1),
+                needed: Self::least_memory(count, is_ordered),
                 given,
             });
         };

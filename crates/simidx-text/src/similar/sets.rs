@@ -14,7 +14,7 @@ const FEATURE_LEN: usize = 8;
 /// Bytes that are written to the file together.
 const WRITE_LEN: usize = 1 << 20;
 
-/// Features that a set has at the least for its number to be elsewhere.
+/// Features that a set has at the least for its length to be stored elsewhere.
 const LEN_BITS: u32 = 24;
 const LONG: u64 = (1 << LEN_BITS) - 1;
 

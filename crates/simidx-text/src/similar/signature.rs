@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{Banding, digest};
 use crate::minhash::take_in;
 
-/// Computes signatures; it keeps the memory that one takes for the next.
+/// Computes signatures.
 #[derive(Debug)]
 pub(super) struct Signer {
     banding: Banding,

@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
 
 /// All documents, each after the first document of its cluster, the representative before the others.
 fn in_clusters(found: &SimilarDedup) -> Vec<(u32, u32)> {
-    // Readers bound the number of documents by 2^32.
+    // There are fewer than 2^30 documents.
     let representative = |document: usize| match found.fate(document) {
         Fate::Kept => document,
         Fate::Dropped { kept, .. } => kept,

@@ -11,6 +11,7 @@ pub(super) struct Notes {
     pub(super) fields: Vec<NewField>,
     has_distance: bool,
     has_similarity: bool,
+    has_estimate: bool,
     has_index: bool,
 }
 
@@ -25,11 +26,13 @@ impl Notes {
         };
         let has_distance = judged.found.has_distances();
         let has_similarity = judged.found.has_similarities();
+        let has_estimate = has_index && !has_distance;
         let fields = [
             (true, "duplicate_of", of),
             (true, "cluster", FieldKind::Number),
             (has_distance, "distance", FieldKind::Number),
             (has_similarity, "similarity", FieldKind::Real),
+            (has_estimate, "estimate", FieldKind::Real),
             (has_index, "duplicate_in", FieldKind::Text),
         ];
         let fields = fields.into_iter().filter(|(is_there, ..)| *is_there);
@@ -39,6 +42,7 @@ impl Notes {
                 .collect(),
             has_distance,
             has_similarity,
+            has_estimate,
             has_index,
         }
     }
@@ -54,7 +58,8 @@ impl Notes {
     ) -> Result<Vec<Option<FieldValue>>, Error> {
         let number = |number: u64| Some(FieldValue::Number(number));
         let cluster = judged.found.cluster_of(document).and_then(number);
-        let (mut of, mut distance, mut similarity, mut place) = (None, None, None, None);
+        let (mut of, mut distance, mut place) = (None, None, None);
+        let (mut similarity, mut estimate) = (None, None);
         if let Some(dropped) = judged.dropped(document)? {
             distance = dropped.distance.map(|bits| FieldValue::Number(bits.into()));
             match dropped.cause {
@@ -70,9 +75,9 @@ impl Notes {
                 Cause::Member {
                     fingerprint,
                     id,
-                    estimate,
+                    estimate: found,
                 } => {
-                    similarity = estimate.map(|e| FieldValue::Real(e.similarity));
+                    estimate = found.map(|found| FieldValue::Real(found.similarity));
                     of = Some(match id {
                         Some(IdBuf::Number(id)) => FieldValue::Number(id),
                         Some(IdBuf::String(id)) => FieldValue::Text(id),
@@ -85,6 +90,7 @@ impl Notes {
         let mut values = vec![of, cluster];
         values.extend(self.has_distance.then_some(distance));
         values.extend(self.has_similarity.then_some(similarity));
+        values.extend(self.has_estimate.then_some(estimate));
         let place = place.map(|place| FieldValue::Text(place.to_owned()));
         values.extend(self.has_index.then_some(place));
         Ok(values)

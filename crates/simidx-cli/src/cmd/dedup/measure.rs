@@ -1,9 +1,10 @@
 //! What makes documents near-duplicates: the distance of fingerprints, or the similarity of texts.
 
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
+use simidx::{Error, Fingerprint, Storage};
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::Similarity;
+use simidx_text::similar::SketchFeatures;
 
 use super::Args;
 use crate::support::failure::Failure;
@@ -129,10 +130,23 @@ fn about_fingerprints<F: Fingerprint>(
     if args.verify.is_some() {
         return Ok(Some("with --verify fingerprints find the candidates"));
     }
-    if let Some(segments) = against
-        && segments.view().sketch_parameters()?.is_none()
-    {
-        return Ok(Some("the index has no sketches of texts"));
+    if let Some(segments) = against {
+        match segments.view().sketch_parameters() {
+            Ok(None) => return Ok(Some("the index has no sketches of texts")),
+            Err(Error::Segment { .. }) => {
+                return Ok(Some("not all indexes have sketches of the same kind"));
+            }
+            Err(error) => return Err(error.into()),
+            Ok(Some(parameters)) => {
+                let words = parameters
+                    .features()
+                    .parse()
+                    .map(|f: SketchFeatures| f.words());
+                if words.ok() != args.similarity.or_default().words() {
+                    return Ok(Some("the sketches of the index are of other features"));
+                }
+            }
+        }
     }
     if args.input.width != Width::W64 {
         return Ok(Some("--width is that of fingerprints"));

@@ -108,7 +108,8 @@ pub(crate) struct Args {
     /// Largest distance of near-duplicates, to compare fingerprints instead of texts [default for fingerprints: 3]
     #[arg(short = 'k', long, value_name = "K", value_parser = distance::distance())]
     max_distance: Option<u32>,
-    /// Index files; documents within the distance of one of their fingerprints are dropped first
+    /// Index files; documents that are in one of them are dropped first: those within the distance of a fingerprint, or, if the indexes
+    /// carry sketches (build --sketch), those with an estimated similarity of at least J
     #[arg(long, value_name = "INDEX", num_args = 1..)]
     against: Vec<PathBuf>,
     #[command(flatten)]
@@ -264,7 +265,11 @@ fn of_width<F: Fingerprint>(
             Found::Similar(Similar::find(texts, index, rule, source, mode)?)
         }
     };
-    clock.has_compared();
+    clock.has_found();
+    let comparing = match &found {
+        Found::Near(..) => None,
+        Found::Similar(found) => Some(found.comparing),
+    };
 
     let mut judged = Judged {
         found,
@@ -273,7 +278,7 @@ fn of_width<F: Fingerprint>(
     };
     let summary = Summary::new(&judged, measure)?
         .with_without_features(read.without_features)
-        .with_times(clock)
+        .with_times(clock, comparing)
         .with_repeated_ids(documents.repeated_ids.count())
         .with_replaced(read.replaced);
     let summarise = |unjudged| summary.with_unjudged(unjudged);
@@ -409,7 +414,8 @@ impl Args {
     /// The option that needs texts, if one does.
     fn needs_text(&self, measure: Measure) -> Option<&'static str> {
         match (measure, self.verify, self.keep) {
-            (Measure::Similarity(_), ..) => Some("--similarity"),
+            // It says so itself.
+            (Measure::Similarity(_), ..) => None,
             (_, Some(_), _) => Some("--verify"),
             (_, None, Keep::Longest) => Some("--keep longest"),
             (_, None, Keep::First) => None,

@@ -1,5 +1,7 @@
 //! Documents that are dropped because their texts are similar to those of others.
 
+use std::time::{Duration, Instant};
+
 use simidx::Fingerprint;
 use simidx::batch::DedupCounts;
 use simidx_text::similar::{Counts, Fate, SimilarDedup, SimilarTexts};
@@ -21,6 +23,8 @@ pub(super) struct Similar {
     /// Of the documents that no index has.
     fates: SimilarDedup,
     pub(super) in_index: InIndex,
+    /// How long the comparison of texts took.
+    pub(super) comparing: Duration,
     /// The numbers of the clusters, by the text that is kept.
     numbers: Vec<u32>,
     clusters: u64,
@@ -55,12 +59,15 @@ impl Similar {
         let candidates = candidates::<F>(texts, lengths, &text_of, source, mode)?;
         let bar = mode.spinner();
         bar.set_message("comparing texts");
+        let start = Instant::now();
         let fates = match by_chains {
             false => candidates.dedup()?,
             true => candidates.dedup_by_chains()?,
         };
         bar.finish_and_clear();
-        Ok(Similar::of(fates, in_index))
+        let mut found = Similar::of(fates, in_index);
+        found.comparing = start.elapsed();
+        Ok(found)
     }
 
     /// Numbers the clusters in the order of their first documents.
@@ -88,6 +95,7 @@ impl Similar {
         Similar {
             fates,
             in_index,
+            comparing: Duration::ZERO,
             numbers,
             clusters: clusters.into(),
             largest: if clusters > 0 { largest } else { 0 },

@@ -72,9 +72,11 @@ pub(super) struct Summary {
     candidates: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compared_pairs: Option<u64>,
-    /// Times of the two stages.
+    /// Times of the stages: reading, finding what may be near, and, if texts are compared by similarity, comparing them.
     reading_seconds: f64,
-    comparing_seconds: f64,
+    finding_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparing_seconds: Option<f64>,
 }
 
 /// Kept documents that were made from one template.
@@ -91,7 +93,7 @@ struct TemplateFigure {
 pub(super) struct Clock {
     last: Instant,
     reading: Duration,
-    comparing: Duration,
+    finding: Duration,
 }
 
 impl Clock {
@@ -100,19 +102,19 @@ impl Clock {
         Clock {
             last: Instant::now(),
             reading: Duration::ZERO,
-            comparing: Duration::ZERO,
+            finding: Duration::ZERO,
         }
     }
 
-    /// Reading has ended, and comparing starts.
+    /// Reading has ended, and finding starts.
     pub(super) fn has_read(&mut self) {
         self.reading = self.last.elapsed();
         self.last = Instant::now();
     }
 
-    /// Comparing has ended.
-    pub(super) fn has_compared(&mut self) {
-        self.comparing = self.last.elapsed();
+    /// What was to be found has been found.
+    pub(super) fn has_found(&mut self) {
+        self.finding = self.last.elapsed();
     }
 }
 
@@ -125,6 +127,7 @@ pub(super) struct Unjudged {
 }
 
 impl Summary {
+    /// The figures of what was found.
     ///
     /// # Errors
     /// Ids that cannot be read.
@@ -194,10 +197,11 @@ impl Summary {
         self
     }
 
-    pub(super) fn with_times(mut self, clock: Clock) -> Self {
+    pub(super) fn with_times(mut self, clock: Clock, comparing: Option<Duration>) -> Self {
         let seconds = |time: Duration| (time.as_secs_f64() * 1000.0).round() / 1000.0;
         self.reading_seconds = seconds(clock.reading);
-        self.comparing_seconds = seconds(clock.comparing);
+        self.finding_seconds = seconds(clock.finding.saturating_sub(comparing.unwrap_or_default()));
+        self.comparing_seconds = comparing.map(seconds);
         self
     }
 
@@ -316,8 +320,11 @@ impl Summary {
         }
         if let Some(pairs) = self.compared_pairs {
             row("compared pairs of texts", &pairs)?;
-            let (reading, comparing) = (self.reading_seconds, self.comparing_seconds);
-            let times = format_args!("reading {reading:.1} s, comparing {comparing:.1} s");
+            let (reading, finding) = (self.reading_seconds, self.finding_seconds);
+            let comparing = self.comparing_seconds.unwrap_or_default();
+            let times = format_args!(
+                "reading {reading:.1} s, finding candidates {finding:.1} s, comparing {comparing:.1} s"
+            );
             row("time", &times)?;
         }
         Ok(())

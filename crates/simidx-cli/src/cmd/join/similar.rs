@@ -120,7 +120,7 @@ impl<F: Fingerprint> Joined<'_, F> {
         let mut sketches: Vec<TextSketch> = Vec::new();
         let path = args.query_path()?;
         let sketcher = self.sketcher.clone();
-        for_each_batch::<F>(path, args, |documents| {
+        for_each_batch::<F>(path, args, &mut 0, |documents| {
             let fingerprinter = &self.fingerprinter;
             let sketch = |document: &Document| {
                 let set = fingerprinter.with(|f| sketcher.feature_set(f, &document.text));
@@ -182,8 +182,9 @@ impl<F: Fingerprint> Joined<'_, F> {
             }
         }
         let (kind, sketcher) = (self.segments.id_kind(), self.sketcher.clone());
+        let mut number = 0;
         for path in simidx_input::expand(texts, None)? {
-            for_each_batch::<F>(&path, args, |documents| {
+            for_each_batch::<F>(&path, args, &mut number, |documents| {
                 let compare = |document: &Document| {
                     let numbers = wanted.get(&stored_id(&document.id, kind)?)?;
                     let set = self
@@ -315,10 +316,12 @@ fn stored_id(id: &RecordId, kind: IdKind) -> Option<IdBuf> {
     }
 }
 
-/// Hands the documents of a file to `take`, many at a time. One without an id gets its number, as in a build.
+/// Hands the documents of a file to `take`, many at a time. One without an id gets its number among those of all files, as
+/// in a build: `next` is the number of the next one.
 fn for_each_batch<F: Fingerprint>(
     path: &Path,
     args: &Args,
+    next: &mut u64,
     mut take: impl FnMut(Vec<Document>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let options = args.fields.options();
@@ -326,7 +329,7 @@ fn for_each_batch<F: Fingerprint>(
     let mut reader = simidx_input::open_with::<F>(path, format, &options)?;
     let mut diagnostics = Diagnostics::new(OnError::Stop);
     diagnostics.note_guess(&*reader);
-    let (mut documents, mut text_len, mut next) = (Vec::new(), 0, 0);
+    let (mut documents, mut text_len) = (Vec::new(), 0);
     while let Some(record) = reader.next_record() {
         let record = record?;
         let (source, place) = reader.place();
@@ -337,8 +340,8 @@ fn for_each_batch<F: Fingerprint>(
         if record.has_faults {
             diagnostics.note_faults((source, place));
         }
-        let id = record.id.unwrap_or(RecordId::Number(next));
-        next += 1;
+        let id = record.id.unwrap_or(RecordId::Number(*next));
+        *next += 1;
         text_len += text.len();
         documents.push(Document { id, text });
         if documents.len() >= BATCH_DOCUMENTS || text_len >= BATCH_TEXT_LEN {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use simidx_text::dedup::Similarity;
-use simidx_text::similar::Banding;
+use simidx_text::similar::{Banding, SimilarTexts};
 
 use crate::support::output::counted;
 use crate::support::quantity::Size;
@@ -13,12 +13,17 @@ use crate::support::similarity::features_of;
 /// MinHash values in a band for which the bands are shown.
 const SHOWN_ROWS: u32 = 8;
 
+/// Bands of those that are shown, at the most.
+const MOST_BANDS: usize = 512;
+
 /// Bytes of text for a word, in English with the space before it.
 const WORD_LEN: f64 = 6.5;
 
-/// Bytes in memory for a text in any case, and for each of its features if they are not written to a file.
-const TEXT_LEN: f64 = 24.0;
+/// Bytes for each feature of a text, if they are not written to a file.
 const FEATURE_LEN: f64 = 8.0;
+
+/// Of the memory, the part that `dedup` has for finding ids that come twice.
+const ID_SHARE: u64 = 16;
 
 /// Bytes for a key of a text, and for its place in a group, if it is in one.
 const KEY_LEN: f64 = 4.0;
@@ -80,6 +85,8 @@ pub(super) fn plan(similarity: Similarity, count: u64, text_size: Size) -> Simil
     let Size(text_bytes) = text_size;
     let keys = choice.band_count() as f64 * (KEY_LEN + MEMBER_LEN);
     let features = (text_bytes as f64 / WORD_LEN).max(1.0);
+    let least_memory = SimilarTexts::least_memory(count, false);
+    let least_memory = least_memory + least_memory / (ID_SHARE - 1) + 1;
     let rows = 1..=SHOWN_ROWS.max(choice.row_count() as u32);
     SimilarityPlan {
         count,
@@ -90,11 +97,13 @@ pub(super) fn plan(similarity: Similarity, count: u64, text_size: Size) -> Simil
         bands: choice.band_count(),
         recall: choice.recall(least),
         mean_recall: choice.mean_recall(least),
-        least_memory: (texts * TEXT_LEN) as u64,
-        full_memory: (texts * (TEXT_LEN + keys + FEATURE_LEN * features)) as u64,
+        least_memory,
+        full_memory: least_memory + (texts * (keys + FEATURE_LEN * features)) as u64,
         cpu_seconds: texts * (TEXT_SECONDS + BYTE_SECONDS * text_bytes as f64),
         alternatives: rows
-            .map(|rows| Alternative::new(Banding::with_rows(least, rows), least, choice))
+            .map(|rows| Banding::with_rows(least, rows))
+            .filter(|banding| banding.band_count() <= MOST_BANDS)
+            .map(|banding| Alternative::new(banding, least, choice))
             .collect(),
         by_similarity: (1..=20)
             .map(|step| f64::from(step) / 20.0)
@@ -226,6 +235,24 @@ mod tests {
         assert_eq!(at(0.8), plan.recall);
         assert!(at(0.2) < 0.03 && at(1.0) == 1.0);
         assert!(plan.least_memory < plan.full_memory);
+        for percent in 2..=100 {
+            let similarity = Similarity::of_words(f64::from(percent) / 100.0, 3).unwrap();
+            let plan = super::plan(similarity, 1000, Size(500));
+            let compared = plan.by_similarity.iter().map(|c| c.compared);
+            let others = plan.alternatives.iter();
+            let others = others.flat_map(|o| [o.recall, o.mean_recall, o.compared_at_half]);
+            let all = compared
+                .chain(others)
+                .chain([plan.recall, plan.mean_recall]);
+            assert!(
+                all.into_iter().all(|share| (0.0..=1.0).contains(&share)),
+                "{percent}"
+            );
+            assert!(
+                plan.alternatives.iter().any(|other| other.is_choice),
+                "{percent}"
+            );
+        }
         assert_eq!(
             [30.0, 600.0, 9000.0].map(duration),
             ["30.0 s", "10 minutes", "2.5 hours"]

@@ -200,7 +200,7 @@ fn what_does_not_go_with_a_similarity_is_refused() {
     };
     refused(
         &["a.jsonl", "--similarity", "1.5"],
-        "a number above 0 and at most 1, such as 0.8",
+        "a number from 0.02 to 1, such as 0.8",
     );
     refused(
         &["a.jsonl", "--features", "three"],
@@ -216,7 +216,7 @@ fn what_does_not_go_with_a_similarity_is_refused() {
     );
     refused(
         &["a.hex", "--similarity", "0.8"],
-        "a.hex:1: has no text, which --similarity needs",
+        "a.hex:1: has no text to compare; -k compares fingerprints",
     );
     refused(&["a.hex", "--chains"], "--chains goes with --similarity");
     let args = ["a.jsonl", "--similarity", "0.8", "--against", "x.simidx"];
@@ -398,4 +398,43 @@ fn what_an_index_has_by_its_sketches_is_dropped_first() {
         (7, 16, "", "")
     );
     assert!(line[6].parse::<f64>().unwrap() >= 0.8);
+}
+
+#[test]
+fn little_memory_changes_nothing() {
+    let sandbox = Sandbox::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/en.jsonl.gz");
+    let script =
+        r#"zcat "$1" | awk 'NR % 3 == 1' > old.jsonl; zcat "$1" | awk 'NR % 3 != 1' > new.jsonl"#;
+    assert_eq!(sandbox.shell(script, &[data]).code, Some(0));
+    let build = ["build", "old.jsonl", "-o", "x.simidx", "--sketch", "128"];
+    sandbox.run(&build).done();
+    for options in [
+        &[][..],
+        &["--keep", "longest"],
+        &["--chains"],
+        &["--against", "x.simidx", "--keep", "longest"],
+    ] {
+        let args = [
+            "dedup",
+            "new.jsonl",
+            "--dry-run",
+            "--force",
+            "--report",
+            "r.jsonl",
+        ];
+        let run = |memory: &str| {
+            done(sandbox.run(&[&args[..], options, &["--memory", memory]].concat()));
+            sandbox.read("r.jsonl")
+        };
+        let (roomy, tight) = (run("1GiB"), run("200KiB"));
+        assert!(roomy.len() > 10_000);
+        assert!(roomy == tight, "{options:?}");
+    }
+    // Less than what each text takes in any case, which `plan` names.
+    let args = ["dedup", "new.jsonl", "--dry-run", "--memory", "90000"];
+    assert!(sandbox.run(&args).refusal().contains("comparing"));
+    let args = ["plan", "--similarity", "0.8", "--count", "2958", "--json"];
+    let least = sandbox.run(&args).json()["least_memory"].to_string();
+    done(sandbox.run(&["dedup", "new.jsonl", "--dry-run", "--memory", &least]));
 }

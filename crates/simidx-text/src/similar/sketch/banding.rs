@@ -5,7 +5,7 @@ use super::sketcher::standard_error;
 /// The share of sketches at exactly the largest distance that bands must find.
 const RECALL: f64 = 0.995;
 
-/// Bits of a band: a table of all their values is 2^12 to 2^18 long.
+/// Bits of a band: a table of all their values is 2^8 to 2^18 long.
 const BITS: std::ops::RangeInclusive<u32> = 8..=18;
 
 /// Bands at the most: beyond, a comparison with all is better.

@@ -1,5 +1,6 @@
 //! Similar texts in an index by sketches: a whole batch of new texts, compared in one pass over the sketches.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -13,7 +14,7 @@ use super::{JaccardEstimate, SketchBanding, Sketcher, TextSketch};
 const TASK_LEN: u64 = 1 << 10;
 
 /// Tasks whose matches are held at a time.
-const ROUND_TASKS: u64 = 256;
+const ROUND_TASKS: u64 = 32;
 
 /// Stands for the end of a list of queries.
 const NONE: u32 = u32::MAX;
@@ -56,7 +57,8 @@ impl SketchMatch {
 ///
 /// A batch of queries takes one pass over all sketches, on all threads of the current rayon pool: some nanoseconds for each
 /// query and sketch where queries are few, and about a microsecond for each sketch where they are many
-/// ([`SketchBanding`]). Memory: the queries, and for 65,536 of them about 40 MB.
+/// ([`SketchBanding`]). Memory: the queries, and tables of 4 bytes for each band and query, and for each band and value of
+/// its bits: for 65,536 queries 45 MB at 0.8 with 256 bits, up to 400 MB at lower similarities or with a margin.
 ///
 /// ```
 /// use simidx::{BuildOptions, Index, IndexBuilder};
@@ -130,20 +132,66 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
     }
 
     /// The nearest record of each query, of equally near ones the first of the first segment; `None` where none is near
-    /// enough.
+    /// enough. Equal queries are searched for once. Memory: 40 bytes for each query and thread, however many records match.
     ///
     /// # Errors
     ///
     /// As for [`SketchSearch::for_each_match`].
     pub fn best_matches(&self, queries: &[TextSketch]) -> Result<Vec<Option<SketchMatch>>> {
+        let mut number_of: HashMap<&TextSketch, usize> = HashMap::new();
+        let mut distinct: Vec<TextSketch> = Vec::new();
+        let mut numbers = Vec::with_capacity(queries.len());
+        for query in queries {
+            let number = *number_of.entry(query).or_insert_with(|| {
+                distinct.push(query.clone());
+                distinct.len() - 1
+            });
+            numbers.push(number);
+        }
+        let best = self.best_of_distinct(&distinct)?;
+        let of_query = |(query, number): (usize, usize)| {
+            best[number].map(|found| SketchMatch { query, ..found })
+        };
+        Ok(numbers.into_iter().enumerate().map(of_query).collect())
+    }
+
+    fn best_of_distinct(&self, queries: &[TextSketch]) -> Result<Vec<Option<SketchMatch>>> {
+        let tables = Tables::new(queries, self.banding(queries.len()))?;
         let mut best: Vec<Option<SketchMatch>> = vec![None; queries.len()];
-        self.for_each_match::<simidx::Error>(queries, |found| {
-            let best = &mut best[found.query];
-            if best.is_none_or(|best| found.distance < best.distance) {
-                *best = Some(found);
-            }
-            Ok(())
-        })?;
+        for segment in 0..self.segments.segment_count() {
+            let sketches = self.segments.sketches(segment)?;
+            let tasks = sketches
+                .map_or(0, |sketches| sketches.len())
+                .div_ceil(TASK_LEN);
+            // Few long runs of tasks, since each has its own list of the best.
+            let least = tasks as usize / (4 * rayon::current_num_threads());
+            let found = (0..tasks as usize)
+                .into_par_iter()
+                .with_min_len(least.max(1))
+                .try_fold(
+                    || vec![None; queries.len()],
+                    |mut best, task| {
+                        let start = task as u64 * TASK_LEN;
+                        let take = |found| keep_nearer(&mut best, found);
+                        self.matches_of(segment, start..start + TASK_LEN, &tables, take)?;
+                        Ok::<_, simidx::Error>(best)
+                    },
+                )
+                .try_reduce(
+                    || vec![None; queries.len()],
+                    |mut best, other| {
+                        other
+                            .into_iter()
+                            .flatten()
+                            .for_each(|found| keep_nearer(&mut best, found));
+                        Ok(best)
+                    },
+                )?;
+            found
+                .into_iter()
+                .flatten()
+                .for_each(|found| keep_nearer(&mut best, found));
+        }
         Ok(best)
     }
 
@@ -166,8 +214,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
                 let end = count.min(start + TASK_LEN * ROUND_TASKS);
                 let tasks: Vec<u64> = (start..end).step_by(TASK_LEN as usize).collect();
                 let tasks = tasks.into_par_iter().map(|start| {
+                    let mut found = Vec::new();
                     let records = start..end.min(start + TASK_LEN);
-                    self.matches_of(segment, records, &tables)
+                    self.matches_of(segment, records, &tables, |one| found.push(one))?;
+                    Ok::<_, simidx::Error>(found)
                 });
                 for matches in tasks.collect::<Vec<_>>() {
                     for found in matches? {
@@ -179,30 +229,44 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
         Ok(())
     }
 
-    /// The matches of some records of a segment.
+    /// Hands over the matches of some records of a segment, as far as these are there.
     fn matches_of(
         &self,
         segment: usize,
         records: Range<u64>,
         tables: &Tables<'_>,
-    ) -> Result<Vec<SketchMatch>> {
-        let mut words = Vec::new();
+        mut take: impl FnMut(SketchMatch),
+    ) -> Result<()> {
+        let sketches = self.segments.sketches(segment)?;
+        let count = sketches.map_or(0, |sketches| sketches.len());
+        let records = records.start..records.end.min(count);
+        let (mut words, mut near) = (Vec::new(), Near::default());
         self.segments
             .read_sketches(segment, records.clone(), &mut words)?;
-        let (mut found, mut near) = (Vec::new(), Near::default());
         for (record, sketch) in records.zip(words.chunks_exact(tables.words)) {
             tables.find(sketch, &mut near);
             if near.found.is_empty() || !self.segments.shows_record(segment, record)? {
                 continue;
             }
-            found.extend(near.found.iter().map(|&(query, distance)| SketchMatch {
-                query: query as usize,
-                segment,
-                record,
-                distance,
-            }));
+            near.found.iter().for_each(|&(query, distance)| {
+                take(SketchMatch {
+                    query: query as usize,
+                    segment,
+                    record,
+                    distance,
+                })
+            });
         }
-        Ok(found)
+        Ok(())
+    }
+}
+
+/// Puts a match in the place of a less near one of its query; of equally near ones the first stays.
+fn keep_nearer(best: &mut [Option<SketchMatch>], found: SketchMatch) {
+    let rank = |found: &SketchMatch| (found.distance, found.segment, found.record);
+    let best = &mut best[found.query];
+    if best.as_ref().is_none_or(|best| rank(&found) < rank(best)) {
+        *best = Some(found);
     }
 }
 
