@@ -93,9 +93,9 @@ struct SimilarArgs {
     /// at J]
     #[arg(long, value_name = "Z", requires = "similarity", value_parser = margin)]
     margin: Option<f64>,
-    /// The documents of the index: read once to compare the texts of the matches themselves, of which those with a similarity
-    /// of at least J are left
-    #[arg(long, value_name = "DOCS", requires = "similarity")]
+    /// Files or a quoted pattern with the documents of the index: they are read once to compare the texts of the matches
+    /// themselves, of which those with a similarity of at least J are left
+    #[arg(long, value_name = "FILE", requires = "similarity")]
     texts: Option<PathBuf>,
 }
 
