@@ -66,7 +66,7 @@ impl Banding {
     /// // Fewer values in a band need fewer bands, and compare more texts that are not similar.
     /// let two = Banding::with_rows(0.8, 2);
     /// assert_eq!(two.band_count(), 8);
-    /// assert!(two.recall(0.3) > 10.0 * Banding::for_similarity(0.8).recall(0.3));
+    /// assert!(two.recall(0.3) > 4.0 * Banding::for_similarity(0.8).recall(0.3));
     /// ```
     pub fn with_rows(least: f64, rows: u32) -> Self {
         let rows = rows.max(1);
