@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ import signal, sys, threading, time
 import numpy as np
 import simidx
 
+# A shell lets what runs in the background ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 folder = sys.argv[1]
 rng = np.random.default_rng(1)
 array = rng.integers(0, 2**64, 3_000_000, dtype=np.uint64)
@@ -283,7 +286,9 @@ def test_the_program_comes_along(tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
     out = tmp_path / "a.simidx"
     program = [sys.executable, "-m", "simidx", "build", "--input", "hex", "-", "-o", str(out)]
-    process = subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    # A shell lets what runs in the background ignore the signal.
+    heeds_signal = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(program, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=heeds_signal)
     assert process.stdin is not None
     process.stdin.write(b"0123456789abcdef\n" * 1000)
     process.stdin.flush()
