@@ -66,9 +66,23 @@ pub(super) fn minhash<F: Fingerprint>(hashes: impl Iterator<Item = u128>) -> Opt
     minima.fingerprint()
 }
 
+/// The minima of so many hash functions over features by their hashes of 64 bits.
+pub(super) fn minima_of(count: usize, features: &[u64]) -> Vec<u32> {
+    let mut minima = vec![u32::MAX; count];
+    let mut gathered = Vec::with_capacity(GATHERED);
+    for features in features.chunks(GATHERED) {
+        // The hash functions take 64 of 128 bits: the lower half of each half.
+        let widened = |&feature: &u64| u128::from(feature as u32) | u128::from(feature >> 32) << 64;
+        gathered.clear();
+        gathered.extend(features.iter().map(widened));
+        take_in(&mut minima, &gathered);
+    }
+    minima
+}
+
 /// Takes features into the minima, eight functions at a time where the processor has AVX2. `SIMIDX_SIMD=off` in the
 /// environment keeps to the portable code, which gives the same result.
-pub(super) fn take_in(minima: &mut [u32], hashes: &[u128]) {
+fn take_in(minima: &mut [u32], hashes: &[u128]) {
     #[cfg(target_arch = "x86_64")]
     if has_avx2() {
         #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]

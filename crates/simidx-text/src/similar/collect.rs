@@ -10,7 +10,7 @@ use super::digest::HASH_NUMBERS;
 use super::equals::first_equals;
 use super::groups::{Groups, MAX_TEXTS};
 use super::sets::Sets;
-use super::signature::Signer;
+use super::signature::row;
 use super::{Banding, NONE};
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
@@ -93,7 +93,7 @@ impl TextSigner {
         let has_features = features.is_some();
         let features = features.unwrap_or_else(|| Similarity::without_features(text));
         SignedText {
-            row: Signer::new(self.banding).row(features.hashes()),
+            row: row(self.banding, features.hashes()),
             features,
             has_features,
         }

@@ -3,55 +3,27 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Banding, digest};
-use crate::minhash::take_in;
+use crate::minhash::minima_of;
 
-/// Computes signatures.
-#[derive(Debug)]
-pub(super) struct Signer {
-    banding: Banding,
-    minima: Vec<u32>,
-    hashes: Vec<u128>,
-    bytes: Vec<u8>,
+/// What is stored of a set of feature hashes: its keys, and then its hash.
+pub(super) fn row(banding: Banding, features: &[u64]) -> Box<[u32]> {
+    let mut row = keys(banding, features);
+    let bytes = features.iter().flat_map(|feature| feature.to_le_bytes());
+    digest::append_hash(&bytes.collect::<Vec<u8>>(), &mut row);
+    row.into_boxed_slice()
 }
 
-impl Signer {
-    pub(super) fn new(banding: Banding) -> Self {
-        Signer {
-            banding,
-            minima: Vec::new(),
-            hashes: Vec::new(),
-            bytes: Vec::new(),
-        }
-    }
-
-    /// What is stored of a set of feature hashes: its keys, and then its hash.
-    pub(super) fn row(&mut self, features: &[u64]) -> Box<[u32]> {
-        let mut row = self.keys(features);
-        let bytes = &mut self.bytes;
+/// One key for each band of a set of feature hashes: a hash of the minima of the band.
+fn keys(banding: Banding, features: &[u64]) -> Vec<u32> {
+    let (bands, rows) = (banding.band_count(), banding.row_count());
+    let mut bytes = Vec::with_capacity(4 * rows);
+    let key = |band: &[u32]| {
         bytes.clear();
-        bytes.extend(features.iter().flat_map(|feature| feature.to_le_bytes()));
-        digest::append_hash(bytes, &mut row);
-        row.into_boxed_slice()
-    }
-
-    /// One key for each band of a set of feature hashes: a hash of the minima of the band.
-    fn keys(&mut self, features: &[u64]) -> Vec<u32> {
-        let (bands, rows) = (self.banding.band_count(), self.banding.row_count());
-        // The hash functions take 64 of 128 bits: the lower half of each half.
-        let widened = |&feature: &u64| u128::from(feature as u32) | u128::from(feature >> 32) << 64;
-        self.hashes.clear();
-        self.hashes.extend(features.iter().map(widened));
-        self.minima.clear();
-        self.minima.resize(bands * rows, u32::MAX);
-        take_in(&mut self.minima, &self.hashes);
-        let bytes = &mut self.bytes;
-        let key = |band: &[u32]| {
-            bytes.clear();
-            bytes.extend(band.iter().flat_map(|minimum| minimum.to_le_bytes()));
-            xxh3_64(bytes) as u32
-        };
-        self.minima.chunks_exact(rows).map(key).collect()
-    }
+        bytes.extend(band.iter().flat_map(|minimum| minimum.to_le_bytes()));
+        xxh3_64(&bytes) as u32
+    };
+    let minima = minima_of(bands * rows, features);
+    minima.chunks_exact(rows).map(key).collect()
 }
 
 #[cfg(test)]
@@ -73,8 +45,7 @@ mod tests {
                 bands: 2000,
                 rows: 2,
             };
-            let mut signer = Signer::new(banding);
-            let [a, b] = sets(common).map(|set| signer.keys(&set));
+            let [a, b] = sets(common).map(|set| keys(banding, &set));
             let agree = a.iter().zip(&b).filter(|(a, b)| a == b).count();
             let expected = 2000.0 * jaccard * jaccard;
             // Five standard deviations.

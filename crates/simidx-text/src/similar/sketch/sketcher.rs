@@ -8,7 +8,7 @@ use simidx::format::SketchParameters;
 
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
-use crate::minhash::take_in;
+use crate::minhash::minima_of;
 use crate::stages::Html;
 use crate::{Error, Fingerprinter, Pipeline, PipelineOptions, Result};
 
@@ -199,19 +199,7 @@ impl Sketcher {
 
     /// The sketch of a set of features.
     pub fn sketch_of(&self, features: &FeatureSet) -> TextSketch {
-        let mut minima = vec![u32::MAX; self.parameters.bits() as usize];
-        // The hash functions take 64 of 128 bits: the lower half of each half.
-        let widened = |&feature: &u64| u128::from(feature as u32) | u128::from(feature >> 32) << 64;
-        let mut widened = features.hashes().iter().map(widened);
-        let mut gathered = Vec::with_capacity(64);
-        loop {
-            gathered.clear();
-            gathered.extend(widened.by_ref().take(64));
-            if gathered.is_empty() {
-                break;
-            }
-            take_in(&mut minima, &gathered);
-        }
+        let minima = minima_of(self.parameters.bits() as usize, features.hashes());
         let word = |minima: &[u32]| {
             let bits = minima.iter().enumerate();
             bits.fold(0, |word, (i, minimum)| word | u64::from(minimum & 1) << i)
