@@ -176,7 +176,7 @@ impl<F: Fingerprint> Engine<F> for Collecting<F> {
         else {
             return Err(wrong_sketch(sketch, None).into());
         };
-        if sketch.len() != parameters.words() {
+        if sketch.len() != parameters.u64_count() {
             return Err(wrong_sketch(sketch, Some(parameters.bits())).into());
         }
         let number;

@@ -27,7 +27,7 @@ pub const MAX_SKETCH_BITS: u32 = 512;
 /// use simidx::format::SketchParameters;
 ///
 /// let parameters = SketchParameters::new(256, "words:3 html:no")?;
-/// assert_eq!((parameters.bits(), parameters.words()), (256, 4));
+/// assert_eq!((parameters.bits(), parameters.u64_count()), (256, 4));
 /// assert!(SketchParameters::new(100, "words:3 html:no").is_err());
 /// # Ok::<(), simidx::build::OptionsError>(())
 /// ```
@@ -68,7 +68,7 @@ impl SketchParameters {
     }
 
     /// Numbers of 64 bits in a sketch.
-    pub fn words(&self) -> usize {
+    pub fn u64_count(&self) -> usize {
         self.bits as usize / 64
     }
 

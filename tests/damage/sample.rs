@@ -191,7 +191,7 @@ impl<F: Fingerprint> Sample<F> {
         let options_sketches = options.sketches.clone();
         let file = records.build(options);
         let set = records.set();
-        let sketched = options_sketches.map(|of| records.sketches(&set, of.words()));
+        let sketched = options_sketches.map(|of| records.sketches(&set, of.u64_count()));
         let index = open::<F>(file.clone());
         let report = index.verify();
         assert!(report.is_sound());

@@ -295,7 +295,7 @@ pub fn build_sketched<F: Fingerprint>(
     options: BuildOptions<F>,
     records: &[(F, Option<IdBuf>)],
 ) -> Vec<u8> {
-    let words = options.sketches.as_ref().map_or(0, |of| of.words());
+    let words = options.sketches.as_ref().map_or(0, |of| of.u64_count());
     let mut builder = IndexBuilder::new(options).expect("the options are in range");
     for (fingerprint, id) in records {
         let text = id.as_ref().map_or(String::new(), IdBuf::to_string);

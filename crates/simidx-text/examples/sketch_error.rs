@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut builder = IndexBuilder::new(options)?;
         for (number, (text, sketch)) in (0..).zip(texts.iter().zip(&sketches)) {
             let fingerprint = fingerprinter.fingerprint(text);
-            builder.push_with_number_and_sketch(fingerprint, number, sketch.words())?;
+            builder.push_with_number_and_sketch(fingerprint, number, sketch.as_u64s())?;
         }
         let mut file = Vec::new();
         let summary = builder.finish(&mut file)?;

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use simidx::Result;
 
 use super::NONE;
+use super::clustered::Clustered;
 use super::collect::{BATCH_LEN, BATCH_TEXTS};
 use super::columns::Columns;
-use super::digest::{Digest, most_similar};
-use super::groups::{Groups, is_kept, place_of};
+use super::crowded::{Crowded, LARGE};
+use super::digest::{Digest, may_be_similar};
+use super::groups::{Groups, place_of};
 use super::sets::{SetBuffer, Sets};
 use crate::ParallelFingerprinter;
 use crate::dedup::Similarity;
@@ -43,6 +45,8 @@ pub(super) struct Found {
     pub(super) is_candidate: Vec<bool>,
     /// The feature sets by text; those of all candidates, in the end.
     pub(super) sets: Sets,
+    /// Bytes of memory for what is known of large groups.
+    pub(super) large_budget: Option<u64>,
     /// Whether the sets are yet to come.
     pub(super) needs_sets: bool,
     /// Texts with a single feature.
@@ -67,11 +71,14 @@ pub(super) struct Buffers {
     candidates: Vec<u32>,
     ranked: Vec<(u32, u32)>,
     members: Vec<u32>,
+    /// Those that were compared with the text.
     failed: HashSet<u32>,
     one: SetBuffer,
     other: SetBuffer,
     /// How many members of each group of the text are kept.
     pub(super) kept_counts: Vec<usize>,
+    /// How many members each group of the text has, or as many as make it large.
+    pub(super) member_counts: Vec<usize>,
 }
 
 impl SimilarCandidates {
@@ -203,17 +210,18 @@ impl SimilarCandidates {
     }
 
     #[inline]
-    fn digest(&self, place: u32) -> Digest {
+    pub(super) fn digest(&self, place: u32) -> Digest {
         self.found.sets.digest(self.text_at(place) as usize)
     }
 
     /// Of the kept members from a place on, in the groups of a text, the first that is similar to it; those first that
-    /// share most keys with it, and of those the earliest.
+    /// share most keys with it, and of those the earliest. What is known of large groups spares their members a look-up.
     pub(super) fn first_similar(
         &self,
         place: u32,
         groups: impl Iterator<Item = (usize, u32)>,
         from: u32,
+        crowded: &Crowded,
         buffers: &mut Buffers,
     ) -> Result<Option<(u32, f64)>> {
         let Buffers {
@@ -226,11 +234,18 @@ impl SimilarCandidates {
         candidates.clear();
         kept_counts.clear();
         let (digest, least) = (self.digest(place), self.similarity.least());
+        let own_groups = &self.found.groups;
         for (band, group) in groups {
-            let kept = self.found.groups.kept(band, group, members)?;
+            let of = (digest, least);
+            let known = crowded.candidates(own_groups, (band, group), from, of, candidates);
+            if let Some(kept_count) = known {
+                kept_counts.push(kept_count);
+                continue;
+            }
+            let kept = own_groups.kept(band, group, members)?;
             kept_counts.push(kept.len());
             let kept = &kept[kept.partition_point(|member| place_of(member) < from)..];
-            let may_be = |&other: &u32| most_similar(digest, self.digest(other)) >= least;
+            let may_be = |&other: &u32| may_be_similar(digest, self.digest(other), least);
             candidates.extend(kept.iter().map(place_of).filter(may_be));
         }
         rank(candidates, ranked);
@@ -271,7 +286,7 @@ impl SimilarCandidates {
                 .map(place_of)
                 .take_while(|&other| other < place);
             candidates.extend(before.filter(|&other| {
-                other != first && most_similar(digest, self.digest(other)) >= least
+                other != first && may_be_similar(digest, self.digest(other), least)
             }));
         }
         candidates.sort_unstable();
@@ -317,45 +332,64 @@ impl SimilarCandidates {
     }
 
     /// Compares a text with the members of its groups at these places, until it is linked with all clusters in which one is
-    /// similar to it.
+    /// similar to it. What is known of large groups spares their members a look-up.
     pub(super) fn link_similar(
         &self,
         place: u32,
         groups: impl Iterator<Item = (usize, u32)>,
         range: Range<u32>,
+        clustered: &Clustered,
         links: &mut impl Links,
         buffers: &mut Buffers,
     ) -> Result<()> {
         let Buffers {
             members,
+            member_counts,
             failed,
             one,
             other,
             ..
         } = buffers;
-        let (digest, least) = (self.digest(place), self.similarity.least());
+        let (own, least) = (self.digest(place), self.similarity.least());
         failed.clear();
+        let mut is_similar = |member: u32, digest: Digest| {
+            let mut found = false;
+            if may_be_similar(own, digest, least) && failed.insert(member) {
+                self.compare(place, [member].into_iter(), one, other, |_, _| {
+                    found = true;
+                    false
+                })?;
+            }
+            Ok::<_, simidx::Error>(found)
+        };
+        member_counts.clear();
         for (band, group) in groups {
-            let members = self.found.groups.members(band, group, members)?;
-            let members =
-                &members[members.partition_point(|member| place_of(member) < range.start)..];
-            let mut members =
-                &members[..members.partition_point(|member| place_of(member) < range.end)];
-            while let Some(member) = members.first().map(place_of) {
-                let is_linked = links.are_linked(member, place);
-                let may_be = || most_similar(digest, self.digest(member)) >= least;
-                if !is_linked && may_be() && failed.insert(member) {
-                    self.compare(place, [member].into_iter(), one, other, |similar, _| {
-                        links.link(similar, place);
-                        false
-                    })?;
+            let Some(clusters) = clustered.of(band, group) else {
+                let members = self.found.groups.members(band, group, members)?;
+                member_counts.push(members.len());
+                let of_range = members.iter().map(place_of);
+                for member in of_range.filter(|member| range.contains(member)) {
+                    if !links.are_linked(member, place) && is_similar(member, self.digest(member))?
+                    {
+                        links.link(member, place);
+                    }
                 }
-                // Those that follow it are in its cluster.
-                let skipped = match is_linked || links.are_linked(member, place) {
-                    true => members[1..].iter().position(|member| !is_kept(member)),
-                    false => Some(0),
-                };
-                members = &members[skipped.map_or(members.len(), |skipped| skipped + 1)..];
+                continue;
+            };
+            member_counts.push(LARGE);
+            for cluster in clusters {
+                if links.are_linked(cluster[0].place, place) {
+                    continue;
+                }
+                for member in cluster
+                    .iter()
+                    .filter(|member| range.contains(&member.place))
+                {
+                    if is_similar(member.place, member.digest())? {
+                        links.link(member.place, place);
+                        break;
+                    }
+                }
             }
         }
         Ok(())

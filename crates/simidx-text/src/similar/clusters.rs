@@ -5,6 +5,7 @@ use simidx::Result;
 
 use super::NONE;
 use super::candidates::{Buffers, Links, SimilarCandidates};
+use super::clustered::Clustered;
 use super::dedup::{Decisions, SimilarDedup, groups_of};
 
 /// Texts that are compared with earlier ones together: at first few, since of those of one cluster few are compared.
@@ -33,6 +34,7 @@ impl SimilarCandidates {
         self.complete()?;
         let count = self.text_count();
         let mut sets = DisjointSets::new(count);
+        let mut clustered = Clustered::new(self.found.large_budget);
         let mut buffers = Buffers::default();
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
@@ -48,6 +50,7 @@ impl SimilarCandidates {
                             place as u32,
                             of_place,
                             0..start as u32,
+                            &clustered,
                             &mut links,
                             buffers,
                         )?;
@@ -69,18 +72,18 @@ impl SimilarCandidates {
                     place,
                     of_place(),
                     start as u32..place,
+                    &clustered,
                     &mut sets,
                     &mut buffers,
                 )?;
-                for (band, group) in of_place() {
-                    let is_same = |before| sets.root(before) == sets.root(place);
-                    self.found.groups.mark_after(band, group, place, is_same)?;
+                for (of, &member_count) in of_place().zip(&buffers.member_counts) {
+                    let is_linked = |other| sets.are_linked(other, place);
+                    clustered.add(of, member_count, place, self.digest(place), is_linked);
                 }
             }
             start = end;
             block = (2 * block).min(LARGEST_BLOCK);
         }
-        self.found.groups.unmark()?;
         Ok(sets)
     }
 

@@ -24,6 +24,9 @@ pub(super) const BATCH_LEN: usize = 16 << 20;
 const COLUMN_SHARE: u64 = 16;
 const SET_SHARE: u64 = 8;
 
+/// Of what is left for groups, the part of what is known of large ones.
+const LARGE_SHARE: u64 = 4;
+
 /// Bytes that each text takes in memory: for its equal or what is kept for it 4, the similarity of the two 8, the place of
 /// its set 8, the parities of it 8, and whether it is a candidate 1. While groups are made it is no more.
 const TEXT_LEN: u64 = 29;
@@ -295,8 +298,8 @@ impl SimilarTexts {
         fixed + fixed.saturating_sub(1) / (COLUMN_SHARE - 1)
     }
 
-    /// The memory that is left for feature sets and for groups.
-    fn shares(&self, is_ordered: bool) -> Result<Option<[u64; 2]>> {
+    /// The memory that is left for feature sets, for groups, and for what is known of large groups.
+    fn shares(&self, is_ordered: bool) -> Result<Option<[u64; 3]>> {
         let Some(given) = self.options.memory else {
             return Ok(None);
         };
@@ -313,7 +316,8 @@ impl SimilarTexts {
             Some(sets) => sets.byte_count().min(left),
             None => (given / SET_SHARE).min(left / 4),
         };
-        Ok(Some([sets, left - sets]))
+        let large = (left - sets) / LARGE_SHARE;
+        Ok(Some([sets, left - sets - large, large]))
     }
 
     fn candidates_in_order(mut self, text_at: Option<Vec<u32>>) -> Result<SimilarCandidates> {
@@ -338,7 +342,7 @@ impl SimilarTexts {
         let band_count = self.banding().band_count();
         let firsts = first_equals(&self.columns, band_count, place)?;
         let temp_dir = self.options.temp_dir.clone();
-        let mut groups = Groups::new(shares.map(|[_, groups]| groups), temp_dir.as_deref());
+        let mut groups = Groups::new(shares.map(|[_, groups, _]| groups), temp_dir.as_deref());
         let mut is_candidate = vec![false; count];
         for band in 0..band_count {
             let takes_part = |text| Some(place(text)).filter(|&p| firsts[p as usize] == NONE);
@@ -353,9 +357,9 @@ impl SimilarTexts {
         }
         (0..HASH_NUMBERS).for_each(|i| self.columns.clear(band_count + i));
         let needs_sets = self.sets.is_none();
-        let sets = self
-            .sets
-            .unwrap_or_else(|| Sets::new(count, shares.map(|[sets, _]| sets), temp_dir.as_deref()));
+        let sets = self.sets.unwrap_or_else(|| {
+            Sets::new(count, shares.map(|[sets, ..]| sets), temp_dir.as_deref())
+        });
         let found = Found {
             columns: self.columns,
             groups,
@@ -364,6 +368,7 @@ impl SimilarTexts {
             firsts,
             is_candidate,
             sets,
+            large_budget: shares.map(|[.., large]| large),
             needs_sets,
             single_feature_count: self.single_feature_count,
         };

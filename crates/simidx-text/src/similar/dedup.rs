@@ -5,6 +5,7 @@ use simidx::Result;
 
 use super::NONE;
 use super::candidates::{Buffers, Counts, SimilarCandidates};
+use super::crowded::Crowded;
 use super::templates::{self, Crowd, Crowds, Template};
 
 /// Texts that are decided on together: at first few, since each of them that is kept spares the others comparisons.
@@ -127,6 +128,7 @@ impl SimilarCandidates {
         self.complete()?;
         let count = self.text_count();
         let mut crowds = Crowds::default();
+        let mut crowded = Crowded::new(self.found.large_budget);
         // Until it is its turn, a text that is equal to an earlier one has that in its place.
         let mut decided = Decisions {
             kept_for: std::mem::take(&mut self.found.firsts),
@@ -142,7 +144,7 @@ impl SimilarCandidates {
                     match decided.kept_for[place] {
                         NONE => {
                             let of_place = groups_of(&groups, place - start);
-                            self.first_similar(place as u32, of_place, 0, buffers)
+                            self.first_similar(place as u32, of_place, 0, &crowded, buffers)
                         }
                         _ => Ok(None),
                     }
@@ -162,7 +164,10 @@ impl SimilarCandidates {
                 let of_place = || groups_of(&groups, place as usize - start);
                 // Not yet compared are those of this block that are kept.
                 let found = match found {
-                    None => self.first_similar(place, of_place(), start as u32, &mut buffers)?,
+                    None => {
+                        let start = start as u32;
+                        self.first_similar(place, of_place(), start, &crowded, &mut buffers)?
+                    }
                     found => found,
                 };
                 if let Some((other, jaccard)) = found {
@@ -171,12 +176,16 @@ impl SimilarCandidates {
                 }
                 for ((band, group), &kept_count) in of_place().zip(&buffers.kept_counts) {
                     self.found.groups.keep(band, group, kept_count, place)?;
-                    crowds.note(&self.found.groups, band, group, kept_count + 1)?;
+                    let groups = &self.found.groups;
+                    crowds.note(groups, band, group, kept_count + 1)?;
+                    let digest = |place| self.digest(place);
+                    crowded.note(groups, (band, group), kept_count + 1, place, digest)?;
                 }
             }
             start = end;
             block = (2 * block).min(LARGEST_BLOCK);
         }
+        drop(crowded);
         let crowds = crowds.sorted(&self.found.groups)?;
         self.decided(decided, crowds)
     }

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -142,6 +141,16 @@ impl Groups {
         self.prefix(band, group, end, buffer)
     }
 
+    /// Whether so many members, at least 1, may be kept: certainly not, if it says no.
+    #[inline]
+    pub(super) fn may_have_kept(&self, band: usize, group: u32, count: usize) -> bool {
+        match &self.bands[band] {
+            // It may be a member of a later group.
+            Band::InMemory(members) => members.get(group as usize + count - 1).is_some_and(is_kept),
+            Band::InFile { .. } => true,
+        }
+    }
+
     /// All members, each with its flags; ascending, if none was kept.
     pub(super) fn members<'b>(
         &'b self,
@@ -218,58 +227,10 @@ impl Groups {
         }
     }
 
-    /// Marks the member of a group at this place as kept, without putting it first, if the one before it meets a condition.
-    pub(super) fn mark_after(
-        &mut self,
-        band: usize,
-        group: u32,
-        place: u32,
-        is_met: impl Fn(u32) -> bool,
-    ) -> io::Result<()> {
-        let mut buffer = Vec::new();
-        let members = self.members(band, group, &mut buffer)?;
-        let index = members.partition_point(|member| place_of(member) < place);
-        let before = index
-            .checked_sub(1)
-            .map(|before| place_of(&members[before]));
-        match before.is_some_and(is_met) {
-            true => self.keep(band, group, index, place),
-            false => Ok(()),
-        }
-    }
-
-    /// Makes all members as before one of them was kept, if they were marked only.
-    pub(super) fn unmark(&mut self) -> io::Result<()> {
-        for band in &mut self.bands {
-            match (band, &self.file) {
-                (Band::InMemory(members), _) => members.iter_mut().for_each(|m| *m &= !KEPT),
-                (Band::InFile { start, len }, Some(file)) => {
-                    let unmarked = unmark(file, *start..*start + *len);
-                    unmarked.map_err(|error| blame(&self.folder, error))?;
-                }
-                (Band::InFile { .. }, None) => unreachable!("what is not in memory was written"),
-            }
-        }
-        Ok(())
-    }
-
     /// Number of bands.
     pub(super) fn band_count(&self) -> usize {
         self.bands.len()
     }
-}
-
-fn unmark(file: &File, members: Range<u64>) -> io::Result<()> {
-    let (mut numbers, mut bytes) = (Vec::new(), Vec::new());
-    for start in members.clone().step_by(LARGEST_READ) {
-        numbers.clear();
-        let count = (members.end - start).min(LARGEST_READ as u64);
-        read_numbers(file, start, count as usize, &mut numbers)?;
-        numbers.iter_mut().for_each(|member| *member &= !KEPT);
-        bytes_of(&numbers, &mut bytes);
-        write_at(file, &bytes, start * MEMBER_LEN)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 mod banding;
 mod candidates;
+mod clustered;
 mod clusters;
 mod collect;
 mod columns;
+mod crowded;
 mod dedup;
 mod digest;
 mod equals;

@@ -1,6 +1,7 @@
 //! All pairs of similar texts.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use simidx::Result;
@@ -9,7 +10,7 @@ use super::NONE;
 use super::candidates::{Buffers, SimilarCandidates};
 use super::dedup::groups_of;
 
-/// Texts whose pairs are found before they are handed over, at the most, and pairs of them that are expected at the most.
+/// Texts whose pairs are found before they are handed over, at the most, and pairs after which no further text is begun.
 const LARGEST_BLOCK: usize = 1 << 10;
 const BLOCK_PAIRS: usize = 1 << 18;
 
@@ -41,9 +42,9 @@ impl SimilarCandidates {
         let (mut start, mut block) = (0, LARGEST_BLOCK);
         while start < self.text_count() {
             let end = self.text_count().min(start + block);
-            let mut most = 1;
-            for (place, firsts) in (start as u32..).zip(self.similar_in(start..end)?) {
-                most = most.max(firsts.len());
+            let found = self.similar_in(start..end)?;
+            let found_count = found.len();
+            for (place, firsts) in (start as u32..).zip(found) {
                 similar.clear();
                 let own = self.first_of(place);
                 for (first, jaccard) in firsts.into_iter().chain([(own, 1.0)]) {
@@ -63,8 +64,12 @@ impl SimilarCandidates {
                     })?;
                 }
             }
-            start = end;
-            block = (BLOCK_PAIRS / most).clamp(1, LARGEST_BLOCK);
+            // What was put off is begun with next time, with less to be put off again.
+            block = match start + found_count < end {
+                true => found_count,
+                false => (2 * block).min(LARGEST_BLOCK),
+            };
+            start += found_count;
         }
         Ok(())
     }
@@ -81,16 +86,24 @@ impl SimilarCandidates {
         next
     }
 
-    /// For each of the places the similar ones before it, of equal texts the first, and without its own equals.
+    /// For each of the first places, at least one, the similar ones before it, of equal texts the first, and without its own
+    /// equals. It ends where there are more pairs than should be in memory.
     fn similar_in(&self, places: Range<usize>) -> Result<Vec<Vec<(u32, f64)>>> {
         let groups = self.groups_at(places.clone())?;
         let start = places.start;
-        places
+        let pair_count = AtomicUsize::new(0);
+        let found: Result<Vec<_>> = places
             .into_par_iter()
             .map_init(Buffers::default, |buffers, place| {
+                if place > start && pair_count.load(Ordering::Relaxed) > BLOCK_PAIRS {
+                    return Ok(None);
+                }
                 let of_place = groups_of(&groups, place - start);
-                self.all_similar(place as u32, of_place, buffers)
+                let similar = self.all_similar(place as u32, of_place, buffers)?;
+                pair_count.fetch_add(similar.len(), Ordering::Relaxed);
+                Ok(Some(similar))
             })
-            .collect()
+            .collect();
+        Ok(found?.into_iter().map_while(|similar| similar).collect())
     }
 }

@@ -73,7 +73,7 @@ impl<F: Fingerprint> Sketching<F> {
         };
         let sketches: Vec<_> = waiting.par_iter().map(sketch).collect();
         for (record, sketch) in waiting.into_iter().zip(sketches) {
-            let (fingerprint, sketch) = (record.fingerprint, sketch.words());
+            let (fingerprint, sketch) = (record.fingerprint, sketch.as_u64s());
             match record.id {
                 None => builder.push_with_sketch(fingerprint, sketch)?,
                 Some(IdBuf::Number(id)) => {

@@ -17,6 +17,8 @@ const WAITING_LEN: usize = 32 << 20;
 /// Compares documents with an index before they are compared with each other.
 pub(super) struct Against<'a, F> {
     search: SketchSearch<'a, F, Storage>,
+    /// Documents that are compared together at the most.
+    batch_len: usize,
     waiting: Vec<SignedText>,
     waiting_len: usize,
     found: InIndex,
@@ -39,7 +41,7 @@ pub(super) struct Record {
 }
 
 impl<'a, F: Fingerprint> Against<'a, F> {
-    /// Checks that the sketches are of what is compared.
+    /// Checks that the sketches are of what is compared. The tables of a search take no more than so many bytes of memory.
     ///
     /// # Errors
     /// No sketches, or others.
@@ -47,6 +49,7 @@ impl<'a, F: Fingerprint> Against<'a, F> {
         segments: &'a Segments<F, Storage>,
         similarity: Similarity,
         pipeline: &Pipeline,
+        memory: u64,
     ) -> Result<Self, Failure> {
         let name = &segments.names()[0];
         let refuse = |message: String| Err(Failure::new(message).about(name));
@@ -74,6 +77,7 @@ impl<'a, F: Fingerprint> Against<'a, F> {
             bits: search.sketcher().parameters().bits(),
         };
         Ok(Against {
+            batch_len: search.batch_len(memory),
             search,
             waiting: Vec::new(),
             waiting_len: 0,
@@ -93,8 +97,7 @@ impl<'a, F: Fingerprint> Against<'a, F> {
     pub(super) fn push(&mut self, text: SignedText, texts: &mut SimilarTexts) -> Result<(), Error> {
         self.waiting_len += size_of_val(text.features().hashes());
         self.waiting.push(text);
-        let is_full = self.waiting.len() >= SketchSearch::<F, Storage>::BATCH;
-        if is_full || self.waiting_len >= WAITING_LEN {
+        if self.waiting.len() >= self.batch_len || self.waiting_len >= WAITING_LEN {
             self.compare(texts)?;
         }
         Ok(())

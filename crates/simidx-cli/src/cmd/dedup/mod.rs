@@ -244,7 +244,10 @@ fn of_width<F: Fingerprint>(
         Measure::Similarity(similarity) => {
             let texts = SimilarTexts::new(&pipeline, &args.similar_options(similarity))?;
             let signer = texts.signer();
-            let against = against.map(|segments| Against::new(segments, similarity, &pipeline));
+            let against = against.map(|segments| {
+                // What is compared with each other takes most of its memory after that.
+                Against::new(segments, similarity, &pipeline, shares.search / 2)
+            });
             Compared::Texts(texts, signer, against.transpose()?.map(Box::new))
         }
     };

@@ -58,26 +58,26 @@ pub(super) fn join<F: Fingerprint>(
         queries: Vec::new(),
         found: Vec::new(),
         compared: 0,
+        query_count: 0,
+        match_count: 0,
     };
     joined.read_queries(args, &search, has_texts)?;
     if let Some(texts) = &args.similar.texts {
         joined.verify(texts, args, least)?;
     }
-    joined.limit(args.style.limit);
-    let is_match = !joined.found.is_empty();
-    joined.print(args)?;
+    joined.hand_over(args)?;
     if args.style.stats {
-        let (queries, compared) = (joined.queries.len() as u64, joined.compared);
         say(format_args!(
-            "{} by {compared} sketches: {}",
-            counted(queries, "query"),
-            counted(joined.found.len() as u64, "match")
+            "{} by {} sketches: {}",
+            counted(joined.query_count, "query"),
+            joined.compared,
+            counted(joined.match_count, "match")
         ));
     }
-    Ok(is_match)
+    Ok(joined.match_count > 0)
 }
 
-/// The queries and what is similar to them.
+/// The queries that are not yet answered, and what is similar to them.
 struct Joined<'a, F: Fingerprint> {
     segments: &'a Segments<F, Storage>,
     sketcher: Sketcher,
@@ -86,6 +86,9 @@ struct Joined<'a, F: Fingerprint> {
     found: Vec<Found>,
     /// Sketches that were looked at.
     compared: u64,
+    /// Queries that are answered, and their matches.
+    query_count: u64,
+    match_count: u64,
 }
 
 /// A document that is asked for.
@@ -110,7 +113,8 @@ struct Document {
 }
 
 impl<F: Fingerprint> Joined<'_, F> {
-    /// Reads all queries and finds what is similar to them by sketches.
+    /// Reads all queries and finds what is similar to them by sketches. If no texts are to be compared, they are answered as
+    /// they come.
     fn read_queries(
         &mut self,
         args: &Args,
@@ -133,10 +137,13 @@ impl<F: Fingerprint> Joined<'_, F> {
                 sketches.push(sketch);
                 self.queries.push(Query { id, features });
             }
-            match sketches.len() >= SketchSearch::<F, Storage>::BATCH {
-                true => self.search(search, &mut sketches),
-                false => Ok(()),
+            if sketches.len() >= SketchSearch::<F, Storage>::BATCH {
+                self.search(search, &mut sketches)?;
+                if !keeps_features {
+                    self.hand_over(args)?;
+                }
             }
+            Ok(())
         })?;
         self.search(search, &mut sketches)
     }
@@ -224,6 +231,17 @@ impl<F: Fingerprint> Joined<'_, F> {
             let ((a, x), (b, y)) = (rank(a), rank(b));
             a.cmp(&b).then(x.total_cmp(&y))
         });
+        Ok(())
+    }
+
+    /// Answers the queries so far, and forgets them.
+    fn hand_over(&mut self, args: &Args) -> Result<(), Failure> {
+        self.limit(args.style.limit);
+        self.print(args)?;
+        self.query_count += self.queries.len() as u64;
+        self.match_count += self.found.len() as u64;
+        self.queries.clear();
+        self.found.clear();
         Ok(())
     }
 

@@ -58,7 +58,7 @@ impl SketchMatch {
 /// A batch of queries takes one pass over all sketches, on all threads of the current rayon pool: some nanoseconds for each
 /// query and sketch where queries are few, and about a microsecond for each sketch where they are many
 /// ([`SketchBanding`]). Memory: the queries, and tables of 4 bytes for each band and query, and for each band and value of
-/// its bits: for 65,536 queries 45 MB at 0.8 with 256 bits, up to 400 MB at lower similarities or with a margin.
+/// its bits: for 65,536 queries 45 MB at 0.8 with 256 bits, up to 400 MB at lower similarities or with a margin; [`SketchSearch::batch_len`] says how many queries fit less.
 ///
 /// ```
 /// use simidx::{BuildOptions, Index, IndexBuilder};
@@ -71,7 +71,7 @@ impl SketchMatch {
 /// let mut builder = IndexBuilder::new(options)?;
 /// let old = "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees it.";
 /// let sketch = sketcher.sketch(&mut fingerprinter, old);
-/// builder.push_with_sketch(fingerprinter.fingerprint(old), sketch.words())?;
+/// builder.push_with_sketch(fingerprinter.fingerprint(old), sketch.as_u64s())?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
@@ -94,6 +94,22 @@ pub struct SketchSearch<'a, F, D> {
 impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
     /// Queries that one pass should take at the most: more take more memory, and hardly less time each.
     pub const BATCH: usize = 1 << 16;
+
+    /// Queries in a batch that takes no more than so many bytes, see [`SketchSearch::best_matches`]: from 256 to
+    /// [`SketchSearch::BATCH`].
+    pub fn batch_len(&self, memory: u64) -> usize {
+        const LEAST: usize = 256;
+        let lists = rayon::current_num_threads() as u64 + 1;
+        let bytes_of = |len: usize| {
+            let best = lists * BEST_LEN * len as u64;
+            best + Tables::byte_count(self.banding(len), len)
+        };
+        let mut len = Self::BATCH;
+        while len > LEAST && bytes_of(len) > memory {
+            len /= 2;
+        }
+        len
+    }
 
     /// A search for a similarity of at least `least`, from 0 to 1, less `margin` standard errors.
     ///
@@ -261,6 +277,9 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
     }
 }
 
+/// Bytes of the best match of a query.
+const BEST_LEN: u64 = size_of::<Option<SketchMatch>>() as u64;
+
 /// Puts a match in the place of a less near one of its query; of equally near ones the first stays.
 fn keep_nearer(best: &mut [Option<SketchMatch>], found: SketchMatch) {
     let rank = |found: &SketchMatch| (found.distance, found.segment, found.record);
@@ -291,6 +310,14 @@ struct Near {
 }
 
 impl<'q> Tables<'q> {
+    /// Bytes of the tables of so many queries, and of the queries.
+    fn byte_count(banding: SketchBanding, query_count: usize) -> u64 {
+        let values = banding.band_count() << banding.band_bits();
+        let numbers = values + banding.band_count() * query_count;
+        let queries = query_count * banding.sketch_bits() as usize / 8;
+        (size_of::<u32>() * numbers + queries) as u64
+    }
+
     fn new(queries: &'q [TextSketch], banding: SketchBanding) -> Result<Self> {
         if let Some(other) = queries.iter().find(|q| q.bits() != banding.sketch_bits()) {
             let (given, wanted) = (other.bits(), banding.sketch_bits());
@@ -314,7 +341,7 @@ impl<'q> Tables<'q> {
         for band in 0..banding.band_count() {
             // The last one goes in first, so that lists ascend.
             for (number, query) in queries.iter().enumerate().rev() {
-                let place = tables.place(band, query.words());
+                let place = tables.place(band, query.as_u64s());
                 let first = std::mem::replace(&mut tables.first[place], number as u32);
                 tables.next[band * queries.len() + number] = first;
             }
@@ -339,7 +366,7 @@ impl<'q> Tables<'q> {
         let Near { found, candidates } = near;
         found.clear();
         let mut compare = |number: u32| {
-            let distance = distance(self.queries[number as usize].words(), sketch);
+            let distance = distance(self.queries[number as usize].as_u64s(), sketch);
             if distance <= largest {
                 found.push((number, distance));
             }

@@ -216,7 +216,7 @@ impl Sketcher {
 ///
 /// let sketcher = Sketcher::new(128, SketchFeatures::default())?;
 /// let sketch = sketcher.sketch_of(&FeatureSet::from_hashes(vec![7, 42]));
-/// assert_eq!((sketch.bits(), sketch.words().len()), (128, 2));
+/// assert_eq!((sketch.bits(), sketch.as_u64s().len()), (128, 2));
 /// assert_eq!(sketch.distance(&sketch), 0);
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
@@ -224,8 +224,8 @@ impl Sketcher {
 pub struct TextSketch(Box<[u64]>);
 
 impl TextSketch {
-    /// Its bits, 64 in a word: bit i is bit i mod 64 of word i / 64.
-    pub fn words(&self) -> &[u64] {
+    /// Its bits, 64 in a number: bit i is bit i mod 64 of number i / 64.
+    pub fn as_u64s(&self) -> &[u64] {
         &self.0
     }
 
@@ -334,8 +334,8 @@ mod tests {
             let sketcher = Sketcher::new(bits, SketchFeatures::default()).unwrap();
             sketcher.sketch_of(&set(0..300))
         };
-        assert_eq!(sketch(512).words()[..2], *sketch(128).words());
-        assert_ne!(sketch(128).words()[0], sketch(128).words()[1]);
+        assert_eq!(sketch(512).as_u64s()[..2], *sketch(128).as_u64s());
+        assert_ne!(sketch(128).as_u64s()[0], sketch(128).as_u64s()[1]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64, Vec<u8>> {
             // Two records to a fingerprint.
             let fingerprint = even(family) | (variant / 2);
             let id = 10 * family + variant;
-            let pushed = builder.push_with_number_and_sketch(fingerprint, id, sketch.words());
+            let pushed = builder.push_with_number_and_sketch(fingerprint, id, sketch.as_u64s());
             pushed.unwrap();
         }
     }
@@ -64,7 +64,7 @@ fn oracle(
             let mut words = Vec::new();
             sketches.read(record..record + 1, &mut words).unwrap();
             for (query, sketch) in queries.iter().enumerate() {
-                let differ = sketch.words().iter().zip(&words);
+                let differ = sketch.as_u64s().iter().zip(&words);
                 let distance = differ.map(|(a, b)| (a ^ b).count_ones()).sum();
                 if distance <= largest {
                     all.push(SketchMatch {
@@ -115,6 +115,24 @@ fn matches_are_those_of_a_comparison_with_all() {
             }
         }
     }
+}
+
+#[test]
+fn little_memory_makes_small_batches() {
+    let segments = [index(0..300, 256)];
+    let len = |margin, memory| {
+        let search = SketchSearch::new(&segments[..], 0.8, margin).unwrap();
+        search.batch_len(memory)
+    };
+    assert_eq!(len(0.0, u64::MAX), SketchSearch::<u64, Vec<u8>>::BATCH);
+    assert_eq!(len(0.0, 0), 256);
+    let batches = [1 << 30, 1 << 26, 1 << 24, 1 << 22].map(|memory| len(0.0, memory));
+    assert!(
+        batches.is_sorted_by(|a, b| a >= b) && batches[3] < batches[1],
+        "{batches:?}"
+    );
+    // A margin takes more bands, and so more memory for as many queries.
+    assert!(len(2.0, 1 << 26) < len(0.0, 1 << 26));
 }
 
 #[test]
