@@ -56,6 +56,16 @@ typedef enum {
     SIMIDX_ERROR_INTERNAL = 12,
 } simidx_status;
 
+/// What the ids of an index are.
+typedef enum {
+    /// There are none.
+    SIMIDX_IDS_NONE = 0,
+    /// Numbers of 64 bits.
+    SIMIDX_IDS_NUMBERS = 1,
+    /// Strings of 1 to 65,535 bytes of UTF-8.
+    SIMIDX_IDS_STRINGS = 2,
+} simidx_id_kind;
+
 /// An open index: one file, or several that are searched as one. All threads may use it at the same time.
 typedef struct simidx_index simidx_index;
 
