@@ -1,10 +1,12 @@
 /* Every answer against a naive scan: fingerprints of real texts, in all widths, with and without ids, in one file and in two.
  *
- * usage: answers TEXTS FOLDER, where TEXTS has a text a line */
+ * usage: answers TEXTS FOLDER [QUERIES], where TEXTS has a text a line */
 #include "test.h"
 
-/* Queries of each kind, and the most matches and ids that they have room for. */
-enum { QUERIES = 120, ROOM = 1 << 16 };
+/* The most queries of each kind, and the most matches and ids that they have room for. */
+enum { MOST_QUERIES = 120, ROOM = 1 << 16 };
+
+static size_t query_count = MOST_QUERIES;
 
 typedef struct {
     uint32_t width;
@@ -90,29 +92,29 @@ static simidx_fingerprint perturbed(const records *r, uint64_t *random) {
 
 static void check_queries(const simidx_index *index, const records *r) {
     static simidx_match wanted[ROOM], found[ROOM];
-    simidx_fingerprint queries[QUERIES];
-    uint64_t offsets[QUERIES + 1], random = 7;
-    uint8_t contains[QUERIES], one;
+    simidx_fingerprint queries[MOST_QUERIES];
+    uint64_t offsets[MOST_QUERIES + 1], random = 7;
+    uint8_t contains[MOST_QUERIES], one;
     size_t count, total;
     simidx_searcher *searcher;
     OK(simidx_searcher_new(index, &searcher));
-    for (size_t q = 0; q < QUERIES; q++)
+    for (size_t q = 0; q < query_count; q++)
         queries[q] = perturbed(r, &random);
-    void *packed = pack(r->width, queries, QUERIES);
+    void *packed = pack(r->width, queries, query_count);
     uint32_t distances[] = {0, 1, 3, 4, 8, r->width == 32 ? 12 : 20};
     for (size_t d = 0; d < sizeof distances / sizeof *distances; d++) {
         uint32_t most = distances[d];
-        OK(simidx_contains_many(searcher, packed, r->width, QUERIES, most, NULL, contains));
-        OK(simidx_query_many(searcher, packed, r->width, QUERIES, most, NULL, offsets, found, ROOM, &total));
-        CHECK(offsets[0] == 0 && offsets[QUERIES] == total && total <= ROOM);
-        for (size_t q = 0; q < QUERIES; q++) {
+        OK(simidx_contains_many(searcher, packed, r->width, query_count, most, NULL, contains));
+        OK(simidx_query_many(searcher, packed, r->width, query_count, most, NULL, offsets, found, ROOM, &total));
+        CHECK(offsets[0] == 0 && offsets[query_count] == total && total <= ROOM);
+        for (size_t q = 0; q < query_count; q++) {
             size_t expected = scan(r, queries[q], most, wanted);
             CHECK(offsets[q + 1] - offsets[q] == expected);
             CHECK(same(found + offsets[q], wanted, expected, q));
             CHECK(contains[q] == (expected > 0));
         }
         /* The same in pieces of 7, from a buffer that has room for none. */
-        OK(simidx_query_many(searcher, packed, r->width, QUERIES, most, NULL, NULL, NULL, 0, &count));
+        OK(simidx_query_many(searcher, packed, r->width, query_count, most, NULL, NULL, NULL, 0, &count));
         CHECK(count == total);
         for (size_t first = 0; first <= total; first += 7) {
             simidx_match piece[7];
@@ -121,7 +123,7 @@ static void check_queries(const simidx_index *index, const records *r) {
             for (size_t i = 0; i < count && i < 7; i++)
                 CHECK(same(piece + i, found + first + i, 1, found[first + i].query));
         }
-        for (size_t q = 0; q < QUERIES; q++) {
+        for (size_t q = 0; q < query_count; q++) {
             size_t expected = scan(r, queries[q], most, wanted);
             OK(simidx_query(searcher, queries[q], most, found, ROOM, &count));
             CHECK(count == expected && same(found, wanted, expected, 0));
@@ -130,8 +132,8 @@ static void check_queries(const simidx_index *index, const records *r) {
         }
     }
     /* The nearest are the first of all. */
-    OK(simidx_nearest_many(searcher, packed, r->width, QUERIES, 5, 128, NULL, offsets, found, ROOM, &total));
-    for (size_t q = 0; q < QUERIES; q++) {
+    OK(simidx_nearest_many(searcher, packed, r->width, query_count, 5, 128, NULL, offsets, found, ROOM, &total));
+    for (size_t q = 0; q < query_count; q++) {
         size_t expected = scan(r, queries[q], r->width, wanted);
         expected = expected < 5 ? expected : 5;
         CHECK(offsets[q + 1] - offsets[q] == expected);
@@ -354,7 +356,11 @@ static void check_width(uint32_t width, const char *const *texts, const size_t *
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3)
+    if (argc < 3)
+        return 2;
+    if (argc > 3)
+        query_count = (size_t)atoi(argv[3]);
+    if (query_count < 1 || query_count > MOST_QUERIES)
         return 2;
     CHECK(simidx_version() == SIMIDX_VERSION);
     CHECK(strchr(simidx_version_string(), '.') != NULL);
