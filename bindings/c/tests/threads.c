@@ -1,6 +1,6 @@
 /* Threads: searchers of their own, one searcher for all, an index that is closed meanwhile, messages, a child process.
  *
- * usage: threads FOLDER */
+ * usage: threads FOLDER [COUNT], with so many fingerprints */
 #define _POSIX_C_SOURCE 200809L
 
 #include <pthread.h>
@@ -9,9 +9,11 @@
 
 #include "test.h"
 
-enum { THREADS = 4, COUNT = 20000, ROUNDS = 400 };
+enum { THREADS = 4, MOST = 20000 };
 
-static uint64_t fps[COUNT];
+static uint64_t fps[MOST];
+static size_t fps_count = MOST;
+static int rounds = MOST / 50;
 static simidx_index *shared;
 static simidx_searcher *of_all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -45,10 +47,10 @@ static void *own(void *number) {
     char words[32];
     CHECK_LOCKED(simidx_searcher_new(shared, &searcher) == SIMIDX_OK);
     CHECK_LOCKED(simidx_error_message()[0] == 0);
-    for (int round = 0; round < ROUNDS; round++)
-        CHECK_LOCKED(finds(searcher, next_random(&random) % COUNT));
+    for (int round = 0; round < rounds; round++)
+        CHECK_LOCKED(finds(searcher, next_random(&random) % fps_count));
     /* The message of a thread is its own. */
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         simidx_index *none;
         snprintf(words, sizeof words, "missing-%d-%d", (int)(uintptr_t)number, round);
         CHECK_LOCKED(simidx_open(words, NULL, &none) == SIMIDX_ERROR_NOT_FOUND);
@@ -61,7 +63,7 @@ static void *own(void *number) {
 /* One searcher for all threads: an answer or busy. */
 static void *together(void *answered) {
     uint64_t query = fps[0];
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         simidx_fingerprint fp = {query, 0};
         simidx_match found[4];
         size_t count = 7;
@@ -90,14 +92,14 @@ static void *until_closed(void *unused) {
 static void *many(void *threads) {
     simidx_searcher *searcher;
     simidx_work_options work = {.struct_size = sizeof work};
-    static simidx_match found[THREADS][4 * COUNT];
+    static simidx_match found[THREADS][4 * MOST];
     size_t count, number = (uintptr_t)threads;
     work.threads = (uint32_t)number % 3;
     CHECK_LOCKED(simidx_searcher_new(shared, &searcher) == SIMIDX_OK);
     for (int round = 0; round < 3; round++) {
-        CHECK_LOCKED(simidx_query_many(searcher, fps, 64, COUNT, 3, &work, NULL, found[number], 4 * COUNT, &count) == SIMIDX_OK);
-        CHECK_LOCKED(count >= COUNT && count < 4 * COUNT);
-        CHECK_LOCKED(found[number][0].query == 0 && found[number][count - 1].query == COUNT - 1);
+        CHECK_LOCKED(simidx_query_many(searcher, fps, 64, fps_count, 3, &work, NULL, found[number], 4 * fps_count, &count) == SIMIDX_OK);
+        CHECK_LOCKED(count >= fps_count && count < 4 * fps_count);
+        CHECK_LOCKED(found[number][0].query == 0 && found[number][count - 1].query == fps_count - 1);
     }
     simidx_searcher_free(searcher);
     return NULL;
@@ -127,18 +129,23 @@ static void child(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2)
+    if (argc < 2)
         return 2;
+    if (argc > 2)
+        fps_count = (size_t)atoi(argv[2]);
+    if (fps_count < 100 || fps_count > MOST)
+        return 2;
+    rounds = (int)fps_count / 50;
     char path[600];
     uint64_t random = 1;
     size_t answered[THREADS] = {0}, all = 0;
     void *numbers[THREADS], *counts[THREADS];
-    for (size_t i = 0; i < COUNT; i++)
+    for (size_t i = 0; i < fps_count; i++)
         fps[i] = next_random(&random);
     for (size_t t = 0; t < THREADS; t++)
         numbers[t] = (void *)(uintptr_t)t, counts[t] = &answered[t];
     snprintf(path, sizeof path, "%s/threads.simidx", argv[1]);
-    OK(simidx_build(path, fps, 64, COUNT, 3, NULL));
+    OK(simidx_build(path, fps, 64, fps_count, 3, NULL));
     OK(simidx_open(path, NULL, &shared));
     run(own, numbers);
     run(many, numbers);
