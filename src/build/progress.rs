@@ -35,6 +35,27 @@ pub enum BuildStage {
     WriteIds,
 }
 
+impl BuildStage {
+    /// The stage in words, without the number of the table.
+    ///
+    /// ```
+    /// use simidx::build::BuildStage;
+    ///
+    /// assert_eq!(BuildStage::EncodeTable(1).name(), "encode table");
+    /// ```
+    pub fn name(self) -> &'static str {
+        match self {
+            BuildStage::SortRecords | BuildStage::MergeRecords => "sort",
+            BuildStage::CompareIds => "compare ids",
+            BuildStage::SortTable(_) | BuildStage::MergeTable(_) => "sort table",
+            BuildStage::ChooseCode(_) => "choose code",
+            BuildStage::EncodeTable(_) => "encode table",
+            BuildStage::SortIds => "sort ids",
+            BuildStage::WriteIds => "write ids",
+        }
+    }
+}
+
 /// The progress of a build, reported as each stage begins and many times during it.
 ///
 /// ```

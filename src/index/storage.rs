@@ -1,4 +1,4 @@
-//! Where the bytes of an index lie: mapped from a file, or read into memory.
+//! Where the bytes of an index lie: mapped from a file, read into memory, or in memory of the caller.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -35,6 +35,7 @@ enum Bytes {
     #[cfg(feature = "mmap")]
     Mapped(memmap2::Mmap, Box<Origin>),
     Memory(Vec<u8>),
+    Lent(&'static [u8]),
 }
 
 /// The file behind a mapping, which is asked for its length again by its name: an open file for each mapping would set a
@@ -68,6 +69,7 @@ impl AsRef<[u8]> for Storage {
             #[cfg(feature = "mmap")]
             Bytes::Mapped(map, _) => map,
             Bytes::Memory(bytes) => bytes,
+            Bytes::Lent(bytes) => bytes,
         }
     }
 }
@@ -171,6 +173,18 @@ impl Storage {
         Storage::of(Bytes::Memory(copy))
     }
 
+    /// Bytes that are in memory as long as the process, without a copy: part of the program, or what was leaked.
+    ///
+    /// ```
+    /// use simidx::{AnyIndex, Storage};
+    ///
+    /// static FILE: &[u8] = b"no index"; // or include_bytes!("pages.simidx")
+    /// assert!(AnyIndex::from_bytes(Storage::lent(FILE)).is_err());
+    /// ```
+    pub fn lent(bytes: &'static [u8]) -> Self {
+        Storage::of(Bytes::Lent(bytes))
+    }
+
     /// Brings all bytes to memory, in about the time of reading the file, and keeps them there until the storage is dropped:
     /// no query waits for a disk then. Locking a second time does nothing. What a page is checked for on its first use remains
     /// to be done, see [`Index::warm`](crate::Index::warm).
@@ -201,7 +215,7 @@ impl Storage {
             Bytes::Mapped(map, _) => drop(map.advise(memmap2::Advice::Random)),
             #[cfg(all(feature = "mmap", not(unix)))]
             Bytes::Mapped(..) => {}
-            Bytes::Memory(_) => {}
+            Bytes::Memory(_) | Bytes::Lent(_) => {}
         }
     }
 
@@ -219,7 +233,7 @@ impl Storage {
             Bytes::Mapped(map, _) => unsafe {
                 map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed)
             },
-            Bytes::Memory(_) => Ok(()),
+            Bytes::Memory(_) | Bytes::Lent(_) => Ok(()),
         }
     }
 }

@@ -129,9 +129,10 @@ fn every_package_comes_from_the_registry() {
 }
 
 /// The folders of the packages whose dependencies are explained.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     ".",
     "benches",
+    "bindings/c",
     "bindings/python",
     "crates/simidx-text",
     "crates/simidx-input",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use simidx::build::{AtomicFile, BuildProgress, BuildStage};
+use simidx::build::{AtomicFile, BuildProgress};
 use simidx::design::TableDesign;
 use simidx::segments::{AnySegments, MergeOptions, Segments, merge as merge_segments};
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
@@ -178,18 +178,8 @@ fn of_row(row: usize, error: simidx::Error) -> Failure {
 }
 
 fn tell(watch: &Watch, progress: BuildProgress) {
-    let stage = match progress.stage {
-        BuildStage::SortRecords | BuildStage::MergeRecords => "sort",
-        BuildStage::CompareIds => "compare ids",
-        BuildStage::SortTable(_) | BuildStage::MergeTable(_) => "sort table",
-        BuildStage::ChooseCode(_) => "choose code",
-        BuildStage::EncodeTable(_) => "encode table",
-        BuildStage::SortIds => "sort ids",
-        BuildStage::WriteIds => "write ids",
-        _ => "work",
-    };
     // The writer is what breaks off.
-    let _ = watch.report(stage, progress.done, progress.total);
+    let _ = watch.report(progress.stage.name(), progress.done, progress.total);
 }
 
 /// Writes one file with the records of several, and opens it.

@@ -1,0 +1,3 @@
+module simidx/example
+
+go 1.19

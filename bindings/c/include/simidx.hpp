@@ -1,0 +1,230 @@
+/* libsimidx for C++17: handles that close themselves, errors that are thrown, answers in vectors. All of it is in this header,
+ * on top of simidx.h, whose rules hold. */
+#ifndef SIMIDX_HPP
+#define SIMIDX_HPP
+
+#include <simidx.h>
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace simidx {
+
+/// A call failed: the message of the library and its status.
+class error : public std::runtime_error {
+public:
+    explicit error(simidx_status status) : std::runtime_error(simidx_error_message()), status_(status) {}
+    simidx_status status() const noexcept { return status_; }
+
+private:
+    simidx_status status_;
+};
+
+inline void check(simidx_status status) {
+    if (status != SIMIDX_OK)
+        throw error(status);
+}
+
+/// Options with all fields at their defaults, for example `auto options = simidx::defaults<simidx_build_options>();`.
+template <class Options> Options defaults() {
+    Options options{};
+    options.struct_size = sizeof(Options);
+    return options;
+}
+
+using fingerprint = simidx_fingerprint;
+using match = simidx_match;
+
+namespace detail {
+
+template <class Handle, void (*Close)(Handle *)> struct closer {
+    void operator()(Handle *handle) const noexcept { Close(handle); }
+};
+
+/// What goes to a buffer of the caller: it is made larger until all fits.
+template <class T, class Call> std::vector<T> all(Call call) {
+    std::vector<T> buffer(16);
+    for (;;) {
+        std::size_t found = 0;
+        check(call(buffer.data(), buffer.size(), &found));
+        bool const fits = found <= buffer.size();
+        buffer.resize(found);
+        if (fits)
+            return buffer;
+    }
+}
+
+/// Bits of the elements of an array of fingerprints.
+template <class F> constexpr std::uint32_t width() {
+    static_assert(std::is_same_v<F, std::uint32_t> || std::is_same_v<F, std::uint64_t> || std::is_same_v<F, fingerprint>,
+                  "fingerprints are std::uint32_t, std::uint64_t or simidx::fingerprint");
+    return 8 * sizeof(F);
+}
+
+} // namespace detail
+
+/// An open index. Copies share it; all threads may use it at the same time.
+class index {
+public:
+    explicit index(std::string const &path, simidx_open_options const *options = nullptr) {
+        simidx_index *handle = nullptr;
+        check(simidx_open(path.c_str(), options, &handle));
+        handle_.reset(handle, simidx_close);
+    }
+
+    /// Several files that are searched as one.
+    explicit index(std::vector<std::string> const &paths, simidx_open_options const *options = nullptr) {
+        std::vector<char const *> names;
+        for (auto const &path : paths)
+            names.push_back(path.c_str());
+        simidx_index *handle = nullptr;
+        check(simidx_open_many(names.data(), names.size(), options, &handle));
+        handle_.reset(handle, simidx_close);
+    }
+
+    simidx_index *get() const noexcept { return handle_.get(); }
+
+    simidx_info info() const {
+        auto info = defaults<simidx_info>();
+        check(simidx_index_info(get(), &info));
+        return info;
+    }
+
+    void warm(simidx_work_options const *options = nullptr) const { check(simidx_warm(get(), options)); }
+    void verify(simidx_work_options const *options = nullptr) const { check(simidx_verify(get(), options)); }
+
+    std::vector<std::uint64_t> number_ids(fingerprint of) const {
+        return detail::all<std::uint64_t>(
+            [&](auto *to, auto room, auto *found) { return simidx_number_ids(get(), of, to, room, found); });
+    }
+
+    std::vector<std::string> string_ids(fingerprint of) const {
+        std::vector<std::string> ids;
+        auto add = [](void *to, char const *bytes, std::size_t len, std::uint64_t) -> std::int32_t {
+            try {
+                if (bytes != nullptr)
+                    static_cast<std::vector<std::string> *>(to)->emplace_back(bytes, len);
+                return 0;
+            } catch (...) { // Nothing may be thrown through the library.
+                return 1;
+            }
+        };
+        check(simidx_ids(get(), of, add, &ids));
+        return ids;
+    }
+
+    std::vector<fingerprint> find(std::uint64_t id) const {
+        return detail::all<fingerprint>(
+            [&](auto *to, auto room, auto *found) { return simidx_find_number(get(), id, to, room, found); });
+    }
+
+    std::vector<fingerprint> find(std::string_view id) const {
+        return detail::all<fingerprint>([&](auto *to, auto room, auto *found) {
+            return simidx_find_string(get(), id.data(), id.size(), to, room, found);
+        });
+    }
+
+private:
+    std::shared_ptr<simidx_index> handle_;
+};
+
+/// The memory of queries; one for each thread. It holds its index open.
+class searcher {
+public:
+    explicit searcher(index const &index) {
+        simidx_searcher *handle = nullptr;
+        check(simidx_searcher_new(index.get(), &handle));
+        handle_.reset(handle);
+    }
+
+    /// All within a distance. The vector is filled anew: keep it for the next query, and nothing is allocated.
+    void query(fingerprint of, std::uint32_t distance, std::vector<match> &found) {
+        found.resize(found.capacity());
+        std::size_t count = 0;
+        check(simidx_query(handle_.get(), of, distance, found.data(), found.size(), &count));
+        rest(found, count);
+    }
+
+    std::vector<match> query(fingerprint of, std::uint32_t distance) {
+        std::vector<match> found;
+        query(of, distance, found);
+        return found;
+    }
+
+    std::vector<match> nearest(fingerprint of, std::size_t count, std::uint32_t distance = 128) {
+        std::vector<match> found;
+        std::size_t all = 0;
+        check(simidx_nearest(handle_.get(), of, count, distance, nullptr, 0, &all));
+        rest(found, all);
+        return found;
+    }
+
+    bool contains(fingerprint of, std::uint32_t distance) {
+        std::uint8_t found = 0;
+        check(simidx_contains(handle_.get(), of, distance, &found));
+        return found != 0;
+    }
+
+    /// The matches of many queries, on all threads; each has the number of its query.
+    template <class F>
+    std::vector<match> query_many(std::vector<F> const &of, std::uint32_t distance, simidx_work_options const *options = nullptr) {
+        std::vector<match> found;
+        std::size_t count = 0;
+        check(simidx_query_many(handle_.get(), of.data(), detail::width<F>(), of.size(), distance, options, nullptr, nullptr, 0,
+                                &count));
+        rest(found, count);
+        return found;
+    }
+
+    simidx_searcher *get() const noexcept { return handle_.get(); }
+
+private:
+    /// Makes the vector as long as the answer, and copies what did not fit before.
+    void rest(std::vector<match> &found, std::size_t count) {
+        std::size_t const first = found.size() < count ? found.size() : count;
+        found.resize(count);
+        std::size_t more = 0;
+        if (first < count)
+            check(simidx_matches(handle_.get(), first, found.data() + first, count - first, &more));
+    }
+
+    std::unique_ptr<simidx_searcher, detail::closer<simidx_searcher, simidx_searcher_free>> handle_;
+};
+
+/// How texts become fingerprints.
+class pipeline {
+public:
+    explicit pipeline(std::string const &name = "web", std::uint32_t width = 64) {
+        simidx_pipeline *handle = nullptr;
+        check(simidx_pipeline_open(name.c_str(), width, &handle));
+        handle_.reset(handle);
+    }
+
+    fingerprint operator()(std::string_view text) const {
+        fingerprint of{};
+        check(simidx_fingerprint_text(handle_.get(), text.data(), text.size(), &of));
+        return of;
+    }
+
+    simidx_pipeline *get() const noexcept { return handle_.get(); }
+
+private:
+    std::unique_ptr<simidx_pipeline, detail::closer<simidx_pipeline, simidx_pipeline_close>> handle_;
+};
+
+/// Writes an index of fingerprints: vectors of std::uint32_t, std::uint64_t or simidx::fingerprint.
+template <class F>
+void build(std::string const &path, std::vector<F> const &fingerprints, std::uint32_t max_distance = 3,
+           simidx_build_options const *options = nullptr) {
+    check(simidx_build(path.c_str(), fingerprints.data(), detail::width<F>(), fingerprints.size(), max_distance, options));
+}
+
+} // namespace simidx
+
+#endif

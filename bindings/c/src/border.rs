@@ -1,0 +1,233 @@
+//! Pointers of the caller: what comes in as slices and texts, and what goes out to buffers.
+//!
+//! What can be checked is: NULL, alignment, sizes, UTF-8. The rest is the caller's promise: that a pointer points to as much as
+//! the function says, which nobody writes to meanwhile.
+
+use std::ffi::{CStr, c_char};
+use std::path::PathBuf;
+use std::{mem, slice};
+
+use crate::status::{Failure, Result};
+
+/// Most bytes of a struct of options: so many are looked at in one of a later version.
+const MOST_OPTION_BYTES: usize = 4096;
+
+fn check<T>(name: &str, at: *const T, count: usize) -> Result<()> {
+    if at.is_null() {
+        return Err(Failure::argument(format!("{name} is NULL")));
+    }
+    if !at.is_aligned() {
+        let align = align_of::<T>();
+        let message = format!("{name}: the address is not a multiple of {align}");
+        return Err(Failure::argument(message));
+    }
+    let bytes = count.checked_mul(size_of::<T>());
+    match bytes.is_some_and(|bytes| bytes <= isize::MAX as usize) {
+        true => Ok(()),
+        false => Err(Failure::argument(format!(
+            "{name}: there is no memory for {count} of them"
+        ))),
+    }
+}
+
+/// An array of the caller. NULL is an empty one.
+///
+/// # Safety
+/// `at` points to `count` values, which nobody changes during the call.
+pub(crate) unsafe fn array<'a, T>(name: &str, at: *const T, count: usize) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    check(name, at, count)?;
+    // SAFETY: `at` is aligned, not NULL, and of a size that memory can have; the rest is the caller's promise.
+    Ok(unsafe { slice::from_raw_parts(at, count) })
+}
+
+/// The bytes of a string that ends with NUL, if it is not NULL.
+///
+/// # Safety
+/// `at` is NULL or points to a string that ends with NUL, which nobody changes during the call.
+pub(crate) unsafe fn optional_string<'a>(at: *const c_char) -> Option<&'a [u8]> {
+    match at.is_null() {
+        true => None,
+        // SAFETY: the caller's promise.
+        false => Some(unsafe { CStr::from_ptr(at) }.to_bytes()),
+    }
+}
+
+/// The bytes of a string that ends with NUL.
+///
+/// # Safety
+/// As for [`optional_string`].
+pub(crate) unsafe fn string<'a>(name: &str, at: *const c_char) -> Result<&'a [u8]> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { optional_string(at) };
+    bytes.ok_or_else(|| Failure::argument(format!("{name} is NULL")))
+}
+
+/// A text, which must be UTF-8.
+pub(crate) fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str> {
+    str::from_utf8(bytes).map_err(|error| {
+        let message = format!("{name} is not UTF-8 at byte {}", error.valid_up_to());
+        Failure::argument(message)
+    })
+}
+
+/// A path: on Unix any bytes, elsewhere UTF-8.
+pub(crate) fn path(name: &str, bytes: &[u8]) -> Result<PathBuf> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        let _ = name;
+        Ok(PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
+    }
+    #[cfg(not(unix))]
+    utf8(name, bytes).map(PathBuf::from)
+}
+
+/// What 0 and 1 of an option mean.
+pub(crate) fn switch(name: &str, value: u32) -> Result<bool> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Failure::argument(format!("{name} is {value}, not 0 or 1"))),
+    }
+}
+
+/// A struct of options, which begins with its size.
+///
+/// # Safety
+/// All bytes 0 are a value, the struct is `repr(C)`, and its first field is `struct_size: usize`.
+pub(crate) unsafe trait Options: Copy {
+    /// As in C.
+    const NAME: &'static str;
+    /// Bytes that its first version had.
+    const FIRST_SIZE: usize;
+}
+
+/// Options of the caller, which may have been compiled with an older or a newer header: what an older one lacks is 0, and what
+/// a newer one has more must be 0. NULL is all 0.
+///
+/// # Safety
+/// `at` is NULL or points to as many bytes as its first field says.
+pub(crate) unsafe fn options<T: Options>(at: *const T) -> Result<T> {
+    // SAFETY: all bytes 0 are a value of these types.
+    let mut options: T = unsafe { mem::zeroed() };
+    if at.is_null() {
+        return Ok(options);
+    }
+    check(T::NAME, at, 1)?;
+    // SAFETY: every struct of options begins with its size, and the address is aligned for it.
+    let size = unsafe { at.cast::<usize>().read() };
+    check_struct_size::<T>(size)?;
+    let known = size.min(size_of::<T>());
+    // SAFETY: the caller's promise is that there are `size` bytes.
+    let unknown = unsafe { slice::from_raw_parts(at.cast::<u8>().add(known), size - known) };
+    if unknown.iter().any(|&byte| byte != 0) {
+        let message = format!(
+            "{} has an option that version {} does not know",
+            T::NAME,
+            env!("CARGO_PKG_VERSION")
+        );
+        return Err(Failure::argument(message));
+    }
+    // SAFETY: both have so many bytes and do not overlap; fields that are not written to stay 0, which is a value.
+    unsafe {
+        let to = std::ptr::from_mut(&mut options).cast::<u8>();
+        std::ptr::copy_nonoverlapping(at.cast::<u8>(), to, known);
+    }
+    Ok(options)
+}
+
+fn check_struct_size<T: Options>(size: usize) -> Result<()> {
+    match (T::FIRST_SIZE..=MOST_OPTION_BYTES).contains(&size) {
+        true => Ok(()),
+        false => Err(Failure::argument(format!(
+            "{}: struct_size is {size}; set it to the sizeof of the struct",
+            T::NAME
+        ))),
+    }
+}
+
+/// Fills a struct of the caller that begins with its size: as much of it as both know. Its size becomes what was filled.
+///
+/// # Safety
+/// `at` is NULL or points to as many bytes as its first field says, which nobody else uses during the call.
+pub(crate) unsafe fn fill_struct<T: Options>(at: *mut T, value: &T) -> Result<()> {
+    check(T::NAME, at.cast_const(), 1)?;
+    // SAFETY: as in `options`.
+    let size = unsafe { at.cast::<usize>().read() };
+    check_struct_size::<T>(size)?;
+    let known = size.min(size_of::<T>());
+    // SAFETY: both have so many bytes and do not overlap, and the size is the first field.
+    unsafe {
+        std::ptr::copy_nonoverlapping(std::ptr::from_ref(value).cast::<u8>(), at.cast(), known);
+        at.cast::<usize>().write(known);
+    }
+    Ok(())
+}
+
+/// A buffer of the caller that is written to, and perhaps holds nothing yet.
+#[derive(Debug)]
+pub(crate) struct Buffer<T> {
+    at: *mut T,
+    capacity: usize,
+}
+
+impl<T: Copy> Buffer<T> {
+    /// A buffer for so many values. It may be NULL if there is room for none.
+    ///
+    /// # Safety
+    /// `at` points to memory for `capacity` values, which nobody else uses during the call.
+    pub(crate) unsafe fn new(name: &str, at: *mut T, capacity: usize) -> Result<Self> {
+        if capacity > 0 {
+            check(name, at.cast_const(), capacity)?;
+        }
+        Ok(Buffer { at, capacity })
+    }
+
+    /// Where one value goes.
+    ///
+    /// # Safety
+    /// As for [`Buffer::new`], with room for one.
+    pub(crate) unsafe fn one(name: &str, at: *mut T) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::new(name, at, 1) }
+    }
+
+    /// The same if there is one; what is written to NULL is lost.
+    ///
+    /// # Safety
+    /// As for [`Buffer::new`].
+    pub(crate) unsafe fn optional(name: &str, at: *mut T, capacity: usize) -> Result<Self> {
+        let capacity = if at.is_null() { 0 } else { capacity };
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::new(name, at, capacity) }
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Writes a value to a place; what does not fit is left out.
+    pub(crate) fn put(&self, place: usize, value: T) {
+        if place < self.capacity {
+            // SAFETY: the place is in the buffer, which is aligned, and which nobody else uses.
+            unsafe { self.at.add(place).write(value) }
+        }
+    }
+
+    /// Writes values from a place on, as many as fit.
+    pub(crate) fn put_all(&self, place: usize, values: &[T]) {
+        let room = self.capacity.saturating_sub(place).min(values.len());
+        if room > 0 {
+            // SAFETY: so many fit from that place on, and nobody else uses the buffer.
+            unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.at.add(place), room) }
+        }
+    }
+
+    /// The only value, or the first one.
+    pub(crate) fn set(&self, value: T) {
+        self.put(0, value);
+    }
+}

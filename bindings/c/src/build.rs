@@ -1,0 +1,311 @@
+//! Building: arrays of fingerprints and ids to an index file.
+
+use std::ffi::{c_char, c_void};
+use std::io::{self, Write};
+use std::path::Path;
+
+use simidx::build::AtomicFile;
+use simidx::design::TableDesign;
+use simidx::{BuildOptions, Codec, IdKind, IndexBuilder};
+
+use crate::border::{self, Options};
+use crate::fingerprint::{Many, Width, by_width};
+use crate::status::simidx_status::SIMIDX_ERROR_INPUT;
+use crate::status::{Failure, Result, guard, simidx_status};
+use crate::text::{description, simidx_pipeline};
+use crate::work::{Work, simidx_progress, simidx_work_options};
+
+/// Records that are handed over between two reports of progress.
+const PIECE: usize = 1 << 16;
+
+/// How an index is built, and what its ids are. Set `struct_size` to `sizeof(simidx_build_options)`; 0 in all other fields is
+/// the default. At most one of `id_numbers`, `id_strings` and `id_ends` is not NULL; if all are NULL, the index has no ids.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct simidx_build_options {
+    /// Size of this struct.
+    pub struct_size: usize,
+    /// Ids that are numbers, one for each fingerprint.
+    pub id_numbers: *const u64,
+    /// Ids that are strings, one for each fingerprint: UTF-8 that ends with NUL.
+    pub id_strings: *const *const c_char,
+    /// Where each id ends in `id_bytes`, one for each fingerprint: the first starts at 0, the others where the one before ends.
+    pub id_ends: *const u64,
+    /// Ids that are strings, one after the other.
+    pub id_bytes: *const c_char,
+    /// Bytes of all of them.
+    pub id_bytes_len: usize,
+    /// What made the fingerprints, to be recorded in the file.
+    pub pipeline: *const simidx_pipeline,
+    /// Bytes of memory that the build may use; what does not fit goes to temporary files. 0: no limit.
+    pub memory: u64,
+    /// The folder for temporary files; NULL for that of the system.
+    pub temp_dir: *const c_char,
+    /// "ef", "gap" or "xor"; NULL chooses by the data.
+    pub codec: *const c_char,
+    /// Number of tables; 0 lets the planner choose.
+    pub tables: u32,
+    /// Bytes of a block, a power of two from 128 to 65,536; 0 for 512.
+    pub block_size: u32,
+    /// 1: the file gets the order of its ids, by which `simidx_find_string` finds one in microseconds.
+    pub id_lookup: u32,
+    /// Threads that work; 0 for as many as the processor runs at a time.
+    pub threads: u32,
+    /// Hears of progress, unless it is NULL.
+    pub progress: simidx_progress,
+    /// Handed to `progress`.
+    pub user: *mut c_void,
+}
+
+// SAFETY: 0 is a value of each field, and the first one is the size.
+unsafe impl Options for simidx_build_options {
+    const NAME: &'static str = "simidx_build_options";
+    const FIRST_SIZE: usize = size_of::<simidx_build_options>();
+}
+
+/// The ids of the caller.
+enum Ids<'a> {
+    None,
+    Numbers(&'a [u64]),
+    Strings(Vec<&'a str>),
+}
+
+impl<'a> Ids<'a> {
+    /// # Safety
+    /// They are there as the options say.
+    unsafe fn read(options: &simidx_build_options, count: usize) -> Result<Self> {
+        let given = [
+            !options.id_numbers.is_null(),
+            !options.id_strings.is_null(),
+            !options.id_ends.is_null(),
+        ];
+        match given {
+            [false, false, false] => Ok(Ids::None),
+            // SAFETY: the caller's promise.
+            [true, false, false] => unsafe {
+                Ok(Ids::Numbers(border::array(
+                    "id_numbers",
+                    options.id_numbers,
+                    count,
+                )?))
+            },
+            // SAFETY: the caller's promise.
+            [false, true, false] => unsafe { Self::strings(options.id_strings, count) },
+            // SAFETY: the caller's promise.
+            [false, false, true] => unsafe {
+                let ends = border::array("id_ends", options.id_ends, count)?;
+                let bytes = options.id_bytes.cast::<u8>();
+                let bytes = border::array("id_bytes", bytes, options.id_bytes_len)?;
+                Self::column(ends, bytes)
+            },
+            _ => {
+                let message = "only one of id_numbers, id_strings and id_ends can be given";
+                Err(Failure::argument(message))
+            }
+        }
+    }
+
+    /// # Safety
+    /// `count` strings end with NUL.
+    unsafe fn strings(strings: *const *const c_char, count: usize) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let strings = unsafe { border::array("id_strings", strings, count) }?;
+        let string = |(number, &string): (usize, &*const c_char)| {
+            let name = format!("id_strings[{number}]");
+            // SAFETY: the caller's promise.
+            border::utf8(&name, unsafe { border::string(&name, string) }?)
+        };
+        let strings: Result<Vec<&str>> = strings.iter().enumerate().map(string).collect();
+        Ok(Ids::Strings(strings?))
+    }
+
+    fn column(ends: &[u64], bytes: &'a [u8]) -> Result<Self> {
+        let mut start = 0;
+        let mut strings = Vec::with_capacity(ends.len());
+        for (number, &end) in ends.iter().enumerate() {
+            let text = usize::try_from(end).ok();
+            let text = text.and_then(|end| bytes.get(std::mem::replace(&mut start, end)..end));
+            let text = text.ok_or_else(|| {
+                let message = format!(
+                    "id_ends[{number}] is before the one before it, or after the end of id_bytes"
+                );
+                Failure::argument(message)
+            })?;
+            strings.push(border::utf8(&format!("id {number}"), text)?);
+        }
+        Ok(Ids::Strings(strings))
+    }
+
+    fn kind(&self) -> IdKind {
+        match self {
+            Ids::None => IdKind::None,
+            Ids::Numbers(_) => IdKind::Number,
+            Ids::Strings(_) => IdKind::String,
+        }
+    }
+}
+
+/// A writer that fails once the caller has asked to stop.
+struct Watched<'w> {
+    file: &'w mut AtomicFile,
+    work: &'w Work,
+}
+
+impl Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.work.check().map_err(io::Error::other)?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes an index of these fingerprints, in any order, to a file. It replaces what has its name when it is complete and on
+/// disk; if the call fails, the file is as it was. The same records give the same bytes, with any number of threads and any
+/// memory.
+///
+/// @param path          the file; on Unix its bytes need not be UTF-8
+/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`; a record for each
+/// @param width         their bits: 32, 64 or 128
+/// @param max_distance  the distance that the tables are chosen for: 0 to 12. Queries may ask for any
+/// @param options       may be NULL
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_build(
+    path: *const c_char,
+    fingerprints: *const c_void,
+    width: u32,
+    count: usize,
+    max_distance: u32,
+    options: *const simidx_build_options,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let options = border::options(options)?;
+            let path = border::path("path", border::string("path", path)?)?;
+            let fingerprints = Many::new(fingerprints, width, count);
+            let ids = Ids::read(&options, count)?;
+            by_width!(width, F => build::<F>(&path, &fingerprints, &ids, max_distance, &options))
+        }
+    })
+}
+
+/// # Safety
+/// The options are those of the caller.
+unsafe fn build<F: Width>(
+    path: &Path,
+    fingerprints: &Many,
+    ids: &Ids<'_>,
+    max_distance: u32,
+    given: &simidx_build_options,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let (options, work) = unsafe { (build_options::<F>(given, max_distance, ids)?, work(given)?) };
+    let fingerprints = fingerprints.read::<F>()?;
+    work.run(|| write(options, path, &fingerprints, ids, &work))
+}
+
+/// # Safety
+/// The options are those of the caller.
+unsafe fn work(given: &simidx_build_options) -> Result<Work> {
+    let options = simidx_work_options {
+        struct_size: size_of::<simidx_work_options>(),
+        threads: given.threads,
+        reserved: 0,
+        progress: given.progress,
+        user: given.user,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { Work::new(&options) }
+}
+
+/// # Safety
+/// The strings among the options end with NUL.
+unsafe fn build_options<F: Width>(
+    given: &simidx_build_options,
+    max_distance: u32,
+    ids: &Ids<'_>,
+) -> Result<BuildOptions<F>> {
+    let mut options = BuildOptions::default();
+    options.max_distance = max_distance;
+    options.ids = ids.kind();
+    options.pipeline = description(given.pipeline)?;
+    options.memory = Some(given.memory).filter(|&memory| memory > 0);
+    if given.tables > 0 {
+        let design = TableDesign::with_table_count(max_distance, given.tables as usize);
+        options.design = Some(design?);
+    }
+    if given.block_size > 0 {
+        options.block_size = given.block_size;
+    }
+    options.id_lookup = border::switch("id_lookup", given.id_lookup)?;
+    // SAFETY: the caller's promises.
+    let (codec, temp_dir) = unsafe {
+        (
+            border::optional_string(given.codec),
+            border::optional_string(given.temp_dir),
+        )
+    };
+    if let Some(codec) = codec {
+        options.codec = Some(border::utf8("codec", codec)?.parse::<Codec>()?);
+    }
+    if let Some(temp_dir) = temp_dir {
+        options.temp_dir = Some(border::path("temp_dir", temp_dir)?);
+    }
+    Ok(options)
+}
+
+fn write<F: Width>(
+    options: BuildOptions<F>,
+    path: &Path,
+    fingerprints: &[F],
+    ids: &Ids<'_>,
+    work: &Work,
+) -> Result<()> {
+    let total = fingerprints.len() as u64;
+    let mut builder = IndexBuilder::new(options)?;
+    // What keeps the file from being written is known before the work.
+    let mut file = AtomicFile::create(path)?;
+    let mut start = 0;
+    for piece in fingerprints.chunks(PIECE) {
+        match ids {
+            Ids::None => builder.extend_from_slice(piece)?,
+            Ids::Numbers(numbers) => {
+                for (&fingerprint, &id) in piece.iter().zip(&numbers[start..]) {
+                    builder.push_with_number(fingerprint, id)?;
+                }
+            }
+            Ids::Strings(strings) => {
+                for (row, &fingerprint) in (start..).zip(piece) {
+                    let pushed = builder.push_with_string(fingerprint, strings[row]);
+                    pushed.map_err(|error| of_row(row, error))?;
+                }
+            }
+        }
+        start += piece.len();
+        work.report("read", start as u64, total)?;
+    }
+    let out = Watched {
+        file: &mut file,
+        work,
+    };
+    builder.finish_with(out, |progress| {
+        // The writer is what breaks off.
+        let _ = work.report(progress.stage.name(), progress.done, progress.total);
+    })?;
+    file.sync()?;
+    work.check()?;
+    Ok(file.commit()?)
+}
+
+/// Says which record cannot be added.
+fn of_row(row: usize, error: simidx::Error) -> Failure {
+    match error {
+        simidx::Error::Build(error) => {
+            Failure::new(SIMIDX_ERROR_INPUT, format!("id {row}: {error}"))
+        }
+        error => error.into(),
+    }
+}

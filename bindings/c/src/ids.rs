@@ -1,0 +1,229 @@
+//! Ids: those of a fingerprint, and the fingerprints of an id.
+
+use std::ffi::{c_char, c_void};
+use std::ops::ControlFlow;
+
+use simidx::segments::Segments;
+use simidx::{Fingerprint, Id};
+
+use crate::border::{self, Buffer};
+use crate::fingerprint::{Width, of_any, one, put_all, simidx_fingerprint};
+use crate::handles;
+use crate::open::simidx_index;
+use crate::status::{Failure, Result, guard, simidx_status};
+
+/// A function of the caller that gets an id. Of a string `bytes` has `len` bytes of UTF-8, without a NUL, for the time of the
+/// call. Of a number `bytes` is NULL and `number` has it. What it returns is 0 to go on, anything else to stop: the call then
+/// fails with `SIMIDX_ERROR_STOPPED`. It must not throw or longjmp.
+pub type simidx_id_visit = Option<
+    unsafe extern "C" fn(user: *mut c_void, bytes: *const c_char, len: usize, number: u64) -> i32,
+>;
+
+/// Goes through the ids of a fingerprint.
+fn each<F: Width>(
+    segments: &Segments<F>,
+    fingerprint: simidx_fingerprint,
+    mut visit: impl FnMut(Id<'_>) -> ControlFlow<()>,
+) -> Result<()> {
+    let mut ids = segments.ids_of(one::<F>(fingerprint)?)?;
+    while let Some(id) = ids.read()? {
+        if visit(id).is_break() {
+            return Err(Failure::stopped());
+        }
+    }
+    Ok(())
+}
+
+/// Calls a function with each id that a fingerprint of the index has, in order. Without ids, or if the index does not hold the
+/// fingerprint, it is not called.
+///
+/// @param visit  gets the ids, on this thread
+/// @param user   handed to `visit`
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_ids(
+    index: *const simidx_index,
+    fingerprint: simidx_fingerprint,
+    visit: simidx_id_visit,
+    user: *mut c_void,
+) -> simidx_status {
+    guard(|| {
+        let visit = visit.ok_or_else(|| Failure::argument("visit is NULL"))?;
+        let opened = handles::get(index)?;
+        let tell = |id: Id<'_>| {
+            let (bytes, number) = match id {
+                Id::Number(number) => (None, number),
+                Id::String(text) => (Some(text), 0),
+            };
+            let at = bytes.map_or(std::ptr::null(), |text| text.as_ptr().cast());
+            let len = bytes.map_or(0, str::len);
+            // SAFETY: the caller gave the function to be called so.
+            match unsafe { visit(user, at, len, number) } {
+                0 => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        };
+        of_any!(&opened.segments, segments => each(segments, fingerprint, tell))
+    })
+}
+
+/// The ids that a fingerprint of the index has, which are numbers, in order. There are none if its ids are strings.
+///
+/// @param buffer    gets the ids, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  room in the buffer
+/// @param found     number of ids; if that is more than the capacity, call again with a larger buffer
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_number_ids(
+    index: *const simidx_index,
+    fingerprint: simidx_fingerprint,
+    buffer: *mut u64,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (found, buffer) = unsafe {
+            let found = Buffer::one("found", found)?;
+            found.set(0);
+            (found, Buffer::new("buffer", buffer, capacity)?)
+        };
+        let opened = handles::get(index)?;
+        let mut count = 0;
+        let take = |id: Id<'_>| {
+            if let Id::Number(number) = id {
+                buffer.put(count, number);
+                count += 1;
+            }
+            ControlFlow::Continue(())
+        };
+        of_any!(&opened.segments, segments => each(segments, fingerprint, take))?;
+        found.set(count);
+        Ok(())
+    })
+}
+
+/// The ids that a fingerprint of the index has, which are strings, in order: all in one buffer, one after the other, without
+/// anything between them. There are none if its ids are numbers.
+///
+/// @param bytes           gets the strings, as many bytes as fit; may be NULL if `bytes_capacity` is 0
+/// @param bytes_capacity  bytes of the buffer
+/// @param bytes_found     bytes of all strings
+/// @param ends            gets where each string ends, as many as fit; may be NULL if `ends_capacity` is 0
+/// @param ends_capacity   room there
+/// @param found           number of ids. If this or `bytes_found` is more than the capacity, call again with larger buffers
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_string_ids(
+    index: *const simidx_index,
+    fingerprint: simidx_fingerprint,
+    bytes: *mut c_char,
+    bytes_capacity: usize,
+    bytes_found: *mut usize,
+    ends: *mut usize,
+    ends_capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (found, bytes_found, bytes, ends) = unsafe {
+            let (found, bytes_found) = (
+                Buffer::one("found", found)?,
+                Buffer::one("bytes_found", bytes_found)?,
+            );
+            found.set(0);
+            bytes_found.set(0);
+            (
+                found,
+                bytes_found,
+                Buffer::new("bytes", bytes.cast::<u8>(), bytes_capacity)?,
+                Buffer::new("ends", ends, ends_capacity)?,
+            )
+        };
+        let opened = handles::get(index)?;
+        let (mut count, mut len) = (0, 0);
+        let take = |id: Id<'_>| {
+            if let Id::String(text) = id {
+                bytes.put_all(len, text.as_bytes());
+                len += text.len();
+                ends.put(count, len);
+                count += 1;
+            }
+            ControlFlow::Continue(())
+        };
+        of_any!(&opened.segments, segments => each(segments, fingerprint, take))?;
+        found.set(count);
+        bytes_found.set(len);
+        Ok(())
+    })
+}
+
+/// The fingerprints of all records that have an id, ascending, each once.
+fn of_id<F: Fingerprint + Width>(
+    segments: &Segments<F>,
+    id: Id<'_>,
+    buffer: &Buffer<simidx_fingerprint>,
+) -> Result<usize> {
+    let found = segments.fingerprints_of_id(id)?;
+    let count = found.len();
+    put_all(buffer, found);
+    Ok(count)
+}
+
+/// The fingerprints of all records whose id is this number, ascending, each once. It takes microseconds in a file that was
+/// built with `id_lookup`; otherwise all ids of the file are read.
+///
+/// @param buffer    gets the fingerprints, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  room in the buffer
+/// @param found     number of fingerprints; if that is more than the capacity, call again with a larger buffer
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_find_number(
+    index: *const simidx_index,
+    id: u64,
+    buffer: *mut simidx_fingerprint,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    // SAFETY: the caller's promises.
+    guard(|| unsafe { find(index, Id::Number(id), buffer, capacity, found) })
+}
+
+/// The fingerprints of all records whose id is this string, as `simidx_find_number` finds those of a number.
+///
+/// @param id   `len` bytes of UTF-8
+/// @param len  bytes of the id
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_find_string(
+    index: *const simidx_index,
+    id: *const c_char,
+    len: usize,
+    buffer: *mut simidx_fingerprint,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let id = border::array::<u8>("id", id.cast(), len)?;
+            let id = Id::String(border::utf8("id", id)?);
+            find(index, id, buffer, capacity, found)
+        }
+    })
+}
+
+/// # Safety
+/// As for [`Buffer::new`].
+unsafe fn find(
+    index: *const simidx_index,
+    id: Id<'_>,
+    buffer: *mut simidx_fingerprint,
+    capacity: usize,
+    found: *mut usize,
+) -> Result<()> {
+    // SAFETY: the caller's promises.
+    let (found, buffer) = unsafe {
+        let found = Buffer::one("found", found)?;
+        found.set(0);
+        (found, Buffer::new("buffer", buffer, capacity)?)
+    };
+    let opened = handles::get(index)?;
+    found.set(of_any!(&opened.segments, segments => of_id(segments, id, &buffer))?);
+    Ok(())
+}

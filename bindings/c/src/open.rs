@@ -1,0 +1,330 @@
+//! Indexes: opening and closing, figures, warming, the full check.
+
+use std::ffi::{c_char, c_void};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use simidx::index::WarmOptions;
+use simidx::segments::{AnySegments, Segments};
+use simidx::{AnyIndex, Error, Fingerprint, Storage};
+
+use crate::border::{self, Buffer, Options};
+use crate::fingerprint::of_any;
+use crate::handles::{self, Handle};
+use crate::status::{Failure, Result, guard, simidx_status};
+use crate::work::{Work, simidx_work_options};
+
+/// An open index: one file, or several that are searched as one. All threads may use it at the same time.
+pub struct simidx_index {
+    _private: [u8; 0],
+}
+
+/// What a handle of an index stands for.
+pub(crate) struct Opened {
+    pub(crate) segments: AnySegments,
+}
+
+impl Handle for simidx_index {
+    type Value = Opened;
+    const NAME: &'static str = "index";
+}
+
+/// How files are opened. Set `struct_size` to `sizeof(simidx_open_options)`; 0 in all other fields is the default.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct simidx_open_options {
+    /// Size of this struct.
+    pub struct_size: usize,
+    /// 0: files are mapped, and nobody may shorten or overwrite them while they are open (replacing by a rename is fine).
+    /// 1: they are read into memory.
+    pub in_memory: u32,
+    /// 1: all blocks are read and checked at once, as `simidx_warm` does, so that the first queries are as quick as later ones.
+    pub warm: u32,
+}
+
+// SAFETY: 0 is a value of each field, and the first one is the size.
+unsafe impl Options for simidx_open_options {
+    const NAME: &'static str = "simidx_open_options";
+    const FIRST_SIZE: usize = size_of::<simidx_open_options>();
+}
+
+/// What the ids of an index are.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum simidx_id_kind {
+    /// There are none.
+    SIMIDX_IDS_NONE = 0,
+    /// Numbers of 64 bits.
+    SIMIDX_IDS_NUMBERS = 1,
+    /// Strings of 1 to 65,535 bytes of UTF-8.
+    SIMIDX_IDS_STRINGS = 2,
+}
+
+/// Figures of an index. Set `struct_size` to `sizeof(simidx_info)` before the call.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct simidx_info {
+    /// Size of this struct; after the call, bytes that were filled.
+    pub struct_size: usize,
+    /// Bits of a fingerprint: 32, 64 or 128.
+    pub width: u32,
+    /// The distance for which the tables were chosen. Queries may ask for any.
+    pub max_distance: u32,
+    /// What the ids are: a `simidx_id_kind`.
+    pub id_kind: u32,
+    /// 1 if all files have the order of their ids, by which one is found in microseconds.
+    pub has_id_lookup: u32,
+    /// Number of files.
+    pub segment_count: u64,
+    /// Number of records of all files.
+    pub record_count: u64,
+    /// Number of distinct fingerprints; one that several files hold counts for each.
+    pub fingerprint_count: u64,
+    /// Bytes of all files.
+    pub file_bytes: u64,
+}
+
+// SAFETY: 0 is a value of each field, and the first one is the size.
+unsafe impl Options for simidx_info {
+    const NAME: &'static str = "simidx_info";
+    const FIRST_SIZE: usize = size_of::<simidx_info>();
+}
+
+fn open(paths: &[PathBuf], options: &simidx_open_options) -> Result<*mut simidx_index> {
+    let in_memory = border::switch("in_memory", options.in_memory)?;
+    let warm = border::switch("warm", options.warm)?;
+    let segments = Work::quiet().run(|| {
+        let segments = match in_memory {
+            true => AnySegments::open_in_memory(paths)?,
+            false => AnySegments::open(paths)?,
+        };
+        if warm {
+            segments.warm(0)?;
+        }
+        Ok(segments)
+    })?;
+    Ok(handles::open(Opened { segments }))
+}
+
+/// Opens an index file of any width. Close it with `simidx_close`.
+///
+/// @param path     the file; on Unix its bytes need not be UTF-8
+/// @param options  may be NULL
+/// @param out      the index; NULL if the call fails
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_open(
+    path: *const c_char,
+    options: *const simidx_open_options,
+    out: *mut *mut simidx_index,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (out, options, path) = unsafe {
+            let out = Buffer::one("out", out)?;
+            out.set(std::ptr::null_mut());
+            (
+                out,
+                border::options(options)?,
+                border::string("path", path)?,
+            )
+        };
+        out.set(open(&[border::path("path", path)?], &options)?);
+        Ok(())
+    })
+}
+
+/// Opens several index files of one width that are searched as one. A fingerprint that several hold is found once, with the
+/// ids of all of them.
+///
+/// @param paths    `count` files
+/// @param options  may be NULL
+/// @param out      the index; NULL if the call fails
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_open_many(
+    paths: *const *const c_char,
+    count: usize,
+    options: *const simidx_open_options,
+    out: *mut *mut simidx_index,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (out, options, paths) = unsafe {
+            let out = Buffer::one("out", out)?;
+            out.set(std::ptr::null_mut());
+            (
+                out,
+                border::options(options)?,
+                border::array("paths", paths, count)?,
+            )
+        };
+        let path = |(number, &path)| {
+            let name = format!("paths[{number}]");
+            // SAFETY: the caller's promise.
+            border::path(&name, unsafe { border::string(&name, path) }?)
+        };
+        let paths: Result<Vec<PathBuf>> = paths.iter().enumerate().map(path).collect();
+        out.set(open(&paths?, &options)?);
+        Ok(())
+    })
+}
+
+/// Opens an index that is in memory, without a copy. The bytes must stay there unchanged until the index and all searchers of
+/// it are closed.
+///
+/// @param bytes  `len` bytes, the whole file; they need not be aligned
+/// @param out    the index; NULL if the call fails
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_open_memory(
+    bytes: *const c_void,
+    len: usize,
+    out: *mut *mut simidx_index,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises: the bytes stay as long as anything reads them.
+        let (out, bytes) = unsafe {
+            let out = Buffer::one("out", out)?;
+            out.set(std::ptr::null_mut());
+            (out, border::array::<u8>("bytes", bytes.cast(), len)?)
+        };
+        let segments = Work::quiet().run(|| {
+            let index = AnyIndex::from_bytes(Storage::lent(bytes))?;
+            Ok(AnySegments::with_names(vec![("memory".to_owned(), index)])?)
+        })?;
+        out.set(handles::open(Opened { segments }));
+        Ok(())
+    })
+}
+
+/// Closes an index. Searchers of it go on; its files are let go when the last of them is freed. NULL and an index that is
+/// closed already are left alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn simidx_close(index: *mut simidx_index) {
+    guard(|| {
+        handles::close(index);
+        Ok(())
+    });
+}
+
+/// Figures of an index, which are at hand: nothing is read.
+///
+/// @param out  its `struct_size` says how large the struct is
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_index_info(
+    index: *const simidx_index,
+    out: *mut simidx_info,
+) -> simidx_status {
+    guard(|| {
+        let opened = handles::get(index)?;
+        let info = of_any!(&opened.segments, segments => info(segments));
+        // SAFETY: the caller's promise.
+        unsafe { border::fill_struct(out, &info) }
+    })
+}
+
+fn info<F: Fingerprint>(segments: &Segments<F>) -> simidx_info {
+    let view = segments.view();
+    let summaries: Vec<_> = view.indexes().map(|index| index.summary()).collect();
+    let kind = match segments.id_kind() {
+        simidx::IdKind::None => simidx_id_kind::SIMIDX_IDS_NONE,
+        simidx::IdKind::Number => simidx_id_kind::SIMIDX_IDS_NUMBERS,
+        simidx::IdKind::String => simidx_id_kind::SIMIDX_IDS_STRINGS,
+    };
+    simidx_info {
+        struct_size: size_of::<simidx_info>(),
+        width: F::WIDTH,
+        max_distance: segments.max_distance(),
+        id_kind: kind as u32,
+        has_id_lookup: summaries.iter().all(|summary| summary.has_id_lookup).into(),
+        segment_count: summaries.len() as u64,
+        record_count: segments.record_count(),
+        fingerprint_count: summaries.iter().map(|s| s.fingerprint_count).sum(),
+        file_bytes: summaries.iter().map(|summary| summary.file_len).sum(),
+    }
+}
+
+/// How documents became the fingerprints of an index: one line of JSON, which `simidx_pipeline_open` takes. `found` is 0 if
+/// the file does not say.
+///
+/// @param buffer    gets the text, without a NUL
+/// @param capacity  bytes of the buffer
+/// @param found     bytes of the text; if that is more than the capacity, call again with a larger buffer
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_index_pipeline(
+    index: *const simidx_index,
+    buffer: *mut c_char,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (found, buffer) = unsafe {
+            let found = Buffer::one("found", found)?;
+            found.set(0);
+            (found, Buffer::new("buffer", buffer.cast::<u8>(), capacity)?)
+        };
+        let opened = handles::get(index)?;
+        let pipeline = of_any!(&opened.segments, segments => segments.pipeline());
+        let bytes = pipeline.unwrap_or_default().as_bytes();
+        buffer.put_all(0, bytes);
+        found.set(bytes.len());
+        Ok(())
+    })
+}
+
+/// Brings all files to memory and checks each block once, on all threads: the first queries are then as quick as later ones.
+/// It fails with the first damaged block.
+///
+/// @param options  may be NULL
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_warm(
+    index: *const simidx_index,
+    options: *const simidx_work_options,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let work = unsafe { Work::read(options) }?;
+        let opened = handles::get(index)?;
+        work.run(|| {
+            let mut options = WarmOptions::default();
+            options.threads = work.threads();
+            opened.segments.warm_with(&options, |progress| {
+                match work.report("warm", progress.done, progress.total) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                }
+            })?;
+            Ok(work.check()?)
+        })
+    })
+}
+
+/// Checks every byte of the files against every rule of the format. It fails with the first problem.
+///
+/// @param options  may be NULL
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_verify(
+    index: *const simidx_index,
+    options: *const simidx_work_options,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let work = unsafe { Work::read(options) }?;
+        let opened = handles::get(index)?;
+        work.run(|| of_any!(&opened.segments, segments => verify(segments, &work)))
+    })
+}
+
+fn verify<F: Fingerprint>(segments: &Segments<F>, work: &Work) -> Result<()> {
+    let view = segments.view();
+    for (number, index) in view.indexes().enumerate() {
+        work.report("verify", number as u64, view.segment_count() as u64)?;
+        if let Some(first) = index.verify().problems.into_iter().next() {
+            return Err(Failure::from(Error::Segment {
+                segment: number,
+                name: segments.names()[number].clone(),
+                error: Box::new(first.into()),
+            }));
+        }
+    }
+    Ok(())
+}

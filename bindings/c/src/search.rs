@@ -1,0 +1,467 @@
+//! Searchers: queries, one at a time or many, and their answers.
+
+use std::ffi::c_void;
+use std::sync::{Mutex, TryLockError};
+
+use simidx::batch::{Answers, Question, answer_all, contains_all};
+use simidx::segments::{AnySegments, SegmentScratch, Segments};
+
+use crate::border::Buffer;
+use crate::fingerprint::{Many, Width, one, simidx_fingerprint};
+use crate::handles::{self, Handle};
+use crate::open::simidx_index;
+use crate::status::simidx_status::SIMIDX_ERROR_BUSY;
+use crate::status::{Failure, Result, guard, simidx_status};
+use crate::work::{Work, simidx_work_options};
+
+/// The largest distance that can be asked for.
+const MOST_DISTANCE: u32 = 128;
+
+/// The memory that queries work in, with the answer to the last one. It holds its index open. One thread at a time uses it:
+/// make one for each thread.
+pub struct simidx_searcher {
+    _private: [u8; 0],
+}
+
+impl Handle for simidx_searcher {
+    type Value = Mutex<Box<dyn Search + Send>>;
+    const NAME: &'static str = "searcher";
+}
+
+/// A fingerprint that was found.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct simidx_match {
+    /// The fingerprint. Its ids are those that `simidx_ids` and its like give.
+    pub fingerprint: simidx_fingerprint,
+    /// Number of the query, from 0.
+    pub query: u64,
+    /// Number of bits in which it differs from the query.
+    pub distance: u32,
+    /// Always 0.
+    pub reserved: u32,
+}
+
+/// A searcher of whatever width.
+pub(crate) trait Search {
+    fn within(&mut self, query: simidx_fingerprint, distance: u32) -> Result<()>;
+    fn nearest(&mut self, query: simidx_fingerprint, count: usize, distance: u32) -> Result<()>;
+    fn contains(&mut self, query: simidx_fingerprint, distance: u32) -> Result<bool>;
+    fn answer_all(&mut self, queries: &Many, question: Question, work: &Work) -> Result<()>;
+    fn contains_all(&self, queries: &Many, distance: u32, work: &Work) -> Result<Vec<bool>>;
+    /// Writes the matches from one on, as many as fit, and returns how many there are from there.
+    fn matches(&self, first: usize, buffer: &Buffer<simidx_match>) -> usize;
+    /// Where the matches of each query start, and where all end.
+    fn offsets(&self) -> &[u64];
+}
+
+struct Searcher<F: 'static> {
+    segments: Segments<F>,
+    scratch: SegmentScratch<F>,
+    answers: Answers<F>,
+}
+
+impl<F: Width> Searcher<F> {
+    fn boxed(segments: &Segments<F>) -> Box<dyn Search + Send> {
+        Box::new(Searcher {
+            segments: segments.clone(),
+            scratch: SegmentScratch::new(),
+            answers: Answers::default(),
+        })
+    }
+
+    /// Forgets the last answer, and keeps its memory.
+    fn clear(&mut self) {
+        self.answers.offsets.truncate(1);
+        self.answers.fingerprints.clear();
+        self.answers.distances.clear();
+    }
+
+    /// Answers one query.
+    fn ask(&mut self, query: simidx_fingerprint, question: Question) -> Result<()> {
+        self.clear();
+        let (query, scratch) = (one::<F>(query)?, &mut self.scratch);
+        let found = match question {
+            Question::Within(distance) => self.segments.query_with(scratch, query, distance),
+            Question::Nearest {
+                count,
+                max_distance,
+            } => self
+                .segments
+                .nearest_with(scratch, query, count, max_distance),
+        };
+        for found in found? {
+            self.answers.fingerprints.push(found.fingerprint);
+            self.answers.distances.push(found.distance as u8);
+        }
+        self.answers.end_query();
+        Ok(())
+    }
+}
+
+impl<F: Width> Search for Searcher<F> {
+    fn within(&mut self, query: simidx_fingerprint, distance: u32) -> Result<()> {
+        self.ask(query, Question::Within(distance))
+    }
+
+    fn nearest(&mut self, query: simidx_fingerprint, count: usize, distance: u32) -> Result<()> {
+        let question = Question::Nearest {
+            count,
+            max_distance: distance,
+        };
+        self.ask(query, question)
+    }
+
+    fn contains(&mut self, query: simidx_fingerprint, distance: u32) -> Result<bool> {
+        let (query, view) = (one::<F>(query)?, self.segments.view());
+        Ok(view.contains_near_with(&mut self.scratch, query, distance)?)
+    }
+
+    fn answer_all(&mut self, queries: &Many, question: Question, work: &Work) -> Result<()> {
+        self.clear();
+        let queries = queries.read::<F>()?;
+        let (segments, total) = (&self.segments, queries.len() as u64);
+        self.answers = work.run(|| {
+            let report = |done| work.report("query", done as u64, total);
+            Ok(answer_all(segments, &queries, question, report)?)
+        })?;
+        Ok(())
+    }
+
+    fn contains_all(&self, queries: &Many, distance: u32, work: &Work) -> Result<Vec<bool>> {
+        let queries = queries.read::<F>()?;
+        let (segments, total) = (&self.segments, queries.len() as u64);
+        work.run(|| {
+            let report = |done| work.report("query", done as u64, total);
+            Ok(contains_all(segments, &queries, distance, report)?)
+        })
+    }
+
+    fn matches(&self, first: usize, buffer: &Buffer<simidx_match>) -> usize {
+        let answers = &self.answers;
+        let count = answers.fingerprints.len().saturating_sub(first);
+        let ends = &answers.offsets[1..];
+        let mut query = ends.partition_point(|&end| end <= first as u64);
+        for place in 0..count.min(buffer.capacity()) {
+            let number = first + place;
+            while ends.get(query).is_some_and(|&end| end <= number as u64) {
+                query += 1;
+            }
+            let found = simidx_match {
+                fingerprint: answers.fingerprints[number].to_u128().into(),
+                query: query as u64,
+                distance: answers.distances[number].into(),
+                reserved: 0,
+            };
+            buffer.put(place, found);
+        }
+        count
+    }
+
+    fn offsets(&self) -> &[u64] {
+        &self.answers.offsets
+    }
+}
+
+/// Lets work use a searcher, unless another thread does.
+fn with<T>(
+    searcher: *const simidx_searcher,
+    work: impl FnOnce(&mut (dyn Search + Send)) -> Result<T>,
+) -> Result<T> {
+    let searcher = handles::get(searcher)?;
+    let mut searcher = match searcher.try_lock() {
+        Ok(searcher) => searcher,
+        // What is left of a call that panicked is memory for the next one, which clears it.
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => {
+            let message = "another thread is using the searcher; make one for each thread";
+            return Err(Failure::new(SIMIDX_ERROR_BUSY, message));
+        }
+    };
+    work(&mut **searcher)
+}
+
+fn checked(distance: u32) -> Result<u32> {
+    match distance <= MOST_DISTANCE {
+        true => Ok(distance),
+        false => Err(Failure::argument(format!(
+            "the distance is {distance}, and at most {MOST_DISTANCE} bits"
+        ))),
+    }
+}
+
+/// A new searcher of an index. Free it with `simidx_searcher_free`. It may outlive the index.
+///
+/// @param out  the searcher; NULL if the call fails
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_searcher_new(
+    index: *const simidx_index,
+    out: *mut *mut simidx_searcher,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Buffer::one("out", out) }?;
+        out.set(std::ptr::null_mut());
+        let searcher = match &handles::get(index)?.segments {
+            AnySegments::W32(segments) => Searcher::boxed(segments),
+            AnySegments::W64(segments) => Searcher::boxed(segments),
+            AnySegments::W128(segments) => Searcher::boxed(segments),
+        };
+        out.set(handles::open(Mutex::new(searcher)));
+        Ok(())
+    })
+}
+
+/// Frees a searcher. NULL and a searcher that is freed already are left alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn simidx_searcher_free(searcher: *mut simidx_searcher) {
+    guard(|| {
+        handles::close(searcher);
+        Ok(())
+    });
+}
+
+/// All fingerprints within `distance` bits of one, the distance included, each once: by distance, then by value. Exact for
+/// every distance; quick for those up to the `max_distance` of the index.
+///
+/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  room in the buffer
+/// @param found     number of matches. If that is more than the capacity, `simidx_matches` has the others
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_query(
+    searcher: *mut simidx_searcher,
+    fingerprint: simidx_fingerprint,
+    distance: u32,
+    buffer: *mut simidx_match,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (found, buffer) = unsafe { places(buffer, capacity, found) }?;
+        let distance = checked(distance)?;
+        found.set(with(searcher, |searcher| {
+            searcher.within(fingerprint, distance)?;
+            Ok(searcher.matches(0, &buffer))
+        })?);
+        Ok(())
+    })
+}
+
+/// The `count` fingerprints nearest to one, among those within `distance` bits: by distance, then by value. Fewer if there are
+/// not so many.
+///
+/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  room in the buffer
+/// @param found     number of matches. If that is more than the capacity, `simidx_matches` has the others
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_nearest(
+    searcher: *mut simidx_searcher,
+    fingerprint: simidx_fingerprint,
+    count: usize,
+    distance: u32,
+    buffer: *mut simidx_match,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (found, buffer) = unsafe { places(buffer, capacity, found) }?;
+        let distance = checked(distance)?;
+        found.set(with(searcher, |searcher| {
+            searcher.nearest(fingerprint, count, distance)?;
+            Ok(searcher.matches(0, &buffer))
+        })?);
+        Ok(())
+    })
+}
+
+/// The matches of the last query of a searcher, or of its last many queries, from one on: what did not fit before, without
+/// searching again. There are none after a call that failed.
+///
+/// @param first     number of the match that goes first into the buffer
+/// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity  room in the buffer
+/// @param found     number of matches from `first` on
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_matches(
+    searcher: *mut simidx_searcher,
+    first: usize,
+    buffer: *mut simidx_match,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (found, buffer) = unsafe { places(buffer, capacity, found) }?;
+        found.set(with(searcher, |searcher| {
+            Ok(searcher.matches(first, &buffer))
+        })?);
+        Ok(())
+    })
+}
+
+/// Whether the index holds a fingerprint within `distance` bits of one. It stops at the first.
+///
+/// @param out  1 if it does, else 0
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_contains(
+    searcher: *mut simidx_searcher,
+    fingerprint: simidx_fingerprint,
+    distance: u32,
+    out: *mut u8,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Buffer::one("out", out) }?;
+        out.set(0);
+        let distance = checked(distance)?;
+        let found = with(searcher, |searcher| {
+            searcher.contains(fingerprint, distance)
+        })?;
+        out.set(found.into());
+        Ok(())
+    })
+}
+
+/// The matches of many queries, found on all threads: those of query 0 first, each as from `simidx_query`.
+///
+/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param width         their bits: 32, 64 or 128, as the index has
+/// @param options       may be NULL
+/// @param offsets       gets `count + 1` numbers: the matches of query i are those from `offsets[i]` to before
+///                      `offsets[i + 1]`; may be NULL
+/// @param buffer        gets the matches, as many as fit; may be NULL if `capacity` is 0
+/// @param capacity      room in the buffer
+/// @param found         number of matches. If that is more than the capacity, `simidx_matches` has the others
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_query_many(
+    searcher: *mut simidx_searcher,
+    fingerprints: *const c_void,
+    width: u32,
+    count: usize,
+    distance: u32,
+    options: *const simidx_work_options,
+    offsets: *mut u64,
+    buffer: *mut simidx_match,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let queries = Many::new(fingerprints, width, count);
+            let question = Question::Within(checked(distance)?);
+            let (found, buffer) = places(buffer, capacity, found)?;
+            let offsets = Buffer::optional("offsets", offsets, count.saturating_add(1))?;
+            let work = Work::read(options)?;
+            many(
+                searcher, &queries, question, &work, &offsets, &buffer, &found,
+            )
+        }
+    })
+}
+
+/// The `nearest` fingerprints nearest to each of many, found on all threads, as from `simidx_nearest`. What comes in and goes out is
+/// as for `simidx_query_many`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_nearest_many(
+    searcher: *mut simidx_searcher,
+    fingerprints: *const c_void,
+    width: u32,
+    count: usize,
+    nearest: usize,
+    distance: u32,
+    options: *const simidx_work_options,
+    offsets: *mut u64,
+    buffer: *mut simidx_match,
+    capacity: usize,
+    found: *mut usize,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let queries = Many::new(fingerprints, width, count);
+            let question = Question::Nearest {
+                count: nearest,
+                max_distance: checked(distance)?,
+            };
+            let (found, buffer) = places(buffer, capacity, found)?;
+            let offsets = Buffer::optional("offsets", offsets, count.saturating_add(1))?;
+            let work = Work::read(options)?;
+            many(
+                searcher, &queries, question, &work, &offsets, &buffer, &found,
+            )
+        }
+    })
+}
+
+/// Whether the index holds a fingerprint within `distance` bits of each of many, found on all threads.
+///
+/// @param fingerprints  `count` of them: `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param width         their bits: 32, 64 or 128, as the index has
+/// @param options       may be NULL
+/// @param out           gets 1 or 0 for each of them
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_contains_many(
+    searcher: *mut simidx_searcher,
+    fingerprints: *const c_void,
+    width: u32,
+    count: usize,
+    distance: u32,
+    options: *const simidx_work_options,
+    out: *mut u8,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (queries, work, out) = unsafe {
+            (
+                Many::new(fingerprints, width, count),
+                Work::read(options)?,
+                Buffer::new("out", out, count)?,
+            )
+        };
+        let distance = checked(distance)?;
+        let found = with(searcher, |searcher| {
+            searcher.contains_all(&queries, distance, &work)
+        })?;
+        for (place, found) in found.into_iter().enumerate() {
+            out.put(place, found.into());
+        }
+        Ok(())
+    })
+}
+
+/// The places of an answer.
+///
+/// # Safety
+/// As for [`Buffer::new`].
+unsafe fn places(
+    buffer: *mut simidx_match,
+    capacity: usize,
+    found: *mut usize,
+) -> Result<(Buffer<usize>, Buffer<simidx_match>)> {
+    // SAFETY: the caller's promises.
+    unsafe {
+        let found = Buffer::one("found", found)?;
+        found.set(0);
+        Ok((found, Buffer::new("buffer", buffer, capacity)?))
+    }
+}
+
+fn many(
+    searcher: *mut simidx_searcher,
+    queries: &Many,
+    question: Question,
+    work: &Work,
+    offsets: &Buffer<u64>,
+    buffer: &Buffer<simidx_match>,
+    found: &Buffer<usize>,
+) -> Result<()> {
+    found.set(with(searcher, |searcher| {
+        searcher.answer_all(queries, question, work)?;
+        offsets.put_all(0, searcher.offsets());
+        Ok(searcher.matches(0, buffer))
+    })?);
+    Ok(())
+}

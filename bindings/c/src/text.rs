@@ -1,0 +1,234 @@
+//! Texts: pipelines, and the fingerprints that they make.
+
+use std::ffi::{c_char, c_void};
+
+use simidx::Fingerprint;
+use simidx_text::assets::Assets;
+use simidx_text::{ParallelFingerprinter, Pipeline, PipelineOptions};
+
+use crate::border::{self, Buffer};
+use crate::fingerprint::{Width, by_width, simidx_fingerprint};
+use crate::handles::{self, Handle};
+use crate::status::{Failure, Result, guard, simidx_status};
+use crate::work::{Work, simidx_work_options};
+
+/// Texts between two reports of progress.
+const PIECE: usize = 4096;
+
+/// How texts become fingerprints. All threads may use it at the same time.
+pub struct simidx_pipeline {
+    _private: [u8; 0],
+}
+
+impl Handle for simidx_pipeline {
+    type Value = AnyPipeline;
+    const NAME: &'static str = "pipeline";
+}
+
+/// A pipeline of one of the three widths, with its working memory.
+pub(crate) enum AnyPipeline {
+    W32(ParallelFingerprinter<u32>),
+    W64(ParallelFingerprinter<u64>),
+    W128(ParallelFingerprinter<u128>),
+}
+
+/// Runs code for a pipeline of any width.
+macro_rules! of_any {
+    ($any:expr, $pipeline:ident => $body:expr) => {
+        match $any {
+            AnyPipeline::W32($pipeline) => $body,
+            AnyPipeline::W64($pipeline) => $body,
+            AnyPipeline::W128($pipeline) => $body,
+        }
+    };
+}
+
+impl AnyPipeline {
+    /// The description that files record.
+    pub(crate) fn describe(&self) -> String {
+        of_any!(self, pipeline => pipeline.pipeline().describe())
+    }
+}
+
+/// Opens a pipeline by its name, as in the option `--pipeline` of the program: a preset such as "web", perhaps with stages
+/// of its own as in "web,shingle=4"; or by a description, the line of JSON from `simidx_index_pipeline`. Close it with
+/// `simidx_pipeline_close`.
+///
+/// @param name   a string that ends with NUL
+/// @param width  bits of the fingerprints: 32, 64 or 128
+/// @param out    the pipeline; NULL if the call fails
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_pipeline_open(
+    name: *const c_char,
+    width: u32,
+    out: *mut *mut simidx_pipeline,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (out, name) = unsafe {
+            let out = Buffer::one("out", out)?;
+            out.set(std::ptr::null_mut());
+            (out, border::string("name", name)?)
+        };
+        let name = border::utf8("name", name)?;
+        let pipeline = match name.starts_with('{') {
+            true => Pipeline::parse(name, &Assets::default())?,
+            false => Pipeline::new(name.parse::<PipelineOptions>()?)?,
+        };
+        let pipeline = match width {
+            32 => AnyPipeline::W32(pipeline.parallel()?),
+            64 => AnyPipeline::W64(pipeline.parallel()?),
+            128 => AnyPipeline::W128(pipeline.parallel()?),
+            _ => return by_width!(width, _F => Ok(())),
+        };
+        out.set(handles::open(pipeline));
+        Ok(())
+    })
+}
+
+/// Closes a pipeline. NULL and a pipeline that is closed already are left alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn simidx_pipeline_close(pipeline: *mut simidx_pipeline) {
+    guard(|| {
+        handles::close(pipeline);
+        Ok(())
+    });
+}
+
+/// The fingerprint of one text, on this thread.
+///
+/// @param text  `len` bytes of UTF-8
+/// @param len   bytes of the text
+/// @param out   the fingerprint
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_fingerprint_text(
+    pipeline: *const simidx_pipeline,
+    text: *const c_char,
+    len: usize,
+    out: *mut simidx_fingerprint,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (out, text) = unsafe {
+            (
+                Buffer::one("out", out)?,
+                border::array::<u8>("text", text.cast(), len)?,
+            )
+        };
+        let text = border::utf8("text", text)?;
+        let pipeline = handles::get(pipeline)?;
+        let fingerprint = of_any!(&*pipeline, pipeline => {
+            pipeline.with(|fingerprinter| fingerprinter.fingerprint(text)).to_u128()
+        });
+        out.set(fingerprint.into());
+        Ok(())
+    })
+}
+
+/// The fingerprints of many texts, on all threads.
+///
+/// @param texts    `count` of them, each UTF-8
+/// @param lens     bytes of each; NULL if each ends with NUL
+/// @param options  may be NULL
+/// @param width    bits of the fingerprints, as of the pipeline
+/// @param out      gets `count` fingerprints: `uint32_t`, `uint64_t` or `simidx_fingerprint`
+/// @param says     gets 1 for each text in which any feature counts, and 0 for one whose fingerprint says nothing about it;
+///                 may be NULL
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn simidx_fingerprint_texts(
+    pipeline: *const simidx_pipeline,
+    texts: *const *const c_char,
+    lens: *const usize,
+    count: usize,
+    options: *const simidx_work_options,
+    width: u32,
+    out: *mut c_void,
+    says: *mut u8,
+) -> simidx_status {
+    guard(|| {
+        // SAFETY: the caller's promises.
+        let (work, texts, says) = unsafe {
+            (
+                Work::read(options)?,
+                read_texts(texts, lens, count)?,
+                Buffer::optional("says", says, count)?,
+            )
+        };
+        let pipeline = handles::get(pipeline)?;
+        // SAFETY: the caller's promise; the width is checked.
+        of_any!(&*pipeline, pipeline => unsafe { many(pipeline, &texts, &work, width, out, &says) })
+    })
+}
+
+/// Texts of the caller.
+///
+/// # Safety
+/// They are there as [`simidx_fingerprint_texts`] says.
+unsafe fn read_texts<'a>(
+    texts: *const *const c_char,
+    lens: *const usize,
+    count: usize,
+) -> Result<Vec<&'a str>> {
+    // SAFETY: the caller's promises.
+    let (texts, lens) = unsafe {
+        let lens = match lens.is_null() {
+            true => None,
+            false => Some(border::array("lens", lens, count)?),
+        };
+        (border::array("texts", texts, count)?, lens)
+    };
+    let text = |(number, &text): (usize, &*const c_char)| {
+        let name = format!("texts[{number}]");
+        // SAFETY: the caller's promises.
+        let bytes = unsafe {
+            match lens {
+                Some(lens) => border::array::<u8>(&name, text.cast(), lens[number]),
+                None => border::string(&name, text),
+            }
+        };
+        border::utf8(&name, bytes?)
+    };
+    texts.iter().enumerate().map(text).collect()
+}
+
+/// # Safety
+/// `out` has room for as many fingerprints of this width as there are texts.
+unsafe fn many<F: Width>(
+    pipeline: &ParallelFingerprinter<F>,
+    texts: &[&str],
+    work: &Work,
+    width: u32,
+    out: *mut c_void,
+    says: &Buffer<u8>,
+) -> Result<()> {
+    if width != F::WIDTH {
+        return Err(Failure::argument(format!(
+            "width is {width}, and the pipeline makes fingerprints of {} bits",
+            F::WIDTH
+        )));
+    }
+    // SAFETY: the caller's promise.
+    let out = unsafe { Buffer::new("out", out.cast::<F::InC>(), texts.len()) }?;
+    let empty = pipeline.pipeline().empty_fingerprint::<F>();
+    let all = work.run(|| {
+        let mut all = Vec::with_capacity(texts.len());
+        for piece in texts.chunks(PIECE) {
+            all.extend(pipeline.fingerprints_if_any(piece));
+            work.report("fingerprint", all.len() as u64, texts.len() as u64)?;
+        }
+        Ok(all)
+    })?;
+    for (place, fingerprint) in all.into_iter().enumerate() {
+        out.put(place, fingerprint.unwrap_or(empty).to_c());
+        says.put(place, fingerprint.is_some().into());
+    }
+    Ok(())
+}
+
+/// The description of a pipeline of the caller, if there is one.
+pub(crate) fn description(pipeline: *const simidx_pipeline) -> Result<Option<String>> {
+    match pipeline.is_null() {
+        true => Ok(None),
+        false => Ok(Some(handles::get(pipeline)?.describe())),
+    }
+}

@@ -1,0 +1,167 @@
+//! Long work: on how many threads, and what the caller hears of it.
+
+use std::ffi::{CString, c_char, c_void};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::border::{self, Options};
+use crate::status::{Failure, Result};
+
+/// Most threads that a caller may ask for.
+const MOST_THREADS: u32 = 1024;
+
+/// Most pools of threads that are kept for later calls.
+const MOST_IDLE: usize = 8;
+
+/// A function of the caller that hears how far long work is: `done` of `total` in a stage, whose name is a string for the
+/// time of the call. What it returns is 0 to go on, anything else to stop: the call then fails with `SIMIDX_ERROR_STOPPED`.
+/// It is called by one thread at a time, which may be another one than that of the call. It must not throw, longjmp or
+/// call functions with the same searcher.
+pub type simidx_progress = Option<
+    unsafe extern "C" fn(user: *mut c_void, stage: *const c_char, done: u64, total: u64) -> i32,
+>;
+
+/// How long work is done. Set `struct_size` to `sizeof(simidx_work_options)`; 0 in all other fields is the default.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct simidx_work_options {
+    /// Size of this struct.
+    pub struct_size: usize,
+    /// Threads that work; 0 for as many as the processor runs at a time.
+    pub threads: u32,
+    /// Always 0.
+    pub reserved: u32,
+    /// Hears of progress, unless it is NULL.
+    pub progress: simidx_progress,
+    /// Handed to `progress`.
+    pub user: *mut c_void,
+}
+
+// SAFETY: 0 is a value of each field, and the first one is the size.
+unsafe impl Options for simidx_work_options {
+    const NAME: &'static str = "simidx_work_options";
+    const FIRST_SIZE: usize = size_of::<simidx_work_options>();
+}
+
+/// Work under way.
+#[derive(Debug)]
+pub(crate) struct Work {
+    threads: usize,
+    progress: simidx_progress,
+    user: *mut c_void,
+    stopped: AtomicBool,
+}
+
+// SAFETY: `user` is not followed here. It goes back to the caller's function, which is told that it runs on another thread,
+// and which one thread at a time calls: the one that the work is on.
+unsafe impl Sync for Work {}
+
+impl Work {
+    /// Work that nobody hears of.
+    pub(crate) fn quiet() -> Self {
+        Work {
+            threads: 0,
+            progress: None,
+            user: std::ptr::null_mut(),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Work as the caller wants it.
+    ///
+    /// # Safety
+    /// `progress` of the options may be called with their `user`, as its type says.
+    pub(crate) unsafe fn new(options: &simidx_work_options) -> Result<Self> {
+        if options.threads > MOST_THREADS {
+            let threads = options.threads;
+            let message = format!("threads is {threads}; at most {MOST_THREADS} are possible");
+            return Err(Failure::argument(message));
+        }
+        Ok(Work {
+            threads: options.threads as usize,
+            progress: options.progress,
+            user: options.user,
+            stopped: AtomicBool::new(false),
+        })
+    }
+
+    /// Work as the options of the caller say.
+    ///
+    /// # Safety
+    /// As for [`Work::new`] and [`border::options`].
+    pub(crate) unsafe fn read(options: *const simidx_work_options) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Work::new(&border::options(options)?) }
+    }
+
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Says how far the work is, and whether to go on.
+    pub(crate) fn report(&self, stage: &str, done: u64, total: u64) -> simidx::Result<()> {
+        if let Some(progress) = self.progress {
+            let stage = CString::new(stage).unwrap_or_default();
+            // SAFETY: the caller gave the function to be called so.
+            let answer = unsafe { progress(self.user, stage.as_ptr(), done, total) };
+            if answer != 0 {
+                self.stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        self.check()
+    }
+
+    /// An error if the caller asked to stop.
+    pub(crate) fn check(&self) -> simidx::Result<()> {
+        match self.stopped.load(Ordering::Relaxed) {
+            // `Interrupted` would be tried again by who writes.
+            true => Err(io::Error::other("stopped").into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Does work on a pool of threads.
+    pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let pool = take(self.threads)?;
+        let outcome = pool.install(work);
+        give_back(self.threads, pool);
+        match outcome {
+            Err(_) if self.stopped.load(Ordering::Relaxed) => Err(Failure::stopped()),
+            outcome => outcome,
+        }
+    }
+}
+
+/// Pools that nobody uses, with the numbers of threads that were asked for, and the process that they are of.
+static IDLE: Mutex<(u32, Vec<(usize, ThreadPool)>)> = Mutex::new((0, Vec::new()));
+
+/// A pool of so many threads. Two calls at a time have two pools: neither waits for the other.
+fn take(threads: usize) -> Result<ThreadPool> {
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if idle.0 != process {
+        // After a fork the child has none of the threads, and dropping the pools would wait for them.
+        std::mem::forget(std::mem::take(&mut idle.1));
+        idle.0 = process;
+    }
+    if let Some(number) = idle.1.iter().position(|&(of, _)| of == threads) {
+        return Ok(idle.1.swap_remove(number).1);
+    }
+    drop(idle);
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|number| format!("simidx-{number}"))
+        .build();
+    pool.map_err(|error| io::Error::other(error).into())
+}
+
+/// Keeps a pool for later.
+fn give_back(threads: usize, pool: ThreadPool) {
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if idle.0 == std::process::id() && idle.1.len() < MOST_IDLE {
+        idle.1.push((threads, pool));
+    }
+}

@@ -1,0 +1,78 @@
+/* The page of C++: closes what it opens, throws what fails, finds what is there.
+ *
+ * usage: page FOLDER */
+#include <simidx.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#define CHECK(condition)                                                                                                   \
+    do {                                                                                                                   \
+        if (!(condition)) {                                                                                                \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                           \
+            std::exit(1);                                                                                                  \
+        }                                                                                                                  \
+    } while (0)
+
+template <class Work> simidx_status status_of(Work work) {
+    try {
+        work();
+    } catch (simidx::error const &error) {
+        CHECK(error.what()[0] != 0);
+        return error.status();
+    }
+    return SIMIDX_OK;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2)
+        return 2;
+    std::string const path = std::string(argv[1]) + "/page.simidx";
+    simidx::pipeline const web;
+    auto options = simidx::defaults<simidx_build_options>();
+    char const *const names[] = {"a", "b", "c", "d"};
+    options.id_strings = names;
+    options.pipeline = web.get();
+    std::vector<std::uint64_t> const fps{0xff00, 0xff01, web("the quick brown fox jumps over the lazy dog").low, 0xff00};
+    simidx::build(path, fps, 3, &options);
+
+    std::vector<simidx::match> kept;
+    auto searcher = [&] {
+        simidx::index const index(path);
+        simidx::index const second = index;
+        index.verify();
+        second.warm();
+        CHECK(second.info().record_count == 4 && index.info().fingerprint_count == 3);
+        CHECK((index.string_ids({0xff00, 0}) == std::vector<std::string>{"a", "d"}));
+        CHECK(index.number_ids({0xff00, 0}).empty());
+        CHECK(index.find("b").size() == 1 && index.find("b")[0].low == 0xff01 && index.find(7).empty());
+        return simidx::searcher(index);
+    }();
+    // The index is closed, and the searcher goes on, on another thread.
+    std::thread([&, moved = std::move(searcher)]() mutable {
+        CHECK(moved.query({0xff03, 0}, 3).size() == 2);
+        CHECK(moved.query({0xff03, 0}, 1).size() == 1);
+        moved.query({0xff00, 0}, 1, kept);
+        CHECK(kept.size() == 2 && kept[0].distance == 0 && kept[1].fingerprint.low == 0xff01);
+        moved.query({0, 0}, 1, kept);
+        CHECK(kept.empty());
+        CHECK(moved.nearest({0xff00, 0}, 3).size() == 3 && moved.nearest({0xff00, 0}, 3)[2].fingerprint.low == fps[2]);
+        CHECK(moved.contains({0xff03, 0}, 2) && !moved.contains({0xf0f0f0f0, 0}, 2));
+        auto const many = moved.query_many(fps, 3);
+        CHECK(many.size() == 7 && many.back().query == 3);
+        CHECK(status_of([&] { moved.query_many(std::vector<std::uint32_t>{1}, 3); }) == SIMIDX_ERROR_ARGUMENT);
+        CHECK(status_of([&] { moved.query({0, 0}, 1000); }) == SIMIDX_ERROR_ARGUMENT);
+    }).join();
+    // More matches than any vector starts with.
+    std::vector<simidx::fingerprint> wide;
+    for (std::uint64_t i = 0; i < 1000; i++)
+        wide.push_back({i, 1});
+    simidx::build(path + "2", wide, 2);
+    simidx::index const both_ways(std::vector<std::string>{path + "2", path + "2"});
+    CHECK(simidx::searcher(both_ways).query({0, 1}, 128).size() == 1000);
+    CHECK(status_of([&] { simidx::index const missing("missing"); }) == SIMIDX_ERROR_NOT_FOUND);
+    CHECK(status_of([&] { simidx::pipeline const unknown("unknown"); }) == SIMIDX_ERROR_ARGUMENT);
+    CHECK(status_of([&] { simidx::index const mixed(std::vector<std::string>{path, path + "2"}); }) == SIMIDX_ERROR_INPUT);
+    std::puts("page of C++: passed");
+}
