@@ -17,6 +17,7 @@ use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::matches::{Match, Matches, matches_of, to_python};
 use crate::options;
+use crate::records;
 use crate::run::{How, run, run_short};
 use crate::width::{Width, by_width, named, width_of};
 
@@ -304,6 +305,22 @@ impl PyIndex {
                 Ok(values)
             })?;
             F::array(py, values)
+        })
+    }
+
+    /// All records: their fingerprints in numeric order, and their ids.
+    #[pyo3(signature = (*, progress=None))]
+    fn records<'py>(
+        &self,
+        py: Python<'py>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let (values, ids) = run(py, &how(None, progress)?, move |watch| {
+                records::read(opened.of::<F>()?, watch)
+            })?;
+            Ok((F::array(py, values)?, records::to_python(py, ids)?))
         })
     }
 

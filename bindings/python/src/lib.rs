@@ -11,6 +11,7 @@ mod index;
 mod input;
 mod matches;
 mod options;
+mod records;
 mod run;
 mod sets;
 mod texts;

@@ -178,6 +178,13 @@ class Index:
         """The answers of ``query`` for very many queries, by one pass over the files where that is quicker."""
     def fingerprints(self, *, threads: int | None = None) -> _UInts:
         """All fingerprints in numeric order, each once."""
+    def records(
+        self, *, progress: _Progress | None = None
+    ) -> tuple[_UInts, npt.NDArray[np.uint64] | ArrowColumn | None]:
+        """All records: their fingerprints in numeric order, and their ids.
+
+        Ids that are numbers are an array, strings a column of Arrow; ``None`` in an index without ids.
+        """
     def ids_of(self, fingerprint: _Fingerprint, *, signed: bool = False) -> list[Any]:
         """The ids of the records that have this very fingerprint."""
     def fingerprints_of(self, id: int | str) -> _UInts:
