@@ -8,6 +8,7 @@ dtype('uint64')
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from simidx._simidx import Pipeline
@@ -18,11 +19,14 @@ __all__ = ["Fingerprint"]
 class Fingerprint:
     """A function for ``Dataset.map(…, batched=True)`` that adds a column of fingerprints.
 
-    It takes what ``map`` hands over in any format: a dictionary of lists, a table of Arrow, a frame of pandas or polars.
-    Data sets in the format ``"arrow"`` hand their texts over without a copy. It also suits ``ray.data``'s ``map_batches``.
+    It takes what ``map`` hands over in any format: a dictionary of lists, a table of Arrow, a frame of pandas or
+    polars. Data sets in the format ``"arrow"`` hand their texts over without a copy. It also suits ``ray.data``'s
+    ``map_batches``.
 
     ``has_features`` names a second column: whether any feature of the text counts. The fingerprint of a text without
-    features says nothing about it. Fingerprints of 128 bits are binary values of 16 bytes, the highest first.
+    features says nothing about it. The format ``"numpy"`` of ``datasets`` makes all integers signed: read the column
+    in the format ``"arrow"``, or pass ``signed=True`` where it is used. Fingerprints of 128 bits are binary values of
+    16 bytes, the highest first.
     """
 
     def __init__(
@@ -48,10 +52,10 @@ class Fingerprint:
 
     def __call__(self, batch: Any) -> Any:
         """The batch with the new columns; of a dictionary the new columns alone, as ``map`` wants them."""
-        if self.column not in (batch if isinstance(batch, dict) else _names(batch)):
+        if self.column not in (batch if isinstance(batch, Mapping) else _names(batch)):
             raise KeyError(f"the data set has no column {self.column!r}; pass column=")
         new = self._columns(batch[self.column])
-        if isinstance(batch, dict):
+        if isinstance(batch, Mapping):
             return new
         if hasattr(batch, "append_column"):
             import pyarrow as pa

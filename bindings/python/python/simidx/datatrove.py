@@ -1,7 +1,7 @@
 """Steps for datatrove: near-duplicates by fingerprints, for its own ``MinhashDedupFilter``.
 
-``SimidxSignature`` takes the place of ``MinhashDedupSignature``, and ``SimidxCluster`` that of ``MinhashDedupBuckets`` and
-``MinhashDedupCluster``. Needs datatrove: ``pip install simidx[datatrove]``.
+``SimidxSignature`` takes the place of ``MinhashDedupSignature``, and ``SimidxCluster`` that of ``MinhashDedupBuckets``
+and ``MinhashDedupCluster``. Needs datatrove: ``pip install simidx[datatrove]``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _SUFFIX = ".simidx"
 class SimidxSignature(PipelineStep):  # type: ignore[misc, unused-ignore]
     """First step: the fingerprints of the documents of each task, in an index file of its own.
 
-    The file of task 7 is ``000007.simidx``. The id of a document is the number of the task times 2^32 plus the place of the
-    document in the task. Documents in which no feature counts are left out: they are near to nothing. The files can be
-    searched, merged, and given to ``SimidxCluster`` as ``against``.
+    The file of task 7 is ``000007.simidx``. The id of a document is the number of the task times 2^32 plus the place
+    of the document in the task. Documents in which no feature counts are left out: they are near to nothing. The files
+    can be searched, merged, and given to ``SimidxCluster`` as ``against``.
     """
 
     type = "🫂 - DEDUP"
@@ -96,9 +96,9 @@ class SimidxCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
     """Second step, in one task: what to remove, in the files that ``MinhashDedupFilter`` reads.
 
     Two documents are in one cluster if steps of at most ``k`` bits lead from one to the other. The first document of a
-    cluster is kept: that of the lowest task, and in it the one that comes first. With ``against``, index files or an open
-    index, nothing of a cluster is kept of which a document is near to a fingerprint there. The outcome does not depend on
-    threads or memory.
+    cluster is kept: that of the lowest task, and in it the one that comes first. With ``against``, index files or an
+    open index, nothing of a cluster is kept of which a document is near to a fingerprint there. The outcome does not
+    depend on threads or memory.
     """
 
     type = "🫂 - DEDUP"

@@ -3,9 +3,9 @@
 It reads the TOML file of text-dedup 0.4.1 and writes what that writes: a data set of Hugging Face ``datasets``, and
 ``clusters.pickle`` if it is asked for. Needs ``datasets``: ``pip install simidx[datasets]``.
 
-``simhash`` is answered exactly: the same fingerprints, clusters and kept documents. ``minhash`` is not: text-dedup takes
-documents for similar that share a band of MinHash values; here their sets of runs of words are compared, and the pairs
-whose Jaccard similarity is at least ``threshold`` count. ``bloom_filter`` and ``suffix_array`` are not answered.
+``simhash`` is answered exactly: the same fingerprints, clusters and kept documents. ``minhash`` is not: text-dedup
+takes documents for similar that share a band of MinHash values; here their sets of runs of words are compared, and the
+pairs whose Jaccard similarity is at least ``threshold`` count. ``bloom_filter`` and ``suffix_array`` are not answered.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _load(options: dict[str, Any]) -> Any:
         raise OptionError(f"[input] input_type is {kind!r}; known are {' and '.join(kinds)}")
     data = kinds[kind](**options.get("read_arguments", {}))
     if not isinstance(data, datasets.Dataset):
-        raise InputError("[input]: these are several splits; name one, as in split = \"train\" of read_arguments")
+        raise InputError('[input]: these are several splits; name one, as in split = "train" of read_arguments')
     return data
 
 
@@ -161,6 +161,11 @@ class _Buckets:
         self.blocks = [(start, min(start + size, width)) for start in range(0, width, size)]
         self.width = width
         self.chosen = count - distance
+        if self.chosen > len(self.blocks):
+            raise OptionError(
+                f"[algorithm] num_bucket={count}: {width} bits make {len(self.blocks)} blocks of {size}, "
+                f"and text-dedup finds nothing by {self.chosen} of them; take a smaller num_bucket"
+            )
         #: Whether all fingerprints within the distance have a key in common.
         self.is_complete = len(self.blocks) == count
         self.known: dict[int, list[tuple[int, int]]] = {}
@@ -168,7 +173,9 @@ class _Buckets:
     def keys(self, fingerprint: int) -> list[tuple[int, int]]:
         """The keys of a fingerprint, in order: a number of bits and their value."""
         if fingerprint not in self.known:
-            parts = [(end - start, fingerprint >> self.width - end & (1 << end - start) - 1) for start, end in self.blocks]
+            parts = [
+                (end - start, fingerprint >> self.width - end & (1 << end - start) - 1) for start, end in self.blocks
+            ]
             keys = []
             for several in permutations(parts, self.chosen):
                 bits, value = 0, 0
@@ -339,7 +346,9 @@ def deduplicate(config: str | os.PathLike[str]) -> tuple[int, int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the configuration that the arguments name; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m simidx.text_dedup", description="Run a configuration of text-dedup.")
+    parser = argparse.ArgumentParser(
+        prog="python -m simidx.text_dedup", description="Run a configuration of text-dedup."
+    )
     parser.add_argument("--config", default="config.toml", help="the TOML file of text-dedup (%(default)s)")
     given = parser.parse_args(arguments)
     try:
