@@ -67,6 +67,12 @@ def queries_for(values: np.ndarray, count: int) -> np.ndarray:
     return queries
 
 
+def processor_time(process: int) -> float:
+    """Seconds that the threads of a process have run."""
+    tasks = pathlib.Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
 def run_query(arguments: argparse.Namespace) -> None:
     """Python and Rust answer the same queries in turns."""
     with tempfile.TemporaryDirectory() as folder:
@@ -81,26 +87,31 @@ def run_query(arguments: argparse.Namespace) -> None:
             command = [arguments.rust, path, f"{folder}/queries", str(DISTANCE), str(threads)]
             rust = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             times: list[tuple[float, float]] = []
+            of_processor: list[tuple[float, float]] = []
             for turn in range(arguments.rounds + 3):
+                before = processor_time(rust.pid)
                 rust.stdin.write("\n")
                 rust.stdin.flush()
                 of_rust, count = rust.stdout.readline().split()
-                start = time.perf_counter()
+                after = processor_time(rust.pid)
+                start, running = time.perf_counter(), time.process_time()
                 found = index.query(queries, DISTANCE, threads=threads if threads == 1 else None)
-                of_python = time.perf_counter() - start
+                of_python, running = time.perf_counter() - start, time.process_time() - running
                 assert found.match_count == int(count)
                 # The first turns meet blocks for the first time.
                 if turn >= 3:
                     times.append((of_python, float(of_rust)))
+                    of_processor.append((running, after - before))
             rust.stdin.close()
             rust.wait()
             python, rust_time = (statistics.median(column) for column in zip(*times))
             ratio = statistics.median(rust_time / python for python, rust_time in times)
             best = min(rust_time for _, rust_time in times) / min(python for python, _ in times)
+            running = statistics.median(rust_time / python for python, rust_time in of_processor)
             rates = [f"{len(queries) / seconds:,.0f}" for seconds in (python, rust_time)]
-            rows.append([threads, *rates, f"{ratio:.1%}", f"{best:.1%}"])
+            rows.append([threads, *rates, f"{ratio:.1%}", f"{best:.1%}", f"{running:.1%}"])
         print(f"{len(queries):,} queries of {arguments.count:,} fingerprints, {arguments.tables} tables, {arguments.rounds} turns:\n")
-        table(["threads", "Python, queries/s", "Rust, queries/s", "median of the ratios", "ratio of the best"], rows)
+        table(["threads", "Python, queries/s", "Rust, queries/s", "ratio, median", "of the best turns", "of processor time, median"], rows)
 
 
 BUILD = """

@@ -565,8 +565,12 @@ fn verify<F: Width>(segments: &Segments<F>, watch: &crate::run::Watch) -> Result
     let view: SegmentsView<'_, F, Storage> = segments.view();
     for (number, index) in view.indexes().enumerate() {
         let total = view.segment_count() as u64;
-        watch.report("verify", number as u64, total)?;
-        let report = index.verify();
+        let report = index.verify_while(|_| match watch.report("verify", number as u64, total) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
+        watch.check()?;
+        let report = report.unwrap_or_default();
         if let Some(first) = report.problems.into_iter().next() {
             return Err(Failure::Library(Error::Segment {
                 segment: number,

@@ -9,11 +9,13 @@ mod column;
 mod errors;
 mod index;
 mod input;
+mod keywords;
 mod matches;
 mod options;
 mod records;
 mod run;
 mod sets;
+mod similar;
 mod texts;
 mod width;
 
@@ -45,8 +47,8 @@ fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sets::pairs, module)?)?;
     module.add_function(wrap_pyfunction!(sets::clusters, module)?)?;
     module.add_function(wrap_pyfunction!(sets::dedup, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::dedup_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::pairs_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::clusters_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(similar::dedup_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(similar::pairs_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(similar::clusters_texts, module)?)?;
     module.add_function(wrap_pyfunction!(texts::compare, module)?)
 }

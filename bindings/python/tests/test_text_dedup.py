@@ -181,14 +181,15 @@ def test_minhash_drops_what_is_similar(tmp_path: Path) -> None:
 
 def test_other_configurations_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = lines_of(["a"], tmp_path / "texts.jsonl")
-    for algorithm, clause in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"algorithm_name": "suffix_array"}, "answered are simhash and minhash"),
         ({"bit_dif": 3}, "no such option"),
         ({"text_column": "body"}, "no column 'body'"),
         ({"num_bucket": 3}, "greater than bit_diff"),
         ({"f": 48}, "32, 64 or 128 bits"),
         ({"bit_diff": 1, "num_bucket": 20}, "take a smaller num_bucket"),
-    ]:
+    ]
+    for algorithm, clause in refused:
         assert main(["--config", str(config(tmp_path, source, algorithm))]) == 2
         assert clause in capsys.readouterr().err
     assert main(["--config", str(tmp_path / "none.toml")]) == 2

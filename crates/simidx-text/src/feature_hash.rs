@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 #[cfg(feature = "compat")]
 use crate::compat::hashes::{fnv1, jenkins, md5};
-use xxhash_rust::xxh3::xxh3_128_with_seed;
 #[cfg(feature = "compat")]
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::{Error, Result};
 

@@ -104,7 +104,8 @@ impl FromStr for Normalise {
                 "lower" => &mut steps.lower,
                 "space" => &mut steps.space,
                 _ => {
-                    let known = "known are none, and controls, nfkc, case, lower and space joined by +";
+                    let known =
+                        "known are none, and controls, nfkc, case, lower and space joined by +";
                     let clause = format!("unknown normalise {text:?}, {known}");
                     return Err(Error::Pipeline(clause));
                 }

@@ -296,6 +296,7 @@ def pairs(
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
+    progress: _Progress | None = None,
 ) -> tuple[_UInts, _UInts, npt.NDArray[np.uint8]]: ...
 @overload
 def pairs(
@@ -309,6 +310,7 @@ def pairs(
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
+    progress: _Progress | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """All pairs within ``k`` bits: three arrays ``left, right, distance``, in order.
 
@@ -325,6 +327,7 @@ def clusters(
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
+    progress: _Progress | None = None,
 ) -> npt.NDArray[np.int64]:
     """For each row the first row of its cluster.
 
@@ -342,6 +345,7 @@ def dedup(
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
+    progress: _Progress | None = None,
 ) -> npt.NDArray[np.bool_]:
     """Which rows to keep, so that one of each cluster is left: the first, or that of the highest ``priority``.
 
