@@ -459,7 +459,11 @@ mod tests {
         found.unwrap();
         assert!(all.len() > 3);
         let total = all.len() as u64;
-        assert!(all.iter().copied().eq((1..=total).map(|done| (done, total))));
+        assert!(
+            all.iter()
+                .copied()
+                .eq((1..=total).map(|done| (done, total)))
+        );
         let (in_files, found) = told(20_000, usize::MAX);
         found.unwrap();
         assert!(in_files.len() > 3 && in_files.iter().all(|&told| told == (0, 0)));
