@@ -12,9 +12,11 @@ use simidx::batch::{
 
 use crate::column::Column;
 use crate::errors::{Class, Failure};
-use crate::index::{Opened, PyIndex};
-use crate::input::{self, Ids};
+use crate::ids::{self, Ids};
+use crate::index::PyIndex;
+use crate::input;
 use crate::keywords::Keywords;
+use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, run};
 use crate::width::{Width, by_width};
@@ -227,7 +229,7 @@ fn priorities(
     let Some(object) = object else {
         return Ok(None);
     };
-    let numbers = match input::ids(Some(object))? {
+    let numbers = match ids::read(Some(object))? {
         Ids::Numbers(numbers) => numbers,
         _ => {
             let message = "priority: numbers from 0 are expected, one for each fingerprint";

@@ -70,7 +70,7 @@ pub(crate) struct WordRuns {
 }
 
 impl WordRuns {
-    fn each<'t>(text: &'t str) -> impl Iterator<Item = &'t str> {
+    fn each(text: &str) -> impl Iterator<Item = &str> {
         text.split(|c| !is_python_word(c))
             .filter(|run| !run.is_empty())
     }
