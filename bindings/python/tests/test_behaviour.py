@@ -225,7 +225,8 @@ def test_misuse_of_keywords_is_answered_by_kind() -> None:
                 call([1, 2], **wrong)
             assert not isinstance(refused.value, TypeError), wrong
         with pytest.raises(TypeError, match=r"unexpected keyword argument 'thraeds'"):
-            call([1, 2], thraeds=2)  # type: ignore[call-overload]
+            misspelt: dict[str, Any] = {"thraeds": 2}
+            call([1, 2], **misspelt)
     with pytest.raises(simidx.OptionTypeError, match="against"):
         simidx.dedup([1], against=[1])  # type: ignore[arg-type]
     with pytest.raises(simidx.OptionTypeError, match="words"):
