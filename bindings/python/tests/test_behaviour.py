@@ -215,17 +215,17 @@ def test_misuse_of_keywords_is_answered_by_kind() -> None:
         {"temp_dir": 5},
         {"progress": 5},
     ]
+    misspelt: dict[str, Any] = {"thraeds": 2}
     for call in (simidx.pairs, simidx.clusters, simidx.dedup):
         for wrong in wrong_kind:
             with pytest.raises(TypeError) as refused:
                 call([1, 2], **wrong)
             assert isinstance(refused.value, simidx.Error), wrong
         for wrong in ({"threads": -1}, {"k": 129}, {"k": -1}, {"memory": "much"}, {"memory": -1}, {"width": 63}):
-            with pytest.raises(simidx.OptionError) as refused:
+            with pytest.raises(simidx.OptionError) as out_of_range:
                 call([1, 2], **wrong)
-            assert not isinstance(refused.value, TypeError), wrong
+            assert not isinstance(out_of_range.value, TypeError), wrong
         with pytest.raises(TypeError, match=r"unexpected keyword argument 'thraeds'"):
-            misspelt: dict[str, Any] = {"thraeds": 2}
             call([1, 2], **misspelt)
     with pytest.raises(simidx.OptionTypeError, match="against"):
         simidx.dedup([1], against=[1])  # type: ignore[arg-type]
