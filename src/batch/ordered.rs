@@ -19,7 +19,8 @@ pub(super) type Give<'a, T> = &'a mut dyn FnMut(&mut Vec<T>) -> Result<()>;
 type Results<T> = Receiver<Result<Vec<T>>>;
 
 /// Runs tasks `0..count` on the threads of the current pool, each thread with a state of its own, and hands what they give
-/// to `take`, task after task. Holds a few lists of each of a few dozen tasks.
+/// to `take`, task after task. After each task it hands over an empty list: who takes may count tasks, and break off where
+/// nothing is found. Holds a few lists of each of a few dozen tasks.
 ///
 /// # Errors
 /// What a task or `take` reports, the first in the order of the tasks.
@@ -32,7 +33,10 @@ pub(super) fn in_order<T: Send, S>(
     let threads = rayon::current_num_threads().min(count);
     if threads <= 1 {
         let mut state = state();
-        return (0..count).try_for_each(|task| work(&mut state, task, &mut take));
+        return (0..count).try_for_each(|task| {
+            work(&mut state, task, &mut take)?;
+            take(&mut Vec::new())
+        });
     }
     let (announce, announced) = sync_channel(TASKS_AHEAD);
     let queue = Queue {
@@ -66,6 +70,7 @@ fn receive<T>(
         for list in results {
             take(&mut list?)?;
         }
+        take(&mut Vec::new())?;
     }
     Ok(())
 }

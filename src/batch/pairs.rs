@@ -233,19 +233,34 @@ impl<F: Fingerprint> PairFinder<F> {
     /// # Errors
     /// What temporary files or `visit` report; then `visit` is not called again. With a memory limit, so many fingerprints
     /// within the distance of each other that they fit it in no way. More pairs than are wanted.
-    pub fn finish(self, mut visit: impl FnMut(Pair<F>) -> Result<()>) -> Result<()> {
+    pub fn finish(self, visit: impl FnMut(Pair<F>) -> Result<()>) -> Result<()> {
+        self.finish_watched(visit, |_, _| Ok(()))
+    }
+
+    /// [`PairFinder::finish`] that tells `progress` every few milliseconds how many parts of the search are done, of how many:
+    /// of 0 if that is not known, with a limit of memory. It may break off by an error.
+    ///
+    /// # Errors
+    /// As for [`PairFinder::finish`], and what `progress` gives.
+    pub fn finish_watched(
+        self,
+        mut visit: impl FnMut(Pair<F>) -> Result<()>,
+        mut progress: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<()> {
         if !self.options.sorted {
-            return self.find(&mut |pairs| {
+            let mut take = |pairs: &mut Vec<(F, F)>| {
                 let mut pairs = pairs.drain(..);
                 pairs.try_for_each(|(x, y)| visit(Pair::new(x, y)))
-            });
+            };
+            return self.find(&mut take, &mut progress);
         }
         let temp = self.space.temp.clone();
         let mut sorter = PairSorter::new(temp, self.pair_budget);
-        self.find(&mut |pairs| {
+        let mut take = |pairs: &mut Vec<(F, F)>| {
             let mut pairs = pairs.drain(..);
             pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(Pair::new(x, y))))
-        })?;
+        };
+        self.find(&mut take, &mut progress)?;
         for_each_sorted(sorter, visit)
     }
 
@@ -255,41 +270,50 @@ impl<F: Fingerprint> PairFinder<F> {
     /// As for [`PairFinder::finish`].
     pub fn count(self) -> Result<u64> {
         let mut count = 0;
-        self.find(&mut |pairs| {
+        let mut take = |pairs: &mut Vec<(F, F)>| {
             count += pairs.len() as u64;
             pairs.clear();
             Ok(())
-        })?;
+        };
+        self.find(&mut take, &mut |_, _| Ok(()))?;
         Ok(count)
     }
 
     /// Hands every pair to `take`, in any order within the pair, up to the limit.
-    fn find(self, take: Take<'_, F>) -> Result<()> {
+    fn find(self, take: Take<'_, F>, progress: Progress<'_>) -> Result<()> {
         let mut limit = PairLimit::new(&self.options);
-        self.find_all(&mut |pairs| {
+        let mut take = |pairs: &mut Vec<(F, F)>| {
             let budget = limit.admit(pairs.len());
             pairs.truncate(*budget.as_ref().unwrap_or_else(|(budget, _)| budget));
             take(pairs)?;
             budget.map(drop).map_err(|(_, error)| error)
-        })
+        };
+        self.find_all(&mut take, progress)
     }
 
-    fn find_all(self, take: Take<'_, F>) -> Result<()> {
+    fn find_all(self, take: Take<'_, F>, progress: Progress<'_>) -> Result<()> {
         if self.options.distance == 0 {
             return Ok(());
         }
         match self.gathered.finish()? {
             Sorted::Memory(mut values) => {
                 values.shrink_to_fit();
-                find_in_memory(&values, &self.rule, self.few, take)
+                find_in_memory(&values, &self.rule, self.few, take, progress)
             }
             sorted => {
                 let mut values = Values::of_sorted(sorted, &self.space, &mut |_| ())?;
-                search_values(&mut values, &self.rule, &self.space, take)
+                let mut take = |pairs: &mut Vec<(F, F)>| match pairs.is_empty() {
+                    true => progress(0, 0),
+                    false => take(pairs),
+                };
+                search_values(&mut values, &self.rule, &self.space, &mut take)
             }
         }
     }
 }
+
+/// Is told how many parts of a search are done, of how many; 0 if that is not known. It may break off.
+pub(super) type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;
 
 /// Counts pairs up to a limit.
 #[derive(Debug)]
@@ -323,15 +347,16 @@ impl PairLimit {
 /// many more. Takes as much memory as the values, and at worst twice that.
 ///
 /// # Errors
-/// What `take` reports.
+/// What `take` or `progress` reports.
 pub(super) fn link_values<F: Fingerprint>(
     values: &[F],
     distance: u32,
     take: Take<'_, F>,
+    progress: Progress<'_>,
 ) -> Result<()> {
     match distance {
         0 => Ok(()),
-        _ => find_in_memory(values, &Rule::spanning(distance), FEW, take),
+        _ => find_in_memory(values, &Rule::spanning(distance), FEW, take, progress),
     }
 }
 
@@ -341,6 +366,7 @@ fn find_in_memory<F: Fingerprint>(
     rule: &Rule<F>,
     few: usize,
     take: Take<'_, F>,
+    progress: Progress<'_>,
 ) -> Result<()> {
     let bits = Bits::of(values);
     let cover = bits.cover(rule.distance, values.len() as u64, PARTITION_NS);
@@ -353,6 +379,7 @@ fn find_in_memory<F: Fingerprint>(
         }
     };
     let mut buckets = Buckets::new(values.len());
+    let mut done = 0;
     for number in 0..masks.len() {
         buckets.fill(values, &bits, masks[number]);
         let rule = rule.of_mask(&masks, number);
@@ -361,7 +388,14 @@ fn find_in_memory<F: Fingerprint>(
             buckets.search(bucket, &rule, groups, &mut out);
             out.finish()
         };
-        in_order(buckets.count(), Groups::default, work, |pairs| take(pairs))?;
+        let total = (masks.len() * buckets.count()) as u64;
+        in_order(buckets.count(), Groups::default, work, |pairs| {
+            if !pairs.is_empty() {
+                return take(pairs);
+            }
+            done += 1;
+            progress(done, total)
+        })?;
     }
     Ok(())
 }
@@ -399,6 +433,45 @@ mod tests {
             pairs.extend(larger.filter(|pair| pair.2 <= distance));
         }
         pairs
+    }
+
+    /// What a search tells, with so much memory, up to the call that is to break it off.
+    fn told(budget: usize, last: usize) -> (Vec<(u64, u64)>, Result<()>) {
+        let mut finder = PairFinder::with_budget(&PairOptions::default(), budget);
+        finder.few = 0;
+        let values = (0..2000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        finder.extend(values).unwrap();
+        let mut told = Vec::new();
+        let progress = |done, total| {
+            told.push((done, total));
+            match told.len() == last {
+                true => Err(std::io::Error::other("enough").into()),
+                false => Ok(()),
+            }
+        };
+        let found = finder.finish_watched(|_| Ok(()), progress);
+        (told, found)
+    }
+
+    #[test]
+    fn a_search_that_finds_nothing_says_how_far_it_is() {
+        let (all, found) = told(usize::MAX, usize::MAX);
+        found.unwrap();
+        assert!(all.len() > 3);
+        let total = all.len() as u64;
+        assert!(
+            all.iter()
+                .copied()
+                .eq((1..=total).map(|done| (done, total)))
+        );
+        let (in_files, found) = told(20_000, usize::MAX);
+        found.unwrap();
+        assert!(in_files.len() > 3 && in_files.iter().all(|&told| told == (0, 0)));
+        for budget in [usize::MAX, 20_000] {
+            let (some, found) = told(budget, 2);
+            assert_eq!(found.unwrap_err().to_string(), "enough");
+            assert_eq!(some.len(), 2);
+        }
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::pairs::{PairFinder, PairOptions};
+use super::pairs::{Pair, PairFinder, PairOptions};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
@@ -11,7 +11,7 @@ use crate::fingerprint::Fingerprint;
 /// ```
 /// use simidx::batch::{PairOptions, row_pairs};
 ///
-/// let pairs = row_pairs(&[0xff00u64, 1 << 40, 0xff01], &PairOptions::default(), || Ok(()))?;
+/// let pairs = row_pairs(&[0xff00u64, 1 << 40, 0xff01], &PairOptions::default(), |_, _| Ok(()))?;
 /// assert_eq!((pairs[0].first, pairs[0].second, pairs[0].distance), (0, 2, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -30,30 +30,31 @@ pub struct RowPair {
 /// order. `n` rows with one fingerprint are `n (n - 1) / 2` pairs: [`PairOptions::max_pairs`] keeps them within bounds.
 ///
 /// Costs what [`PairFinder`] does, and a sort of the rows and of the pairs. Memory beside the limit of the options: two words a
-/// row, three a pair. `go_on` is called now and then and may break off by an error.
+/// row, three a pair. `progress` is told now and then how many parts of the search are done, of how many, as by
+/// [`PairFinder::finish_watched`]; it may break off by an error.
 ///
 /// ```
 /// use simidx::batch::{PairOptions, row_pairs};
 ///
 /// let rows = [0xff00u64, 0xff01, 0xff00, 7 << 40];
-/// let pairs = row_pairs(&rows, &PairOptions::default(), || Ok(()))?;
+/// let pairs = row_pairs(&rows, &PairOptions::default(), |_, _| Ok(()))?;
 /// let pairs: Vec<_> = pairs.iter().map(|p| (p.first, p.second, p.distance)).collect();
 /// assert_eq!(pairs, [(0, 1, 1), (0, 2, 0), (1, 2, 1)]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
 /// # Errors
-/// As for [`PairFinder::finish`], more pairs than are wanted, and what `go_on` gives.
+/// As for [`PairFinder::finish`], more pairs than are wanted, and what `progress` gives.
 pub fn row_pairs<F: Fingerprint>(
     fingerprints: &[F],
     options: &PairOptions,
-    mut go_on: impl FnMut() -> Result<()>,
+    mut progress: impl FnMut(u64, u64) -> Result<()>,
 ) -> Result<Vec<RowPair>> {
     let rows = Rows::new(fingerprints);
     let mut pairs = Vec::new();
     for run in rows.runs() {
         for (i, &first) in run.iter().enumerate() {
-            go_on()?;
+            progress(0, 0)?;
             for &second in &run[i + 1..] {
                 add(&mut pairs, options, (first, second), 0)?;
             }
@@ -64,9 +65,8 @@ pub fn row_pairs<F: Fingerprint>(
         ..options.clone()
     })?;
     finder.extend_from_slice(fingerprints)?;
-    go_on()?;
-    finder.finish(|pair| {
-        go_on()?;
+    progress(0, 0)?;
+    let visit = |pair: Pair<F>| {
         let [smaller, larger] = [pair.smaller, pair.larger].map(|value| rows.of(value));
         for &x in smaller {
             for &y in larger {
@@ -74,7 +74,8 @@ pub fn row_pairs<F: Fingerprint>(
             }
         }
         Ok(())
-    })?;
+    };
+    finder.finish_watched(visit, progress)?;
     pairs.par_sort_unstable();
     Ok(pairs)
 }

@@ -1,5 +1,7 @@
 //! The full check of a file: every block, every page, every rule (spec, section 12).
 
+use std::ops::ControlFlow;
+
 use super::ids::{IdSections, IdSequence, Rank};
 use super::open::{check_record_checksum, parse, slice};
 use super::records::READ_AHEAD_LEN;
@@ -117,17 +119,44 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     /// [`Index::verify`] that tells `progress` of each part as it begins.
     pub fn verify_with(&self, mut progress: impl FnMut(VerifyStage)) -> VerifyReport {
+        let checked = self.verify_while(|stage| {
+            progress(stage);
+            ControlFlow::Continue(())
+        });
+        checked.unwrap_or_default()
+    }
+
+    /// [`Index::verify_with`] that `progress` may break off where a part begins; then there is no report.
+    ///
+    /// ```
+    /// # use simidx::{BuildOptions, Index, IndexBuilder};
+    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// # builder.push(7)?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let index = Index::<u64, _>::from_bytes(file)?;
+    /// use std::ops::ControlFlow;
+    ///
+    /// assert!(index.verify_while(|_| ControlFlow::Continue(())).unwrap().is_sound());
+    /// assert!(index.verify_while(|_| ControlFlow::Break(())).is_none());
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    pub fn verify_while(
+        &self,
+        mut progress: impl FnMut(VerifyStage) -> ControlFlow<()>,
+    ) -> Option<VerifyReport> {
+        let mut begin = |stage| progress(stage).is_continue().then_some(());
         let mut report = VerifyReport::default();
         report.check(self.check_opening());
         let mut totals = Vec::with_capacity(self.tables.len());
         for table in 0..self.tables.len() {
-            progress(VerifyStage::Blocks(table));
+            begin(VerifyStage::Blocks(table))?;
             totals.push(self.verify_blocks(table, &mut report));
         }
         let is_whole = |table: usize| totals[table] == Some(self.len());
         let mut content_id = None;
         if let Some(ids) = &self.ids {
-            progress(VerifyStage::Ids);
+            begin(VerifyStage::Ids)?;
             let is_readable = self.verify_pages(ids, &mut report);
             self.verify_sketches(&mut report);
             if is_readable {
@@ -144,7 +173,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             }
         }
         for table in (1..self.tables.len()).filter(|&t| is_whole(0) && is_whole(t)) {
-            progress(VerifyStage::Compare(table));
+            begin(VerifyStage::Compare(table))?;
             report.check(self.compare_with_table_0(table));
         }
         if self.ids.is_none() && is_whole(0) {
@@ -154,7 +183,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             report.check(self.check_content_id(content_id));
         }
         report.check(self.check_ancillary());
-        report
+        Some(report)
     }
 
     /// The rules of stage "open" once more, for what of the file has been read for good.

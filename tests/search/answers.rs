@@ -177,7 +177,7 @@ fn work_in_columns_can_be_broken_off() {
         positions_of_all(&live, &values, stop),
         Err(Error::Io(_))
     ));
-    let stop = || Err(std::io::Error::other("enough").into());
+    let stop = |_, _| Err(std::io::Error::other("enough").into());
     let stopped = row_pairs(&values, &PairOptions::default(), stop);
     assert!(matches!(stopped, Err(Error::Io(_))));
 }
@@ -188,7 +188,7 @@ fn check_rows<F: Fingerprint>(distance: u32) {
     values.extend_from_within(0..20);
     let mut options = PairOptions::default();
     options.distance = distance;
-    let found = row_pairs(&values, &options, || Ok(())).unwrap();
+    let found = row_pairs(&values, &options, |_, _| Ok(())).unwrap();
     let found: Vec<_> = found
         .iter()
         .map(|p: &RowPair| (p.first, p.second, p.distance))
@@ -204,9 +204,9 @@ fn check_rows<F: Fingerprint>(distance: u32) {
     expected.sort_unstable();
     assert_eq!(found, expected);
     options.max_pairs = Some(found.len() as u64);
-    assert!(row_pairs(&values, &options, || Ok(())).is_ok());
+    assert!(row_pairs(&values, &options, |_, _| Ok(())).is_ok());
     options.max_pairs = Some(found.len() as u64 - 1);
-    let refused = row_pairs(&values, &options, || Ok(()));
+    let refused = row_pairs(&values, &options, |_, _| Ok(()));
     assert!(matches!(
         refused,
         Err(Error::LimitReached { what: "pairs", .. })

@@ -11,8 +11,10 @@ use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
 
 use crate::column::Column;
 use crate::errors::{Class, Failure, raise};
-use crate::index::{Opened, PyIndex};
-use crate::input::{self, Expected, Ids};
+use crate::ids::{self, Ids};
+use crate::index::PyIndex;
+use crate::input::{self, Expected};
+use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, Watched, run};
 use crate::texts::pipeline_of;
@@ -49,7 +51,7 @@ pub(crate) fn build(
 ) -> PyResult<PyIndex> {
     let path = options::path(path)?;
     let read = input::fingerprints(fingerprints, Expected { width, signed })?;
-    let ids = input::ids(ids)?;
+    let ids = ids::read(ids)?;
     let how = How {
         threads: options::optional(threads, "threads", options::count)?,
         progress: options::progress(progress)?,
@@ -230,7 +232,7 @@ pub(crate) fn merge(
                 options.exclusions.add_fingerprint(fingerprint);
             }
         }
-        let excluded = input::ids(exclude_ids)?;
+        let excluded = ids::read(exclude_ids)?;
         let opened = run(py, &how, move |watch| {
             match &excluded {
                 Ids::Numbers(numbers) => {

@@ -16,6 +16,7 @@ pub(crate) enum Class {
     Internal,
     Limit,
     Option,
+    OptionType,
 }
 
 impl Class {
@@ -30,6 +31,7 @@ impl Class {
             Class::Internal => "InternalError",
             Class::Limit => "LimitError",
             Class::Option => "OptionError",
+            Class::OptionType => "OptionTypeError",
         }
     }
 

@@ -6,51 +6,25 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
+use simidx::Fingerprint;
 use simidx::batch::{Answers, JoinOptions, Question, answer_all, contains_all, ids_of_all, join};
 use simidx::index::WarmOptions;
-use simidx::segments::{AnySegments, Segments, SegmentsView};
-use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
+use simidx::segments::Segments;
 
 use crate::column::Column;
 use crate::errors::{Class, Failure};
+use crate::ids;
 use crate::input::{self, Expected};
 use crate::matches::{Match, Matches, matches_of, to_python};
+use crate::opened::{Opened, file_info, verify};
 use crate::options;
+use crate::records;
 use crate::run::{How, run, run_short};
 use crate::width::{Width, by_width, named, width_of};
 
 /// Nanoseconds that work may take which no signal can break off.
 const SHORT_NS: f64 = 5e6;
-
-/// Open files and where they are.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) segments: AnySegments,
-    pub(crate) paths: Vec<PathBuf>,
-    pub(crate) in_memory: bool,
-}
-
-impl Opened {
-    /// Opens files.
-    pub(crate) fn open(paths: Vec<PathBuf>, in_memory: bool) -> simidx::Result<Self> {
-        let segments = match in_memory {
-            true => AnySegments::open_in_memory(&paths)?,
-            false => AnySegments::open(&paths)?,
-        };
-        Ok(Opened {
-            segments,
-            paths,
-            in_memory,
-        })
-    }
-
-    /// The segments of a width, which is that of the files.
-    pub(crate) fn of<F: Width>(&self) -> Result<&Segments<F>, Failure> {
-        let of_other = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
-        F::segments(&self.segments).ok_or_else(of_other)
-    }
-}
 
 /// An index that is open: one file, or several that are searched as one.
 #[pyclass(frozen, module = "simidx", name = "Index")]
@@ -307,6 +281,22 @@ impl PyIndex {
         })
     }
 
+    /// All records: their fingerprints in numeric order, and their ids.
+    #[pyo3(signature = (*, progress=None))]
+    fn records<'py>(
+        &self,
+        py: Python<'py>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let opened = self.opened(py)?;
+        by_width!(width_of(&opened.segments), F => {
+            let (values, ids) = run(py, &how(None, progress)?, move |watch| {
+                records::read(opened.of::<F>()?, watch)
+            })?;
+            Ok((F::array(py, values)?, records::to_python(py, ids)?))
+        })
+    }
+
     /// The ids of the records that have this very fingerprint.
     #[pyo3(signature = (fingerprint, *, signed=false))]
     fn ids_of<'py>(
@@ -334,7 +324,7 @@ impl PyIndex {
         id: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened(py)?;
-        let id = owned_id(id)?;
+        let id = ids::one(id)?;
         by_width!(width_of(&opened.segments), F => {
             let found = run(py, &How::default(), move |_| {
                 Ok(opened.of::<F>()?.fingerprints_of_id(id.as_id())?)
@@ -526,82 +516,6 @@ impl PyIndex {
             "<simidx.Index {names}: {len} fingerprints of {width} bits, k={k}, ids={ids}>"
         ))
     }
-}
-
-/// An id of a caller.
-fn owned_id(object: &Bound<'_, PyAny>) -> PyResult<simidx::IdBuf> {
-    if let Ok(text) = object.cast::<PyString>() {
-        return Ok(Id::String(&text.to_cow()?).into());
-    }
-    let is_number = !object.is_instance_of::<PyBool>()
-        && (object.is_instance_of::<PyInt>() || object.hasattr("__index__")?);
-    match object.extract::<u64>() {
-        Ok(number) if is_number => Ok(Id::Number(number).into()),
-        _ => {
-            let message = "an id is a number from 0 to 2^64 - 1, or a string";
-            Err(Class::InputType.error(object.py(), message))
-        }
-    }
-}
-
-fn verify<F: Width>(segments: &Segments<F>, watch: &crate::run::Watch) -> Result<(), Failure> {
-    let view: SegmentsView<'_, F, Storage> = segments.view();
-    for (number, index) in view.indexes().enumerate() {
-        let total = view.segment_count() as u64;
-        watch.report("verify", number as u64, total)?;
-        let report = index.verify();
-        if let Some(first) = report.problems.into_iter().next() {
-            return Err(Failure::Library(Error::Segment {
-                segment: number,
-                name: segments.names()[number].clone(),
-                error: Box::new(first.into()),
-            }));
-        }
-    }
-    Ok(())
-}
-
-fn file_info<'py, F: Width>(
-    py: Python<'py>,
-    name: &str,
-    index: &Index<F>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let summary = index.summary();
-    let info = PyDict::new(py);
-    info.set_item("path", name)?;
-    info.set_item("max_distance", summary.max_distance)?;
-    info.set_item("record_count", summary.record_count)?;
-    info.set_item("fingerprint_count", summary.fingerprint_count)?;
-    info.set_item("table_count", summary.tables.len())?;
-    info.set_item("block_size", summary.block_size)?;
-    info.set_item("id_kind", summary.id_kind.name())?;
-    info.set_item("has_ids", summary.id_kind != IdKind::None)?;
-    info.set_item("has_id_lookup", summary.has_id_lookup)?;
-    info.set_item("content_id", summary.content_id.to_string())?;
-    info.set_item("file_bytes", summary.file_len)?;
-    info.set_item("raw_bytes", summary.raw_len())?;
-    info.set_item("bits_per_fingerprint", summary.bits_per_fingerprint())?;
-    info.set_item(
-        "bound_bits_per_fingerprint",
-        summary.bound_bits_per_fingerprint(),
-    )?;
-    let metadata = PyDict::new(py);
-    for (key, value) in index.metadata().iter() {
-        metadata.set_item(key, value)?;
-    }
-    info.set_item("metadata", metadata)?;
-    let tables = PyList::empty(py);
-    for table in &summary.tables {
-        let of_table = PyDict::new(py);
-        of_table.set_item("prefix_bits", table.prefix_bits())?;
-        of_table.set_item("flips", table.flips)?;
-        of_table.set_item("codec", table.codec.name())?;
-        of_table.set_item("block_count", table.block_count)?;
-        of_table.set_item("bytes", table.byte_len)?;
-        tables.append(of_table)?;
-    }
-    info.set_item("tables", tables)?;
-    Ok(info)
 }
 
 /// Opens one file, or several that are searched as one.

@@ -1,9 +1,7 @@
-//! What callers have as fingerprints, ids and texts.
+//! What callers have as fingerprints and texts.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
@@ -241,7 +239,7 @@ fn of_bytes(bytes: &[u8]) -> u128 {
 }
 
 /// One piece is lent, several are copied together.
-fn joined<T: arrow_buffer::ArrowNativeType>(
+pub(crate) fn joined<T: arrow_buffer::ArrowNativeType>(
     chunks: &[ArrayRef],
     values: impl Fn(&ArrayRef) -> ScalarBuffer<T>,
 ) -> Column<T> {
@@ -280,7 +278,7 @@ fn of_list(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprin
     values.finish(py)
 }
 
-fn iterate<'py>(
+pub(crate) fn iterate<'py>(
     object: &Bound<'py, PyAny>,
     what: &str,
 ) -> PyResult<Bound<'py, pyo3::types::PyIterator>> {
@@ -291,7 +289,7 @@ fn iterate<'py>(
     })
 }
 
-fn type_name(object: &Bound<'_, PyAny>) -> String {
+pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     let name = object.get_type().name();
     name.map_or_else(|_| "this".to_owned(), |name| name.to_string())
 }
@@ -432,154 +430,7 @@ pub(crate) fn fingerprint<F: Fingerprint>(object: &Bound<'_, PyAny>, signed: boo
     Ok(F::from_u128(values.values[0]))
 }
 
-/// The ids of records.
-#[derive(Debug)]
-pub(crate) enum Ids {
-    None,
-    /// The numbers of the rows.
-    Rows,
-    Numbers(Column<u64>),
-    Strings(Texts),
-}
-
-/// Reads ids from whatever holds them.
-pub(crate) fn ids(object: Option<&Bound<'_, PyAny>>) -> PyResult<Ids> {
-    let Some(object) = object else {
-        return Ok(Ids::None);
-    };
-    let py = object.py();
-    if let Ok(text) = object.cast::<PyString>() {
-        if text.to_cow()? == "rows" {
-            return Ok(Ids::Rows);
-        }
-        let message =
-            format!("ids={text:?}: pass a list of ids, or \"rows\" for the numbers of the rows");
-        return Err(Class::InputType.error(py, message));
-    }
-    if object.is_instance_of::<PyUntypedArray>() {
-        return numpy_ids(object);
-    }
-    if let Some(chunks) = arrow::column(object, "ids")? {
-        return arrow_ids(py, &chunks);
-    }
-    if object.hasattr("__array__")? {
-        let array = py.import("numpy")?.call_method1("asarray", (object,))?;
-        return numpy_ids(&array);
-    }
-    list_ids(object)
-}
-
-fn numpy_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
-    let py = object.py();
-    let array = object.cast::<PyUntypedArray>()?;
-    let dtype = array.dtype();
-    if array.ndim() != 1 {
-        let message = format!("ids of shape {:?}; pass one dimension", array.shape());
-        return Err(Class::InputType.error(py, message));
-    }
-    match dtype.kind() {
-        b'u' | b'i' => {
-            let is_negative =
-                dtype.kind() == b'i' && array.len() > 0 && object.call_method0("min")?.lt(0)?;
-            if is_negative {
-                let message = "ids: a number is negative; ids are numbers from 0, or strings";
-                return Err(Class::Input.error(py, message));
-            }
-            let words = object.call_method1("astype", ("uint64", "C"))?;
-            let words = Column::of_numpy::<u64>(&words);
-            Ok(Ids::Numbers(words.unwrap_or(Column::Owned(Vec::new()))))
-        }
-        b'O' | b'U' | b'T' => list_ids(&object.call_method0("tolist")?),
-        _ => {
-            let message = format!("ids of dtype {dtype}: ids are integers or strings");
-            Err(Class::InputType.error(py, message))
-        }
-    }
-}
-
-fn arrow_ids(py: Python<'_>, chunks: &[ArrayRef]) -> PyResult<Ids> {
-    let Some(first) = chunks.first() else {
-        return Ok(Ids::Numbers(Column::Owned(Vec::new())));
-    };
-    let kind = first.data_type();
-    if is_text(kind) {
-        let mut texts = Texts::default();
-        chunks
-            .iter()
-            .for_each(|chunk| push_texts(&mut texts, chunk));
-        return Ok(Ids::Strings(texts));
-    }
-    if *kind == DataType::UInt64 {
-        return Ok(Ids::Numbers(joined(chunks, |chunk| {
-            chunk.as_primitive::<UInt64Type>().values().clone()
-        })));
-    }
-    let mut numbers = Vec::new();
-    for chunk in chunks {
-        let chunk: Vec<i64> = match kind {
-            DataType::Int64 => chunk.as_primitive::<Int64Type>().values().to_vec(),
-            DataType::Int32 => widened(chunk.as_primitive::<Int32Type>().values()),
-            DataType::Int16 => widened(chunk.as_primitive::<Int16Type>().values()),
-            DataType::Int8 => widened(chunk.as_primitive::<Int8Type>().values()),
-            DataType::UInt32 => widened(chunk.as_primitive::<UInt32Type>().values()),
-            DataType::UInt16 => widened(chunk.as_primitive::<UInt16Type>().values()),
-            DataType::UInt8 => widened(chunk.as_primitive::<UInt8Type>().values()),
-            _ => {
-                let message = format!("ids of the Arrow type {kind}: ids are integers or strings");
-                return Err(Class::InputType.error(py, message));
-            }
-        };
-        numbers.extend(chunk);
-    }
-    let numbers: Result<Vec<u64>, _> = numbers.into_iter().map(u64::try_from).collect();
-    let numbers = numbers.map_err(|_| {
-        let message = "ids: a number is negative; ids are numbers from 0, or strings";
-        Class::Input.error(py, message)
-    })?;
-    Ok(Ids::Numbers(Column::Owned(numbers)))
-}
-
-fn widened<T: Copy + Into<i64>>(values: &[T]) -> Vec<i64> {
-    values.iter().map(|&value| value.into()).collect()
-}
-
-fn list_ids(object: &Bound<'_, PyAny>) -> PyResult<Ids> {
-    let py = object.py();
-    let (mut numbers, mut strings) = (Vec::new(), Vec::new());
-    for (row, item) in iterate(object, "ids")?.enumerate() {
-        let item = item?;
-        if let Ok(text) = item.cast::<PyString>() {
-            strings.push(PyBackedStr::try_from(text.clone())?);
-        } else {
-            let is_number = !item.is_instance_of::<PyBool>() && item.hasattr("__index__")?;
-            match item.extract::<u64>() {
-                Ok(number) if is_number => numbers.push(number),
-                _ => {
-                    let message = format!(
-                        "ids[{row}] of type {}: ids are numbers from 0 to 2^64 - 1, or strings",
-                        type_name(&item)
-                    );
-                    return Err(Class::InputType.error(py, message));
-                }
-            }
-        }
-        if !numbers.is_empty() && !strings.is_empty() {
-            let message =
-                format!("ids[{row}]: some ids are numbers and some strings; make all of one kind");
-            return Err(Class::Input.error(py, message));
-        }
-    }
-    Ok(match strings.is_empty() {
-        true => Ids::Numbers(Column::Owned(numbers)),
-        false => {
-            let mut texts = Texts::default();
-            texts.push(TextChunk::List(strings));
-            Ids::Strings(texts)
-        }
-    })
-}
-
-fn is_text(kind: &DataType) -> bool {
+pub(crate) fn is_text(kind: &DataType) -> bool {
     matches!(
         kind,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
@@ -587,7 +438,7 @@ fn is_text(kind: &DataType) -> bool {
 }
 
 /// Adds an array of texts.
-fn push_texts(texts: &mut Texts, chunk: &ArrayRef) {
+pub(crate) fn push_texts(texts: &mut Texts, chunk: &ArrayRef) {
     match chunk.data_type() {
         DataType::Utf8 => texts.push(TextChunk::Utf8(chunk.as_string::<i32>().clone())),
         DataType::LargeUtf8 => texts.push(TextChunk::Large(chunk.as_string::<i64>().clone())),

@@ -2,17 +2,26 @@
 //!
 //! Nothing is decided here: what is read from Python goes to the libraries, and what they give becomes arrays. Work is done without
 //! the interpreter, see `run`.
+//!
+//! No state relies on the lock of the interpreter, so that the module may be loaded by builds of Python without it: all classes are
+//! frozen; what changes in them is behind a lock of its own (`PyIndex::opened`, `Matches::positions`), as is the pool of threads
+//! (`run::pool`). A caller's array is read while a call runs, with the lock or without: nobody may write to it meanwhile.
 
 mod arrow;
 mod build;
 mod column;
 mod errors;
+mod ids;
 mod index;
 mod input;
+mod keywords;
 mod matches;
+mod opened;
 mod options;
+mod records;
 mod run;
 mod sets;
+mod similar;
 mod texts;
 mod width;
 
@@ -26,7 +35,7 @@ fn _program(py: Python<'_>, args: Vec<OsString>) -> u8 {
     py.detach(|| simidx_cli::run(args))
 }
 
-#[pymodule]
+#[pymodule(gil_used = false)]
 fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrow::ArrowColumn>()?;
@@ -44,8 +53,8 @@ fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sets::pairs, module)?)?;
     module.add_function(wrap_pyfunction!(sets::clusters, module)?)?;
     module.add_function(wrap_pyfunction!(sets::dedup, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::dedup_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::pairs_texts, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::clusters_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(similar::dedup_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(similar::pairs_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(similar::clusters_texts, module)?)?;
     module.add_function(wrap_pyfunction!(texts::compare, module)?)
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::{ArrayRef, LargeListArray, LargeStringArray, UInt64Array};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, LargeListArray, UInt64Array};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -15,8 +15,9 @@ use simidx::{Fingerprint, Id};
 use crate::arrow::ArrowColumn;
 use crate::column::Column;
 use crate::errors::{Class, Failure};
-use crate::index::Opened;
 use crate::input::{self, Expected};
+use crate::opened::Opened;
+use crate::records;
 use crate::run::{How, run, run_short};
 use crate::width::{Width, by_width, width_of};
 
@@ -151,13 +152,7 @@ fn to_arrow(py: Python<'_>, lists: IdLists) -> PyResult<ArrowColumn> {
         |offsets: Vec<u64>| -> Vec<i64> { offsets.into_iter().map(|o| o as i64).collect() };
     let values: ArrayRef = match lists.ids {
         IdColumn::Numbers(numbers) => Arc::new(UInt64Array::from(numbers)),
-        IdColumn::Strings { mut ends, text } => {
-            ends.insert(0, 0);
-            let offsets = OffsetBuffer::new(ScalarBuffer::from(signed(ends)));
-            let text = Buffer::from_vec(text.into_bytes());
-            let strings = LargeStringArray::try_new(offsets, text, None);
-            Arc::new(strings.map_err(|error| refused(&error))?)
-        }
+        IdColumn::Strings { ends, text } => records::strings(py, ends, text)?,
     };
     let kind: DataType = values.data_type().clone();
     let field = Arc::new(Field::new("id", kind, false));

@@ -9,29 +9,42 @@ use crate::errors::Class;
 
 /// A distance in bits.
 pub(crate) fn distance(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u32> {
-    let number = match object.is_instance_of::<PyBool>() {
-        true => None,
-        false => object.extract::<u32>().ok(),
+    let number = match is_number(object) {
+        true => object.extract::<u32>().ok(),
+        false => None,
     };
     number.filter(|&number| number <= 128).ok_or_else(|| {
         let message = format!(
             "{name}={}: a distance is a number of bits from 0 to 128",
             shown(object)
         );
-        Class::Option.error(object.py(), message)
+        by_kind(object).error(object.py(), message)
     })
 }
 
 /// A count of things.
 pub(crate) fn count(object: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
-    let number = match object.is_instance_of::<PyBool>() {
-        true => None,
-        false => object.extract::<usize>().ok(),
+    let number = match is_number(object) {
+        true => object.extract::<usize>().ok(),
+        false => None,
     };
     number.ok_or_else(|| {
         let message = format!("{name}={}: a number from 0 is expected", shown(object));
-        Class::Option.error(object.py(), message)
+        by_kind(object).error(object.py(), message)
     })
+}
+
+/// Whether it is an integer, of Python or NumPy.
+fn is_number(object: &Bound<'_, PyAny>) -> bool {
+    !object.is_instance_of::<PyBool>() && object.hasattr("__index__").unwrap_or(false)
+}
+
+/// What is wrong with something that should have been a number: its value or its type.
+fn by_kind(object: &Bound<'_, PyAny>) -> Class {
+    match is_number(object) {
+        true => Class::Option,
+        false => Class::OptionType,
+    }
 }
 
 fn shown(object: &Bound<'_, PyAny>) -> String {
@@ -67,16 +80,20 @@ pub(crate) fn bytes(object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
         let bytes = number * 1024f64.powi(power);
         (bytes >= 0.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
     };
-    let number = match object.is_instance_of::<PyBool>() {
-        true => None,
-        false => object.extract::<u64>().ok().or_else(of_text),
+    let number = match is_number(object) {
+        true => object.extract::<u64>().ok(),
+        false => of_text(),
+    };
+    let class = match object.is_instance_of::<PyString>() {
+        true => Class::Option,
+        false => by_kind(object),
     };
     number.ok_or_else(|| {
         let message = format!(
             "{name}={}: pass bytes as a number, or with a unit as in \"4GB\"",
             shown(object)
         );
-        Class::Option.error(object.py(), message)
+        class.error(object.py(), message)
     })
 }
 

@@ -1,18 +1,22 @@
 //! Whole sets: pairs, clusters, and what is left without near-duplicates.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use simidx::batch::{
-    Decision, DedupOptions, Deduplicated, Deduplicator, PairFinder, PairOptions, row_pairs,
+    Decision, DedupOptions, Deduplicated, Deduplicator, Pair, PairFinder, PairOptions, row_pairs,
 };
 
 use crate::column::Column;
 use crate::errors::{Class, Failure};
-use crate::index::{Opened, PyIndex};
-use crate::input::{self, Expected, Ids};
+use crate::ids::{self, Ids};
+use crate::index::PyIndex;
+use crate::input;
+use crate::keywords::Keywords;
+use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, run};
 use crate::width::{Width, by_width};
@@ -20,74 +24,75 @@ use crate::width::{Width, by_width};
 /// Fingerprints that are handed over between two looks at whether to go on.
 const PIECE: usize = 1 << 20;
 
-/// Options that all functions on sets have.
-struct Common<'a, 'py> {
-    k: &'a Bound<'py, PyAny>,
-    memory: Option<&'a Bound<'py, PyAny>>,
-    temp_dir: Option<&'a Bound<'py, PyAny>>,
+/// What all functions on sets are given.
+struct Given<'a, 'py> {
+    keywords: Keywords<'a, 'py>,
+    distance: u32,
+    memory: Option<u64>,
+    temp_dir: Option<PathBuf>,
+    how: How,
 }
 
-impl Common<'_, '_> {
+/// The keyword arguments that all of them know.
+const COMMON: [&str; 6] = [
+    "width", "signed", "memory", "temp_dir", "threads", "progress",
+];
+
+impl<'a, 'py> Given<'a, 'py> {
+    fn new(k: Option<&Bound<'py, PyAny>>, keywords: Keywords<'a, 'py>) -> PyResult<Self> {
+        Ok(Given {
+            distance: options::optional(k, "k", options::distance)?.unwrap_or(3),
+            memory: keywords.memory()?,
+            temp_dir: keywords.temp_dir()?,
+            how: keywords.how()?,
+            keywords,
+        })
+    }
+
     fn pairs(&self) -> PyResult<PairOptions> {
         let mut options = PairOptions::default();
-        options.distance = options::distance(self.k, "k")?;
+        options.distance = self.distance;
         options.sorted = true;
-        options.memory = options::optional(self.memory, "memory", options::bytes)?;
-        options.temp_dir = self.temp_dir.map(options::path).transpose()?;
+        options.memory = self.memory;
+        options.temp_dir = self.temp_dir.clone();
+        let most = self.keywords.read("max_pairs", options::count)?;
+        options.max_pairs = most.map(|most| most as u64);
         Ok(options)
     }
 
-    fn dedup(&self) -> PyResult<DedupOptions> {
+    fn dedup(&self) -> DedupOptions {
         let mut options = DedupOptions::default();
-        options.distance = options::distance(self.k, "k")?;
-        options.memory = options::optional(self.memory, "memory", options::bytes)?;
-        options.temp_dir = self.temp_dir.map(options::path).transpose()?;
-        Ok(options)
+        options.distance = self.distance;
+        options.memory = self.memory;
+        options.temp_dir = self.temp_dir.clone();
+        options
     }
 }
 
-fn how(threads: Option<&Bound<'_, PyAny>>) -> PyResult<How> {
-    Ok(How {
-        threads: options::optional(threads, "threads", options::count)?,
-        progress: None,
-    })
+/// These names beside the common ones.
+fn known<'n>(more: &[&'n str]) -> Vec<&'n str> {
+    [more, &COMMON].concat()
 }
 
 /// All pairs within `k` bits: `left, right, distance`. Of fingerprints each distinct one once, the smaller on the left; of
 /// rows also those of equal fingerprints, the first on the left.
 #[pyfunction]
-#[pyo3(signature = (fingerprints, k=None, *, rows=false, width=None, signed=false, max_pairs=None, memory=None, temp_dir=None, threads=None), text_signature = "(fingerprints, k=3, *, rows=False, width=None, signed=False, max_pairs=None, memory=None, temp_dir=None, threads=None)")]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "they are the arguments of a function of Python"
-)]
+#[pyo3(signature = (fingerprints, k=None, **options), text_signature = "(fingerprints, k=3, *, rows=False, width=None, signed=False, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None)")]
 pub(crate) fn pairs<'py>(
     py: Python<'py>,
     fingerprints: &Bound<'py, PyAny>,
     k: Option<&Bound<'py, PyAny>>,
-    rows: bool,
-    width: Option<u32>,
-    signed: bool,
-    max_pairs: Option<u64>,
-    memory: Option<&Bound<'py, PyAny>>,
-    temp_dir: Option<&Bound<'py, PyAny>>,
-    threads: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let three = 3u32.into_pyobject(py)?.into_any();
-    let common = Common {
-        k: k.unwrap_or(&three),
-        memory,
-        temp_dir,
-    };
-    let mut options = common.pairs()?;
-    options.max_pairs = max_pairs;
-    let read = input::fingerprints(fingerprints, Expected { width, signed })?;
-    let how = how(threads)?;
+    let keywords = Keywords::new(py, "pairs", options, &known(&["rows", "max_pairs"]))?;
+    let given = Given::new(k, keywords)?;
+    let options = given.pairs()?;
+    let read = input::fingerprints(fingerprints, given.keywords.expected()?)?;
     by_width!(read.width(), F => {
         let column = column::<F>(py, read)?;
-        match rows {
-            true => rows_of(py, &how, column, options),
-            false => pairs_of(py, &how, column, options),
+        match given.keywords.flag("rows")? {
+            true => rows_of(py, &given.how, column, options),
+            false => pairs_of(py, &given.how, column, options),
         }
     })
 }
@@ -109,12 +114,13 @@ fn pairs_of<'py, F: Width>(
             watch.check()?;
         }
         let (mut left, mut right, mut distances) = (Vec::new(), Vec::new(), Vec::new());
-        finder.finish(|pair| {
+        let visit = |pair: Pair<F>| {
             left.push(pair.smaller);
             right.push(pair.larger);
             distances.push(pair.distance as u8);
             watch.check()
-        })?;
+        };
+        finder.finish_watched(visit, |done, total| watch.report("compare", done, total))?;
         Ok((left, right, distances))
     })?;
     let distances = distances.into_pyarray(py).into_any();
@@ -128,7 +134,9 @@ fn rows_of<'py, F: Width>(
     options: PairOptions,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let (left, right, distances) = run(py, how, move |watch| {
-        let pairs = row_pairs(&column, &options, || watch.check())?;
+        let pairs = row_pairs(&column, &options, |done, total| {
+            watch.report("compare", done, total)
+        })?;
         let left: Vec<i64> = pairs.iter().map(|pair| pair.first as i64).collect();
         let right: Vec<i64> = pairs.iter().map(|pair| pair.second as i64).collect();
         let distances: Vec<u8> = pairs.iter().map(|pair| pair.distance as u8).collect();
@@ -142,33 +150,19 @@ fn rows_of<'py, F: Width>(
 /// For each row the first row of its cluster: `int64`. Two rows are in one cluster if steps of at most `k` bits lead from one
 /// to the other.
 #[pyfunction]
-#[pyo3(signature = (fingerprints, k=None, *, width=None, signed=false, memory=None, temp_dir=None, threads=None), text_signature = "(fingerprints, k=3, *, width=None, signed=False, memory=None, temp_dir=None, threads=None)")]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "they are the arguments of a function of Python"
-)]
+#[pyo3(signature = (fingerprints, k=None, **options), text_signature = "(fingerprints, k=3, *, width=None, signed=False, memory=None, temp_dir=None, threads=None, progress=None)")]
 pub(crate) fn clusters<'py>(
     py: Python<'py>,
     fingerprints: &Bound<'py, PyAny>,
     k: Option<&Bound<'py, PyAny>>,
-    width: Option<u32>,
-    signed: bool,
-    memory: Option<&Bound<'py, PyAny>>,
-    temp_dir: Option<&Bound<'py, PyAny>>,
-    threads: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let three = 3u32.into_pyobject(py)?.into_any();
-    let common = Common {
-        k: k.unwrap_or(&three),
-        memory,
-        temp_dir,
-    };
-    let options = common.dedup()?;
-    let read = input::fingerprints(fingerprints, Expected { width, signed })?;
-    let how = how(threads)?;
+    let given = Given::new(k, Keywords::new(py, "clusters", options, &known(&[]))?)?;
+    let options = given.dedup();
+    let read = input::fingerprints(fingerprints, given.keywords.expected()?)?;
     let labels = by_width!(read.width(), F => {
         let column = column::<F>(py, read)?;
-        run(py, &how, move |watch| {
+        run(py, &given.how, move |watch| {
             let found = decide(&column, &options, None, watch)?;
             let label = |row: usize| match found.decision(row) {
                 Decision::Duplicate { of, .. } => of as i64,
@@ -183,44 +177,28 @@ pub(crate) fn clusters<'py>(
 /// Which rows to keep so that one of each cluster is left: the first, or that of the highest `priority`. Rows near to one of
 /// `against` are not kept.
 #[pyfunction]
-#[pyo3(signature = (fingerprints, k=None, *, against=None, priority=None, width=None, signed=false, memory=None, temp_dir=None, threads=None), text_signature = "(fingerprints, k=3, *, against=None, priority=None, width=None, signed=False, memory=None, temp_dir=None, threads=None)")]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "they are the arguments of a function of Python"
-)]
+#[pyo3(signature = (fingerprints, k=None, **options), text_signature = "(fingerprints, k=3, *, against=None, priority=None, width=None, signed=False, memory=None, temp_dir=None, threads=None, progress=None)")]
 pub(crate) fn dedup<'py>(
     py: Python<'py>,
     fingerprints: &Bound<'py, PyAny>,
     k: Option<&Bound<'py, PyAny>>,
-    against: Option<&Bound<'py, PyIndex>>,
-    priority: Option<&Bound<'py, PyAny>>,
-    width: Option<u32>,
-    signed: bool,
-    memory: Option<&Bound<'py, PyAny>>,
-    temp_dir: Option<&Bound<'py, PyAny>>,
-    threads: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let three = 3u32.into_pyobject(py)?.into_any();
-    let common = Common {
-        k: k.unwrap_or(&three),
-        memory,
-        temp_dir,
-    };
-    let options = common.dedup()?;
-    let against = against.map(|index| index.get().opened(py)).transpose()?;
-    let expected = Expected {
-        width: match &against {
-            Some(opened) => Some(crate::width::width_of(&opened.segments)),
-            None => width,
-        },
-        signed,
-    };
+    let keywords = Keywords::new(py, "dedup", options, &known(&["against", "priority"]))?;
+    let given = Given::new(k, keywords)?;
+    let options = given.dedup();
+    let against = given.keywords.get("against")?;
+    let against = against.map(|index| index_of(&index)).transpose()?;
+    let mut expected = given.keywords.expected()?;
+    if let Some(opened) = &against {
+        expected.width = Some(crate::width::width_of(&opened.segments));
+    }
+    let priority = given.keywords.get("priority")?;
     let read = input::fingerprints(fingerprints, expected)?;
-    let how = how(threads)?;
     let mask = by_width!(read.width(), F => {
         let column = column::<F>(py, read)?;
-        let priority = priorities(py, priority, column.len())?;
-        run(py, &how, move |watch| {
+        let priority = priorities(py, priority.as_ref(), column.len())?;
+        run(py, &given.how, move |watch| {
             let mut found = decide(&column, &options, against, watch)?;
             if let Some(priority) = priority {
                 found.keep_by(|row| priority[row]);
@@ -229,6 +207,17 @@ pub(crate) fn dedup<'py>(
         })?
     });
     Ok(mask.into_pyarray(py).into_any())
+}
+
+/// The files of an open index.
+fn index_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<Opened>> {
+    match object.cast::<PyIndex>() {
+        Ok(index) => index.get().opened(object.py()),
+        Err(_) => {
+            let message = "against: an open index is expected, as simidx.open gives it";
+            Err(Class::OptionType.error(object.py(), message))
+        }
+    }
 }
 
 /// A number for each row.
@@ -240,7 +229,7 @@ fn priorities(
     let Some(object) = object else {
         return Ok(None);
     };
-    let numbers = match input::ids(Some(object))? {
+    let numbers = match ids::read(Some(object))? {
         Ids::Numbers(numbers) => numbers,
         _ => {
             let message = "priority: numbers from 0 are expected, one for each fingerprint";
@@ -272,5 +261,6 @@ fn decide<F: Width>(
         documents.exclude(opened.of::<F>()?)?;
     }
     watch.check()?;
-    Ok(documents.finish(None)?)
+    let report = |done, total| watch.report("compare", done, total);
+    Ok(documents.finish_watched(None, report)?)
 }

@@ -1,12 +1,10 @@
-//! Texts: pipelines, the texts that are similar, and two texts compared.
+//! Texts: pipelines, and two texts compared.
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
-use simidx::{Error, Fingerprint};
+use simidx::Fingerprint;
 use simidx_text::assets::Assets;
-use simidx_text::dedup::Similarity;
-use simidx_text::similar::{SimilarCandidates, SimilarOptions, SimilarTexts};
 use simidx_text::{Pipeline, PipelineOptions, Preset};
 
 use crate::column::Texts;
@@ -45,7 +43,7 @@ fn named(py: Python<'_>, name: &str) -> PyResult<Pipeline> {
 }
 
 /// The pipeline that is meant by a name or is one.
-fn given(object: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<Pipeline> {
+pub(crate) fn given(object: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<Pipeline> {
     let Some(object) = object else {
         return named(py, Preset::default().name());
     };
@@ -229,216 +227,6 @@ fn how(threads: Option<&Bound<'_, PyAny>>, progress: Option<&Bound<'_, PyAny>>) 
         threads: options::optional(threads, "threads", options::count)?,
         progress: options::progress(progress)?,
     })
-}
-
-/// What the functions on similar texts take.
-struct Search {
-    texts: Texts,
-    pipeline: Pipeline,
-    options: SimilarOptions,
-    how: How,
-}
-
-/// The arguments that all of them have.
-struct Given<'a, 'py> {
-    texts: &'a Bound<'py, PyAny>,
-    similarity: f64,
-    words: Option<usize>,
-    pipeline: Option<&'a Bound<'py, PyAny>>,
-    memory: Option<&'a Bound<'py, PyAny>>,
-    temp_dir: Option<&'a Bound<'py, PyAny>>,
-    threads: Option<&'a Bound<'py, PyAny>>,
-    progress: Option<&'a Bound<'py, PyAny>>,
-}
-
-impl Given<'_, '_> {
-    fn search(&self, py: Python<'_>) -> PyResult<Search> {
-        let similarity = match self.words {
-            Some(words) => Similarity::of_words(self.similarity, words),
-            None => Similarity::of_features(self.similarity),
-        };
-        let mut options = SimilarOptions::default();
-        options.similarity = similarity.map_err(|_| {
-            let message = format!(
-                "similarity={}, words={:?}: a Jaccard similarity above 0 and at most 1 is expected, of 1 to 64 words",
-                self.similarity, self.words
-            );
-            Class::Option.error(py, message)
-        })?;
-        options.memory = options::optional(self.memory, "memory", options::bytes)?;
-        options.temp_dir = self.temp_dir.map(options::path).transpose()?;
-        Ok(Search {
-            texts: input::texts(self.texts)?,
-            pipeline: given(self.pipeline, py)?,
-            options,
-            how: how(self.threads, self.progress)?,
-        })
-    }
-}
-
-impl Search {
-    /// Lets `work` work on the texts that may be similar.
-    fn run<T: Send + 'static>(
-        self,
-        py: Python<'_>,
-        work: impl FnOnce(SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,
-    ) -> PyResult<T> {
-        let (texts, pipeline, options) = (self.texts, self.pipeline, self.options);
-        run(py, &self.how, move |watch| {
-            let texts = texts.all();
-            let total = texts.len() as u64;
-            let mut collected = SimilarTexts::new(&pipeline, &options)?;
-            for (number, text) in texts.iter().enumerate() {
-                collected.push(*text)?;
-                if number % PIECE == 0 {
-                    watch.report("sign", number as u64, total)?;
-                }
-            }
-            watch.report("group", 0, total)?;
-            let mut candidates = collected.candidates()?;
-            if candidates.needs_texts() {
-                for (number, text) in texts.iter().enumerate() {
-                    if candidates.needs_text(number) {
-                        candidates.give(number, *text)?;
-                    }
-                    if number % PIECE == 0 {
-                        watch.report("read again", number as u64, total)?;
-                    }
-                }
-            }
-            watch.report("compare", 0, total)?;
-            Ok(work(candidates, watch)?)
-        })
-    }
-}
-
-/// Which texts to keep so that no two are similar: each one that is not kept is similar to an earlier one that is.
-#[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "they are the arguments of a function of Python"
-)]
-pub(crate) fn dedup_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    similarity: f64,
-    words: Option<usize>,
-    pipeline: Option<&Bound<'py, PyAny>>,
-    memory: Option<&Bound<'py, PyAny>>,
-    temp_dir: Option<&Bound<'py, PyAny>>,
-    threads: Option<&Bound<'py, PyAny>>,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let given = Given {
-        texts,
-        similarity,
-        words,
-        pipeline,
-        memory,
-        temp_dir,
-        threads,
-        progress,
-    };
-    let mask = given.search(py)?.run(py, |candidates, _| {
-        let found = candidates.dedup()?;
-        let kept = (0..found.text_count()).map(|text| found.is_kept(text));
-        Ok(kept.collect::<Vec<bool>>())
-    })?;
-    Ok(mask.into_pyarray(py).into_any())
-}
-
-/// All pairs of similar texts: `left, right, similarity`, by row.
-#[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, max_pairs=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "they are the arguments of a function of Python"
-)]
-pub(crate) fn pairs_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    similarity: f64,
-    words: Option<usize>,
-    pipeline: Option<&Bound<'py, PyAny>>,
-    max_pairs: Option<u64>,
-    memory: Option<&Bound<'py, PyAny>>,
-    temp_dir: Option<&Bound<'py, PyAny>>,
-    threads: Option<&Bound<'py, PyAny>>,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let given = Given {
-        texts,
-        similarity,
-        words,
-        pipeline,
-        memory,
-        temp_dir,
-        threads,
-        progress,
-    };
-    let pairs = given.search(py)?.run(py, move |mut candidates, watch| {
-        let mut pairs: Vec<(i64, i64, f64)> = Vec::new();
-        candidates.for_each_pair(|pair| -> simidx::Result<()> {
-            if let Some(limit) = max_pairs
-                && pairs.len() as u64 >= limit
-            {
-                return Err(Error::LimitReached {
-                    what: "pairs",
-                    limit,
-                });
-            }
-            pairs.push((pair.a as i64, pair.b as i64, pair.jaccard));
-            watch.check()
-        })?;
-        pairs.sort_unstable_by_key(|&(left, right, _)| (left, right));
-        Ok(pairs)
-    })?;
-    let left: Vec<i64> = pairs.iter().map(|pair| pair.0).collect();
-    let right: Vec<i64> = pairs.iter().map(|pair| pair.1).collect();
-    let similarities: Vec<f64> = pairs.iter().map(|pair| pair.2).collect();
-    let (left, right) = (left.into_pyarray(py), right.into_pyarray(py));
-    let similarities = similarities.into_pyarray(py).into_any();
-    PyTuple::new(py, [left.into_any(), right.into_any(), similarities])
-}
-
-/// For each text the first of its cluster: `int64`. Two texts are in one cluster if a chain of similar ones leads from one to
-/// the other.
-#[pyfunction]
-#[pyo3(signature = (texts, similarity=0.8, *, words=Some(3), pipeline=None, memory=None, temp_dir=None, threads=None, progress=None), text_signature = "(texts, similarity=0.8, *, words=3, pipeline=None, memory=None, temp_dir=None, threads=None, progress=None)")]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "they are the arguments of a function of Python"
-)]
-pub(crate) fn clusters_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    similarity: f64,
-    words: Option<usize>,
-    pipeline: Option<&Bound<'py, PyAny>>,
-    memory: Option<&Bound<'py, PyAny>>,
-    temp_dir: Option<&Bound<'py, PyAny>>,
-    threads: Option<&Bound<'py, PyAny>>,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let given = Given {
-        texts,
-        similarity,
-        words,
-        pipeline,
-        memory,
-        temp_dir,
-        threads,
-        progress,
-    };
-    let labels = given.search(py)?.run(py, |mut candidates, _| {
-        let labels = candidates.clusters()?;
-        Ok(labels
-            .into_iter()
-            .map(|first| first as i64)
-            .collect::<Vec<i64>>())
-    })?;
-    Ok(labels.into_pyarray(py).into_any())
 }
 
 /// Two texts compared by one pipeline.

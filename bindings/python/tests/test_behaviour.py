@@ -52,6 +52,8 @@ index = simidx.build(folder + "/small.simidx", array[:200_000])
 calls = {
     "pairs": lambda: simidx.pairs(array, 9),
     "clusters": lambda: simidx.clusters(array, 9),
+    "dedup": lambda: simidx.dedup(array, 9, memory="200MB"),
+    "rows": lambda: simidx.pairs(array, 9, rows=True),
     "query": lambda: index.query(array, 12),
     "nearest": lambda: index.nearest(array, 5),
     "join": lambda: index.join(array, 12),
@@ -73,14 +75,27 @@ try:
 except KeyboardInterrupt:
     print("interrupted", time.monotonic() - sent)
 timer.join()
+if len(sys.argv) > 4:
+    used = -1.0
+    while time.process_time() - used > 0.02:
+        used = time.process_time()
+        time.sleep(0.3)
+    print("quiet")
 """
 
 
-@pytest.mark.parametrize("call", ["pairs", "clusters", "query", "nearest", "join", "build", "texts", "fingerprints"])
+@pytest.mark.parametrize("call", ["pairs", "dedup", "query", "nearest", "join", "build", "texts", "fingerprints"])
 def test_an_interrupt_ends_a_long_call(tmp_path: Path, call: str) -> None:
     found = run_python(LONG, str(tmp_path), call, "0.2")
     assert found.stdout.startswith("interrupted"), (found.stdout, found.stderr)
     assert not (tmp_path / "big.simidx").exists()
+
+
+@pytest.mark.parametrize("call", ["pairs", "rows", "clusters", "dedup"])
+def test_what_is_interrupted_ends(tmp_path: Path, call: str) -> None:
+    found = run_python(LONG, str(tmp_path), call, "0.5", "wait")
+    assert found.stdout.startswith("interrupted"), (found.stdout, found.stderr)
+    assert found.stdout.endswith("quiet\n")
 
 
 def test_other_threads_run_meanwhile() -> None:
@@ -124,6 +139,23 @@ def test_processes_open_an_index_again(tmp_path: Path, method: str) -> None:
         assert pool.map_async(in_child, [index] * 4).get(120) == [expected] * 4
 
 
+def small_memory(folder: str) -> list[int]:
+    """Work that sorts in files, on all threads."""
+    array = np.random.default_rng(6).integers(0, 2**64, 2_000_000, dtype=np.uint64)
+    index = simidx.build(os.path.join(folder, f"{os.getpid()}.simidx"), array, "rows", memory="70MB")
+    pairs = simidx.pairs(array[:50_000], 6, memory="70MB", threads=2)
+    kept = simidx.dedup(array[:50_000], 3, memory="90MB")
+    merged = simidx.merge(os.path.join(folder, f"{os.getpid()}-2.simidx"), index, memory="70MB")
+    return [len(index), len(pairs[0]), int(kept.sum()), merged.record_count]
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="not on this system")
+def test_a_fork_works_on_with_little_memory(tmp_path: Path) -> None:
+    expected = small_memory(str(tmp_path))
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(small_memory, [str(tmp_path)] * 2).get(240) == [expected] * 2
+
+
 def test_pickles_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     simidx.build("a.simidx", ARRAY).close()
@@ -153,6 +185,56 @@ def test_progress_is_told_and_may_stop_the_work(tmp_path: Path) -> None:
         simidx.build(tmp_path / "b.simidx", array, progress=5)  # type: ignore[arg-type]
 
 
+def test_searches_say_how_far_they_are() -> None:
+    array = np.random.default_rng(3).integers(0, 2**64, 1_000_000, dtype=np.uint64)
+    calls: list[Any] = [simidx.pairs, partial(simidx.pairs, rows=True), simidx.clusters, simidx.dedup]
+    for call in calls:
+        seen: list[tuple[str, int, int]] = []
+        call(array, 4, progress=lambda *news, seen=seen: seen.append(news))
+        assert all(done <= total for _, done, total in seen)
+
+        def stop(stage: str, done: int, total: int) -> None:
+            raise RuntimeError(stage)
+
+        with pytest.raises(RuntimeError):
+            call(array, 9, progress=stop)
+
+
+def test_misuse_of_keywords_is_answered_by_kind() -> None:
+    wrong_kind: list[dict[str, Any]] = [
+        {"threads": "all"},
+        {"threads": 1.5},
+        {"threads": True},
+        {"k": 2.0},
+        {"k": "3"},
+        {"memory": 1.5},
+        {"memory": []},
+        {"signed": 1},
+        {"signed": "yes"},
+        {"width": "64"},
+        {"temp_dir": 5},
+        {"progress": 5},
+    ]
+    misspelt: dict[str, Any] = {"thraeds": 2}
+    for call in (simidx.pairs, simidx.clusters, simidx.dedup):
+        for wrong in wrong_kind:
+            with pytest.raises(TypeError) as refused:
+                call([1, 2], **wrong)
+            assert isinstance(refused.value, simidx.Error), wrong
+        for wrong in ({"threads": -1}, {"k": 129}, {"k": -1}, {"memory": "much"}, {"memory": -1}, {"width": 63}):
+            with pytest.raises(simidx.OptionError) as out_of_range:
+                call([1, 2], **wrong)
+            assert not isinstance(out_of_range.value, TypeError), wrong
+        with pytest.raises(TypeError, match=r"unexpected keyword argument 'thraeds'"):
+            call([1, 2], **misspelt)
+    with pytest.raises(simidx.OptionTypeError, match="against"):
+        simidx.dedup([1], against=[1])  # type: ignore[arg-type]
+    with pytest.raises(simidx.OptionTypeError, match="words"):
+        simidx.dedup_texts(["a"], words="3")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"dedup_texts\(\) got an unexpected"):
+        simidx.dedup_texts(["a"], max_pairs=3)  # type: ignore[call-arg]
+
+
 def test_a_closed_index_says_so(tmp_path: Path) -> None:
     path = tmp_path / "a.simidx"
     with simidx.build(path, ARRAY, "rows") as index:
@@ -168,6 +250,7 @@ def test_a_closed_index_says_so(tmp_path: Path) -> None:
         lambda: index.contains([1]),
         lambda: index.join([1]),
         lambda: index.fingerprints(),
+        lambda: index.records(),
         lambda: index.ids_of(1),
         lambda: index.fingerprints_of(1),
         lambda: index.verify(),

@@ -172,3 +172,26 @@ def test_options_of_a_build(tmp_path: Path) -> None:
     with pytest.raises(simidx.OptionError, match="7"):
         simidx.build(tmp_path / "b.simidx", values, tables=7)
     assert not (tmp_path / "b.simidx").exists()
+
+
+def test_all_records_come_out(tmp_path: Path, width: int) -> None:
+    values = sample(width, 300, 77)
+    array = as_array(values, width)
+    kinds: list[Any] = [list(range(1000, 1300)), [f"id {row}" for row in range(300)]]
+    for ids in kinds:
+        first = simidx.build(tmp_path / "a.simidx", array[:200], ids[:200])
+        simidx.build(tmp_path / "b.simidx", array[200:], ids[200:])
+        both = simidx.open([tmp_path / "a.simidx", tmp_path / "b.simidx"])
+        for index, count in ((first, 200), (both, 300)):
+            found, found_ids = index.records()
+            plain: Any = found_ids
+            if isinstance(ids[0], str):
+                plain = pytest.importorskip("pyarrow").array(found_ids).to_pylist()
+            numbered = [one if isinstance(one, str) else int(one) for one in plain]
+            pairs = list(zip(as_ints(found), numbered, strict=True))
+            assert sorted(pairs) == sorted(zip(values[:count], ids[:count], strict=True))
+            assert as_ints(found) == sorted(values[:count])
+    bare = simidx.build(tmp_path / "c.simidx", array)
+    found, found_ids = bare.records()
+    assert as_ints(found) == sorted(set(values))
+    assert found_ids is None

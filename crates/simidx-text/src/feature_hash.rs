@@ -5,11 +5,13 @@ use std::str::FromStr;
 
 #[cfg(feature = "compat")]
 use crate::compat::hashes::{fnv1, jenkins, md5};
+#[cfg(feature = "compat")]
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::{Error, Result};
 
-/// The function that hashes the UTF-8 bytes of a feature. All but XXH3 need the feature `compat`.
+/// The function that hashes the UTF-8 bytes of a feature. All but XXH3 of 128 bits need the feature `compat`.
 ///
 /// A fingerprint of f bits takes the f low bits of a hash, so the hash must have at least that many.
 ///
@@ -36,16 +38,19 @@ pub enum FeatureHash {
     /// `jenkins-64`: the two words of Bob Jenkins's lookup3 (`hashlittle2`, both initial values 0), the primary one
     /// above the other.
     Jenkins,
+    /// `xxh3-64`: XXH3 of 64 bits, with a seed, as the Python package text-dedup takes it.
+    Xxh3Of64,
 }
 
 impl FeatureHash {
     /// All of them, in the order in which they are listed to users.
-    pub const ALL: [FeatureHash; 5] = [
+    pub const ALL: [FeatureHash; 6] = [
         FeatureHash::Xxh3,
         FeatureHash::Md5,
         FeatureHash::Md5High,
         FeatureHash::Fnv1,
         FeatureHash::Jenkins,
+        FeatureHash::Xxh3Of64,
     ];
 
     /// The name that a description of a pipeline gives it.
@@ -56,6 +61,7 @@ impl FeatureHash {
             FeatureHash::Md5High => "md5-high64",
             FeatureHash::Fnv1 => "fnv1-64",
             FeatureHash::Jenkins => "jenkins-64",
+            FeatureHash::Xxh3Of64 => "xxh3-64",
         }
     }
 
@@ -69,7 +75,7 @@ impl FeatureHash {
 
     /// Whether the hash depends on the seed; for the others the seed is 0.
     pub fn is_seeded(self) -> bool {
-        self == FeatureHash::Xxh3
+        matches!(self, FeatureHash::Xxh3 | FeatureHash::Xxh3Of64)
     }
 
     /// Whether only other libraries use it, so that it needs the feature `compat`.
@@ -87,10 +93,11 @@ impl FeatureHash {
             FeatureHash::Md5High => md5(feature) >> 64,
             FeatureHash::Fnv1 => fnv1(feature).into(),
             FeatureHash::Jenkins => jenkins(feature).into(),
+            FeatureHash::Xxh3Of64 => xxh3_64_with_seed(feature, seed).into(),
         }
     }
 
-    /// The hash of a feature by XXH3: without the feature `compat` no pipeline has another.
+    /// The hash of a feature by XXH3 of 128 bits: without the feature `compat` no pipeline has another.
     #[cfg(not(feature = "compat"))]
     #[inline]
     pub(super) fn hash(self, feature: &[u8], seed: u64) -> u128 {

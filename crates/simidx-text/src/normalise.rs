@@ -1,4 +1,4 @@
-//! Normalisation: drop control characters, apply NFKC, fold case and white space.
+//! Normalisation: drop control characters, apply NFKC, fold case or lower it, fold white space.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,23 +31,27 @@ pub struct Normalise {
     /// `case`: map each character to lower case, then to upper case and to lower case again, by the full mappings: ß
     /// becomes ss, and both lower-case sigmas become one. With `nfkc` that form is then restored.
     pub case: bool,
+    /// `lower`: replace the text by its lower case, as [`str::to_lowercase`] and Python's `str.lower` do: ß stays, and a
+    /// sigma at the end of a word becomes ς. With `nfkc` that form is then restored.
+    pub lower: bool,
     /// `space`: replace each run of white space by one space, and drop it at both ends.
     pub space: bool,
 }
 
 impl Default for Normalise {
-    /// All steps.
+    /// All steps but `lower`.
     fn default() -> Self {
         Self::ALL
     }
 }
 
 impl Normalise {
-    /// Every step.
+    /// Every step but `lower`, which `case` leaves nothing to do.
     pub const ALL: Normalise = Normalise {
         controls: true,
         nfkc: true,
         case: true,
+        lower: false,
         space: true,
     };
     /// No step at all: the text stays as it is.
@@ -55,14 +59,16 @@ impl Normalise {
         controls: false,
         nfkc: false,
         case: false,
+        lower: false,
         space: false,
     };
 
-    fn steps(self) -> [(&'static str, bool); 4] {
+    fn steps(self) -> [(&'static str, bool); 5] {
         [
             ("controls", self.controls),
             ("nfkc", self.nfkc),
             ("case", self.case),
+            ("lower", self.lower),
             ("space", self.space),
         ]
     }
@@ -95,9 +101,11 @@ impl FromStr for Normalise {
                 "controls" => &mut steps.controls,
                 "nfkc" => &mut steps.nfkc,
                 "case" => &mut steps.case,
+                "lower" => &mut steps.lower,
                 "space" => &mut steps.space,
                 _ => {
-                    let known = "known are none, and controls, nfkc, case and space joined by +";
+                    let known =
+                        "known are none, and controls, nfkc, case, lower and space joined by +";
                     let clause = format!("unknown normalise {text:?}, {known}");
                     return Err(Error::Pipeline(clause));
                 }
@@ -292,6 +300,15 @@ impl Piece {
                 self.compose();
             }
         }
+        if steps.lower {
+            match self.text.is_ascii() {
+                true => self.text.make_ascii_lowercase(),
+                false => self.text = self.text.to_lowercase(),
+            }
+            if steps.nfkc {
+                self.compose();
+            }
+        }
     }
 
     fn step(&mut self, work: fn(&str, &mut String)) {
@@ -445,6 +462,12 @@ mod tests {
         if steps.nfkc {
             text = text.nfkc().collect();
         }
+        if steps.lower {
+            text = text.to_lowercase();
+        }
+        if steps.nfkc {
+            text = text.nfkc().collect();
+        }
         if steps.space {
             text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         }
@@ -579,8 +602,8 @@ mod tests {
     }
 
     prop_compose! {
-        fn any_steps()(controls: bool, nfkc: bool, case: bool, space: bool) -> Normalise {
-            Normalise { controls, nfkc, case, space }
+        fn any_steps()(controls: bool, nfkc: bool, case: bool, lower: bool, space: bool) -> Normalise {
+            Normalise { controls, nfkc, case, lower, space }
         }
     }
 

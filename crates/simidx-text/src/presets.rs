@@ -9,7 +9,7 @@ use super::normalise::Normalise;
 use super::options::{Idf, PipelineOptions, Sketch};
 use super::simhash::TieRule;
 use super::tokenizer::{GramLen, Tokenizer};
-use super::weights::FeatureSelection;
+use super::weights::{FeatureSelection, Weights};
 use crate::{Error, Result};
 
 /// A named pipeline for a purpose. The presets `compat-*` need the feature `compat`, and `compat-yanyiwu` also `jieba`.
@@ -44,11 +44,14 @@ pub enum Preset {
     /// by jieba-rs instead of cppjieba; they share a dictionary but differ in some decisions, so most fingerprints are
     /// the same, but not all.
     CompatYanyiwu,
+    /// `compat-text-dedup`: the Python package text-dedup, with the defaults of its simhash. Fingerprints of 128 bits need
+    /// the hash `xxh3-128`.
+    CompatTextDedup,
 }
 
 impl Preset {
     /// All presets, in the order in which they are listed to users.
-    pub const ALL: [Preset; 8] = [
+    pub const ALL: [Preset; 9] = [
         Preset::Web,
         Preset::NewsZh,
         Preset::Code,
@@ -57,6 +60,7 @@ impl Preset {
         Preset::CompatMfonda,
         Preset::CompatSimhashCjk,
         Preset::CompatYanyiwu,
+        Preset::CompatTextDedup,
     ];
 
     /// The name by which users choose the preset.
@@ -70,6 +74,7 @@ impl Preset {
             Preset::CompatMfonda => "compat-mfonda",
             Preset::CompatSimhashCjk => "compat-simhashcjk",
             Preset::CompatYanyiwu => "compat-yanyiwu",
+            Preset::CompatTextDedup => "compat-text-dedup",
         }
     }
 
@@ -84,6 +89,7 @@ impl Preset {
             Preset::CompatMfonda => compat_mfonda(),
             Preset::CompatSimhashCjk => compat_simhash_cjk(),
             Preset::CompatYanyiwu => compat_yanyiwu(),
+            Preset::CompatTextDedup => compat_text_dedup(),
         }
     }
 }
@@ -160,6 +166,22 @@ fn compat_yanyiwu() -> PipelineOptions {
         idf: Idf::Jieba,
         select: FeatureSelection::Top(std::num::NonZeroU32::MIN.saturating_add(4)),
         feature_hash: FeatureHash::Jenkins,
+        ..PipelineOptions::PLAIN
+    }
+}
+
+/// Each distinct run of three words has one vote.
+fn compat_text_dedup() -> PipelineOptions {
+    PipelineOptions {
+        normalise: Normalise {
+            lower: true,
+            ..Normalise::NONE
+        },
+        tokenizer: Tokenizer::WordRuns(5),
+        shingle: length(3),
+        weights: Weights::Uniform,
+        feature_hash: FeatureHash::Xxh3Of64,
+        seed: 42,
         ..PipelineOptions::PLAIN
     }
 }

@@ -298,6 +298,8 @@ fn a_description_names_the_feature_that_is_missing() {
         ("hash=md5-high64", "compat"),
         ("hash=fnv1-64", "compat"),
         ("hash=jenkins-64", "compat"),
+        ("segment=word-runs:5", "compat"),
+        ("hash=xxh3-64", "compat"),
     ] {
         let spec = format!("short,fingerprint=simhash,{stage}");
         let description = describe::write(&spec.parse().unwrap());

@@ -48,7 +48,7 @@ impl Groups {
         let mut sets = DisjointSets::new(values.len())?;
         let ranks = Ranks::new(values);
         let mut numbers = Vec::new();
-        link_values(values, distance, &mut |pairs| {
+        let mut take = |pairs: &mut Vec<(F, F)>| {
             // All look-ups first: they do not wait for one another.
             numbers.clear();
             let pairs = pairs.drain(..);
@@ -57,7 +57,8 @@ impl Groups {
                 sets.join(x, y);
             }
             Ok(())
-        })?;
+        };
+        link_values(values, distance, &mut take, &mut |_, _| Ok(()))?;
         drop(ranks);
         Self::gather(values.len() as u32, sets)
     }

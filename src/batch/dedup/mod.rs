@@ -9,7 +9,7 @@ mod verifier;
 
 use super::disjoint_sets::DisjointSets;
 use super::join::{JoinOptions, join};
-use super::pairs::{Pair, PairFinder, PairOptions, link_values};
+use super::pairs::{Pair, PairFinder, PairOptions, Progress, link_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, TempSpace, for_each_slice};
 use crate::fingerprint::Fingerprint;
@@ -270,7 +270,7 @@ impl<F: Fingerprint> Deduplicator<F> {
                 Ok(())
             })?,
             // What is near anything is linked to something.
-            None => self.link(&representatives, mark)?,
+            None => self.link(&representatives, mark, &mut |_, _| Ok(()))?,
         }
         for (document, representative) in representatives.all(&self.fingerprints) {
             let is_excluded = near(&self.excluded, self.fingerprints[representative]).is_some();
@@ -292,9 +292,8 @@ impl<F: Fingerprint> Deduplicator<F> {
         let mut pairs = NearPairs::new(&temp);
         let mut options = self.pair_options(rest.map(|rest| rest - share));
         options.max_pairs = Some(near_pairs::limit(representatives.len()));
-        let found = self.find(representatives, &options, |x, y| {
-            pairs.push(x as u32, y as u32)
-        });
+        let push = |x, y| pairs.push(x as u32, y as u32);
+        let found = self.find(representatives, &options, push, &mut |_, _| Ok(()));
         match found {
             Err(Error::LimitReached { what: "pairs", .. }) => Ok(None),
             found => found.map(|()| Some(pairs)),
@@ -309,7 +308,20 @@ impl<F: Fingerprint> Deduplicator<F> {
     ///
     /// # Errors
     /// The errors of [`PairFinder::finish`] and of the verifier, and a memory limit that is too small.
-    pub fn finish(mut self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated<F>> {
+    pub fn finish(self, verifier: Option<&mut dyn Verifier>) -> Result<Deduplicated<F>> {
+        self.finish_watched(verifier, |_, _| Ok(()))
+    }
+
+    /// [`Deduplicator::finish`] that tells `progress` every few milliseconds how many parts of the search for near fingerprints
+    /// are done, of how many: of 0 if that is not known, with a limit of memory. It may break off by an error.
+    ///
+    /// # Errors
+    /// As for [`Deduplicator::finish`], and what `progress` gives.
+    pub fn finish_watched(
+        mut self,
+        verifier: Option<&mut dyn Verifier>,
+        mut progress: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<Deduplicated<F>> {
         let representatives = self.take_representatives();
         let near_pairs = self.near_pairs.take();
         let mut sets = DisjointSets::new(self.fingerprints.len())?;
@@ -318,7 +330,8 @@ impl<F: Fingerprint> Deduplicator<F> {
         });
         match verifier {
             Some(verifier) => {
-                self.join_verified(&representatives, near_pairs, &mut sets, verifier)?;
+                let found = (&representatives, near_pairs);
+                self.join_verified(found, &mut sets, verifier, &mut progress)?;
             }
             None => {
                 for (document, representative) in representatives.others(&self.fingerprints) {
@@ -329,9 +342,12 @@ impl<F: Fingerprint> Deduplicator<F> {
                         sets.join(x, y);
                         Ok(())
                     })?,
-                    None => self.link(&representatives, |x, y| {
-                        sets.join(x as u32, y as u32);
-                    })?,
+                    None => {
+                        let mut join = |x, y| {
+                            sets.join(x as u32, y as u32);
+                        };
+                        self.link(&representatives, &mut join, &mut progress)?;
+                    }
                 }
             }
         }
@@ -345,10 +361,10 @@ impl<F: Fingerprint> Deduplicator<F> {
 
     fn join_verified(
         &self,
-        representatives: &Representatives,
-        near_pairs: Option<NearPairs>,
+        (representatives, near_pairs): (&Representatives, Option<NearPairs>),
         sets: &mut DisjointSets,
         verifier: &mut dyn Verifier,
+        progress: Progress<'_>,
     ) -> Result<()> {
         let mut lists = Lists::new(self.fingerprints.len());
         for (document, representative) in representatives.others(&self.fingerprints) {
@@ -372,7 +388,8 @@ impl<F: Fingerprint> Deduplicator<F> {
             Some(mut pairs) => pairs.for_each(join),
             None => {
                 let options = self.pair_options(self.rest()?);
-                self.find(representatives, &options, |x, y| join(x as u32, y as u32))
+                let join = |x, y| join(x as u32, y as u32);
+                self.find(representatives, &options, join, progress)
             }
         }
     }
@@ -383,15 +400,17 @@ impl<F: Fingerprint> Deduplicator<F> {
         &self,
         representatives: &Representatives,
         mut visit: impl FnMut(usize, usize),
+        progress: Progress<'_>,
     ) -> Result<()> {
         // The values, their copy in buckets, at worst one bucket with all of them, and what is known of their links.
         let needed = representatives.len() as u64 * (3 * F::BYTES as u64 + 12) + MIN_MEMORY / 2;
         if self.rest()?.is_some_and(|rest| rest < needed) {
             let options = self.pair_options(self.rest()?);
-            return self.find(representatives, &options, |x, y| {
+            let visit = |x, y| {
                 visit(x, y);
                 Ok(())
-            });
+            };
+            return self.find(representatives, &options, visit, progress);
         }
         let values = representatives
             .iter(&self.fingerprints)
@@ -400,7 +419,7 @@ impl<F: Fingerprint> Deduplicator<F> {
             .filter(|&value| near(&self.excluded, value).is_none())
             .collect();
         F::sort(&mut values);
-        link_values(&values, self.options.distance, &mut |pairs| {
+        let mut take = |pairs: &mut Vec<(F, F)>| {
             let of = |fingerprint| representatives.find(&self.fingerprints, fingerprint);
             for (x, y) in pairs.drain(..) {
                 if let (Some(x), Some(y)) = (of(x), of(y)) {
@@ -408,7 +427,8 @@ impl<F: Fingerprint> Deduplicator<F> {
                 }
             }
             Ok(())
-        })
+        };
+        link_values(&values, self.options.distance, &mut take, progress)
     }
 
     /// Calls `visit` with the first documents of every two fingerprints that are near each other, excluded ones left out.
@@ -417,6 +437,7 @@ impl<F: Fingerprint> Deduplicator<F> {
         representatives: &Representatives,
         options: &PairOptions,
         mut visit: impl FnMut(usize, usize) -> Result<()>,
+        progress: Progress<'_>,
     ) -> Result<()> {
         let mut finder = PairFinder::new(options)?;
         finder.reserve(representatives.len() as u64);
@@ -425,17 +446,14 @@ impl<F: Fingerprint> Deduplicator<F> {
                 finder.push(fingerprint)?;
             }
         }
-        finder.finish(
-            |Pair {
-                 smaller, larger, ..
-             }| {
-                let of = |fingerprint| representatives.find(&self.fingerprints, fingerprint);
-                match (of(smaller), of(larger)) {
-                    (Some(x), Some(y)) => visit(x, y),
-                    _ => Ok(()),
-                }
-            },
-        )
+        let visit = |pair: Pair<F>| {
+            let of = |fingerprint| representatives.find(&self.fingerprints, fingerprint);
+            match (of(pair.smaller), of(pair.larger)) {
+                (Some(x), Some(y)) => visit(x, y),
+                _ => Ok(()),
+            }
+        };
+        finder.finish_watched(visit, progress)
     }
 
     fn pair_options(&self, memory: Option<u64>) -> PairOptions {

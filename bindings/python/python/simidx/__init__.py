@@ -18,6 +18,7 @@ from simidx._errors import (
     InternalError,
     LimitError,
     OptionError,
+    OptionTypeError,
 )
 from simidx._simidx import (
     ArrowColumn,
@@ -55,6 +56,7 @@ __all__ = [
     "Match",
     "Matches",
     "OptionError",
+    "OptionTypeError",
     "Pipeline",
     "__version__",
     "build",

@@ -13,6 +13,7 @@ __all__ = [
     "InternalError",
     "LimitError",
     "OptionError",
+    "OptionTypeError",
 ]
 
 
@@ -70,6 +71,12 @@ class OptionError(Error, ValueError):
 
     #: Name of the option, where the library names one.
     option: str | None = None
+
+
+class OptionTypeError(OptionError, TypeError):
+    """An option has a type that is not understood."""
+
+    __module__ = "simidx"
 
 
 class LimitError(Error):

@@ -178,6 +178,13 @@ class Index:
         """The answers of ``query`` for very many queries, by one pass over the files where that is quicker."""
     def fingerprints(self, *, threads: int | None = None) -> _UInts:
         """All fingerprints in numeric order, each once."""
+    def records(
+        self, *, progress: _Progress | None = None
+    ) -> tuple[_UInts, npt.NDArray[np.uint64] | ArrowColumn | None]:
+        """All records: their fingerprints in numeric order, and their ids.
+
+        Ids that are numbers are an array, strings a column of Arrow; ``None`` in an index without ids.
+        """
     def ids_of(self, fingerprint: _Fingerprint, *, signed: bool = False) -> list[Any]:
         """The ids of the records that have this very fingerprint."""
     def fingerprints_of(self, id: int | str) -> _UInts:
@@ -289,6 +296,7 @@ def pairs(
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
+    progress: _Progress | None = None,
 ) -> tuple[_UInts, _UInts, npt.NDArray[np.uint8]]: ...
 @overload
 def pairs(
@@ -302,6 +310,7 @@ def pairs(
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
+    progress: _Progress | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """All pairs within ``k`` bits: three arrays ``left, right, distance``, in order.
 
@@ -318,6 +327,7 @@ def clusters(
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
+    progress: _Progress | None = None,
 ) -> npt.NDArray[np.int64]:
     """For each row the first row of its cluster.
 
@@ -335,6 +345,7 @@ def dedup(
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
+    progress: _Progress | None = None,
 ) -> npt.NDArray[np.bool_]:
     """Which rows to keep, so that one of each cluster is left: the first, or that of the highest ``priority``.
 

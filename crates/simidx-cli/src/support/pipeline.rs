@@ -20,7 +20,8 @@ const MAX_FILE_LEN: u64 = 1 << 30;
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PipelineArgs {
     /// How documents become fingerprints: a preset (web, news-zh, code, short, compat-1e0ng, compat-mfonda,
-    /// compat-simhashcjk or compat-yanyiwu), then stages to change, as in web,segment=chars:4,shingle=2,weights=uniform
+    /// compat-simhashcjk, compat-yanyiwu or compat-text-dedup), then stages to change, as in
+    /// web,segment=chars:4,shingle=2,weights=uniform
     #[arg(
         long,
         value_name = "PRESET[,STAGE=VALUE]",

@@ -62,8 +62,42 @@ impl Tokenize for JoinedChars {
     }
 }
 
+/// Runs of letters, digits and `_`, if there are enough.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WordRuns {
+    /// A text with fewer has no token; if it is 0, one without has an empty token.
+    pub(crate) least: u16,
+}
+
+impl WordRuns {
+    fn each(text: &str) -> impl Iterator<Item = &str> {
+        text.split(|c| !is_python_word(c))
+            .filter(|run| !run.is_empty())
+    }
+}
+
+impl Tokenize for WordRuns {
+    fn tokenize(&mut self, text: &str, emit: Emit<'_>) {
+        let least = usize::from(self.least);
+        if least > 1 && Self::each(text).take(least).count() < least {
+            return;
+        }
+        let mut is_empty = true;
+        for run in Self::each(text) {
+            is_empty = false;
+            emit(untagged(run));
+        }
+        if is_empty && least == 0 {
+            emit(untagged(""));
+        }
+    }
+}
+
 /// What the regular expressions of Python take for a word character: of general category L or N, or `_`.
 fn is_python_word(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric() || c == '_';
+    }
     // Letters in circles and the like are alphabetic, but symbols.
     let is_circled = matches!(c,
         '\u{24b6}'..='\u{24e9}' | '\u{1f130}'..='\u{1f149}' | '\u{1f150}'..='\u{1f169}' | '\u{1f170}'..='\u{1f189}');
@@ -89,5 +123,17 @@ mod tests {
         assert_eq!(tokens("joined-chars:3", "a-b c!d"), ["abc", "bcd"]);
         assert_eq!(tokens("joined-chars:4", "é\u{301}Ⓐ²_"), ["é²_"]);
         assert_eq!(tokens("joined-chars:4", "..."), [""]);
+    }
+
+    #[test]
+    fn too_few_runs_are_none() {
+        let text = "one, two_2  cafe\u{301} 四五";
+        let runs = ["one", "two_2", "cafe", "四五"];
+        for segment in ["word-runs:0", "word-runs:1", "word-runs:4"] {
+            assert_eq!(tokens(segment, text), runs);
+        }
+        assert!(tokens("word-runs:5", text).is_empty());
+        assert!(tokens("word-runs:1", "...").is_empty());
+        assert_eq!(tokens("word-runs:0", "..."), [""]);
     }
 }

@@ -42,7 +42,7 @@ pub(crate) trait Tokenize: fmt::Debug + Send {
 /// How a text is cut into tokens.
 ///
 /// As text it is the name at the start of each description below. `Auto` and `Jieba` need the feature `jieba`,
-/// `AsciiWords` and `JoinedChars` the feature `compat`.
+/// `AsciiWords`, `JoinedChars` and `WordRuns` the feature `compat`.
 ///
 /// ```
 /// use simidx_text::stages::Tokenizer;
@@ -78,6 +78,9 @@ pub enum Tokenizer {
     /// `joined-chars:N`: all runs of N letters, digits and `_`, after everything else is dropped; a shorter text, even an
     /// empty one, is one token. This is how the Python package simhash cuts texts.
     JoinedChars(GramLen),
+    /// `word-runs:N`: the runs of letters, digits and `_`, as the regular expressions of Python know them; a text with fewer
+    /// than N has no token. With N = 0 a text without any has one empty token. This is how text-dedup cuts texts.
+    WordRuns(u16),
 }
 
 impl Tokenizer {
@@ -111,7 +114,10 @@ impl Tokenizer {
 
     /// Whether only other libraries use it, so that it needs the feature `compat`.
     pub(super) fn needs_compat(self) -> bool {
-        matches!(self, Tokenizer::AsciiWords | Tokenizer::JoinedChars(_))
+        matches!(
+            self,
+            Tokenizer::AsciiWords | Tokenizer::JoinedChars(_) | Tokenizer::WordRuns(_)
+        )
     }
 
     /// Whether the tokenizer must see the white space of the text, and fold it itself.
@@ -131,8 +137,10 @@ impl Tokenizer {
             Tokenizer::AsciiWords => Box::new(tokenizers::AsciiWords),
             #[cfg(feature = "compat")]
             Tokenizer::JoinedChars(length) => Box::new(tokenizers::JoinedChars::new(length)),
+            #[cfg(feature = "compat")]
+            Tokenizer::WordRuns(least) => Box::new(tokenizers::WordRuns { least }),
             #[cfg(not(feature = "compat"))]
-            Tokenizer::AsciiWords | Tokenizer::JoinedChars(_) => {
+            Tokenizer::AsciiWords | Tokenizer::JoinedChars(_) | Tokenizer::WordRuns(_) => {
                 unreachable!("no pipeline has it without the feature")
             }
         }
@@ -149,6 +157,7 @@ impl fmt::Display for Tokenizer {
             Tokenizer::Sentences => f.pad("sentences"),
             Tokenizer::AsciiWords => f.pad("ascii-words"),
             Tokenizer::JoinedChars(length) => write!(f, "joined-chars:{}", length.get()),
+            Tokenizer::WordRuns(least) => write!(f, "word-runs:{least}"),
         }
     }
 }
@@ -169,14 +178,25 @@ impl FromStr for Tokenizer {
             ("ascii-words", None) => Some(Tokenizer::AsciiWords),
             ("chars", Some(length)) => GramLen::parse(length).map(Tokenizer::Chars),
             ("joined-chars", Some(length)) => GramLen::parse(length).map(Tokenizer::JoinedChars),
+            ("word-runs", Some(least)) => count(least).map(Tokenizer::WordRuns),
             _ => None,
         };
         tokenizer.ok_or_else(|| {
-            let known = "words, auto, jieba, chars:N, sentences, ascii-words and joined-chars:N";
-            let clause = format!("unknown segment {text:?}, known are {known} with N from 1 to 16");
+            let known =
+                "words, auto, jieba, chars:N, sentences, ascii-words, joined-chars:N and word-runs:N";
+            let clause = format!(
+                "unknown segment {text:?}, known are {known} with N from 1 to 16, and from 0 to 65535 for word-runs"
+            );
             Error::Pipeline(clause)
         })
     }
+}
+
+/// A count without sign or leading zeros.
+fn count(digits: &str) -> Option<u16> {
+    let is_plain = digits == "0" || !digits.starts_with('0');
+    let is_plain = is_plain && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_plain)
 }
 
 /// The length of an n-gram, 1 to 16 characters or tokens.
@@ -256,6 +276,8 @@ pub(crate) mod tests {
             "sentences",
             "ascii-words",
             "joined-chars:4",
+            "word-runs:0",
+            "word-runs:65535",
         ] {
             assert_eq!(name.parse::<Tokenizer>().unwrap().to_string(), name);
         }
@@ -267,6 +289,7 @@ pub(crate) mod tests {
         for name in bad
             .into_iter()
             .chain(["chars:17", "chars:+3", "chars:03", "chars:999"])
+            .chain(["word-runs", "word-runs:05", "word-runs:65536"])
         {
             let error = name.parse::<Tokenizer>().unwrap_err().to_string();
             let start = format!("text pipeline: unknown segment {name:?}, known are ");

@@ -1,0 +1,364 @@
+"""Runs a configuration of text-dedup: ``python -m simidx.text_dedup --config config.toml``.
+
+It reads the TOML file of text-dedup 0.4.1 and writes what that writes: a data set of Hugging Face ``datasets``, and
+``clusters.pickle`` if it is asked for. Needs ``datasets``: ``pip install simidx[datasets]``.
+
+``simhash`` is answered exactly: the same fingerprints, clusters and kept documents. ``minhash`` is not: text-dedup
+takes documents for similar that share a band of MinHash values; here their sets of runs of words are compared, and the
+pairs whose Jaccard similarity is at least ``threshold`` count. ``bloom_filter`` and ``suffix_array`` are not answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pickle
+import re
+import sys
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simidx._errors import Error, InputError, OptionError
+from simidx._simidx import Pipeline, clusters_texts, pairs
+
+__all__ = ["deduplicate", "main"]
+
+_INDEX = "__INDEX__"
+_DUPLICATE = "__duplicate__"
+
+_COMMON: dict[str, Any] = {
+    "algorithm_name": None,
+    "text_column": None,
+    "index_column": None,
+    "cluster_column": "__CLUSTER__",
+    "signature_column": "__SIGNATURE__",
+    "seed": 42,
+    "num_proc": None,
+    "batch_size": 1000,
+    "min_length": 5,
+    "check_false_positive": False,
+}
+#: The options of each algorithm with the values that text-dedup gives them.
+_ALGORITHMS: dict[str, dict[str, Any]] = {
+    "simhash": {**_COMMON, "ngram_size": 3, "f": 64, "bit_diff": 3, "num_bucket": 4, "jaccard_threshold": 0.5},
+    "minhash": {
+        **_COMMON,
+        "algo_name": "minhash",
+        "ngram_size": 1,
+        "threshold": None,
+        "num_perm": None,
+        "bands": None,
+        "rows": None,
+        "hash_bits": 64,
+        "hash_func_name": "xxh3",
+        "false_positive_weight": 0.5,
+        "false_negative_weight": 0.5,
+    },
+}
+_OUTPUT: dict[str, Any] = {
+    "output_dir": None,
+    "skip_filtering": False,
+    "clean_cache": False,
+    "save_clusters": False,
+    "keep_index_column": False,
+    "keep_cluster_column": False,
+}
+
+
+def _section(config: dict[str, Any], name: str, known: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
+    given = config.get(name, {})
+    for key in given:
+        if key not in known:
+            raise OptionError(f"[{name}] {key}: text-dedup has no such option; known are {', '.join(known)}")
+    for key in needed:
+        if given.get(key) is None:
+            raise OptionError(f"[{name}]: {key} is missing")
+    return {**known, **given}
+
+
+def _read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    except ImportError:
+        raise InputError("reading TOML takes Python 3.11 or newer, or the package tomli") from None
+    try:
+        config: dict[str, Any] = toml.loads(Path(path).read_text(encoding="utf-8"))
+    except toml.TOMLDecodeError as error:
+        raise InputError(f"{os.fspath(path)}: {error}") from None
+    name = config.get("algorithm", {}).get("algorithm_name")
+    if name not in _ALGORITHMS:
+        raise OptionError(f"[algorithm] algorithm_name is {name!r}; answered are {' and '.join(_ALGORITHMS)}")
+    needed = ["text_column"] + (["threshold", "num_perm"] if name == "minhash" else [])
+    return {
+        "input": config.get("input", {}),
+        "algorithm": _section(config, "algorithm", _ALGORITHMS[name], needed),
+        "output": _section(config, "output", _OUTPUT, ["output_dir"]),
+    }
+
+
+def _load(options: dict[str, Any]) -> Any:
+    """The data set of the section ``input``."""
+    try:
+        datasets: Any = importlib.import_module("datasets")
+    except ImportError:
+        raise InputError("this takes Hugging Face datasets: pip install simidx[datasets]") from None
+    kinds = {"local_files": datasets.load_dataset, "local_hf_dataset": datasets.load_from_disk}
+    kind = options.get("input_type", "local_files")
+    if kind not in kinds:
+        raise OptionError(f"[input] input_type is {kind!r}; known are {' and '.join(kinds)}")
+    data = kinds[kind](**options.get("read_arguments", {}))
+    if not isinstance(data, datasets.Dataset):
+        raise InputError('[input]: these are several splits; name one, as in split = "train" of read_arguments')
+    return data
+
+
+class _Sets:
+    """Disjoint sets by rank: which member stands for a set depends on the order of the unions, as in text-dedup."""
+
+    def __init__(self) -> None:
+        self.parent: dict[int, int] = {}
+        self.rank: dict[int, int] = {}
+
+    def find(self, x: int) -> int:
+        root = x
+        while self.parent.setdefault(root, root) != root:
+            root = self.parent[root]
+        while self.parent[x] != root:
+            self.parent[x], x = root, self.parent[x]
+        return root
+
+    def union(self, x: int, y: int) -> None:
+        x, y = self.find(x), self.find(y)
+        if x == y:
+            return
+        of_x, of_y = self.rank.get(x, 0), self.rank.get(y, 0)
+        if of_x < of_y:
+            self.parent[x] = y
+            return
+        self.parent[y] = x
+        if of_x == of_y:
+            self.rank[x] = of_x + 1
+
+    def others(self) -> dict[int, int]:
+        """The members that do not stand for their set, with those that do."""
+        found = {x: self.find(x) for x in list(self.parent)}
+        return {x: root for x, root in found.items() if x != root}
+
+
+class _Buckets:
+    """The keys by which text-dedup puts fingerprints into buckets: some blocks of bits, in each order."""
+
+    def __init__(self, width: int, distance: int, count: int) -> None:
+        if count <= distance:
+            raise OptionError(f"[algorithm] num_bucket={count} must be greater than bit_diff={distance}")
+        size = -(-width // count)
+        self.blocks = [(start, min(start + size, width)) for start in range(0, width, size)]
+        self.width = width
+        self.chosen = count - distance
+        if self.chosen > len(self.blocks):
+            raise OptionError(
+                f"[algorithm] num_bucket={count}: {width} bits make {len(self.blocks)} blocks of {size}, "
+                f"and text-dedup finds nothing by {self.chosen} of them; take a smaller num_bucket"
+            )
+        #: Whether all fingerprints within the distance have a key in common.
+        self.is_complete = len(self.blocks) == count
+        self.known: dict[int, list[tuple[int, int]]] = {}
+
+    def keys(self, fingerprint: int) -> list[tuple[int, int]]:
+        """The keys of a fingerprint, in order: a number of bits and their value."""
+        if fingerprint not in self.known:
+            parts = [
+                (end - start, fingerprint >> self.width - end & (1 << end - start) - 1) for start, end in self.blocks
+            ]
+            keys = []
+            for several in permutations(parts, self.chosen):
+                bits, value = 0, 0
+                for size, part in several:
+                    bits, value = bits + size, value << size | part
+                keys.append((bits, value))
+            self.known[fingerprint] = keys
+        return self.known[fingerprint]
+
+    def first_in_common(self, a: int, b: int) -> int | None:
+        """The number of the first key of one fingerprint that another has too."""
+        others = set(self.keys(b))
+        return next((number for number, key in enumerate(self.keys(a)) if key in others), None)
+
+
+def _integers(values: npt.NDArray[Any]) -> list[int]:
+    if values.ndim == 2:
+        return [high << 64 | low for high, low in values.tolist()]
+    found: list[int] = values.tolist()
+    return found
+
+
+def _clusters_by_simhash(texts: Any, options: dict[str, Any]) -> dict[int, int]:
+    """The documents that do not stand for their cluster, with those that do."""
+    width = options["f"]
+    name = (
+        f"compat-text-dedup,segment=word-runs:{options['min_length']},shingle={options['ngram_size']},"
+        f"seed={options['seed']}"
+    )
+    if width == 128:
+        name += ",hash=xxh3-128"
+    buckets = _Buckets(width, options["bit_diff"], options["num_bucket"])
+    values = Pipeline(name, width=width).fingerprints(texts)
+    distinct, firsts, places = np.unique(values, axis=0, return_index=True, return_inverse=True)
+    places = places.reshape(-1)
+    left, right, _ = pairs(distinct, options["bit_diff"], rows=True)
+    near: dict[int, list[int]] = {}
+    for a, b in zip(left.tolist(), right.tolist(), strict=True):
+        # The later one in the data set looks for the earlier one.
+        later, earlier = (a, b) if firsts[a] > firsts[b] else (b, a)
+        near.setdefault(later, []).append(earlier)
+    of_several = np.bincount(places, minlength=len(distinct)) > 1
+    looks = np.zeros(len(distinct), np.bool_)
+    looks[list(near)] = True
+    first_of: list[int] = firsts.tolist()
+    sets = _Sets()
+    for row in np.flatnonzero((of_several | looks)[places]).tolist():
+        place = int(places[row])
+        if first_of[place] != row:
+            # All that is near has been united with the first one before.
+            sets.union(row, first_of[place])
+            continue
+        found = near.get(place, [])
+        if len(found) > 1 or not buckets.is_complete:
+            integers = _integers(distinct[[place, *found]])
+            order = [buckets.first_in_common(integers[0], other) for other in integers[1:]]
+            met = [(first, first_of[other]) for first, other in zip(order, found, strict=True) if first is not None]
+            for _, other in sorted(met):
+                sets.union(row, other)
+        elif found:
+            sets.union(row, first_of[found[0]])
+    return sets.others()
+
+
+def _runs(options: dict[str, Any]) -> Callable[[str], set[str]]:
+    """The set of runs of words of a text."""
+    least, length = options["min_length"], options["ngram_size"]
+
+    def runs(text: str) -> set[str]:
+        words = re.findall(r"\w+", text.lower())
+        if len(words) < least:
+            return set()
+        count = max(len(words) - length + 1, 1)
+        return {" ".join(words[start : start + length]) for start in range(count)}
+
+    return runs
+
+
+def _checked(texts: Any, found: dict[int, int], options: dict[str, Any]) -> dict[int, int]:
+    """The clusters of those pairs of documents of one cluster that are similar; who stands for it is not asked."""
+    groups: dict[int, list[int]] = {}
+    for row in sorted(found):
+        groups.setdefault(found[row], []).append(row)
+    runs, sets = _runs(options), _Sets()
+    for rows in groups.values():
+        all_runs = [runs(texts[row].as_py()) for row in rows]
+        for i, of_one in enumerate(all_runs):
+            for j in range(i + 1, len(rows)):
+                union = len(of_one | all_runs[j])
+                similarity = len(of_one & all_runs[j]) / union if union else 1.0
+                if similarity >= options["jaccard_threshold"]:
+                    sets.union(rows[i], rows[j])
+    return sets.others()
+
+
+def _with_columns(data: Any, columns: dict[str, npt.NDArray[Any]]) -> Any:
+    for name, values in columns.items():
+        if name in data.column_names:
+            data = data.remove_columns(name)
+        data = data.add_column(name, values)
+    return data
+
+
+def _assigned(count: int, found: dict[int, int]) -> npt.NDArray[np.int64]:
+    labels = np.arange(count, dtype=np.int64)
+    if found:
+        labels[list(found)] = list(found.values())
+    return labels
+
+
+def _simhash(data: Any, options: dict[str, Any]) -> tuple[Any, npt.NDArray[np.bool_], dict[int, int]]:
+    texts = data.with_format("arrow")[:][options["text_column"]]
+    found = _clusters_by_simhash(texts, options)
+    dropped = np.zeros(len(data), np.bool_)
+    dropped[list(found)] = True
+    # As in text-dedup, the check changes the clusters, but not which documents are dropped.
+    if options["check_false_positive"] and found:
+        found = _checked(texts, found, options)
+    labels = _assigned(len(data), found)
+    data = _with_columns(data, {options["cluster_column"]: labels, _DUPLICATE: dropped})
+    return data, ~dropped, found
+
+
+def _minhash(data: Any, options: dict[str, Any]) -> tuple[Any, npt.NDArray[np.bool_], dict[int, int]]:
+    name = f"compat-text-dedup,segment=word-runs:{options['min_length']},shingle={options['ngram_size']}"
+    pipeline = Pipeline(name)
+    texts = data.with_format("arrow")[:][options["text_column"]]
+    is_long = pipeline.has_features(texts)
+    data = data.select(np.flatnonzero(is_long))
+    texts = data.with_format("arrow")[:][options["text_column"]]
+    rows: npt.NDArray[np.int64] = np.flatnonzero(is_long).astype(np.int64)
+    labels = rows[clusters_texts(texts, options["threshold"], words=None, pipeline=pipeline)]
+    in_cluster = np.isin(labels, labels[labels != rows])
+    data = _with_columns(data, {options["cluster_column"]: labels, _DUPLICATE: in_cluster})
+    members = zip(rows[in_cluster].tolist(), labels[in_cluster].tolist(), strict=True)
+    return data, labels == rows, dict(members)
+
+
+def deduplicate(config: str | os.PathLike[str]) -> tuple[int, int]:
+    """Do what a configuration of text-dedup says; the number of documents before and after."""
+    options = _read_config(config)
+    algorithm, output = options["algorithm"], options["output"]
+    data = _load(options["input"])
+    before = len(data)
+    if algorithm["text_column"] not in data.column_names:
+        names = ", ".join(data.column_names)
+        raise InputError(f"[algorithm] text_column: there is no column {algorithm['text_column']!r}; there are {names}")
+    data = _with_columns(data, {_INDEX: np.arange(before)})
+    work = _simhash if algorithm["algorithm_name"] == "simhash" else _minhash
+    data, is_kept, found = work(data, algorithm)
+    if not output["skip_filtering"]:
+        data = data.select(np.flatnonzero(is_kept))
+    folder = Path(output["output_dir"])
+    folder.mkdir(parents=True, exist_ok=True)
+    if output["save_clusters"]:
+        with (folder / "clusters.pickle").open("wb") as file:
+            pickle.dump(found, file, protocol=pickle.HIGHEST_PROTOCOL)
+    removed = []
+    if not (output["keep_index_column"] or output["save_clusters"]):
+        removed.append(_INDEX)
+    if not (output["keep_cluster_column"] or output["save_clusters"]):
+        removed.append(algorithm["cluster_column"])
+    if removed:
+        data = data.remove_columns(removed)
+    data.save_to_disk(str(folder))
+    return before, len(data)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the configuration that the arguments name; the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m simidx.text_dedup", description="Run a configuration of text-dedup."
+    )
+    parser.add_argument("--config", default="config.toml", help="the TOML file of text-dedup (%(default)s)")
+    given = parser.parse_args(arguments)
+    try:
+        before, after = deduplicate(given.config)
+    except (Error, OSError) as error:
+        print(f"simidx.text_dedup: {error}", file=sys.stderr)
+        return 2
+    print(f"{before} documents, {after} written", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

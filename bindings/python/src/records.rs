@@ -1,0 +1,79 @@
+//! All records of an index: fingerprints and ids in columns.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, LargeStringArray};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use simidx::batch::IdColumn;
+use simidx::segments::Segments;
+use simidx::{Id, IdKind};
+
+use crate::arrow::ArrowColumn;
+use crate::errors::{Class, Failure};
+use crate::run::Watch;
+use crate::width::Width;
+
+/// Records between two reports.
+const PIECE: usize = 1 << 14;
+
+/// The records of all files by fingerprint, those of one fingerprint by id. Without ids, the fingerprints alone.
+pub(crate) fn read<F: Width>(
+    segments: &Segments<F>,
+    watch: &Watch,
+) -> Result<(Vec<F>, Option<IdColumn>), Failure> {
+    let mut fingerprints = Vec::new();
+    let total = segments.record_count();
+    let report = |count: usize| match count.is_multiple_of(PIECE) {
+        true => watch.report("read", count as u64, total),
+        false => Ok(()),
+    };
+    if segments.id_kind() == IdKind::None {
+        for fingerprint in segments.fingerprints(0)? {
+            report(fingerprints.len())?;
+            fingerprints.push(fingerprint?);
+        }
+        return Ok((fingerprints, None));
+    }
+    let (mut numbers, mut ends, mut text) = (Vec::new(), Vec::new(), String::new());
+    let mut records = segments.records()?;
+    while let Some((fingerprint, id)) = records.read()? {
+        report(fingerprints.len())?;
+        fingerprints.push(fingerprint);
+        match id {
+            Id::Number(number) => numbers.push(number),
+            Id::String(id) => {
+                text.push_str(id);
+                ends.push(text.len() as u64);
+            }
+        }
+    }
+    let ids = match segments.id_kind() {
+        IdKind::String => IdColumn::Strings { ends, text },
+        _ => IdColumn::Numbers(numbers),
+    };
+    Ok((fingerprints, Some(ids)))
+}
+
+/// Strings as an array of Arrow.
+pub(crate) fn strings(py: Python<'_>, mut ends: Vec<u64>, text: String) -> PyResult<ArrayRef> {
+    ends.insert(0, 0);
+    let ends: Vec<i64> = ends.into_iter().map(|end| end as i64).collect();
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+    let strings = LargeStringArray::try_new(offsets, Buffer::from_vec(text.into_bytes()), None);
+    let strings = strings.map_err(|error| Class::Internal.error(py, error.to_string()))?;
+    Ok(Arc::new(strings))
+}
+
+/// Ids as Python has them: an array of numbers, a column of strings, or `None`.
+pub(crate) fn to_python(py: Python<'_>, ids: Option<IdColumn>) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match ids {
+        None => py.None().into_bound(py),
+        Some(IdColumn::Numbers(numbers)) => numbers.into_pyarray(py).into_any(),
+        Some(IdColumn::Strings { ends, text }) => {
+            let array = strings(py, ends, text)?;
+            ArrowColumn { array }.into_pyobject(py)?.into_any()
+        }
+    })
+}
