@@ -13,7 +13,7 @@ const POLICY: &str =
 
 /// A page that is being written.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub struct Document {
     title: String,
     lead: Html,
     /// Ids and headings.
@@ -23,7 +23,7 @@ pub(crate) struct Document {
 
 impl Document {
     /// A page with a title, and what stands below it.
-    pub(crate) fn new(title: &str, lead: Html) -> Self {
+    pub fn new(title: &str, lead: Html) -> Self {
         Document {
             title: title.to_owned(),
             lead,
@@ -33,7 +33,7 @@ impl Document {
     }
 
     /// Adds a section.
-    pub(crate) fn section(&mut self, id: &'static str, heading: &'static str, content: &Html) {
+    pub fn section(&mut self, id: &'static str, heading: &'static str, content: &Html) {
         self.sections.push((id, heading));
         self.body.open("section", &[("aria-labelledby", id)]);
         self.body.element("h2", &[("id", id)], heading);
@@ -44,7 +44,7 @@ impl Document {
     ///
     /// # Errors
     /// What `out` reports.
-    pub(crate) fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+    pub fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         let mut head = Html::new();
         head.markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
         head.open(
@@ -79,7 +79,7 @@ impl Document {
 }
 
 /// As many of the pieces as fit a number of bytes, and their number.
-pub(crate) fn fitting(pieces: impl IntoIterator<Item = Html>, max_len: usize) -> (Html, u64) {
+pub fn fitting(pieces: impl IntoIterator<Item = Html>, max_len: usize) -> (Html, u64) {
     let (mut all, mut count) = (Html::new(), 0);
     for piece in pieces {
         if all.len() + piece.len() > max_len {
