@@ -68,11 +68,11 @@ pub struct Limits {
     /// The largest distance of a query. By default each index permits 4 more than its tables were made for.
     pub max_distance: Option<u32>,
     /// How long a request may take to arrive, and its answer to be found. Default 30 s.
-    #[serde(serialize_with = "seconds")]
+    #[serde(rename = "timeout_seconds", serialize_with = "seconds")]
     pub timeout: Duration,
     /// How long the head of a request may take to arrive, a connection may lie idle, and a client may read nothing of an
     /// answer. Default 60 s.
-    #[serde(serialize_with = "seconds")]
+    #[serde(rename = "idle_timeout_seconds", serialize_with = "seconds")]
     pub idle_timeout: Duration,
     /// Connections at a time. Default 10,000.
     pub max_connections: usize,
