@@ -6,7 +6,7 @@ use std::time::Instant;
 use simidx::{Error, Fingerprint, IdBuf};
 use simidx_output::JsonStyle;
 
-use crate::metrics::IndexMetrics;
+use crate::metrics::{DISTANCES, IndexMetrics};
 use crate::problem::Problem;
 use crate::request::What;
 use crate::source::{IdIter, Search, Sink};
@@ -134,6 +134,7 @@ fn answer_width<F: Fingerprint>(
                 fingerprints: &fingerprints,
                 match_count: 0,
                 first_match: 0,
+                distances: [0; DISTANCES],
             };
             let started = Instant::now();
             let searched = generation.source.find(&raw, first.search, &mut writer);
@@ -145,9 +146,7 @@ fn answer_width<F: Fingerprint>(
             metrics
                 .queries
                 .add_each(started.elapsed(), raw.len() as u64);
-            metrics
-                .matches
-                .fetch_add(writer.match_count, Ordering::Relaxed);
+            metrics.add_matches(&writer.distances);
         }
         if let (Some(fingerprint), Some((asked, others))) = (lonely, rest.split_first()) {
             write_nothing(asked, F::from_u128(fingerprint), (form, style), out);
@@ -198,6 +197,8 @@ struct Writer<'a, F> {
     queries: &'a [Asked],
     fingerprints: &'a [F],
     match_count: u64,
+    /// Matches by their distance.
+    distances: [u32; DISTANCES],
     /// Matches of the queries before.
     first_match: u64,
     /// Bytes of complete answers.
@@ -223,6 +224,9 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
     ) -> simidx::Result<()> {
         self.budget.take()?;
         self.match_count += 1;
+        if let Some(count) = self.distances.get_mut(distance as usize) {
+            *count += 1;
+        }
         let fingerprint = F::from_u128(fingerprint);
         let bytes = &mut self.out.bytes;
         if self.form == Form::Columns {

@@ -14,6 +14,8 @@ pub enum LogFormat {
     Text,
     /// An object with these.
     Json,
+    /// There is no log.
+    None,
 }
 
 /// How bad it is.
@@ -93,6 +95,7 @@ impl Log {
                 let _ = simidx_output::JsonStyle::default().write(&mut line, &object);
                 String::from_utf8_lossy(&line).into_owned() + "\n"
             }
+            LogFormat::None => String::new(),
         }
     }
 }

@@ -87,10 +87,49 @@ impl Histogram {
 }
 
 /// What is counted of one index.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct IndexMetrics {
     pub(crate) queries: Histogram,
-    pub(crate) matches: AtomicU64,
+    /// Matches by their distance.
+    pub(crate) matches: [AtomicU64; DISTANCES],
+}
+
+/// Distances that there are: to 128 bits.
+pub(crate) const DISTANCES: usize = 129;
+
+impl Default for IndexMetrics {
+    fn default() -> Self {
+        IndexMetrics {
+            queries: Histogram::default(),
+            matches: [const { AtomicU64::new(0) }; DISTANCES],
+        }
+    }
+}
+
+impl IndexMetrics {
+    /// Adds matches by their distance.
+    pub(crate) fn add_matches(&self, counts: &[u32; DISTANCES]) {
+        for (all, &count) in self.matches.iter().zip(counts) {
+            if count > 0 {
+                all.fetch_add(count.into(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Distances with their numbers of matches, up to the largest that has any.
+    pub(crate) fn matches(&self) -> Vec<u64> {
+        let mut counts: Vec<u64> = self
+            .matches
+            .iter()
+            .map(|c| c.load(Ordering::Relaxed))
+            .collect();
+        let used = counts
+            .iter()
+            .rposition(|&count| count > 0)
+            .map_or(0, |last| last + 1);
+        counts.truncate(used);
+        counts
+    }
 }
 
 /// What is counted of the server.
@@ -273,19 +312,22 @@ impl Metrics {
         for index in indexes {
             index.metrics.queries.write(out, name, &label(index.name));
         }
+        let name = "simidx_matches_total";
         help(
             out,
-            "simidx_matches_total",
+            name,
             "counter",
-            "Fingerprints found.",
+            "Fingerprints found, by their distance.",
         );
         for index in indexes {
-            let count = index.metrics.matches.load(Ordering::Relaxed);
-            line(
-                out,
-                &format!("simidx_matches_total{{{}}}", label(index.name)),
-                count,
-            );
+            let label = label(index.name);
+            for (distance, count) in index.metrics.matches().into_iter().enumerate() {
+                line(
+                    out,
+                    &format!("{name}{{{label},distance=\"{distance}\"}}"),
+                    count,
+                );
+            }
         }
         type Figure = fn(&IndexLine<'_>) -> Option<f64>;
         let gauges: [(&str, &str, Figure); 7] = [

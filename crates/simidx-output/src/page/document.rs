@@ -11,6 +11,13 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
+/// The same for a page with a form, which goes to where the page came from.
+const POLICY_WITH_FORM: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'";
+
+/// What forms look like.
+const FORM_STYLE: &str = include_str!("form.css");
+
 /// A page that is being written.
 #[derive(Debug)]
 pub struct Document {
@@ -19,6 +26,7 @@ pub struct Document {
     /// Ids and headings.
     sections: Vec<(&'static str, &'static str)>,
     body: Html,
+    has_form: bool,
 }
 
 impl Document {
@@ -29,6 +37,21 @@ impl Document {
             lead,
             sections: Vec::new(),
             body: Html::new(),
+            has_form: false,
+        }
+    }
+
+    /// The same with a form among its sections.
+    pub fn with_form(mut self) -> Self {
+        self.has_form = true;
+        self
+    }
+
+    /// What a browser may do with the page, which is in its head too.
+    pub fn policy(&self) -> &'static str {
+        match self.has_form {
+            true => POLICY_WITH_FORM,
+            false => POLICY,
         }
     }
 
@@ -51,7 +74,7 @@ impl Document {
             "meta",
             &[
                 ("http-equiv", "Content-Security-Policy"),
-                ("content", POLICY),
+                ("content", self.policy()),
             ],
         );
         head.markup("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
@@ -59,6 +82,7 @@ impl Document {
         head.element("title", &[], &self.title);
         head.markup("\n<style>\n")
             .markup(STYLE)
+            .markup(if self.has_form { FORM_STYLE } else { "" })
             .markup("</style>\n</head>\n<body>\n<header>\n");
         head.element("h1", &[], &self.title)
             .markup("\n")

@@ -48,20 +48,26 @@ fn fault(all: &Value, schema: &Value, value: &Value) -> Option<String> {
         return Some(format!("{value} is not {schema}"));
     }
     if let Some(items) = value.as_array() {
-        return items.iter().find_map(|item| fault(all, &schema["items"], item));
+        return items
+            .iter()
+            .find_map(|item| fault(all, &schema["items"], item));
     }
     let (Some(object), Some(known)) = (value.as_object(), schema["properties"].as_object()) else {
         return None;
     };
     let missing = schema["required"].as_array().unwrap().iter();
-    let missing = missing.filter_map(Value::as_str).find(|name| !object.contains_key(*name));
+    let missing = missing
+        .filter_map(Value::as_str)
+        .find(|name| !object.contains_key(*name));
     if let Some(name) = missing {
         return Some(format!("{name} is missing in {value}"));
     }
-    object.iter().find_map(|(name, value)| match known.get(name) {
-        Some(schema) => fault(all, schema, value),
-        None => Some(format!("{name} is not described")),
-    })
+    object
+        .iter()
+        .find_map(|(name, value)| match known.get(name) {
+            Some(schema) => fault(all, schema, value),
+            None => Some(format!("{name} is not described")),
+        })
 }
 
 /// Asks, and notes what was answered.
@@ -73,7 +79,14 @@ struct Asker<'a> {
 
 impl Asker<'_> {
     fn ask(&mut self, route: &str, method: &str, path: &str, kind: &str, body: &[u8]) -> Response {
-        self.ask_with(route, method, path, kind, body, &format!("authorization: Bearer {TOKEN}\r\n"))
+        self.ask_with(
+            route,
+            method,
+            path,
+            kind,
+            body,
+            &format!("authorization: Bearer {TOKEN}\r\n"),
+        )
     }
 
     fn ask_with(
@@ -104,10 +117,21 @@ impl Asker<'_> {
             }
         };
         let described = &operation["responses"][&status];
-        assert!(described.is_object(), "{method} {route}: {status} is not described: {response:?}");
-        let kind = response.header("content-type").unwrap().split(';').next().unwrap();
+        assert!(
+            described.is_object(),
+            "{method} {route}: {status} is not described: {response:?}"
+        );
+        let kind = response
+            .header("content-type")
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap();
         let content = &described["content"][kind];
-        assert!(content.is_object(), "{method} {route}: {status}: {kind} is not described");
+        assert!(
+            content.is_object(),
+            "{method} {route}: {status}: {kind} is not described"
+        );
         let check = |value: &Value| {
             if let Some(fault) = fault(self.all, &content["schema"], value) {
                 panic!("{method} {route}: {status}: {fault}");
@@ -122,8 +146,15 @@ impl Asker<'_> {
             }
             _ => {}
         }
-        for name in described["headers"].as_object().into_iter().flat_map(|names| names.keys()) {
-            assert!(response.header(&name.to_lowercase()).is_some(), "{route}: no {name}");
+        for name in described["headers"]
+            .as_object()
+            .into_iter()
+            .flat_map(|names| names.keys())
+        {
+            assert!(
+                response.header(&name.to_lowercase()).is_some(),
+                "{route}: no {name}"
+            );
         }
         self.seen.insert((route.to_owned(), known, status));
     }
@@ -139,7 +170,9 @@ fn every_address_and_status_is_as_described() {
     build.ids = IdKind::String;
     build.pipeline = Some(pipeline.describe());
     let mut builder = IndexBuilder::<u64>::new(build).unwrap();
-    builder.push_with_string(pipeline.fingerprint("one two three").unwrap(), "a").unwrap();
+    builder
+        .push_with_string(pipeline.fingerprint("one two three").unwrap(), "a")
+        .unwrap();
     builder.finish_to_path(&path).unwrap();
     let mut options = options(vec![default(&path)]);
     options.token = Some(Token::new(TOKEN).unwrap());
@@ -152,48 +185,121 @@ fn every_address_and_status_is_as_described() {
     options.limits.max_waiting = 8;
     options.drain_delay = std::time::Duration::from_secs(1);
     let server = start(options.clone());
-    let mut asker = Asker { server: &server, all: &all, seen: BTreeSet::new() };
+    let mut asker = Asker {
+        server: &server,
+        all: &all,
+        seen: BTreeSet::new(),
+    };
 
     let plain = "text/plain";
-    let (json_kind, lines, words) =
-        ("application/json", "application/x-ndjson", "application/octet-stream");
+    let (json_kind, lines, words) = (
+        "application/json",
+        "application/x-ndjson",
+        "application/octet-stream",
+    );
     for (route, path) in [
-        ("/", "/"), ("/livez", "/livez"), ("/readyz", "/readyz"), ("/healthz", "/healthz"),
-        ("/metrics", "/metrics"), ("/openapi.json", "/openapi.json"), ("/v1/info", "/v1/info"),
-        ("/v1/query/{fingerprint}", "/v1/query/1"), ("/v1/nearest/{fingerprint}", "/v1/nearest/1?count=2"),
+        ("/", "/"),
+        ("/livez", "/livez"),
+        ("/readyz", "/readyz"),
+        ("/healthz", "/healthz"),
+        ("/metrics", "/metrics"),
+        ("/openapi.json", "/openapi.json"),
+        ("/v1/info", "/v1/info"),
+        ("/v1/query/{fingerprint}", "/v1/query/1"),
+        ("/v1/nearest/{fingerprint}", "/v1/nearest/1?count=2"),
         ("/v1/ids/{id}", "/v1/ids/a"),
     ] {
         assert_eq!(asker.ask(route, "GET", path, "", b"").status, 200, "{path}");
-        assert_eq!(asker.ask(route, "POST", path, "", b"").status, 405, "{path}");
+        assert_eq!(
+            asker.ask(route, "POST", path, "", b"").status,
+            405,
+            "{path}"
+        );
         if !["/livez", "/readyz", "/healthz"].contains(&route) {
-            assert_eq!(asker.ask_with(route, "GET", path, "", b"", "").status, 401, "{path}");
+            assert_eq!(
+                asker.ask_with(route, "GET", path, "", b"", "").status,
+                401,
+                "{path}"
+            );
         }
     }
     let batch = json!({"fingerprints": ["1"], "k": 1}).to_string();
-    assert_eq!(asker.ask("/v1/query", "POST", "/v1/query", json_kind, batch.as_bytes()).status, 200);
-    assert_eq!(asker.ask("/v1/query", "POST", "/v1/query", lines, b"\"1\"\n{\"text\":\".\"}\nx").status, 200);
-    assert_eq!(asker.ask("/v1/query", "POST", "/v1/query", lines, b"\"1\"\n").status, 200);
-    assert_eq!(asker.ask("/v1/query", "POST", "/v1/query", words, &[0; 16]).status, 200);
-    assert_eq!(asker.ask("/v1/text", "POST", "/v1/text", plain, b"one two three").status, 200);
-    assert_eq!(asker.ask("/-/reload", "POST", "/-/reload", "", b"").status, 200);
-    for (route, kind) in [("/v1/query", json_kind), ("/v1/text", json_kind), ("/-/reload", "")] {
+    assert_eq!(
+        asker
+            .ask(
+                "/v1/query",
+                "POST",
+                "/v1/query",
+                json_kind,
+                batch.as_bytes()
+            )
+            .status,
+        200
+    );
+    assert_eq!(
+        asker
+            .ask(
+                "/v1/query",
+                "POST",
+                "/v1/query",
+                lines,
+                b"\"1\"\n{\"text\":\".\"}\nx"
+            )
+            .status,
+        200
+    );
+    assert_eq!(
+        asker
+            .ask("/v1/query", "POST", "/v1/query", lines, b"\"1\"\n")
+            .status,
+        200
+    );
+    assert_eq!(
+        asker
+            .ask("/v1/query", "POST", "/v1/query", words, &[0; 16])
+            .status,
+        200
+    );
+    assert_eq!(
+        asker
+            .ask("/v1/text", "POST", "/v1/text", plain, b"one two three")
+            .status,
+        200
+    );
+    assert_eq!(
+        asker.ask("/-/reload", "POST", "/-/reload", "", b"").status,
+        200
+    );
+    for (route, kind) in [
+        ("/v1/query", json_kind),
+        ("/v1/text", json_kind),
+        ("/-/reload", ""),
+    ] {
         assert_eq!(asker.ask(route, "GET", route, "", b"").status, 405);
-        assert_eq!(asker.ask_with(route, "POST", route, kind, b"", "").status, 401);
+        assert_eq!(
+            asker.ask_with(route, "POST", route, kind, b"", "").status,
+            401
+        );
         let path = format!("{route}?index=x");
         assert_eq!(asker.ask(route, "POST", &path, kind, b"").status, 404);
         let path = format!("{route}?surprise=1");
         assert_eq!(asker.ask(route, "POST", &path, kind, b"").status, 400);
     }
     for (route, path) in [
-        ("/", "/?k=x"), ("/v1/info", "/v1/info?k=1"), ("/v1/query/{fingerprint}", "/v1/query/x"),
-        ("/v1/nearest/{fingerprint}", "/v1/nearest/x"), ("/v1/ids/{id}", "/v1/ids/%"),
+        ("/", "/?k=x"),
+        ("/v1/info", "/v1/info?k=1"),
+        ("/v1/query/{fingerprint}", "/v1/query/x"),
+        ("/v1/nearest/{fingerprint}", "/v1/nearest/x"),
+        ("/v1/ids/{id}", "/v1/ids/%"),
     ] {
         assert_eq!(asker.ask(route, "GET", path, "", b"").status, 400, "{path}");
     }
     for (route, path) in [
-        ("/", "/?index=x"), ("/v1/info", "/v1/info?index=x"),
+        ("/", "/?index=x"),
+        ("/v1/info", "/v1/info?index=x"),
         ("/v1/query/{fingerprint}", "/v1/query/1?index=x"),
-        ("/v1/nearest/{fingerprint}", "/v1/nearest/1?index=x"), ("/v1/ids/{id}", "/v1/ids/b"),
+        ("/v1/nearest/{fingerprint}", "/v1/nearest/1?index=x"),
+        ("/v1/ids/{id}", "/v1/ids/b"),
     ] {
         assert_eq!(asker.ask(route, "GET", path, "", b"").status, 404, "{path}");
     }
@@ -206,10 +312,22 @@ fn every_address_and_status_is_as_described() {
     }
     for route in ["/v1/query", "/v1/text"] {
         let path = format!("{route}?k=60");
-        let body = if route == "/v1/text" { &b"{\"text\":\"a\"}"[..] } else { b"{\"texts\":[\"a\"]}" };
+        let body = if route == "/v1/text" {
+            &b"{\"text\":\"a\"}"[..]
+        } else {
+            b"{\"texts\":[\"a\"]}"
+        };
         assert_eq!(asker.ask(route, "POST", &path, json_kind, body).status, 422);
-        assert_eq!(asker.ask(route, "POST", route, json_kind, &[b' '; 2000]).status, 413);
-        assert_eq!(asker.ask(route, "POST", route, "image/png", b"").status, 415);
+        assert_eq!(
+            asker
+                .ask(route, "POST", route, json_kind, &[b' '; 2000])
+                .status,
+            413
+        );
+        assert_eq!(
+            asker.ask(route, "POST", route, "image/png", b"").status,
+            415
+        );
         let mut slow = server.client();
         let head = format!(
             "POST {route} HTTP/1.1\r\nhost: t\r\ncontent-type: {json_kind}\r\ncontent-length: 9\r\n\
@@ -226,9 +344,17 @@ fn every_address_and_status_is_as_described() {
         asker.note(route, "POST", &response);
     }
     let headers = format!("origin: http://e.example\r\nauthorization: Bearer {TOKEN}\r\n");
-    assert_eq!(asker.ask_with("/-/reload", "POST", "/-/reload", "", b"", &headers).status, 403);
+    assert_eq!(
+        asker
+            .ask_with("/-/reload", "POST", "/-/reload", "", b"", &headers)
+            .status,
+        403
+    );
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(asker.ask("/-/reload", "POST", "/-/reload", "", b"").status, 422);
+    assert_eq!(
+        asker.ask("/-/reload", "POST", "/-/reload", "", b"").status,
+        422
+    );
     server.handle.shut_down();
     for route in ["/readyz", "/healthz"] {
         assert_eq!(asker.ask(route, "GET", route, "", b"").status, 503);

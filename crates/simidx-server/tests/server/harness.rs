@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 use simidx::{BuildOptions, Fingerprint, IdKind, Index, IndexBuilder};
-use simidx_server::{NamedIndex, Server, ServerHandle, ServerOptions};
+use simidx_server::{LogFormat, NamedIndex, Server, ServerHandle, ServerOptions};
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -55,7 +55,7 @@ pub(crate) fn options(indexes: Vec<NamedIndex>) -> ServerOptions {
     let mut options = ServerOptions::new(indexes);
     options.listen = SocketAddr::from(([127, 0, 0, 1], 0));
     options.threads = 2;
-    options.quiet = true;
+    options.log_format = LogFormat::None;
     options
 }
 

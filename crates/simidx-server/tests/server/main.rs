@@ -6,5 +6,6 @@ mod description;
 mod harness;
 mod hostile;
 mod operations;
+mod page;
 mod queries;
 mod reloading;

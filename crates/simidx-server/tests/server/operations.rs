@@ -104,7 +104,7 @@ fn metrics_count_what_was_answered() {
         405.0
     );
     assert_eq!(
-        server.metric("simidx_matches_total{index=\"default\"}"),
+        server.metric("simidx_matches_total{index=\"default\",distance=\"0\"}"),
         400.0
     );
     assert_eq!(
