@@ -5,7 +5,7 @@
 //! ```
 //!
 //! MODE is `empty` (GET /livez), `get` (GET of one fingerprint), `binary` or `lines` (POST of 4,096), `idle` (connections
-//! that do nothing), or `library`, which answers the same batches in this process, without a server. INDEX is the file that
+//! that do nothing), `serve`, which is the server itself on one thread, or `library`, which answers the same batches in this process, without a server. INDEX is the file that
 //! the server serves; the queries are members of it with two flipped bits. With a RATE, requests are sent at set times, and
 //! the latency of each counts from its time, so that a slow answer also counts for those behind it.
 
@@ -14,6 +14,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use simidx::{Fingerprint, Index, Scratch};
+use simidx_server::{NamedIndex, Server, ServerOptions};
 
 /// Queries of a batch.
 const BATCH: usize = 4096;
@@ -40,6 +41,9 @@ fn main() -> Result<(), Failure> {
     };
     let (seconds, connections) = (number(3, 5.0)?, number(4, 8.0)? as usize);
     let rate = number(5, 0.0)?;
+    if mode == "serve" {
+        return serve(address.parse()?, index);
+    }
     let index = Index::<u64>::open(index)?;
     let queries = sample(&index)?;
     if mode == "library" {
@@ -111,6 +115,17 @@ fn sample(index: &Index<u64>) -> Result<Vec<u64>, Failure> {
         queries.push(simidx_testkit::flipped(member, 2, &mut rng));
     }
     Ok(queries)
+}
+
+fn serve(address: SocketAddr, index: &str) -> Result<(), Failure> {
+    let mut options = ServerOptions::new(vec![NamedIndex::new("default", [index])?]);
+    options.listen = address;
+    options.threads = 1;
+    options.signals = true;
+    options.limits.max_connections = 20_000;
+    let server = Server::bind(options)?;
+    println!("listening on {}", server.url());
+    Ok(server.run()?)
 }
 
 fn library(index: &Index<u64>, queries: &[u64], seconds: f64) -> Result<(), Failure> {

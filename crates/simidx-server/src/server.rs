@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::connection::{self, Tls, told};
 use crate::options::ServerOptions;
 use crate::problem::Problem;
+use crate::source::Source;
 use crate::state::App;
 
 /// How long the threads may take to end after all connections have.
@@ -126,7 +127,18 @@ impl Server {
     ///
     /// # Errors
     /// Any of that fails, or the address may not be taken without a token.
-    pub fn bind(mut options: ServerOptions) -> Result<Self, StartError> {
+    pub fn bind(options: ServerOptions) -> Result<Self, StartError> {
+        Self::bind_with_sources(options, Vec::new())
+    }
+
+    /// The same with further sources under their names, which are open already. A reload leaves them as they are.
+    ///
+    /// # Errors
+    /// As for [`Server::bind`].
+    pub fn bind_with_sources(
+        mut options: ServerOptions,
+        sources: Vec<(String, Box<dyn Source>)>,
+    ) -> Result<Self, StartError> {
         if !options.listen.ip().is_loopback() && options.token.is_none() && !options.insecure {
             return Err(StartError::Open(options.listen));
         }
@@ -147,7 +159,7 @@ impl Server {
             .enable_all()
             .build()?;
         allow_files(options.limits.max_connections);
-        let app = Arc::new(App::open(options)?);
+        let app = Arc::new(App::open(options, sources)?);
         Ok(Server {
             app,
             runtime,

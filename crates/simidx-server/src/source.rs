@@ -62,7 +62,8 @@ pub trait Sink {
 
 /// A set of records that the server searches. Fingerprints are in the low bits.
 ///
-/// Implement it for other ways to keep records; index files are one by [`open`]. All methods are called on many threads.
+/// Implement it for other ways to keep records, and give them to [`Server::bind_with_sources`](crate::Server::bind_with_sources);
+/// index files are one already. All methods are called on many threads.
 pub trait Source: Send + Sync + 'static {
     /// Bits of a fingerprint: 32, 64 or 128.
     fn width(&self) -> u32;

@@ -151,11 +151,14 @@ pub(crate) struct Reloaded {
 }
 
 impl App {
-    /// Opens all indexes.
+    /// Opens all indexes, after which come the sources that are open already.
     ///
     /// # Errors
     /// One that cannot be opened or is damaged, or two of one name.
-    pub(crate) fn open(options: ServerOptions) -> Result<Self, Problem> {
+    pub(crate) fn open(
+        options: ServerOptions,
+        sources: Vec<(String, Box<dyn Source>)>,
+    ) -> Result<Self, Problem> {
         let metrics = Arc::new(Metrics::default());
         let log = Log::new(options.log_format, options.quiet);
         let pool = rayon::ThreadPoolBuilder::new()
@@ -174,21 +177,41 @@ impl App {
             pool,
         };
         for NamedIndex { name, files } in std::mem::take(&mut app.options.indexes) {
-            if app.indexes.iter().any(|index| index.name == name) {
-                let detail = format!("there are two indexes called {name}");
-                return Err(Problem::unanswerable("bad-request", detail));
-            }
             let generation = app.load(&files, None)?;
-            app.indexes.push(Served {
-                name,
-                files,
-                current: ArcSwap::from_pointee(generation),
-                metrics: IndexMetrics::default(),
-                reloading: Mutex::new(()),
-            });
+            app.serve(name, files, generation)?;
+        }
+        for (name, source) in sources {
+            let generation = app.generation(source, None, Vec::new());
+            app.serve(name, Vec::new(), generation)?;
+        }
+        if app.indexes.is_empty() {
+            return Err(Problem::unanswerable(
+                "bad-request",
+                "there is nothing to serve",
+            ));
         }
         app.is_ready.store(true, Ordering::Release);
         Ok(app)
+    }
+
+    fn serve(
+        &mut self,
+        name: String,
+        files: Vec<PathBuf>,
+        generation: Generation,
+    ) -> Result<(), Problem> {
+        if self.indexes.iter().any(|index| index.name == name) {
+            let detail = format!("there are two indexes called {name}");
+            return Err(Problem::unanswerable("bad-request", detail));
+        }
+        self.indexes.push(Served {
+            name,
+            files,
+            current: ArcSwap::from_pointee(generation),
+            metrics: IndexMetrics::default(),
+            reloading: Mutex::new(()),
+        });
+        Ok(())
     }
 
     /// Whether queries are answered.
@@ -239,20 +262,28 @@ impl App {
         if self.options.warm {
             segments.warm(self.options.threads).map_err(opening)?;
         }
-        let source = of_segments(segments);
+        Ok(self.generation(of_segments(segments), old, stamps))
+    }
+
+    /// A source that may answer from now on.
+    fn generation(
+        &self,
+        source: Box<dyn Source>,
+        old: Option<&Generation>,
+        stamps: Vec<Option<Stamp>>,
+    ) -> Generation {
         // A plan is computed at its first query, and kept.
         for distance in 0..=self.max_distance(&*source) {
             source.cost(crate::Search::within(distance));
         }
-        let fingerprinter = self.fingerprinter(&*source, old);
         self.metrics.generations.fetch_add(1, Ordering::Relaxed);
-        Ok(Generation {
+        Generation {
+            fingerprinter: self.fingerprinter(&*source, old),
             source,
-            fingerprinter,
             loaded_at: SystemTime::now(),
             stamps,
             metrics: self.metrics.clone(),
-        })
+        }
     }
 
     fn fingerprinter(

@@ -13,6 +13,7 @@ use crate::cmd::Answer;
 use crate::support::choices::InputFormat;
 use crate::support::failure::Failure;
 use crate::support::heading;
+use crate::support::interrupt;
 use crate::support::json::json_style;
 use crate::support::output::stdout;
 use crate::support::pipeline::PipelineFiles;
@@ -193,6 +194,7 @@ pub(crate) fn run(args: Args) -> Answer {
     for path in &args.texts {
         read_texts(path, args.input, &args.fields, &mut options.texts)?;
     }
+    interrupt::expect_lost_pages()?;
     let server = Server::bind(options).map_err(not_started)?;
     let mut out = stdout();
     writeln!(out, "listening on {}", server.url())?;

@@ -60,7 +60,10 @@ pub(crate) fn options(indexes: Vec<NamedIndex>) -> ServerOptions {
 }
 
 pub(crate) fn start(options: ServerOptions) -> Running {
-    let server = Server::bind(options).unwrap();
+    run(Server::bind(options).unwrap())
+}
+
+pub(crate) fn run(server: Server) -> Running {
     let (address, handle) = (server.address(), server.handle());
     let thread = std::thread::spawn(move || server.run().unwrap());
     Running {

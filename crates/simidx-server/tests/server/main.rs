@@ -9,3 +9,6 @@ mod operations;
 mod page;
 mod queries;
 mod reloading;
+mod sources;
+#[cfg(feature = "tls")]
+mod tls;
