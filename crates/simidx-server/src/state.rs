@@ -164,6 +164,8 @@ impl App {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads)
             .thread_name(|number| format!("simidx-batch-{number}"))
+            // The request ends with an error then; the message is on stderr.
+            .panic_handler(|_| {})
             .build();
         let pool = pool.map_err(|error| Problem::busy(error.to_string()))?;
         let mut app = App {
