@@ -183,8 +183,8 @@ async fn found(
     q: &str,
     params: &Params,
 ) -> Result<Html, Problem> {
-    let (asked, word) = (generation.clone(), q.to_owned());
-    let (queries, id) = aside(app, move || meant(&asked, &word)).await?;
+    let (asked, sought) = (generation.clone(), q.to_owned());
+    let (queries, id) = aside(app, move || meant(&asked, &sought)).await?;
     let mut nearest = params.clone();
     nearest.limit = Some(SHOWN + 1);
     let search = search(app, &*generation.source, &nearest)?;
