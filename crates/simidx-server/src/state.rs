@@ -429,8 +429,6 @@ fn opening(error: simidx::Error) -> Problem {
 
 /// KiB of all bodies at a time.
 fn body_room(max_body: usize) -> usize {
-    (max_body / 1024)
-        .saturating_mul(16)
-        .max(1 << 18)
-        .min(Semaphore::MAX_PERMITS)
+    let of_some = (max_body / 1024).saturating_mul(16);
+    of_some.clamp(1 << 18, Semaphore::MAX_PERMITS)
 }
