@@ -129,13 +129,15 @@ fn every_package_comes_from_the_registry() {
 }
 
 /// The folders of the packages whose dependencies are explained.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 11] = [
     ".",
     "benches",
     "bindings/c",
     "bindings/python",
     "crates/simidx-text",
     "crates/simidx-input",
+    "crates/simidx-output",
+    "crates/simidx-server",
     "crates/simidx-cli",
     "crates/simidx-testkit",
     "tools/fuzz",

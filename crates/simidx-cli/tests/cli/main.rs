@@ -33,6 +33,8 @@ mod read;
 mod replaced;
 mod report;
 mod segments;
+#[cfg(feature = "serve")]
+mod serve;
 mod similar;
 mod sketches;
 mod streams;
