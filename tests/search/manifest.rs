@@ -155,7 +155,7 @@ fn a_file_that_is_not_the_listed_one_is_refused() {
     for (fingerprints, what) in [
         (&[0xff_u64, 0xf1][..], "content id"),
         (&[0xff, 0xf0, 0xf0], "number of records"),
-        (&[0xff], "length"),
+        (&[0xff], "number of records"),
     ] {
         build(&folder.path().join("a b.simidx"), fingerprints);
         let error = AnySegments::open([folder.path()]).unwrap_err().to_string();
