@@ -129,12 +129,14 @@ fn every_package_comes_from_the_registry() {
 }
 
 /// The folders of the packages whose dependencies are explained.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 10] = [
     ".",
     "benches",
     "bindings/python",
     "crates/simidx-text",
     "crates/simidx-input",
+    "crates/simidx-output",
+    "crates/simidx-server",
     "crates/simidx-cli",
     "crates/simidx-testkit",
     "tools/fuzz",

@@ -64,6 +64,7 @@ impl Folder {
         if journal.exists() {
             fs::remove_file(&journal).map_err(at(&journal))?;
         }
+        crate::journal::make(&journal)?;
         let mut manifest = Manifest::default();
         let mut note = |key: &str, value: String| manifest.notes.insert(key.to_owned(), value);
         note(NOTE_VERSION, VERSION.to_owned());

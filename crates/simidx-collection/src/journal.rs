@@ -21,6 +21,9 @@ const DELETED: TableDefinition<u64, &[u8]> = TableDefinition::new("deleted");
 /// What the tables with the changes of a generation are called.
 const CHANGES: &str = "changes-";
 
+/// Bytes of the journal that are kept in memory at most.
+const CACHE_LEN: usize = 32 << 20;
+
 /// A change of the collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change<F> {
@@ -162,12 +165,26 @@ pub(crate) struct Journal {
     sync: Sync,
 }
 
+/// Makes an empty journal.
+///
+/// # Errors
+/// What the operating system reports.
+pub(crate) fn make(path: &Path) -> Result<()> {
+    let made = Database::create(path).map_err(redb::Error::from);
+    made.map(|_| ()).map_err(|error| {
+        Error::Io(std::io::Error::other(format!(
+            "{}: {error}",
+            path.display()
+        )))
+    })
+}
+
 fn journal_error(error: impl Into<redb::Error>) -> Error {
     Error::Journal(error.into().to_string())
 }
 
 impl Journal {
-    /// Opens a journal, or makes one, and reads it.
+    /// Opens a journal and reads it.
     ///
     /// # Errors
     /// A journal that cannot be read or is damaged.
@@ -176,22 +193,25 @@ impl Journal {
         options: &Options,
         last: u64,
     ) -> Result<(Self, Recovered<F>)> {
-        let named = |error: redb::Error| {
+        let named = |error: String| {
             Error::Io(std::io::Error::other(format!(
                 "{}: {error}",
                 path.display()
             )))
         };
-        let mut builder = Database::builder();
-        builder.set_cache_size(32 << 20);
-        let database = builder.create(path).map_err(|error| named(error.into()))?;
-        let recovered = read::<F>(&database).map_err(|error| match error {
-            Error::Journal(message) => Error::Io(std::io::Error::other(format!(
-                "{}: {message}",
-                path.display()
-            ))),
-            other => other,
-        })?;
+        // It may panic on a file that is cut short.
+        let opened = std::panic::catch_unwind(|| {
+            let mut builder = Database::builder();
+            builder.set_cache_size(CACHE_LEN);
+            let database = builder.open(path).map_err(journal_error)?;
+            Ok((read::<F>(&database)?, database))
+        });
+        let (recovered, database) = match opened {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(Error::Journal(message))) => return Err(named(message)),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(named("damaged journal".to_owned())),
+        };
         let last = last.max(recovered.last());
         let shared = Arc::new(Shared::default());
         let mut queue = shared.lock();

@@ -5,6 +5,7 @@ pub mod blocks;
 mod documents;
 pub mod inputs;
 pub mod oracle;
+pub mod requests;
 pub mod round_trip;
 pub mod sets;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use arbitrary::{Arbitrary, Unstructured};
 use simidx_fuzz::ask::{ask_any, ask_repaired};
-use simidx_fuzz::{blocks, inputs, oracle, round_trip};
+use simidx_fuzz::{blocks, inputs, oracle, requests, round_trip};
 
 /// The files of a folder of this package, by name.
 fn files(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -87,4 +87,16 @@ fn inputs_of_every_format_pass() {
         inputs::check(bytes);
     }
     assert!(seeds.len() > 20);
+}
+
+#[test]
+fn requests_of_every_kind_pass() {
+    let seeds = files("seeds/requests");
+    for (path, bytes) in &seeds {
+        println!("{}", path.display());
+        requests::check(bytes);
+        // And with everything that follows the first byte cut off somewhere.
+        (1..bytes.len()).for_each(|end| requests::check(&bytes[..end]));
+    }
+    assert!(seeds.len() > 10);
 }

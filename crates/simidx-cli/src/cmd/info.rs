@@ -1,15 +1,9 @@
 //! `simidx info`: parameters, tables and compression of an index.
 
-use std::sync::Arc;
-
-use simidx::segments::Segments;
-use simidx::{Fingerprint, Index, Storage};
-
 use crate::cmd::Answer;
-use crate::support::failure::Failure;
 use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::output::{stdout, write_report};
-use crate::support::report::{Report, SegmentReport, TotalReport};
+use crate::support::report::{TotalReport, reports};
 
 /// The head of `simidx info --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -32,7 +26,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
-    let segments = with_segments!(args.index.open()?, segments => reports(&segments))?;
+    let segments = with_segments!(args.index.open()?, segments => reports(&segments)?);
     match &segments[..] {
         [only] => write_report(stdout(), &only.report, args.json, |out| {
             only.report.print(out)?;
@@ -44,19 +38,4 @@ pub(crate) fn run(args: Args) -> Answer {
         }
     }?;
     Ok(true)
-}
-
-/// The figures of each segment.
-fn reports<F: Fingerprint>(segments: &Segments<F, Storage>) -> Result<Vec<SegmentReport>, Failure> {
-    let view = segments.view();
-    let report = |(number, index): (usize, &Arc<Index<F>>)| {
-        let sketches = view.sketches(number)?;
-        let summary = index.summary();
-        let report = Report::new(&summary, index.pipeline(), index.metadata());
-        Ok(SegmentReport {
-            path: segments.names()[number].clone(),
-            report: report.with_sketches(&summary, sketches.map(|s| s.parameters())),
-        })
-    };
-    segments.segments().iter().enumerate().map(report).collect()
 }

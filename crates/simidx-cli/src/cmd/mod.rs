@@ -19,6 +19,8 @@ mod pairs;
 mod plan;
 mod query;
 mod report;
+#[cfg(feature = "serve")]
+mod serve;
 mod verify;
 
 use clap::Subcommand;
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     /// Write a page to look at: clusters, distances, doubtful pairs, compression
     #[command(long_about = report::HELP)]
     Report(report::Args),
+    /// Answer queries over HTTP
+    #[cfg(feature = "serve")]
+    #[command(long_about = serve::HELP)]
+    Serve(Box<serve::Args>),
     /// Turn documents into fingerprints
     #[command(long_about = fingerprint::HELP)]
     Fingerprint(fingerprint::Args),
@@ -110,6 +116,8 @@ impl Command {
             Command::Bench(args) => bench::run(args, mode),
             Command::Plan(args) => plan::run(args),
             Command::Report(args) => report::run(&args, mode),
+            #[cfg(feature = "serve")]
+            Command::Serve(args) => serve::run(*args),
             Command::Fingerprint(args) => fingerprint::run(args, mode),
             Command::Compare(args) => compare::run(&args),
             Command::Idf(args) => idf::run(&args, mode),

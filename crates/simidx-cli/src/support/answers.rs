@@ -9,8 +9,8 @@ use simidx_text::{Fingerprinter, ParallelFingerprinter};
 
 use crate::support::columns::Column;
 use crate::support::failure::Failure;
-use crate::support::json::{Json, write_json};
-use crate::support::json_ids::record_id_to_json;
+use crate::support::json::json_style;
+use crate::support::json_ids::as_id;
 use crate::support::quantity::count_from_1;
 
 /// What answers contain and look like; shared by the commands that answer queries.
@@ -114,17 +114,7 @@ impl<'a, F: Fingerprint> Asked<'a, F> {
         stats: Option<QueryStats>,
         out: &mut impl Write,
     ) -> std::io::Result<()> {
-        out.write_all(b"{")?;
-        if let Some(stats) = stats {
-            let (blocks, candidates) = (Json(&stats.blocks), Json(&stats.candidates));
-            write!(out, r#""blocks":{blocks},"candidates":{candidates},"#)?;
-        }
-        if let Some(id) = self.id {
-            out.write_all(br#""id":"#)?;
-            write_json(&mut *out, &record_id_to_json(id))?;
-            out.write_all(b",")?;
-        }
-        out.write_all(br#""matches":["#)
+        json_style().open_answer(out, self.id.map(as_id), stats)
     }
 
     /// Writes the end of the object after its matches.
@@ -136,14 +126,8 @@ impl<'a, F: Fingerprint> Asked<'a, F> {
         stats: Option<QueryStats>,
         out: &mut impl Write,
     ) -> std::io::Result<()> {
-        out.write_all(b"]")?;
-        if let Some(stats) = stats {
-            write!(out, r#","probes":{}"#, Json(&stats.probes))?;
-        }
-        write!(out, r#","query":"{}""#, self.fingerprint.to_hex())?;
-        if self.is_without_features {
-            out.write_all(br#","without_features":true"#)?;
-        }
-        out.write_all(b"}\n")
+        let (query, is_without_features) = (self.fingerprint, self.is_without_features);
+        json_style().close_answer(out, query, is_without_features, stats)?;
+        out.write_all(b"\n")
     }
 }

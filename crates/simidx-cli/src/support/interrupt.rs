@@ -53,11 +53,26 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 #[cfg(unix)]
 pub(crate) fn expect_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    expect(&[SIGINT, SIGTERM, SIGHUP])
+}
+
+/// Starts the thread for SIGBUS alone, on Linux: the others are those of a command that ends by itself.
+///
+/// # Errors
+/// The signal handlers cannot be installed.
+#[cfg(all(feature = "serve", unix))]
+pub(crate) fn expect_lost_pages() -> io::Result<()> {
+    expect(&[])
+}
+
+#[cfg(unix)]
+fn expect(which: &[i32]) -> io::Result<()> {
     use signal_hook::iterator::Signals;
 
     static STARTED: Once = Once::new();
     let mut result = Ok(());
-    STARTED.call_once(|| match Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+    STARTED.call_once(|| match Signals::new(which) {
         Err(error) => result = Err(error),
         Ok(mut signals) => {
             #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -115,6 +130,11 @@ mod lost_pages {
 
 #[cfg(not(unix))]
 pub(crate) fn expect_signals() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(all(feature = "serve", not(unix)))]
+pub(crate) fn expect_lost_pages() -> io::Result<()> {
     Ok(())
 }
 

@@ -12,6 +12,8 @@ use simidx::index::QueryStats;
 use crate::support::failure::Failure;
 use crate::support::input_files::InputFiles;
 use crate::support::interrupt::RemoveOnSignal;
+pub(crate) use simidx_output::one_line;
+
 use crate::support::json::write_json;
 use crate::support::quiet::is_quiet;
 
@@ -40,18 +42,6 @@ pub(crate) fn write_report<W: Write>(
         human(&mut out)?;
     }
     Ok(out.flush()?)
-}
-
-/// A text on one line and without control characters, whatever a file name contains.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
-            true => line.extend(c.escape_default()),
-            false => line.push(c),
-        }
-    }
-    line
 }
 
 /// Prints a message to stderr. A stderr that cannot be written to is no reason to stop.
@@ -331,13 +321,5 @@ mod tests {
         let shown = [(0, "record"), (1, "record"), (1, "query"), (2, "query")];
         let shown = shown.map(|(count, name)| counted(count, name));
         assert_eq!(shown, ["0 records", "1 record", "1 query", "2 queries"]);
-    }
-
-    #[test]
-    fn a_line_has_no_characters_that_move_the_cursor() {
-        assert_eq!(
-            one_line("a\nb\u{1b}[2J\u{2028}é"),
-            "a\\nb\\u{1b}[2J\\u{2028}é"
-        );
     }
 }

@@ -34,6 +34,8 @@ mod replaced;
 mod report;
 mod segments;
 mod sets;
+#[cfg(feature = "serve")]
+mod serve;
 mod similar;
 mod sketches;
 mod streams;

@@ -221,6 +221,8 @@ fn a_journal_that_is_cut_short_is_refused_or_right() {
             Err(_) => panic!("{len} of {}", image.len()),
         }
     }
+    fs::remove_file(cut.join("journal.redb")).unwrap();
+    assert!(Collection::<u64>::open(&cut, options()).is_err());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Numbers as a person reads them.
 
 /// A number with commas between thousands.
-pub(crate) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (place, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// A number with so many digits behind the point, and with commas between thousands.
-pub(crate) fn decimal(number: f64, digits: usize) -> String {
+pub fn decimal(number: f64, digits: usize) -> String {
     let rounded = format!("{number:.digits$}");
     let (whole, rest) = rounded.split_at(rounded.find('.').unwrap_or(rounded.len()));
     match whole.parse() {
@@ -24,7 +24,7 @@ pub(crate) fn decimal(number: f64, digits: usize) -> String {
 }
 
 /// A number in four characters or so, for a label in a chart.
-pub(crate) fn short(number: f64) -> String {
+pub fn short(number: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     for (unit, name) in units {
         if number >= unit {
@@ -40,7 +40,7 @@ pub(crate) fn short(number: f64) -> String {
 }
 
 /// A number of things, as in `1 pair` and `2,000 pairs`.
-pub(crate) fn plural(count: u64, name: &str) -> String {
+pub fn plural(count: u64, name: &str) -> String {
     match (count, name.strip_suffix('y')) {
         (1, _) => format!("1 {name}"),
         (_, Some(stem)) => format!("{} {stem}ies", grouped(count)),
@@ -49,7 +49,7 @@ pub(crate) fn plural(count: u64, name: &str) -> String {
 }
 
 /// A sample and what it was taken of, as in `20 of 1,203,441 pairs`; `all 5 pairs` if it is everything.
-pub(crate) fn sampled(shown: u64, all: u64, name: &str) -> String {
+pub fn sampled(shown: u64, all: u64, name: &str) -> String {
     match shown == all {
         true if all == 1 => format!("the only {name}"),
         true => format!("all {}", plural(all, name)),

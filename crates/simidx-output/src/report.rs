@@ -2,19 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use serde::Serialize;
-use simidx::Fingerprint;
 use simidx::format::{FORMAT_VERSION, Metadata, SketchParameters, Summary, TableSummary};
+use simidx::{Fingerprint, Index};
 
-use crate::support::output::one_line;
+use simidx::segments::Segments;
+
+use crate::one_line;
 
 /// Fingerprints that would fit fewer blocks than these say nothing about compression.
 const TINY_BLOCKS: u64 = 8;
 
 /// Parameters and compression of an index.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub struct Report {
     format_version: u16,
     width: u32,
     max_distance: u32,
@@ -65,15 +68,17 @@ struct TableReport {
 
 /// The figures of one of several files.
 #[derive(Debug, Serialize)]
-pub(crate) struct SegmentReport {
-    pub(crate) path: String,
+pub struct SegmentReport {
+    /// The file.
+    pub path: String,
     #[serde(flatten)]
-    pub(crate) report: Report,
+    /// Its figures.
+    pub report: Report,
 }
 
 /// The figures of several files that are read as one: what adds up, and what holds for all of them.
 #[derive(Debug, Serialize)]
-pub(crate) struct TotalReport {
+pub struct TotalReport {
     format_version: u16,
     width: u32,
     /// The smallest of all: the default distance of a query.
@@ -92,7 +97,7 @@ pub(crate) struct TotalReport {
 
 impl Report {
     /// The figures of an index and the pipeline that it records.
-    pub(crate) fn new<F: Fingerprint>(
+    pub fn new<F: Fingerprint>(
         summary: &Summary<F>,
         pipeline: Option<&str>,
         metadata: &Metadata,
@@ -139,7 +144,7 @@ impl Report {
     }
 
     /// The same with what the sketches of the file are, if it has some.
-    pub(crate) fn with_sketches<F: Fingerprint>(
+    pub fn with_sketches<F: Fingerprint>(
         mut self,
         summary: &Summary<F>,
         sketches: Option<&SketchParameters>,
@@ -154,7 +159,7 @@ impl Report {
     }
 
     /// Prints the figures for a person.
-    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut row = |name: &str, value: String| writeln!(out, "{name:<24}{value}");
         row("width", format!("{} bits", self.width))?;
         row("max distance", self.max_distance.to_string())?;
@@ -230,7 +235,7 @@ impl Report {
     }
 
     /// Prints what identifies the contents, metadata, the pipeline, and a line for each table.
-    pub(crate) fn print_details(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn print_details(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{:<24}{}", "content id", self.content_id)?;
         for (key, value) in &self.metadata {
             let (key, value) = (one_line(key), one_line(value));
@@ -262,7 +267,7 @@ impl Report {
 
 impl TotalReport {
     /// The figures of at least one file, the files alike.
-    pub(crate) fn of(segments: Vec<SegmentReport>) -> Self {
+    pub fn of(segments: Vec<SegmentReport>) -> Self {
         let reports = || segments.iter().map(|segment| &segment.report);
         let sum = |figure: fn(&Report) -> u64| -> u64 { reports().map(figure).sum() };
         let (file_bytes, raw_bytes) = (sum(|r| r.file_bytes), sum(|r| r.raw_bytes));
@@ -287,7 +292,7 @@ impl TotalReport {
     }
 
     /// Prints the totals for a person, then the figures of each file.
-    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut row = |name: &str, value: String| writeln!(out, "{name:<24}{value}");
         row("files", self.segments.len().to_string())?;
         row("width", format!("{} bits", self.width))?;
@@ -351,4 +356,24 @@ impl TableReport {
             code_lengths: table.code_lengths.clone(),
         }
     }
+}
+
+/// The figures of each of several files.
+///
+/// # Errors
+/// Damage in the sketches of a file.
+pub fn reports<F: Fingerprint, D: AsRef<[u8]>>(
+    segments: &Segments<F, D>,
+) -> simidx::Result<Vec<SegmentReport>> {
+    let view = segments.view();
+    let report = |(number, index): (usize, &Arc<Index<F, D>>)| {
+        let sketches = view.sketches(number)?;
+        let summary = index.summary();
+        let report = Report::new(&summary, index.pipeline(), index.metadata());
+        Ok(SegmentReport {
+            path: segments.names()[number].clone(),
+            report: report.with_sketches(&summary, sketches.map(|s| s.parameters())),
+        })
+    };
+    segments.segments().iter().enumerate().map(report).collect()
 }

@@ -5,14 +5,14 @@ use super::numbers::{grouped, plural, short};
 
 /// The sizes of clusters, in classes that double: 2, 3, 4, 5 to 8, 9 to 16 and so on.
 #[derive(Debug, Default)]
-pub(crate) struct SizeClasses {
+pub struct SizeClasses {
     /// Clusters and their records.
     classes: Vec<(u64, u64)>,
 }
 
 impl SizeClasses {
     /// Counts a cluster of at least two records.
-    pub(crate) fn add(&mut self, size: u64) {
+    pub fn add(&mut self, size: u64) {
         let class = match size {
             0..=4 => size.saturating_sub(2) as usize,
             // 5 to 8 is class 3.
@@ -44,7 +44,7 @@ impl SizeClasses {
     }
 
     /// The chart of them.
-    pub(crate) fn chart(&self) -> BarChart {
+    pub fn chart(&self) -> BarChart {
         let clusters: u64 = self.classes.iter().map(|class| class.0).sum();
         let bars = self.classes.iter().enumerate();
         BarChart {

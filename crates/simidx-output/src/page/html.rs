@@ -4,42 +4,39 @@ use std::fmt::{self, Display, Write};
 
 /// A piece of HTML. Markup is in the program; whatever else comes in is escaped.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Html(String);
+pub struct Html(String);
 
 impl Html {
-    pub(crate) fn new() -> Self {
+    /// Nothing yet.
+    pub fn new() -> Self {
         Html::default()
     }
 
     /// Text on one line.
-    pub(crate) fn of(text: impl Display) -> Self {
+    pub fn of(text: impl Display) -> Self {
         let mut html = Html::new();
         html.text(text);
         html
     }
 
     /// Adds markup of the program's own.
-    pub(crate) fn markup(&mut self, markup: &'static str) -> &mut Self {
+    pub fn markup(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
     /// Adds text on one line: control characters, and those that change the direction of writing, are shown as escapes.
-    pub(crate) fn text(&mut self, text: impl Display) -> &mut Self {
+    pub fn text(&mut self, text: impl Display) -> &mut Self {
         self.escaped(text, |_| false)
     }
 
     /// Adds text of several lines: line ends and tabs stay.
-    pub(crate) fn prose(&mut self, text: &str) -> &mut Self {
+    pub fn prose(&mut self, text: &str) -> &mut Self {
         self.escaped(text, |c| matches!(c, '\n' | '\t'))
     }
 
     /// Opens an element.
-    pub(crate) fn open(
-        &mut self,
-        tag: &'static str,
-        attributes: &[(&'static str, &str)],
-    ) -> &mut Self {
+    pub fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) -> &mut Self {
         self.0.push('<');
         self.0.push_str(tag);
         for (name, value) in attributes {
@@ -54,7 +51,7 @@ impl Html {
     }
 
     /// Closes an element.
-    pub(crate) fn close(&mut self, tag: &'static str) -> &mut Self {
+    pub fn close(&mut self, tag: &'static str) -> &mut Self {
         self.0.push_str("</");
         self.0.push_str(tag);
         self.0.push('>');
@@ -62,7 +59,7 @@ impl Html {
     }
 
     /// Adds an element that holds a text on one line.
-    pub(crate) fn element(
+    pub fn element(
         &mut self,
         tag: &'static str,
         attributes: &[(&'static str, &str)],
@@ -72,22 +69,23 @@ impl Html {
     }
 
     /// Adds a paragraph.
-    pub(crate) fn paragraph(&mut self, text: impl Display) -> &mut Self {
+    pub fn paragraph(&mut self, text: impl Display) -> &mut Self {
         self.element("p", &[], text)
     }
 
     /// Adds another piece.
-    pub(crate) fn append(&mut self, other: &Html) -> &mut Self {
+    pub fn append(&mut self, other: &Html) -> &mut Self {
         self.0.push_str(&other.0);
         self
     }
 
     /// Number of bytes.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    /// The HTML.
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 

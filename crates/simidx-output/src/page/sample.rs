@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Keeps so many of the items that it is shown, as chance would, by a seed.
 #[derive(Debug)]
-pub(crate) struct Sample<T> {
+pub struct Sample<T> {
     size: usize,
     seed: u64,
     seen: u64,
@@ -13,7 +13,8 @@ pub(crate) struct Sample<T> {
 }
 
 impl<T: Ord> Sample<T> {
-    pub(crate) fn new(size: usize, seed: u64) -> Self {
+    /// An empty sample of so many items at most.
+    pub fn new(size: usize, seed: u64) -> Self {
         Sample {
             size,
             seed,
@@ -23,7 +24,7 @@ impl<T: Ord> Sample<T> {
     }
 
     /// Shows an item; `key` is one that no other item has.
-    pub(crate) fn show(&mut self, key: u128, item: T) {
+    pub fn show(&mut self, key: u128, item: T) {
         self.seen += 1;
         let rank = mixed(mixed(self.seed, key as u64), (key >> 64) as u64);
         if self.kept.len() == self.size {
@@ -39,12 +40,12 @@ impl<T: Ord> Sample<T> {
     }
 
     /// Number of items that were shown.
-    pub(crate) fn seen(&self) -> u64 {
+    pub fn seen(&self) -> u64 {
         self.seen
     }
 
     /// The items that are kept, in their order.
-    pub(crate) fn into_items(self) -> Vec<T> {
+    pub fn into_items(self) -> Vec<T> {
         let mut items: Vec<T> = self.kept.into_keys().map(|(_, item)| item).collect();
         items.sort_unstable();
         items

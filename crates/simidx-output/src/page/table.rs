@@ -4,27 +4,30 @@ use super::html::Html;
 
 /// A column: its heading, and whether it holds numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Column(pub(crate) &'static str, pub(crate) bool);
+pub struct Column(pub &'static str, pub bool);
 
 impl Column {
-    pub(crate) fn text(heading: &'static str) -> Self {
+    /// A column of texts.
+    pub fn text(heading: &'static str) -> Self {
         Column(heading, false)
     }
 
-    pub(crate) fn number(heading: &'static str) -> Self {
+    /// A column of numbers.
+    pub fn number(heading: &'static str) -> Self {
         Column(heading, true)
     }
 }
 
 /// A table; the first cell of each row is its heading.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<Column>,
     html: Html,
 }
 
 impl Table {
-    pub(crate) fn new(caption: &str, columns: &[Column]) -> Self {
+    /// A table without rows.
+    pub fn new(caption: &str, columns: &[Column]) -> Self {
         let mut html = Html::new();
         html.open(
             "div",
@@ -49,7 +52,7 @@ impl Table {
     }
 
     /// A table of names and values.
-    pub(crate) fn of_figures<N: AsRef<str>>(caption: &str, rows: &[(N, String)]) -> Html {
+    pub fn of_figures<N: AsRef<str>>(caption: &str, rows: &[(N, String)]) -> Html {
         let mut table = Table::new(caption, &[Column::text("figure"), Column::text("value")]);
         for (name, value) in rows {
             table.row([name.as_ref(), value]);
@@ -58,12 +61,12 @@ impl Table {
     }
 
     /// Adds a row of texts.
-    pub(crate) fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
+    pub fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.row_of(cells.into_iter().map(|cell| Html::of(cell.as_ref())));
     }
 
     /// Adds a row of pieces of HTML.
-    pub(crate) fn row_of(&mut self, cells: impl IntoIterator<Item = Html>) {
+    pub fn row_of(&mut self, cells: impl IntoIterator<Item = Html>) {
         self.html.markup("<tr>");
         for (number, (cell, Column(_, is_number))) in
             cells.into_iter().zip(&self.columns).enumerate()
@@ -81,7 +84,8 @@ impl Table {
         self.html.markup("</tr>\n");
     }
 
-    pub(crate) fn finish(mut self) -> Html {
+    /// The table as HTML.
+    pub fn finish(mut self) -> Html {
         self.html.markup("</tbody></table></div>\n");
         self.html
     }

@@ -26,15 +26,17 @@ const MAX_TICK_CHARS: usize = 48;
 
 /// A bar.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Bar {
-    pub(crate) label: String,
+pub struct Bar {
+    /// What it is called.
+    pub label: String,
     /// What stands below the bar, if the label is too long for that.
-    pub(crate) tick: Option<String>,
-    pub(crate) value: f64,
+    pub tick: Option<String>,
+    /// Its height.
+    pub value: f64,
     /// What the table says of it, by column.
-    pub(crate) figures: Vec<String>,
+    pub figures: Vec<String>,
     /// Whether it is drawn hatched.
-    pub(crate) is_beyond: bool,
+    pub is_beyond: bool,
 }
 
 impl Bar {
@@ -45,43 +47,52 @@ impl Bar {
 
 /// A line between two bars.
 #[derive(Debug, Clone)]
-pub(crate) struct Boundary {
+pub struct Boundary {
     /// Number of bars before it.
-    pub(crate) before: usize,
-    pub(crate) label: String,
+    pub before: usize,
+    /// What it separates.
+    pub label: String,
 }
 
 /// A line at a value.
 #[derive(Debug, Clone)]
-pub(crate) struct ReferenceLine {
-    pub(crate) value: f64,
-    pub(crate) label: String,
+pub struct ReferenceLine {
+    /// Where it is.
+    pub value: f64,
+    /// What it says.
+    pub label: String,
 }
 
 /// A chart of bars that stand side by side.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct BarChart {
+pub struct BarChart {
     /// Different for each chart of a page.
-    pub(crate) id: &'static str,
-    pub(crate) title: String,
+    pub id: &'static str,
+    /// What the chart is called.
+    pub title: String,
     /// What the chart shows, in words.
-    pub(crate) alternative: String,
-    pub(crate) x_label: &'static str,
-    pub(crate) y_label: &'static str,
-    pub(crate) bars: Vec<Bar>,
+    pub alternative: String,
+    /// What stands below the bars.
+    pub x_label: &'static str,
+    /// What their heights are.
+    pub y_label: &'static str,
+    /// The bars, from left to right.
+    pub bars: Vec<Bar>,
     /// Headings of the figures.
-    pub(crate) columns: Vec<&'static str>,
+    pub columns: Vec<&'static str>,
     /// What hatched bars are.
-    pub(crate) beyond: Option<String>,
-    pub(crate) boundary: Option<Boundary>,
-    pub(crate) line: Option<ReferenceLine>,
+    pub beyond: Option<String>,
+    /// A line between two bars.
+    pub boundary: Option<Boundary>,
+    /// A line at a value.
+    pub line: Option<ReferenceLine>,
     /// The value at the top; the largest one by default.
-    pub(crate) top: Option<f64>,
+    pub top: Option<f64>,
 }
 
 impl BarChart {
     /// The chart, and its figures below it.
-    pub(crate) fn html(&self) -> Html {
+    pub fn html(&self) -> Html {
         let mut html = Html::new();
         let class = if self.bars.len() <= FEW {
             "few"

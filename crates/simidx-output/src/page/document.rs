@@ -11,29 +11,52 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
+/// The same for a page with a form, which goes to where the page came from.
+const POLICY_WITH_FORM: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'";
+
+/// What forms look like.
+const FORM_STYLE: &str = include_str!("form.css");
+
 /// A page that is being written.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub struct Document {
     title: String,
     lead: Html,
     /// Ids and headings.
     sections: Vec<(&'static str, &'static str)>,
     body: Html,
+    has_form: bool,
 }
 
 impl Document {
     /// A page with a title, and what stands below it.
-    pub(crate) fn new(title: &str, lead: Html) -> Self {
+    pub fn new(title: &str, lead: Html) -> Self {
         Document {
             title: title.to_owned(),
             lead,
             sections: Vec::new(),
             body: Html::new(),
+            has_form: false,
+        }
+    }
+
+    /// The same with a form among its sections.
+    pub fn with_form(mut self) -> Self {
+        self.has_form = true;
+        self
+    }
+
+    /// What a browser may do with the page, which is in its head too.
+    pub fn policy(&self) -> &'static str {
+        match self.has_form {
+            true => POLICY_WITH_FORM,
+            false => POLICY,
         }
     }
 
     /// Adds a section.
-    pub(crate) fn section(&mut self, id: &'static str, heading: &'static str, content: &Html) {
+    pub fn section(&mut self, id: &'static str, heading: &'static str, content: &Html) {
         self.sections.push((id, heading));
         self.body.open("section", &[("aria-labelledby", id)]);
         self.body.element("h2", &[("id", id)], heading);
@@ -44,14 +67,14 @@ impl Document {
     ///
     /// # Errors
     /// What `out` reports.
-    pub(crate) fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+    pub fn write(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         let mut head = Html::new();
         head.markup("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
         head.open(
             "meta",
             &[
                 ("http-equiv", "Content-Security-Policy"),
-                ("content", POLICY),
+                ("content", self.policy()),
             ],
         );
         head.markup("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
@@ -59,6 +82,7 @@ impl Document {
         head.element("title", &[], &self.title);
         head.markup("\n<style>\n")
             .markup(STYLE)
+            .markup(if self.has_form { FORM_STYLE } else { "" })
             .markup("</style>\n</head>\n<body>\n<header>\n");
         head.element("h1", &[], &self.title)
             .markup("\n")
@@ -79,7 +103,7 @@ impl Document {
 }
 
 /// As many of the pieces as fit a number of bytes, and their number.
-pub(crate) fn fitting(pieces: impl IntoIterator<Item = Html>, max_len: usize) -> (Html, u64) {
+pub fn fitting(pieces: impl IntoIterator<Item = Html>, max_len: usize) -> (Html, u64) {
     let (mut all, mut count) = (Html::new(), 0);
     for piece in pieces {
         if all.len() + piece.len() > max_len {

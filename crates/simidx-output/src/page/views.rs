@@ -9,15 +9,17 @@ const ID_LEN: usize = 160;
 
 /// A record, or several with one fingerprint.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The ids that are shown.
-    pub(crate) ids: Vec<String>,
+    pub ids: Vec<String>,
     /// Whether there are more.
-    pub(crate) has_more_ids: bool,
-    pub(crate) fingerprint: String,
+    pub has_more_ids: bool,
+    /// Its hexadecimal digits.
+    pub fingerprint: String,
     /// What else is to be said, such as a distance.
-    pub(crate) note: String,
-    pub(crate) text: Option<String>,
+    pub note: String,
+    /// The text of the record, if it is known.
+    pub text: Option<String>,
 }
 
 impl Entry {
@@ -74,7 +76,7 @@ impl Entry {
 }
 
 /// Two records, and why they stand here.
-pub(crate) fn pair(heading: &str, first: &Entry, second: &Entry) -> Html {
+pub fn pair(heading: &str, first: &Entry, second: &Entry) -> Html {
     let mut html = Html::new();
     html.markup("<article>").element("h4", &[], heading);
     html.append(&beside(first, second)).markup("</article>\n");
@@ -82,7 +84,7 @@ pub(crate) fn pair(heading: &str, first: &Entry, second: &Entry) -> Html {
 }
 
 /// A cluster: the member that stands for it, and others of its members.
-pub(crate) fn cluster(heading: &str, is_open: bool, first: &Entry, others: &[Entry]) -> Html {
+pub fn cluster(heading: &str, is_open: bool, first: &Entry, others: &[Entry]) -> Html {
     let mut html = Html::new();
     html.markup(if is_open {
         "<details open=\"\">"

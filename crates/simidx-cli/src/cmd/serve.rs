@@ -1,0 +1,245 @@
+//! `simidx serve`: index files over HTTP.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use simidx_input::{Content, RecordId};
+use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, TlsFiles, Token};
+
+use crate::cmd::Answer;
+use crate::support::choices::InputFormat;
+use crate::support::failure::Failure;
+use crate::support::heading;
+use crate::support::interrupt;
+use crate::support::json::json_style;
+use crate::support::output::stdout;
+use crate::support::pipeline::PipelineFiles;
+use crate::support::quantity::{Size, count};
+use crate::support::quiet;
+use crate::support::records::{FieldArgs, threads_from};
+
+/// The head of `simidx serve --help` and of its man page.
+pub(crate) const HELP: &str = "\
+Answer queries over HTTP.
+
+The first line on standard output is the address that the server listens at. It opens, checks and warms the files before. \
+SIGHUP opens them anew, SIGINT and SIGTERM end the server. The book describes the addresses, /openapi.json specifies \
+them, and / is a page for people.
+
+Examples:
+  simidx serve crawl.simidx
+  simidx serve monday.simidx tuesday.simidx --listen 127.0.0.1:0 --watch 1
+  simidx serve --index news=news.simidx --index web=a.simidx,b.simidx
+  simidx serve crawl.simidx --listen 0.0.0.0:8080 --token-file token.txt";
+
+/// Bytes of a text that the page shows.
+const MAX_TEXT_LEN: usize = 64 << 10;
+
+/// Seconds of a flag, at most.
+const MAX_SECONDS: f64 = 86_400.0;
+
+/// The heading of flags about limits.
+const LIMITS: &str = "Limits";
+
+/// Arguments of `simidx serve`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Index files, which are searched as one: the index called default
+    #[arg(value_name = "INDEX", required_unless_present = "index")]
+    paths: Vec<PathBuf>,
+    /// Serve these files as one index under a name. May be repeated; requests name an index by ?index=NAME
+    #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = named_index)]
+    index: Vec<NamedIndex>,
+    /// Address to listen at; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// File with the token that requests must show as Authorization: Bearer TOKEN; /livez, /readyz and /healthz need none
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Listen at an address that others can reach without asking for a token
+    #[arg(long)]
+    insecure: bool,
+    /// Speak HTTPS with this chain of certificates, a file in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of the certificate, a file in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Look at the files every so many seconds, and open those that were replaced
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    watch: Option<Duration>,
+    /// Go on taking requests for so many seconds after SIGINT or SIGTERM, while /readyz says no
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
+    drain_delay: Duration,
+    /// Largest size of a body
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", help_heading = LIMITS)]
+    max_body: Size,
+    /// Most queries of a batch
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = count(1..=100_000_000u64), help_heading = LIMITS)]
+    max_batch: u64,
+    /// Most matches and ids in all answers of a request
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count(1..=u64::MAX), help_heading = LIMITS)]
+    max_results: u64,
+    /// Largest distance of a query [default: 4 more than the tables of an index were made for]
+    #[arg(long, value_name = "K", value_parser = count(0..=128u32), help_heading = LIMITS)]
+    max_k: Option<u32>,
+    /// Seconds that a request may take to arrive, and to be answered
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds, help_heading = LIMITS)]
+    timeout: Duration,
+    /// Seconds that a connection may lie idle, and that a client may leave an answer unread
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, help_heading = LIMITS)]
+    idle_timeout: Duration,
+    /// Most connections at a time
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = count(1..=10_000_000u32), help_heading = LIMITS)]
+    max_connections: u32,
+    /// Most batches and other expensive requests at a time
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = count(1..=100_000u32), help_heading = LIMITS)]
+    max_waiting: u32,
+    /// What the log on stderr looks like
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Log::Text)]
+    log_format: Log,
+    /// Log each request
+    #[arg(long)]
+    access_log: bool,
+    /// Documents with the texts of records, which the page shows beside each other. May be repeated
+    #[arg(long, value_name = "FILE")]
+    texts: Vec<PathBuf>,
+    /// Format of --texts
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat(None), help_heading = heading::INPUT)]
+    input: InputFormat,
+    #[command(flatten)]
+    fields: FieldArgs,
+    #[command(flatten)]
+    files: PipelineFiles,
+    /// Read index files into memory instead of mapping them
+    #[arg(long, help_heading = heading::RESOURCES)]
+    no_mmap: bool,
+    /// Do not bring the files to memory before they are searched: for those that do not fit
+    #[arg(long, help_heading = heading::RESOURCES)]
+    no_warm: bool,
+    /// Number of threads; 0 uses all cores
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
+    threads: u16,
+}
+
+/// `--log-format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Log {
+    /// Time, level, event and fields
+    Text,
+    /// An object with these
+    Json,
+}
+
+fn named_index(text: &str) -> Result<NamedIndex, String> {
+    let (name, files) = text
+        .split_once('=')
+        .ok_or("write NAME=FILE or NAME=FILE,FILE")?;
+    let files = files.split(',').filter(|file| !file.is_empty());
+    NamedIndex::new(name, files)
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err(format!("not a number of seconds up to {MAX_SECONDS}")),
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Answer {
+    let mut indexes = args.index;
+    if !args.paths.is_empty() {
+        let unnamed = NamedIndex::new(NamedIndex::DEFAULT, args.paths.clone());
+        indexes.insert(0, unnamed.map_err(Failure::new)?);
+    }
+    let mut options = ServerOptions::new(indexes);
+    options.listen = args.listen;
+    options.insecure = args.insecure;
+    if let Some(path) = &args.token_file {
+        let token = Token::read(path);
+        options.token = Some(token.map_err(|error| Failure::new(error).about(path.display()))?);
+    }
+    if let (Some(certificates), Some(key)) = (args.tls_cert, args.tls_key) {
+        options.tls = Some(TlsFiles { certificates, key });
+    }
+    let limits = &mut options.limits;
+    limits.max_body = usize::try_from(args.max_body.0).unwrap_or(usize::MAX);
+    limits.max_batch = usize::try_from(args.max_batch).unwrap_or(usize::MAX);
+    limits.max_results = args.max_results;
+    limits.max_distance = args.max_k;
+    limits.timeout = args.timeout;
+    limits.idle_timeout = args.idle_timeout;
+    limits.max_connections = args.max_connections as usize;
+    limits.max_waiting = args.max_waiting as usize;
+    options.threads = args.threads.into();
+    options.no_mmap = args.no_mmap;
+    options.warm = !args.no_warm;
+    options.watch = args.watch;
+    options.drain_delay = args.drain_delay;
+    options.signals = true;
+    options.log_format = match args.log_format {
+        Log::Text => LogFormat::Text,
+        Log::Json => LogFormat::Json,
+    };
+    options.access_log = args.access_log;
+    options.quiet = quiet::is_quiet();
+    options.json = json_style();
+    options.assets = args.files.read()?;
+    for path in &args.texts {
+        read_texts(path, args.input, &args.fields, &mut options.texts)?;
+    }
+    interrupt::expect_lost_pages()?;
+    let server = Server::bind(options).map_err(not_started)?;
+    let mut out = stdout();
+    writeln!(out, "listening on {}", server.url())?;
+    out.flush()?;
+    server.run()?;
+    Ok(true)
+}
+
+fn not_started(error: StartError) -> Failure {
+    Failure::new(match error {
+        StartError::Open(address) => format!(
+            "{address} can be reached by others: ask for a token with --token-file, or insist with --insecure"
+        ),
+        other => other.to_string(),
+    })
+}
+
+/// Reads the texts of documents by their ids. A record that is no document is passed over.
+fn read_texts(
+    path: &Path,
+    format: InputFormat,
+    fields: &FieldArgs,
+    texts: &mut HashMap<String, String>,
+) -> Result<(), Failure> {
+    let mut position = 0u64;
+    for path in simidx_input::expand(path, None)? {
+        let mut reader = simidx_input::open_with::<u64>(&path, format.0, &fields.options())?;
+        while let Some(record) = reader.next_record() {
+            match record {
+                Err(error @ simidx_input::Error::Io(_)) => return Err(error.into()),
+                Err(_) => {}
+                Ok(record) => {
+                    let id = match record.id {
+                        Some(RecordId::Text(text)) => text,
+                        Some(RecordId::Number(number)) => number.to_string(),
+                        None => position.to_string(),
+                    };
+                    if let Content::Text(mut text) = record.content {
+                        text.truncate(text.floor_char_boundary(MAX_TEXT_LEN));
+                        texts.insert(id, text);
+                    }
+                }
+            }
+            position += 1;
+        }
+    }
+    Ok(())
+}

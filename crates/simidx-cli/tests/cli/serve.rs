@@ -1,0 +1,249 @@
+//! `simidx serve`: its arguments, its first line, its answers beside those of `query`, its end. The rest is tested in
+//! `simidx-server`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::Sandbox;
+
+const DOCUMENTS: &[u8] = br#"{"id":"a","text":"the quick brown fox jumps over the lazy dog"}
+{"id":"b","text":"the quick brown fox jumps over the lazy cat"}
+{"id":"c","text":"of something else entirely"}
+"#;
+
+/// A server that was started as a user does; it ends with this.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Serving {
+    fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
+        let mut command = sandbox.command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let address = line.strip_prefix("listening on http://");
+        let address = address
+            .unwrap_or_else(|| panic!("{line:?}"))
+            .trim()
+            .to_owned();
+        Serving { child, address }
+    }
+
+    /// Asks, and returns status and body.
+    fn ask(&self, head: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let len = body.len();
+        let request = format!(
+            "{head}\r\nhost: t\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
+        (
+            head.split(' ').nth(1).unwrap().parse().unwrap(),
+            body.to_owned(),
+        )
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        self.ask(&format!("GET {path} HTTP/1.1"), "")
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = Command::new("kill")
+            .args([name, &self.child.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// Ends the server as a service manager does, and returns its log.
+    fn end(mut self) -> String {
+        self.signal("-TERM");
+        let mut log = String::new();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut log)
+            .unwrap();
+        assert!(self.child.wait().unwrap().success(), "{log}");
+        log
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // After the end it is no more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn what_it_answers_is_what_query_prints() {
+    let sandbox = Sandbox::with_index(("d.jsonl", DOCUMENTS), &["-q"]);
+    let server = Serving::start(&sandbox, &["x.simidx"]);
+    let text = "the quick brown fox jumps over the lazy dog";
+    let query = |args: &[&str]| {
+        let ran = sandbox.run(&[&["query", "x.simidx", "--json"], args].concat());
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let printed = query(&["--text", text, "-k", "6"]);
+    assert!(printed.contains("\"ids\":[\"a\"]"));
+    let head = "POST /v1/text?k=6 HTTP/1.1\r\ncontent-type: text/plain";
+    assert_eq!(server.ask(head, text), (200, printed.clone()));
+    let object: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let fingerprint = object["query"].as_str().unwrap();
+    for (path, args) in [
+        (format!("/v1/query/{fingerprint}"), vec![fingerprint]),
+        (
+            format!("/v1/query/{fingerprint}?k=7&limit=1"),
+            vec![fingerprint, "-k", "7", "--limit", "1"],
+        ),
+        ("/v1/query/0".to_owned(), vec!["0"]),
+    ] {
+        assert_eq!(server.get(&path), (200, query(&args)));
+    }
+    let by_id = query(&["--id", "b"]);
+    let expected = format!("{{\"results\":[{}]}}\n", by_id.trim_end());
+    assert_eq!(server.get("/v1/ids/b"), (200, expected));
+    assert!(!server.end().contains("request"));
+}
+
+#[test]
+fn ids_that_are_numbers_are_strings_on_request() {
+    let sandbox = Sandbox::with_index(
+        ("d.tsv", b"ff\t9007199254740993\n"),
+        &["-q", "--ids", "number"],
+    );
+    let server = Serving::start(&sandbox, &["x.simidx", "--json-strings"]);
+    assert!(
+        server
+            .get("/v1/query/ff")
+            .1
+            .contains("\"ids\":[\"9007199254740993\"]")
+    );
+    assert!(
+        server
+            .get("/v1/ids/9007199254740993")
+            .1
+            .contains("\"id\":\"9007199254740993\"")
+    );
+    assert_eq!(server.get("/v1/ids/x").0, 400);
+}
+
+#[test]
+fn a_hangup_opens_the_files_anew_and_good_ones_only() {
+    let sandbox = Sandbox::with_index(("d.hex", b"ff\n"), &["-q"]);
+    let server = Serving::start(
+        &sandbox,
+        &[
+            "--index",
+            "a=x.simidx",
+            "--log-format",
+            "json",
+            "--access-log",
+        ],
+    );
+    let count = || server.get("/v1/query/ff").1.matches("distance").count();
+    assert_eq!(count(), 1);
+    sandbox.write("d.hex", b"ff\nfe\n");
+    sandbox
+        .run(&["build", "d.hex", "-o", "x.simidx", "-q", "--force"])
+        .done();
+    server.signal("-HUP");
+    let started = std::time::Instant::now();
+    while count() != 2 {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::fs::rename(sandbox.path("x.simidx"), sandbox.path("y.simidx")).unwrap();
+    server.signal("-HUP");
+    while !server
+        .get("/metrics")
+        .1
+        .contains("simidx_reloads_total{result=\"failed\"} 1")
+    {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(count(), 2);
+    server.get("/v1/%0a%22forged%22");
+    let log = server.end();
+    let events: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for event in ["serving", "request", "reloaded", "ended"] {
+        assert!(
+            events.iter().any(|line| line["event"] == event),
+            "{event}: {log}"
+        );
+    }
+    assert!(events.iter().any(
+        |line| line["level"] == "error" && line["error"].as_str().unwrap().contains("x.simidx")
+    ));
+}
+
+#[test]
+fn what_keeps_it_from_starting_is_one_line() {
+    let sandbox = Sandbox::with_index(("d.hex", b"ff\n"), &["-q"]);
+    sandbox.write("token", "short");
+    for (args, said) in [
+        (
+            &["x.simidx", "--listen", "0.0.0.0:0"][..],
+            "ask for a token with --token-file, or insist with --insecure",
+        ),
+        (&["none.simidx"], "none.simidx"),
+        (&["d.hex"], "d.hex: not a simidx file"),
+        (
+            &["x.simidx", "--token-file", "token"],
+            "token: a token has at least 16 characters",
+        ),
+        (
+            &["x.simidx", "--tls-cert", "d.hex", "--tls-key", "d.hex"],
+            "d.hex",
+        ),
+        (&["x.simidx", "--watch", "-1"], "--watch"),
+        (&["--index", "a b=x.simidx"], "no name of an index"),
+        (&["--index", "a"], "NAME=FILE"),
+        (&[], "--help"),
+    ] {
+        let ran = sandbox.run(&[&["serve"], args].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(
+            ran.stderr.contains(said) && ran.stderr.lines().count() == 1,
+            "{ran:?}"
+        );
+        assert!(ran.stdout.is_empty());
+    }
+}
+
+#[test]
+fn the_page_shows_the_texts_that_are_given() {
+    let sandbox = Sandbox::with_index(("d.jsonl", DOCUMENTS), &["-q"]);
+    let server = Serving::start(
+        &sandbox,
+        &["x.simidx", "--texts", "d.jsonl", "--max-k", "64"],
+    );
+    let (status, page) = server.get("/?q=a&k=64");
+    assert_eq!(status, 200);
+    assert!(
+        page.contains("<del>dog") && page.contains("<ins>cat"),
+        "{page}"
+    );
+}

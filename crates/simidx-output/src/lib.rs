@@ -1,0 +1,36 @@
+//! Answers and figures of simidx as JSON and as pages: what the program prints and the server sends.
+//!
+//! - [`JsonStyle`] writes the object of an answer, with its matches and their ids.
+//! - [`report`]: the figures of index files.
+//! - [`page`]: pages of HTML that need nothing else.
+
+mod json;
+pub mod page;
+pub mod report;
+
+pub use json::JsonStyle;
+
+/// A text on one line and without control characters, whatever a file name contains.
+pub fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            true => line.extend(c.escape_default()),
+            false => line.push(c),
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_no_characters_that_move_the_cursor() {
+        assert_eq!(
+            one_line("a\nb\u{1b}[2J\u{2028}é"),
+            "a\\nb\\u{1b}[2J\\u{2028}é"
+        );
+    }
+}

@@ -1,0 +1,167 @@
+//! Who may ask: a token in the head of each request.
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use subtle::ConstantTimeEq;
+
+/// Least characters of a token: fewer can be guessed.
+const MIN_LEN: usize = 16;
+
+/// Most bytes of a file with a token.
+const MAX_LEN: u64 = 4096;
+
+/// What a request must show. It is compared in constant time, and no message has it.
+///
+/// ```
+/// use simidx_server::Token;
+///
+/// let token = Token::new("correct horse battery staple")?;
+/// assert_eq!(format!("{token:?}"), "Token(…)");
+/// assert!(Token::new("short").is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl Token {
+    /// A token of at least 16 printable characters of ASCII.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn new(token: impl Into<String>) -> Result<Self, String> {
+        let token = token.into();
+        let is_good = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+        if token.len() < MIN_LEN || !token.bytes().all(is_good) {
+            return Err(format!(
+                "a token has at least {MIN_LEN} characters, all printable ones of ASCII"
+            ));
+        }
+        Ok(Token(token))
+    }
+
+    /// The token that a file holds; white space around it does not count.
+    ///
+    /// # Errors
+    /// The file cannot be read or holds none. The message does not name the file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+        let read = file.take(MAX_LEN).read_to_string(&mut text);
+        read.map_err(|error| error.to_string())?;
+        Token::new(text.trim())
+    }
+
+    /// Whether the head of a request shows the token: `Authorization: Bearer TOKEN`, or, for a page in a browser, as the
+    /// password of `Basic`.
+    pub(crate) fn is_shown(&self, headers: &HeaderMap, is_page: bool) -> bool {
+        let Some(value) = headers.get(AUTHORIZATION) else {
+            return false;
+        };
+        let value = value.as_bytes();
+        if let Some(shown) = after(value, b"bearer ") {
+            return self.equals(shown);
+        }
+        match after(value, b"basic ")
+            .filter(|_| is_page)
+            .and_then(from_base64)
+        {
+            Some(user) => {
+                let colon = user.iter().position(|&byte| byte == b':');
+                colon.is_some_and(|colon| self.equals(&user[colon + 1..]))
+            }
+            None => false,
+        }
+    }
+
+    fn equals(&self, shown: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(shown).into()
+    }
+}
+
+/// What comes after a scheme, whose case does not count.
+fn after<'v>(value: &'v [u8], scheme: &[u8]) -> Option<&'v [u8]> {
+    let (head, rest) = value.split_at_checked(scheme.len())?;
+    head.eq_ignore_ascii_case(scheme).then(|| rest.trim_ascii())
+}
+
+/// Decodes base 64 with or without padding.
+fn from_base64(text: &[u8]) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0u32, 0);
+    for &byte in text
+        .strip_suffix(b"==")
+        .or(text.strip_suffix(b"="))
+        .unwrap_or(text)
+    {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        (bits, count) = (bits << 6 | u32::from(value), count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_whole_token_opens() {
+        let token = Token::new("0123456789abcdef:x").unwrap();
+        let shows = |value: &str, is_page| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, value.parse().unwrap());
+            token.is_shown(&headers, is_page)
+        };
+        assert!(shows("Bearer 0123456789abcdef:x", false));
+        assert!(shows("bearer  0123456789abcdef:x ", false));
+        // user:0123456789abcdef:x
+        let basic = "Basic dXNlcjowMTIzNDU2Nzg5YWJjZGVmOng=";
+        assert!(shows(basic, true) && !shows(basic, false));
+        for bad in [
+            "Bearer 0123456789abcdef:",
+            "Bearer 0123456789abcdef:xy",
+            "Bearer",
+            "Bearer ",
+            "0123456789abcdef:x",
+            "Basic !!!",
+            "Basic ",
+            "Digest 0123456789abcdef:x",
+        ] {
+            assert!(!shows(bad, true), "{bad}");
+        }
+        assert!(!token.is_shown(&HeaderMap::new(), true));
+    }
+
+    #[test]
+    fn base_64_is_that_of_the_standard() {
+        for (text, bytes) in [
+            ("", ""),
+            ("Zg==", "f"),
+            ("Zm8=", "fo"),
+            ("Zm9v", "foo"),
+            ("Zm9vYg", "foob"),
+        ] {
+            assert_eq!(from_base64(text.as_bytes()).unwrap(), bytes.as_bytes());
+        }
+    }
+}

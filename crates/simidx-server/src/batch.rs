@@ -1,0 +1,233 @@
+//! Batches: answered in chunks on threads of their own, so that no request holds up others for long.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use simidx_output::JsonStyle;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::answer::{Answered, Asked, Budget, Form, answer};
+use crate::problem::Problem;
+use crate::state::{App, Generation};
+
+/// Queries that are answered together.
+pub(crate) const CHUNK: usize = 256;
+
+/// Pieces of an answer that wait for a client to read.
+const PIECES: usize = 4;
+
+/// Nanoseconds that a request may take where it arrives.
+const INLINE_NS: f64 = 500_000.0;
+
+/// What the chunks of a batch share.
+pub(crate) struct Batch {
+    pub(crate) app: Arc<App>,
+    /// The number of the index.
+    pub(crate) index: usize,
+    pub(crate) generation: Arc<Generation>,
+    pub(crate) queries: Vec<Asked>,
+    pub(crate) form: Form,
+    budget: Budget,
+    deadline: Instant,
+}
+
+/// The answer to a chunk, and what ended it early.
+type Chunk = (Answered, Result<(), Problem>);
+
+impl Batch {
+    pub(crate) fn new(
+        app: &Arc<App>,
+        index: usize,
+        generation: Arc<Generation>,
+        queries: Vec<Asked>,
+        form: Form,
+    ) -> Self {
+        Batch {
+            budget: Budget::new(app.options.limits.max_results),
+            deadline: Instant::now() + app.options.limits.timeout,
+            app: app.clone(),
+            index,
+            generation,
+            queries,
+            form,
+        }
+    }
+
+    fn style(&self) -> JsonStyle {
+        self.app.options.json
+    }
+
+    /// Answers the queries from one on, at most [`CHUNK`].
+    fn chunk(&self, start: usize) -> Chunk {
+        let end = (start + CHUNK).min(self.queries.len());
+        let mut answered = Answered::default();
+        if Instant::now() >= self.deadline {
+            return (answered, Err(timed_out()));
+        }
+        let outcome = answer(
+            &self.generation,
+            &self.app.indexes[self.index].metrics,
+            &self.queries[start..end],
+            (self.form, self.style()),
+            &self.budget,
+            &mut answered,
+        );
+        (answered, outcome)
+    }
+
+    /// Whether the queries take so little that they are answered where they arrived.
+    fn is_cheap(&self) -> bool {
+        if !self.app.options.warm || self.queries.len() > CHUNK {
+            return false;
+        }
+        let mut left = INLINE_NS;
+        self.queries.iter().all(|asked| {
+            left -= self.generation.source.cost(asked.search);
+            // To fingerprint takes longer than to search, and how long depends on the text.
+            left >= 0.0 && !matches!(asked.what, crate::request::What::Text(_))
+        })
+    }
+
+    /// Answers all queries in one piece.
+    ///
+    /// # Errors
+    /// What keeps one of them from being answered.
+    pub(crate) async fn whole(self) -> Result<Answered, Problem> {
+        if self.is_cheap() {
+            let (answered, outcome) = self.chunk(0);
+            return outcome.map(|()| answered);
+        }
+        let mut chunks = Chunks::start(Arc::new(self))?;
+        let mut all = Answered::default();
+        while let Some((chunk, outcome)) = chunks.next().await {
+            outcome?;
+            if chunks.batch.form == Form::Objects && !all.bytes.is_empty() {
+                all.bytes.push(b',');
+            }
+            all.bytes.extend_from_slice(&chunk.bytes);
+            all.counts.extend_from_slice(&chunk.counts);
+            all.distances.extend_from_slice(&chunk.distances);
+        }
+        Ok(all)
+    }
+
+    /// Answers the queries by lines, the last of which says that all are there, or what went wrong. `trouble` is what is
+    /// wrong with the request after these queries.
+    ///
+    /// # Errors
+    /// What keeps the first chunk from being answered, while the status can still say so.
+    pub(crate) async fn lines(
+        self,
+        trouble: Option<Problem>,
+    ) -> Result<mpsc::Receiver<Bytes>, Problem> {
+        let mut chunks = Chunks::start(Arc::new(self))?;
+        let first = chunks.next().await;
+        if let Some((answered, Err(problem))) = &first
+            && answered.bytes.is_empty()
+        {
+            return Err(problem.clone());
+        }
+        let (sender, receiver) = mpsc::channel(PIECES);
+        tokio::spawn(async move {
+            let mut next = first;
+            let mut outcome = trouble.map_or(Ok(()), Err);
+            while let Some((answered, chunk_outcome)) = next {
+                if !answered.bytes.is_empty() && sender.send(answered.bytes.into()).await.is_err() {
+                    return;
+                }
+                if chunk_outcome.is_err() {
+                    outcome = chunk_outcome;
+                    break;
+                }
+                next = chunks.next().await;
+            }
+            let last = match outcome {
+                Ok(()) => {
+                    let count = chunks.batch.queries.len();
+                    format!("{{\"done\":true,\"count\":{count}}}\n")
+                }
+                Err(problem) => format!("{{\"error\":{}}}\n", problem.to_json()),
+            };
+            let _ = sender.send(last.into()).await;
+        });
+        Ok(receiver)
+    }
+}
+
+fn timed_out() -> Problem {
+    let detail = "the answer took too long; ask for fewer queries or a smaller k";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
+}
+
+/// Chunks of a batch on their way, in order.
+struct Chunks {
+    batch: Arc<Batch>,
+    under_way: VecDeque<oneshot::Receiver<Chunk>>,
+    next: usize,
+    /// It counts among those that wait while this lives.
+    _room: Room,
+}
+
+/// Room among the requests that take long.
+struct Room(Arc<App>);
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.0.waiting.add_permits(1);
+    }
+}
+
+impl Chunks {
+    fn start(batch: Arc<Batch>) -> Result<Self, Problem> {
+        let app = batch.app.clone();
+        match app.waiting.try_acquire() {
+            Ok(permit) => permit.forget(),
+            Err(_) => {
+                let limit = app.options.limits.max_waiting;
+                let detail = format!("{limit} requests like this one are being answered");
+                return Err(Problem::busy(detail));
+            }
+        }
+        let mut chunks = Chunks {
+            under_way: VecDeque::new(),
+            next: 0,
+            _room: Room(app),
+            batch,
+        };
+        for _ in 0..chunks.batch.app.pool.current_num_threads() {
+            chunks.start_one();
+        }
+        Ok(chunks)
+    }
+
+    fn start_one(&mut self) {
+        if self.next >= self.batch.queries.len() {
+            return;
+        }
+        let (sender, receiver) = oneshot::channel();
+        let (batch, start) = (self.batch.clone(), self.next);
+        self.next += CHUNK;
+        self.batch.app.pool.spawn_fifo(move || {
+            if !sender.is_closed() {
+                let _ = sender.send(batch.chunk(start));
+            }
+        });
+        self.under_way.push_back(receiver);
+    }
+
+    async fn next(&mut self) -> Option<Chunk> {
+        let chunk = self.under_way.pop_front()?.await;
+        self.start_one();
+        Some(chunk.unwrap_or_else(|_| {
+            let problem = Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "other",
+                "the answer broke off; the log of the server may say why",
+            );
+            (Answered::default(), Err(problem))
+        }))
+    }
+}

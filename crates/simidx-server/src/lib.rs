@@ -1,0 +1,43 @@
+//! The search server of simidx: index files over HTTP, replaced while it runs.
+//!
+//! [`Server`] serves what [`ServerOptions`] name. `simidx serve` is that with arguments. The book describes the addresses
+//! and `openapi.json` specifies them.
+//!
+//! # Where things are
+//!
+//! | file | what |
+//! |---|---|
+//! | `server.rs` | binding, running, ending; signals and watching |
+//! | `connection.rs` | the accept loop, timeouts of connections |
+//! | `routes.rs` | the addresses, and what each answers |
+//! | `request.rs` | parameters and bodies |
+//! | `batch.rs`, `answer.rs` | queries on threads of their own, answers as bytes |
+//! | `state.rs` | indexes by name, generations, reloading |
+//! | `source.rs` | what answers queries: the trait [`Source`], and files as one |
+//! | `page.rs` | the page for people |
+
+mod answer;
+mod auth;
+mod batch;
+mod connection;
+mod log;
+mod metrics;
+mod options;
+mod page;
+mod problem;
+#[doc(hidden)]
+pub mod request;
+mod response;
+mod routes;
+mod server;
+mod source;
+mod state;
+#[cfg(feature = "tls")]
+mod tls;
+
+pub use auth::Token;
+pub use log::LogFormat;
+pub use options::{Limits, NamedIndex, ServerOptions, TlsFiles};
+pub use problem::Problem;
+pub use server::{Server, ServerHandle, StartError};
+pub use source::{IdIter, Search, Sink, Source, SourceSize};

@@ -1,0 +1,150 @@
+//! What is wrong with a request, or with its answer: `application/problem+json` with the kind of the error.
+
+use std::fmt;
+
+use hyper::StatusCode;
+use simidx::Error;
+use simidx::format::FormatClass;
+
+/// Why a request gets no answer, with the status, the kind, which programs tell apart, and one clause for people.
+///
+/// ```
+/// use simidx_server::Problem;
+///
+/// let error = simidx::Error::LimitReached { what: "results", limit: 10 };
+/// let problem = Problem::from(error);
+/// assert_eq!((problem.status().as_u16(), problem.kind()), (422, "limit-reached"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    status: StatusCode,
+    kind: &'static str,
+    detail: String,
+    /// Seconds after which the request may succeed.
+    retry_after: Option<u64>,
+    /// The line of the request that is wrong, from 1.
+    line: Option<u64>,
+}
+
+impl Problem {
+    /// A problem of a kind.
+    pub(crate) fn new(status: StatusCode, kind: &'static str, detail: impl Into<String>) -> Self {
+        Problem {
+            status,
+            kind,
+            detail: detail.into(),
+            retry_after: None,
+            line: None,
+        }
+    }
+
+    /// A request that cannot be read.
+    pub(crate) fn bad(kind: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, kind, detail)
+    }
+
+    /// A request that can be read and not be answered.
+    pub(crate) fn unanswerable(kind: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, kind, detail)
+    }
+
+    /// Something that is not here.
+    pub(crate) fn not_found(kind: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, kind, detail)
+    }
+
+    /// A request for which there is no room now.
+    pub(crate) fn busy(detail: impl Into<String>) -> Self {
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
+        Problem {
+            retry_after: Some(1),
+            ..problem
+        }
+    }
+
+    /// A body longer than permitted.
+    pub(crate) fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", detail)
+    }
+
+    /// The same with the line of the request that is wrong, from 1.
+    pub(crate) fn at_line(mut self, line: u64) -> Self {
+        self.line = Some(line);
+        self
+    }
+
+    /// The status of the response.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The kind, a word of lower-case letters and hyphens.
+    pub fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// What is wrong, one clause.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Seconds after which the request may succeed.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        self.retry_after
+    }
+
+    /// The object of RFC 9457 and the kind.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut object = serde_json::json!({
+            "type": format!("urn:simidx:problem:{}", self.kind),
+            "title": self.status.canonical_reason().unwrap_or("Error"),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "kind": self.kind,
+        });
+        if let Some(line) = self.line {
+            object["line"] = line.into();
+        }
+        object
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// What an error of the library is called.
+pub(crate) fn kind_of(error: &Error) -> &'static str {
+    match error {
+        Error::Io(_) => "io",
+        Error::Format(error) => error.class().name(),
+        Error::WidthMismatch { .. } => "width-mismatch",
+        Error::Options(_) => "options",
+        Error::Build(_) => "build",
+        Error::Budget { .. } => "budget",
+        Error::LimitReached { .. } => "limit-reached",
+        Error::Mismatch { .. } => "mismatch",
+        Error::Segment { error, .. } => kind_of(error),
+        _ => "other",
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let kind = kind_of(&error);
+        let damaged = FormatClass::Damaged.name();
+        let status = match kind {
+            "io" | "other" => StatusCode::INTERNAL_SERVER_ERROR,
+            kind if kind == damaged => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        Problem::new(status, kind, error.to_string())
+    }
+}

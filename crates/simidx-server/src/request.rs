@@ -1,0 +1,482 @@
+//! What requests say: parameters, bodies, lines. Nothing here trusts a byte.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, Visitor};
+use simidx::Fingerprint;
+
+use crate::problem::Problem;
+
+/// Most bytes of a wrong value that an error repeats.
+const SHOWN_LEN: usize = 60;
+
+/// How a search is changed by a request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Params {
+    /// `k`: the largest distance.
+    pub k: Option<u32>,
+    /// `limit`: at most so many matches, the nearest.
+    pub limit: Option<usize>,
+    /// `nearest`: as many of the nearest as this.
+    pub nearest: Option<usize>,
+    /// `index`: the index that is searched.
+    pub index: Option<String>,
+    /// `q`: what the page searches for.
+    pub q: Option<String>,
+}
+
+impl Params {
+    /// Reads the part of an address after `?`, in which only some names may be.
+    ///
+    /// # Errors
+    /// A name that is unknown or comes twice, or a value that is none.
+    pub fn parse(query: Option<&str>, allowed: &[&str]) -> Result<Self, Problem> {
+        let mut params = Params::default();
+        for pair in query.unwrap_or_default().split('&') {
+            if pair.is_empty() {
+                continue;
+            }
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (name, value) = (decode(name, true)?, decode(value, true)?);
+            if !allowed.contains(&&*name) {
+                let allowed = allowed.join(", ");
+                let detail = format!("{} is no parameter here: {allowed}", shown(&name));
+                return Err(Problem::bad("bad-parameter", detail));
+            }
+            let is_new = match &*name {
+                "k" => set(&mut params.k, number(&name, &value)?),
+                "limit" => set(&mut params.limit, from_1(&name, &value)?),
+                "nearest" | "count" => set(&mut params.nearest, from_1(&name, &value)?),
+                "q" => set(&mut params.q, value.into_owned()),
+                _ => set(&mut params.index, value.into_owned()),
+            };
+            if !is_new {
+                let detail = format!("{name} is given twice");
+                return Err(Problem::bad("bad-parameter", detail));
+            }
+        }
+        if params.limit.is_some() && params.nearest.is_some() {
+            let detail = "limit and nearest cannot be combined";
+            return Err(Problem::bad("bad-parameter", detail));
+        }
+        Ok(params)
+    }
+}
+
+/// Sets what is not set yet.
+fn set<T>(place: &mut Option<T>, value: T) -> bool {
+    let is_new = place.is_none();
+    *place = Some(value);
+    is_new
+}
+
+fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, Problem> {
+    let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+    match value.parse() {
+        Ok(number) if digits => Ok(number),
+        _ => {
+            let detail = format!("{name}={} is no number in range", shown(value));
+            Err(Problem::bad("bad-parameter", detail))
+        }
+    }
+}
+
+fn from_1(name: &str, value: &str) -> Result<usize, Problem> {
+    match number(name, value)? {
+        0 => {
+            let detail = format!("{name} is at least 1");
+            Err(Problem::bad("bad-parameter", detail))
+        }
+        number => Ok(number),
+    }
+}
+
+/// A value of a request as an error repeats it: short, quoted, escaped.
+pub(crate) fn shown(value: &str) -> String {
+    match value.char_indices().nth(SHOWN_LEN) {
+        Some((end, _)) => format!("{:?}…", &value[..end]),
+        None => format!("{value:?}"),
+    }
+}
+
+/// Undoes the escapes of an address; in a query `+` is a space.
+///
+/// # Errors
+/// An escape that is none, or bytes that are no UTF-8.
+pub fn decode(text: &str, is_query: bool) -> Result<Cow<'_, str>, Problem> {
+    if !text.contains(['%', '+']) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let wrong = |what| Problem::bad("bad-encoding", format!("{} {what}", shown(text)));
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        bytes.push(match byte {
+            b'%' => {
+                let (digits, tail) = rest
+                    .split_at_checked(2)
+                    .ok_or_else(|| wrong("ends within an escape"))?;
+                rest = tail;
+                let digit = |digit: u8| char::from(digit).to_digit(16);
+                match (digit(digits[0]), digit(digits[1])) {
+                    (Some(high), Some(low)) => (high << 4 | low) as u8,
+                    _ => return Err(wrong("has an escape that is none")),
+                }
+            }
+            b'+' if is_query => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes)
+        .map(Cow::Owned)
+        .map_err(|_| wrong("is no UTF-8"))
+}
+
+/// A fingerprint in an address.
+///
+/// # Errors
+/// It is no hexadecimal number of at most so many bits.
+pub fn fingerprint(width: u32, text: &str) -> Result<u128, Problem> {
+    let text = decode(text, false)?;
+    let parsed = match width {
+        32 => u32::parse_hex(&text).map(u128::from),
+        64 => u64::parse_hex(&text).map(u128::from),
+        _ => u128::parse_hex(&text),
+    };
+    parsed.ok_or_else(|| Problem::bad("bad-fingerprint", no_fingerprint(width, &text)))
+}
+
+fn no_fingerprint(width: u32, text: &str) -> String {
+    let text = shown(text);
+    format!("{text} is no hexadecimal number of at most {width} bits")
+}
+
+/// One query of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// A fingerprint, in the low bits.
+    Fingerprint(u128),
+    /// A text, to be fingerprinted as those of the index were.
+    Text(String),
+}
+
+/// A batch of queries that are searched for in one way.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Batch {
+    /// The queries.
+    pub queries: Vec<What>,
+    /// How they are searched for.
+    pub params: Params,
+}
+
+/// A line of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The query.
+    pub query: What,
+    /// The largest distance, if the line names one.
+    pub k: Option<u32>,
+    /// At most so many matches.
+    pub limit: Option<usize>,
+}
+
+/// A fingerprint as JSON has it.
+struct Hex<F>(F);
+
+impl<'de, F: Fingerprint> Deserialize<'de> for Hex<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Digits<F>(PhantomData<F>);
+
+        impl<F: Fingerprint> Visitor<'_> for Digits<F> {
+            type Value = Hex<F>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a string of at most {} hexadecimal digits", F::BYTES * 2)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Hex<F>, E> {
+                let parsed = F::parse_hex(text);
+                parsed
+                    .map(Hex)
+                    .ok_or_else(|| E::custom(no_fingerprint(F::WIDTH, text)))
+            }
+        }
+        deserializer.deserialize_str(Digits(PhantomData))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, bound = "F: Fingerprint")]
+struct BatchBody<F> {
+    fingerprints: Option<Vec<Hex<F>>>,
+    texts: Option<Vec<String>>,
+    k: Option<u32>,
+    limit: Option<usize>,
+    nearest: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, bound = "F: Fingerprint")]
+struct LineBody<F> {
+    fingerprint: Option<Hex<F>>,
+    text: Option<String>,
+    k: Option<u32>,
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TextBody {
+    text: String,
+    k: Option<u32>,
+    limit: Option<usize>,
+    nearest: Option<usize>,
+}
+
+fn bad_json(error: &serde_json::Error) -> Problem {
+    let kind = match error.classify() {
+        serde_json::error::Category::Data => "bad-request",
+        _ => "bad-json",
+    };
+    Problem::bad(kind, error.to_string())
+}
+
+/// Reads the body of a batch: an object with `fingerprints` or `texts`, and optionally `k`, `limit` or `nearest`.
+///
+/// # Errors
+/// It is none, or has more than `max_batch` queries.
+pub fn batch(width: u32, body: &[u8], max_batch: usize) -> Result<Batch, Problem> {
+    match width {
+        32 => batch_of::<u32>(body, max_batch),
+        64 => batch_of::<u64>(body, max_batch),
+        _ => batch_of::<u128>(body, max_batch),
+    }
+}
+
+fn batch_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<Batch, Problem> {
+    let body: BatchBody<F> = serde_json::from_slice(body).map_err(|error| bad_json(&error))?;
+    let queries: Vec<What> = match (body.fingerprints, body.texts) {
+        (Some(fingerprints), None) => {
+            check_batch(fingerprints.len(), max_batch)?;
+            let values = fingerprints.into_iter();
+            values
+                .map(|Hex(f)| What::Fingerprint(f.to_u128()))
+                .collect()
+        }
+        (None, Some(texts)) => {
+            check_batch(texts.len(), max_batch)?;
+            texts.into_iter().map(What::Text).collect()
+        }
+        _ => {
+            let detail = "a batch is an object with either fingerprints or texts, an array";
+            return Err(Problem::bad("bad-request", detail));
+        }
+    };
+    let params = changed(Params {
+        k: body.k,
+        limit: body.limit,
+        nearest: body.nearest,
+        ..Params::default()
+    })?;
+    Ok(Batch { queries, params })
+}
+
+/// Checks what a body says of the search.
+fn changed(params: Params) -> Result<Params, Problem> {
+    if params.limit == Some(0) || params.nearest == Some(0) {
+        let detail = "limit and nearest are at least 1";
+        return Err(Problem::bad("bad-parameter", detail));
+    }
+    if params.limit.is_some() && params.nearest.is_some() {
+        let detail = "limit and nearest cannot be combined";
+        return Err(Problem::bad("bad-parameter", detail));
+    }
+    Ok(params)
+}
+
+pub(crate) fn check_batch(count: usize, max_batch: usize) -> Result<(), Problem> {
+    match count > max_batch {
+        true => Err(Problem::too_large(format!(
+            "there are {count} queries, the limit of a batch is {max_batch}"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Reads a line of a batch: an object with `fingerprint` or `text`, and optionally `k` and `limit`; or a string, a fingerprint.
+///
+/// # Errors
+/// It is none.
+pub fn line(width: u32, line: &[u8]) -> Result<Line, Problem> {
+    match width {
+        32 => line_of::<u32>(line),
+        64 => line_of::<u64>(line),
+        _ => line_of::<u128>(line),
+    }
+}
+
+fn line_of<F: Fingerprint>(line: &[u8]) -> Result<Line, Problem> {
+    if line.trim_ascii_start().first() == Some(&b'"') {
+        let hex: Hex<F> = serde_json::from_slice(line).map_err(|error| bad_json(&error))?;
+        return Ok(Line {
+            query: What::Fingerprint(hex.0.to_u128()),
+            k: None,
+            limit: None,
+        });
+    }
+    let body: LineBody<F> = serde_json::from_slice(line).map_err(|error| bad_json(&error))?;
+    let query = match (body.fingerprint, body.text) {
+        (Some(Hex(fingerprint)), None) => What::Fingerprint(fingerprint.to_u128()),
+        (None, Some(text)) => What::Text(text),
+        _ => {
+            let detail = "a line is an object with either fingerprint or text";
+            return Err(Problem::bad("bad-request", detail));
+        }
+    };
+    changed(Params {
+        limit: body.limit,
+        ..Params::default()
+    })?;
+    Ok(Line {
+        query,
+        k: body.k,
+        limit: body.limit,
+    })
+}
+
+/// The lines of a body that are not blank, with their numbers from 1.
+pub fn lines(body: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    let numbered = (1..).zip(body.split(|&byte| byte == b'\n'));
+    numbered.filter(|(_, line)| !line.trim_ascii().is_empty())
+}
+
+/// Reads a body of little-endian words.
+///
+/// # Errors
+/// Its length is no multiple of that of a word, or there are more than `max_batch`.
+pub fn words(width: u32, body: &[u8], max_batch: usize) -> Result<Vec<u128>, Problem> {
+    match width {
+        32 => words_of::<u32>(body, max_batch),
+        64 => words_of::<u64>(body, max_batch),
+        _ => words_of::<u128>(body, max_batch),
+    }
+}
+
+fn words_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<Vec<u128>, Problem> {
+    let (len, word_len) = (body.len(), F::BYTES);
+    if len % word_len != 0 {
+        let detail = format!("{len} bytes are no whole number of fingerprints of {word_len} bytes");
+        return Err(Problem::bad("bad-length", detail));
+    }
+    check_batch(len / word_len, max_batch)?;
+    let words = body.chunks_exact(word_len).filter_map(F::from_le_slice);
+    Ok(words.map(F::to_u128).collect())
+}
+
+/// Reads the body of a text: the text itself, or as JSON an object with `text`.
+///
+/// # Errors
+/// It is no UTF-8, or no such object.
+pub fn text(body: &[u8], is_json: bool) -> Result<(Cow<'_, str>, Params), Problem> {
+    if is_json {
+        let body: TextBody = serde_json::from_slice(body).map_err(|error| bad_json(&error))?;
+        let params = changed(Params {
+            k: body.k,
+            limit: body.limit,
+            nearest: body.nearest,
+            ..Params::default()
+        })?;
+        return Ok((Cow::Owned(body.text), params));
+    }
+    match std::str::from_utf8(body) {
+        Ok(text) => Ok((Cow::Borrowed(text), Params::default())),
+        Err(error) => {
+            let detail = format!("the text is no UTF-8 from byte {} on", error.valid_up_to());
+            Err(Problem::bad("bad-encoding", detail))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_undone_once() {
+        assert_eq!(decode("a%2Fb%252F+", false).unwrap(), "a/b%2F+");
+        assert_eq!(decode("a+b", true).unwrap(), "a b");
+        for bad in ["%", "%4", "%zz", "%ff", "%+1"] {
+            assert_eq!(
+                decode(bad, false).unwrap_err().kind(),
+                "bad-encoding",
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn parameters_are_known_single_and_numbers() {
+        let allowed = ["k", "limit", "nearest", "index"];
+        let params = Params::parse(Some("k=4&limit=10&index=a%20b&"), &allowed).unwrap();
+        assert_eq!((params.k, params.limit), (Some(4), Some(10)));
+        assert_eq!(params.index.as_deref(), Some("a b"));
+        let long = format!("k={}", "9".repeat(5000));
+        for bad in [
+            "k",
+            "k=",
+            "k=-1",
+            "k=+1",
+            "k=1&k=1",
+            "limit=0",
+            "x=1",
+            "limit=1&nearest=1",
+            &long,
+            "k=18446744073709551616",
+            "k=3;limit=1",
+        ] {
+            let problem = Params::parse(Some(bad), &allowed).unwrap_err();
+            assert_eq!(problem.kind(), "bad-parameter", "{bad}");
+            assert!(problem.detail().len() < 300);
+        }
+    }
+
+    #[test]
+    fn bodies_are_one_thing_or_the_other() {
+        let good = batch(64, br#"{"fingerprints":["ff","0x1"],"k":2}"#, 2).unwrap();
+        assert_eq!(good.queries, [What::Fingerprint(255), What::Fingerprint(1)]);
+        assert_eq!(good.params.k, Some(2));
+        for (bad, kind) in [
+            (&b"{"[..], "bad-json"),
+            (b"\xff", "bad-json"),
+            (b"[]", "bad-request"),
+            (b"{}", "bad-request"),
+            (br#"{"fingerprints":[255]}"#, "bad-request"),
+            (br#"{"fingerprints":["10000000000000000"]}"#, "bad-request"),
+            (br#"{"fingerprints":["1"],"texts":["a"]}"#, "bad-request"),
+            (br#"{"fingerprints":["1"],"k":-1}"#, "bad-request"),
+            (
+                br#"{"fingerprints":["1"],"fingerprints":["1"]}"#,
+                "bad-request",
+            ),
+            (br#"{"fingerprints":["1"],"surprise":1}"#, "bad-request"),
+            (br#"{"fingerprints":["1"],"limit":0}"#, "bad-parameter"),
+            (br#"{"fingerprints":["1","2","3"]}"#, "too-large"),
+        ] {
+            assert_eq!(batch(64, bad, 2).unwrap_err().kind(), kind, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_whole() {
+        assert_eq!(
+            words(32, &[1, 0, 0, 0, 0, 0, 0, 1], 2).unwrap(),
+            [1, 1 << 24]
+        );
+        assert_eq!(words(64, &[0; 12], 9).unwrap_err().kind(), "bad-length");
+        assert_eq!(words(64, &[0; 32], 3).unwrap_err().kind(), "too-large");
+    }
+}

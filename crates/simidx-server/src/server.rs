@@ -1,0 +1,317 @@
+//! The server as a whole: it is bound, it runs, it ends.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use crate::connection::{self, Tls, told};
+use crate::options::ServerOptions;
+use crate::problem::Problem;
+use crate::source::Source;
+use crate::state::App;
+
+/// How long the threads may take to end after all connections have.
+const END: Duration = Duration::from_secs(1);
+
+/// Why a server does not start: one clause.
+///
+/// ```
+/// use simidx_server::{NamedIndex, Server, ServerOptions};
+///
+/// let index = NamedIndex::new("missing", ["no-such-file.simidx"])?;
+/// let error = Server::bind(ServerOptions::new(vec![index])).unwrap_err();
+/// assert!(error.to_string().contains("no-such-file.simidx"));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address can be reached by others, and no token is asked for.
+    #[error("{0} can be reached by others; ask for a token, or insist")]
+    Open(SocketAddr),
+    /// The address cannot be listened at, or a file cannot be read.
+    #[error("{0}")]
+    Io(String),
+    /// An index cannot be served.
+    #[error(transparent)]
+    Index(#[from] Problem),
+    /// This program was built without what the options ask for.
+    #[error("this program was built without {0}")]
+    Missing(&'static str),
+}
+
+impl From<io::Error> for StartError {
+    fn from(error: io::Error) -> Self {
+        StartError::Io(error.to_string())
+    }
+}
+
+/// A server that has opened its indexes and its address, and answers once it runs.
+///
+/// ```
+/// use std::net::SocketAddr;
+/// use simidx_server::{NamedIndex, Server, ServerOptions};
+/// # use simidx::{BuildOptions, IndexBuilder};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("pages.simidx");
+/// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+/// # builder.push(7)?;
+/// # builder.finish_to_path(&path)?;
+/// let mut options = ServerOptions::new(vec![NamedIndex::new("pages", [path])?]);
+/// options.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+/// let server = Server::bind(options)?;
+/// println!("listening on {}", server.url());
+/// let handle = server.handle();
+/// let running = std::thread::spawn(move || server.run());
+/// handle.shut_down();
+/// running.join().unwrap()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Server {
+    app: Arc<App>,
+    runtime: Runtime,
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: Option<Tls>,
+    stop: watch::Sender<bool>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What tells a running [`Server`] what to do.
+#[derive(Clone)]
+pub struct ServerHandle {
+    app: Arc<App>,
+    stop: watch::Sender<bool>,
+}
+
+impl fmt::Debug for ServerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ServerHandle(…)")
+    }
+}
+
+impl ServerHandle {
+    /// Lets the server end: it is no longer ready, takes no connections after the drain delay, and answers what it has begun.
+    pub fn shut_down(&self) {
+        self.app.stop_being_ready();
+        self.stop.send_replace(true);
+    }
+
+    /// Opens all files anew, and lets those that are good answer. Returns when they do.
+    pub fn reload(&self) {
+        self.app.reload_all();
+    }
+
+    /// Open generations of all indexes: as many as there are indexes when no request is left of an old one.
+    pub fn generation_count(&self) -> u64 {
+        self.app.metrics.generations.load(Ordering::Relaxed)
+    }
+}
+
+impl Server {
+    /// Takes the address, opens and warms the indexes.
+    ///
+    /// # Errors
+    /// Any of that fails, or the address may not be taken without a token.
+    pub fn bind(options: ServerOptions) -> Result<Self, StartError> {
+        Self::bind_with_sources(options, Vec::new())
+    }
+
+    /// The same with further sources under their names, which are open already. A reload leaves them as they are.
+    ///
+    /// # Errors
+    /// As for [`Server::bind`].
+    pub fn bind_with_sources(
+        mut options: ServerOptions,
+        sources: Vec<(String, Box<dyn Source>)>,
+    ) -> Result<Self, StartError> {
+        if !options.listen.ip().is_loopback() && options.token.is_none() && !options.insecure {
+            return Err(StartError::Open(options.listen));
+        }
+        if options.threads == 0 {
+            options.threads = std::thread::available_parallelism().map_or(1, usize::from);
+        }
+        let tls = tls(&options)?;
+        let listener = TcpListener::bind(options.listen)
+            .map_err(|error| StartError::Io(format!("{}: {error}", options.listen)))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let mut builder = match options.threads {
+            1 => Builder::new_current_thread(),
+            _ => Builder::new_multi_thread(),
+        };
+        let runtime = builder
+            .worker_threads(options.threads)
+            .enable_all()
+            .build()?;
+        allow_files(options.limits.max_connections);
+        let app = Arc::new(App::open(options, sources)?);
+        Ok(Server {
+            app,
+            runtime,
+            listener,
+            address,
+            tls,
+            stop: watch::Sender::new(false),
+        })
+    }
+
+    /// The address that it listens at.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same as a browser takes it.
+    pub fn url(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
+    }
+
+    /// What tells the server what to do while it runs.
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle {
+            app: self.app.clone(),
+            stop: self.stop.clone(),
+        }
+    }
+
+    /// Answers requests until the server is told to end.
+    ///
+    /// # Errors
+    /// What the system reports of the address or of signals.
+    pub fn run(self) -> io::Result<()> {
+        let handle = self.handle();
+        let Server {
+            app,
+            runtime,
+            listener,
+            tls,
+            stop,
+            ..
+        } = self;
+        app.log
+            .info("serving", &[("address", &*self.address.to_string())]);
+        let outcome = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            if app.options.signals {
+                signals(handle)?;
+            }
+            if let Some(period) = app.options.watch {
+                tokio::spawn(watch_files(app.clone(), period, stop.subscribe()));
+            }
+            let (end, ended) = watch::channel(false);
+            let (mut stop, delay) = (stop.subscribe(), app.options.drain_delay);
+            tokio::spawn(async move {
+                told(&mut stop).await;
+                tokio::time::sleep(delay).await;
+                end.send_replace(true);
+                // It stays until nobody listens.
+                end.closed().await;
+            });
+            connection::serve(app.clone(), listener, tls, ended).await;
+            Ok(())
+        });
+        runtime.shutdown_timeout(END);
+        app.log.info("ended", &[]);
+        outcome
+    }
+}
+
+#[cfg(feature = "tls")]
+fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
+    let acceptor = options.tls.as_ref().map(crate::tls::acceptor);
+    Ok(acceptor.transpose()?)
+}
+
+#[cfg(not(feature = "tls"))]
+fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
+    match options.tls {
+        Some(_) => Err(StartError::Missing("HTTPS; it is the feature tls")),
+        None => Ok(None),
+    }
+}
+
+/// Looks at the files every so often.
+async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<bool>) {
+    let mut refused = Vec::new();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(period) => {}
+            () = told(&mut stop) => return,
+        }
+        let app = app.clone();
+        let looking = tokio::task::spawn_blocking(move || {
+            app.reload_replaced(&mut refused);
+            refused
+        });
+        refused = looking.await.unwrap_or_default();
+    }
+}
+
+/// Ends the server at SIGINT and SIGTERM, reloads at SIGHUP.
+#[cfg(unix)]
+fn signals(handle: ServerHandle) -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let (mut interrupt, mut terminate) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        loop {
+            let name = tokio::select! {
+                _ = hangup.recv() => {
+                    let handle = handle.clone();
+                    let _ = tokio::task::spawn_blocking(move || handle.reload()).await;
+                    continue;
+                }
+                _ = interrupt.recv() => "SIGINT",
+                _ = terminate.recv() => "SIGTERM",
+            };
+            handle.app.log.info("ending", &[("signal", name)]);
+            handle.shut_down();
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn signals(handle: ServerHandle) -> io::Result<()> {
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            handle.shut_down();
+        }
+    });
+    Ok(())
+}
+
+/// Asks the system for as many open files as there may be connections. What it does not give, accepting waits for.
+#[cfg(unix)]
+fn allow_files(connections: usize) {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
+    let wanted = connections as u64 + 256;
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < wanted) {
+        limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}
+
+#[cfg(not(unix))]
+fn allow_files(_: usize) {}

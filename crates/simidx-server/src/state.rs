@@ -1,0 +1,434 @@
+//! What the server serves: indexes by their names, each with the generation that answers now.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use arc_swap::ArcSwap;
+use rayon::ThreadPool;
+use simidx::segments::AnySegments;
+use simidx_text::{ParallelFingerprinter, Pipeline};
+use tokio::sync::Semaphore;
+
+use crate::log::Log;
+use crate::metrics::{IndexMetrics, Metrics};
+use crate::options::{NamedIndex, ServerOptions};
+use crate::problem::{Problem, kind_of};
+use crate::source::{Source, of_segments};
+
+/// How often it is looked whether the last request of an old generation has ended.
+const RETIRE_STEP: Duration = Duration::from_millis(10);
+
+/// Distances beyond that of the tables that queries may ask for by default.
+const DISTANCES_BEYOND: u32 = 4;
+
+/// Everything that requests share.
+pub(crate) struct App {
+    pub(crate) options: ServerOptions,
+    pub(crate) indexes: Vec<Served>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) log: Log,
+    /// Threads for what takes long.
+    pub(crate) pool: ThreadPool,
+    /// Room for requests that take long.
+    pub(crate) waiting: Semaphore,
+    /// Room for bodies, in KiB.
+    pub(crate) bodies: Semaphore,
+    is_ready: AtomicBool,
+}
+
+/// An index under its name.
+pub(crate) struct Served {
+    pub(crate) name: String,
+    /// What a reload opens; none for a source that is no file.
+    files: Vec<PathBuf>,
+    current: ArcSwap<Generation>,
+    pub(crate) metrics: IndexMetrics,
+    reloading: Mutex<()>,
+}
+
+/// A source as long as it answers, with what makes fingerprints for it.
+pub(crate) struct Generation {
+    pub(crate) source: Box<dyn Source>,
+    fingerprinter: Result<Arc<AnyFingerprinter>, Problem>,
+    pub(crate) loaded_at: SystemTime,
+    /// What the files were when they were opened.
+    stamps: Vec<Option<Stamp>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Drop for Generation {
+    fn drop(&mut self) {
+        self.metrics.generations.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What tells a file from one that took its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+    inode: u64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let data = path.metadata().ok()?;
+        #[cfg(unix)]
+        let inode = std::os::unix::fs::MetadataExt::ino(&data);
+        #[cfg(not(unix))]
+        let inode = 0;
+        Some(Stamp {
+            len: data.len(),
+            modified: data.modified().ok(),
+            inode,
+        })
+    }
+}
+
+/// Makes fingerprints of the width of an index.
+pub(crate) enum AnyFingerprinter {
+    W32(ParallelFingerprinter<u32>),
+    W64(ParallelFingerprinter<u64>),
+    W128(ParallelFingerprinter<u128>),
+}
+
+impl AnyFingerprinter {
+    fn new(pipeline: &Pipeline, width: u32) -> simidx_text::Result<Self> {
+        Ok(match width {
+            32 => AnyFingerprinter::W32(pipeline.parallel()?),
+            64 => AnyFingerprinter::W64(pipeline.parallel()?),
+            _ => AnyFingerprinter::W128(pipeline.parallel()?),
+        })
+    }
+
+    fn pipeline(&self) -> &Pipeline {
+        match self {
+            AnyFingerprinter::W32(f) => f.pipeline(),
+            AnyFingerprinter::W64(f) => f.pipeline(),
+            AnyFingerprinter::W128(f) => f.pipeline(),
+        }
+    }
+
+    /// The fingerprint of a text, and whether the text has features.
+    pub(crate) fn fingerprint(&self, text: &str) -> (u128, bool) {
+        fn of<F: simidx::Fingerprint>(f: &ParallelFingerprinter<F>, text: &str) -> (u128, bool) {
+            let fingerprint = f.with(|f| f.fingerprint_if_any(text));
+            let empty = || f.pipeline().empty_fingerprint();
+            (
+                fingerprint.unwrap_or_else(empty).to_u128(),
+                fingerprint.is_some(),
+            )
+        }
+        match self {
+            AnyFingerprinter::W32(f) => of(f, text),
+            AnyFingerprinter::W64(f) => of(f, text),
+            AnyFingerprinter::W128(f) => of(f, text),
+        }
+    }
+}
+
+impl Generation {
+    /// What makes fingerprints for this index.
+    ///
+    /// # Errors
+    /// It records no pipeline, or one that needs other files.
+    pub(crate) fn fingerprinter(&self) -> Result<&AnyFingerprinter, Problem> {
+        match &self.fingerprinter {
+            Ok(fingerprinter) => Ok(fingerprinter),
+            Err(problem) => Err(problem.clone()),
+        }
+    }
+}
+
+/// What a reload of an index did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reloaded {
+    pub(crate) generation: String,
+    pub(crate) is_changed: bool,
+    pub(crate) took: Duration,
+}
+
+impl App {
+    /// Opens all indexes, after which come the sources that are open already.
+    ///
+    /// # Errors
+    /// One that cannot be opened or is damaged, or two of one name.
+    pub(crate) fn open(
+        options: ServerOptions,
+        sources: Vec<(String, Box<dyn Source>)>,
+    ) -> Result<Self, Problem> {
+        let metrics = Arc::new(Metrics::default());
+        let log = Log::new(options.log_format, options.quiet);
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(options.threads)
+            .thread_name(|number| format!("simidx-batch-{number}"))
+            .build();
+        let pool = pool.map_err(|error| Problem::busy(error.to_string()))?;
+        let mut app = App {
+            waiting: Semaphore::new(options.limits.max_waiting),
+            bodies: Semaphore::new(body_room(options.limits.max_body)),
+            indexes: Vec::new(),
+            is_ready: AtomicBool::new(false),
+            options,
+            metrics,
+            log,
+            pool,
+        };
+        for NamedIndex { name, files } in std::mem::take(&mut app.options.indexes) {
+            let generation = app.load(&files, None)?;
+            app.serve(name, files, generation)?;
+        }
+        for (name, source) in sources {
+            let generation = app.generation(source, None, Vec::new());
+            app.serve(name, Vec::new(), generation)?;
+        }
+        if app.indexes.is_empty() {
+            return Err(Problem::unanswerable(
+                "bad-request",
+                "there is nothing to serve",
+            ));
+        }
+        app.is_ready.store(true, Ordering::Release);
+        Ok(app)
+    }
+
+    fn serve(
+        &mut self,
+        name: String,
+        files: Vec<PathBuf>,
+        generation: Generation,
+    ) -> Result<(), Problem> {
+        if self.indexes.iter().any(|index| index.name == name) {
+            let detail = format!("there are two indexes called {name}");
+            return Err(Problem::unanswerable("bad-request", detail));
+        }
+        self.indexes.push(Served {
+            name,
+            files,
+            current: ArcSwap::from_pointee(generation),
+            metrics: IndexMetrics::default(),
+            reloading: Mutex::new(()),
+        });
+        Ok(())
+    }
+
+    /// Whether queries are answered.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Acquire)
+    }
+
+    /// Says that the server is about to end.
+    pub(crate) fn stop_being_ready(&self) {
+        self.is_ready.store(false, Ordering::Release);
+    }
+
+    /// The index of a name; without a name the one called `default`, or the only one.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn index(&self, name: Option<&str>) -> Result<&Served, Problem> {
+        let named = |name: &str| self.indexes.iter().find(|index| index.name == name);
+        match (name, &self.indexes[..]) {
+            (Some(name), _) => named(name).ok_or_else(|| {
+                let name = crate::request::shown(name);
+                Problem::not_found("unknown-index", format!("there is no index {name}"))
+            }),
+            (None, [only]) => Ok(only),
+            (None, _) => named(NamedIndex::DEFAULT).ok_or_else(|| {
+                let names: Vec<&str> = self.indexes.iter().map(|i| &*i.name).collect();
+                let detail = format!("name an index by ?index=: {}", names.join(", "));
+                Problem::bad("unknown-index", detail)
+            }),
+        }
+    }
+
+    /// The largest distance that a query of this source may ask for.
+    pub(crate) fn max_distance(&self, source: &dyn Source) -> u32 {
+        let by_default = || source.max_distance() + DISTANCES_BEYOND;
+        let limit = self.options.limits.max_distance;
+        limit.unwrap_or_else(by_default).min(source.width())
+    }
+
+    /// Opens files, checks and warms them.
+    fn load(&self, files: &[PathBuf], old: Option<&Generation>) -> Result<Generation, Problem> {
+        let stamps = files.iter().map(|path| Stamp::of(path)).collect();
+        let segments = match self.options.no_mmap {
+            true => AnySegments::open_in_memory(files),
+            false => AnySegments::open(files),
+        };
+        let segments = segments.map_err(opening)?;
+        if self.options.warm {
+            segments.warm(self.options.threads).map_err(opening)?;
+        }
+        Ok(self.generation(of_segments(segments), old, stamps))
+    }
+
+    /// A source that may answer from now on.
+    fn generation(
+        &self,
+        source: Box<dyn Source>,
+        old: Option<&Generation>,
+        stamps: Vec<Option<Stamp>>,
+    ) -> Generation {
+        // A plan is computed at its first query, and kept.
+        for distance in 0..=self.max_distance(&*source) {
+            source.cost(crate::Search::within(distance));
+        }
+        self.metrics.generations.fetch_add(1, Ordering::Relaxed);
+        Generation {
+            fingerprinter: self.fingerprinter(&*source, old),
+            source,
+            loaded_at: SystemTime::now(),
+            stamps,
+            metrics: self.metrics.clone(),
+        }
+    }
+
+    fn fingerprinter(
+        &self,
+        source: &dyn Source,
+        old: Option<&Generation>,
+    ) -> Result<Arc<AnyFingerprinter>, Problem> {
+        let unusable = |detail: String| Problem::unanswerable("no-pipeline", detail);
+        let description = source.pipeline().ok_or_else(|| {
+            let detail = "the index records no text pipeline, as it was built from fingerprints";
+            unusable(detail.to_owned())
+        })?;
+        let pipeline = Pipeline::parse(description, &self.options.assets);
+        let pipeline = pipeline.map_err(|error| unusable(error.to_string()))?;
+        // Dictionaries take time and memory.
+        if let Some(old) = old
+            && old.source.width() == source.width()
+            && let Ok(fingerprinter) = &old.fingerprinter
+            && *fingerprinter.pipeline() == pipeline
+        {
+            return Ok(fingerprinter.clone());
+        }
+        let fingerprinter = AnyFingerprinter::new(&pipeline, source.width());
+        fingerprinter
+            .map(Arc::new)
+            .map_err(|error| unusable(error.to_string()))
+    }
+
+    /// Opens the files of an index anew, and lets them answer if they are good. Takes as long as reading them; to be called
+    /// where nothing waits for it.
+    ///
+    /// # Errors
+    /// The files cannot be used. Nothing has changed then.
+    pub(crate) fn reload(&self, index: &Served) -> Result<Reloaded, Problem> {
+        let _one_at_a_time = index
+            .reloading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let started = Instant::now();
+        let before = index.current();
+        if index.files.is_empty() {
+            return Ok(Reloaded {
+                generation: before.source.generation(),
+                is_changed: false,
+                took: started.elapsed(),
+            });
+        }
+        let loaded = self.load(&index.files, Some(&before));
+        let generation = match loaded {
+            Ok(generation) => generation,
+            Err(problem) => {
+                self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
+                let fields = [("index", &*index.name), ("error", problem.detail())];
+                self.log
+                    .error("reload failed, the old files go on answering", &fields);
+                return Err(problem);
+            }
+        };
+        let name = generation.source.generation();
+        let is_changed = name != before.source.generation();
+        drop(before);
+        retire(index.current.swap(Arc::new(generation)));
+        self.metrics.reloads_good.fetch_add(1, Ordering::Relaxed);
+        let took = started.elapsed();
+        let ms = took.as_millis().to_string();
+        let fields = [
+            ("index", &*index.name),
+            ("generation", &*name),
+            ("ms", &*ms),
+        ];
+        self.log.info("reloaded", &fields);
+        Ok(Reloaded {
+            generation: name,
+            is_changed,
+            took,
+        })
+    }
+
+    /// Reloads all indexes; a failure of one is logged and does not keep the others from it.
+    pub(crate) fn reload_all(&self) {
+        for index in &self.indexes {
+            let _ = self.reload(index);
+        }
+    }
+
+    /// Reloads the indexes whose files are others than those that were opened or, last time, refused.
+    pub(crate) fn reload_replaced(&self, refused: &mut Vec<Refused>) {
+        for (number, index) in self.indexes.iter().enumerate() {
+            let now: Vec<_> = index.files.iter().map(|path| Stamp::of(path)).collect();
+            let is_refused = refused.iter().any(|r| r.index == number && r.stamps == now);
+            // A file that is not there now will come back: a rename takes no time, but a copy does.
+            if now == index.current().stamps || now.contains(&None) || is_refused {
+                continue;
+            }
+            refused.retain(|refused| refused.index != number);
+            if self.reload(index).is_err() {
+                refused.push(Refused {
+                    index: number,
+                    stamps: now,
+                });
+            }
+        }
+    }
+}
+
+/// Files that were looked at and could not be used.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    index: usize,
+    stamps: Vec<Option<Stamp>>,
+}
+
+impl Served {
+    /// The generation that answers now. Hold it for one request.
+    pub(crate) fn current(&self) -> Arc<Generation> {
+        self.current.load_full()
+    }
+}
+
+/// Closes an old generation when its last request has ended, on a thread that may wait for it: to unmap many gigabytes
+/// takes time.
+fn retire(mut old: Arc<Generation>) {
+    let wait = move || {
+        loop {
+            match Arc::try_unwrap(old) {
+                Ok(last) => return drop(last),
+                Err(shared) => old = shared,
+            }
+            std::thread::sleep(RETIRE_STEP);
+        }
+    };
+    let name = "simidx-retire".to_owned();
+    // Without a thread, the last request closes it.
+    let _ = std::thread::Builder::new().name(name).spawn(wait);
+}
+
+/// Why files cannot be opened; that one is missing is no fault of the server.
+fn opening(error: simidx::Error) -> Problem {
+    Problem::unanswerable(kind_of(&error), error.to_string())
+}
+
+/// KiB of all bodies at a time.
+fn body_room(max_body: usize) -> usize {
+    (max_body / 1024)
+        .saturating_mul(16)
+        .max(1 << 18)
+        .min(Semaphore::MAX_PERMITS)
+}

@@ -1,0 +1,159 @@
+//! Slow, silent and many connections; and the end of the server.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::harness::{Fixture, default, options, serve, start};
+
+#[test]
+fn heads_that_trickle_are_cut_while_others_are_answered() {
+    let fixture = Fixture::<u64>::new(400);
+    let mut options = options(vec![default(&fixture.path)]);
+    options.limits.idle_timeout = Duration::from_millis(300);
+    let server = start(options);
+    let mut slow: Vec<Client> = (0..200).map(|_| server.client()).collect();
+    for client in &mut slow {
+        client
+            .send(b"GET /v1/query/ff HTTP/1.1\r\nhost: t\r\nx-a: ")
+            .unwrap();
+    }
+    for _ in 0..50 {
+        assert_eq!(server.client().get("/v1/query/ff").status, 200);
+    }
+    // They go on sending a byte now and then, and are closed all the same.
+    std::thread::sleep(Duration::from_millis(200));
+    for client in &mut slow {
+        let _ = client.send(b"y");
+    }
+    for client in &mut slow {
+        assert!(client.is_closed());
+    }
+    assert!(server.metric("simidx_cut_total ") >= 200.0);
+}
+
+#[test]
+fn bodies_that_trickle_are_cut() {
+    let fixture = Fixture::<u64>::new(400);
+    let mut options = options(vec![default(&fixture.path)]);
+    options.limits.timeout = Duration::from_millis(200);
+    let server = start(options);
+    let mut client = server.client();
+    let head = "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/octet-stream\r\ncontent-length: 80\r\n\r\n12";
+    client.send(head.as_bytes()).unwrap();
+    let response = client.receive(false).unwrap();
+    assert_eq!(
+        (response.status, response.kind()),
+        (408, "timeout".to_owned())
+    );
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_cut() {
+    let fixture = Fixture::<u64>::new(4000);
+    let mut options = options(vec![default(&fixture.path)]);
+    options.limits.idle_timeout = Duration::from_millis(300);
+    let server = start(options);
+    let query = fixture.fingerprints[0];
+    let body = format!("\"{query:x}\"\n").repeat(100_000);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let head = format!(
+        "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let started = std::time::Instant::now();
+    while server.metric("simidx_cut_total ") < 1.0 {
+        assert!(started.elapsed() < crate::client::PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(server.client().get("/v1/query/ff").status, 200);
+}
+
+#[test]
+fn more_connections_than_permitted_are_refused_politely() {
+    let fixture = Fixture::<u64>::new(400);
+    let mut options = options(vec![default(&fixture.path)]);
+    options.limits.max_connections = 3;
+    let server = start(options);
+    let mut held: Vec<Client> = (0..3).map(|_| server.client()).collect();
+    for client in &mut held {
+        assert_eq!(client.get("/livez").status, 200);
+    }
+    let response = server.client().receive(false).unwrap();
+    assert_eq!((response.status, response.kind()), (503, "busy".to_owned()));
+    assert!(response.header("retry-after").is_some());
+    drop(held);
+    let started = std::time::Instant::now();
+    loop {
+        let mut client = server.client();
+        client
+            .send(b"GET /livez HTTP/1.1\r\nhost: t\r\n\r\n")
+            .unwrap();
+        if client
+            .receive(false)
+            .is_ok_and(|response| response.status == 200)
+        {
+            break;
+        }
+        assert!(started.elapsed() < crate::client::PATIENCE);
+    }
+}
+
+#[test]
+fn more_batches_than_permitted_are_refused_with_a_time() {
+    let fixture = Fixture::<u64>::new(400);
+    let mut options = options(vec![default(&fixture.path)]);
+    options.limits.max_waiting = 0;
+    let server = start(options);
+    let mut client = server.client();
+    let body = 1u64.to_le_bytes().repeat(1000);
+    let response = client.post("/v1/query", "application/octet-stream", &body);
+    assert_eq!((response.status, response.kind()), (503, "busy".to_owned()));
+    assert_eq!(response.header("retry-after"), Some("1"));
+    // What is cheap is answered.
+    assert_eq!(client.get("/v1/query/ff").status, 200);
+    assert!(server.metric("simidx_shed_total ") >= 1.0);
+}
+
+#[test]
+fn requests_follow_each_other_on_a_connection() {
+    let fixture = Fixture::<u64>::new(400);
+    let server = serve(&fixture.path);
+    let mut client = server.client();
+    let requests =
+        "GET /livez HTTP/1.1\r\nhost: t\r\n\r\nGET /v1/query/ff HTTP/1.1\r\nhost: t\r\n\r\n";
+    client.send(requests.repeat(50).as_bytes()).unwrap();
+    for _ in 0..50 {
+        assert_eq!(client.receive(false).unwrap().text(), "ok\n");
+        assert_eq!(
+            client.receive(false).unwrap().json()["query"],
+            "00000000000000ff"
+        );
+    }
+    let head = client.request("HEAD", "/v1/query/ff", "", b"");
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    assert_eq!(client.get("/livez").status, 200);
+}
+
+#[test]
+fn the_server_ends_after_what_it_has_begun() {
+    let fixture = Fixture::<u64>::new(400);
+    let mut options = options(vec![default(&fixture.path)]);
+    options.drain_delay = Duration::from_millis(200);
+    let server = start(options);
+    let mut idle = server.client();
+    assert_eq!(idle.get("/readyz").status, 200);
+    server.handle.shut_down();
+    // While it drains it says so and still answers, also new connections.
+    let mut client = server.client();
+    assert_eq!(client.get("/readyz").status, 503);
+    assert_eq!(client.get("/livez").status, 200);
+    assert_eq!(client.get("/v1/query/ff").status, 200);
+    assert!(idle.is_closed());
+    let address = server.address;
+    server.join();
+    assert!(TcpStream::connect(address).is_err());
+}

@@ -1,0 +1,14 @@
+//! Tests of the server: a client that speaks plain HTTP asks a server on a port of its own.
+
+mod client;
+mod connections;
+mod description;
+mod harness;
+mod hostile;
+mod operations;
+mod page;
+mod queries;
+mod reloading;
+mod sources;
+#[cfg(feature = "tls")]
+mod tls;

@@ -1,0 +1,166 @@
+//! The page for people: what stands on it, that nothing hostile gets onto it, and that a browser shows it.
+
+use std::path::Path;
+use std::process::Command;
+
+use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
+use simidx_server::ServerOptions;
+use simidx_text::{Pipeline, Preset};
+
+use crate::harness::{Fixture, default, options, serve, start};
+
+const BROWSER: &str = "/usr/bin/chromium";
+
+const TEXTS: [(&str, &str); 3] = [
+    (
+        "a",
+        "the quick brown fox jumps over the lazy dog near the river bank on a sunny day in spring",
+    ),
+    (
+        "b",
+        "the quick brown fox jumps over the lazy dog near the river bank on a sunny day in summer",
+    ),
+    (
+        "<script>alert(1)</script>",
+        "of something else entirely & <b>bold</b>",
+    ),
+];
+
+fn with_texts(folder: &Path) -> ServerOptions {
+    let path = folder.join("texts.simidx");
+    let pipeline = Pipeline::new(Preset::Short.options()).unwrap();
+    let mut build = BuildOptions::default();
+    build.ids = IdKind::String;
+    build.pipeline = Some(pipeline.describe());
+    let mut builder = IndexBuilder::<u64>::new(build).unwrap();
+    for (id, text) in TEXTS {
+        builder
+            .push_with_string(pipeline.fingerprint(text).unwrap(), id)
+            .unwrap();
+    }
+    builder.finish_to_path(&path).unwrap();
+    let mut options = options(vec![default(&path)]);
+    options.limits.max_distance = Some(64);
+    options.texts = TEXTS
+        .map(|(id, text)| (id.to_owned(), text.to_owned()))
+        .into();
+    options
+}
+
+/// Checks what holds for every page.
+fn check(html: &str) {
+    assert!(html.starts_with("<!DOCTYPE html>"));
+    let lower = html.to_lowercase();
+    for wrong in [
+        "<script", "http://", "https://", "src=", "url(", "@import", "onclick", "<link",
+    ] {
+        assert!(!lower.contains(wrong), "{wrong}");
+    }
+    assert!(html.contains("<html lang=\"en\">") && html.contains("color-scheme"));
+    // Each field has a name.
+    for field in ["q", "k"] {
+        assert!(html.contains(&format!("<label for=\"{field}\"")), "{field}");
+        assert!(html.contains(&format!(" id=\"{field}\"")), "{field}");
+    }
+}
+
+#[test]
+fn the_page_shows_matches_side_by_side_with_what_differs() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_texts(folder.path()));
+    let mut client = server.client();
+    let response = client.get("/");
+    assert_eq!(
+        response.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    let policy = response.header("content-security-policy").unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("form-action 'self'"));
+    check(response.text());
+    assert!(response.text().contains("No query has been answered yet."));
+
+    let response = client.get("/?q=a&k=64&index=default");
+    check(response.text());
+    let text = response.text();
+    assert!(text.contains("3 matches within 64 bits"), "{text}");
+    assert!(
+        text.contains("<del>spring") && text.contains("<ins>summer"),
+        "{text}"
+    );
+    assert!(text.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(text.contains("<mark>") && text.contains("searched for"));
+    assert!(text.contains("Each bar counts the matches since the start"));
+
+    // By text, by fingerprint, by what is nothing.
+    let text = TEXTS[1].1.replace(' ', "+");
+    assert!(
+        client
+            .get(&format!("/?q={text}&k=0"))
+            .text()
+            .contains("1 match within 0 bits")
+    );
+    let pipeline = Pipeline::new(Preset::Short.options()).unwrap();
+    let fingerprint: u64 = pipeline.fingerprint(TEXTS[1].1).unwrap();
+    let hex = fingerprint.to_hex();
+    assert!(
+        client
+            .get(&format!("/?q={hex}&k="))
+            .text()
+            .contains(" within 3 bits")
+    );
+    let hostile = client.get("/?q=%3C%2Ftextarea%3E%3Cscript%3Ealert(1)%3C/script%3E&k=0");
+    check(hostile.text());
+    assert!(hostile.text().contains("&lt;/textarea&gt;"));
+}
+
+#[test]
+fn what_cannot_be_searched_for_is_said_on_the_page() {
+    let fixture = Fixture::<u64>::new(400);
+    let server = serve(&fixture.path);
+    let mut client = server.client();
+    let response = client.get("/?q=some+text");
+    check(response.text());
+    assert!(response.text().contains("class=\"warning\""));
+    let found = client.get(&format!("/?q={:x}", fixture.fingerprints[0]));
+    assert!(found.text().contains("within 3 bits"));
+    let too_far = client.get("/?q=00000000000000ff&k=60");
+    assert!(too_far.text().contains("more than this server permits"));
+}
+
+#[test]
+fn a_browser_shows_the_page() {
+    if !Path::new(BROWSER).exists() {
+        eprintln!("skipped: no {BROWSER} here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_texts(folder.path()));
+    let profile = format!(
+        "--user-data-dir={}",
+        folder.path().join("profile").display()
+    );
+    let address = format!("http://{}/?q=a&k=64", server.address);
+    let shown = Command::new(BROWSER)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            &profile,
+        ])
+        .args(["--enable-logging=stderr", "--dump-dom", &address])
+        .output()
+        .unwrap();
+    let (dom, log) = (
+        String::from_utf8_lossy(&shown.stdout),
+        String::from_utf8_lossy(&shown.stderr),
+    );
+    assert!(shown.status.success(), "{log}");
+    assert!(
+        dom.contains("3 matches within 64 bits") && dom.contains("<ins>summer"),
+        "{dom}"
+    );
+    assert!(dom.contains("<svg"), "{dom}");
+    // What the policy of the page forbids, or what is no HTML, would be in the log.
+    assert!(!log.contains("Content Security Policy"), "{log}");
+}
