@@ -1,5 +1,7 @@
 //! What collections answer.
 
+use simidx::Fingerprint;
+
 /// A fingerprint within the distance of a query, with the ids of its records.
 ///
 /// ```
@@ -22,6 +24,17 @@ pub struct Near<F> {
     pub fingerprint: F,
     /// The ids of its records, in the order of their bytes.
     pub ids: Vec<String>,
+}
+
+impl<F: Fingerprint> Near<F> {
+    /// The same with the fingerprint in the low bits of 128.
+    pub fn to_u128(self) -> Near<u128> {
+        Near {
+            distance: self.distance,
+            fingerprint: self.fingerprint.to_u128(),
+            ids: self.ids,
+        }
+    }
 }
 
 /// What adding a record did to the records of its id.

@@ -349,6 +349,11 @@ impl<F: Fingerprint> Collection<F> {
         self.core.path()
     }
 
+    /// Number of changes since the collection was made: equal numbers mean equal records.
+    pub fn change_count(&self) -> u64 {
+        self.core.read().last
+    }
+
     /// The figures of the collection. Takes some microseconds.
     pub fn stats(&self) -> CollectionStats {
         let core = &*self.core;

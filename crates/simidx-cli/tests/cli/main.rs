@@ -33,9 +33,9 @@ mod read;
 mod replaced;
 mod report;
 mod segments;
-mod sets;
 #[cfg(feature = "serve")]
 mod serve;
+mod sets;
 mod similar;
 mod sketches;
 mod streams;
