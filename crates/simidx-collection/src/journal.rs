@@ -421,7 +421,7 @@ impl Committer {
                 let waited = self.shared.work.wait(queue);
                 queue = waited.unwrap_or_else(PoisonError::into_inner);
             }
-            if queue.stops && (queue.is_idle() || queue.failure.is_some()) {
+            if queue.stops && queue.is_idle() {
                 return;
             }
             if self.sync != Sync::Always {
@@ -436,18 +436,18 @@ impl Committer {
             let is_durable = self.sync != Sync::Never || is_wanted;
             let written = self.write(&entries, &sealed, &forgotten, is_durable);
             let mut queue = self.shared.lock();
+            let has_failed = written.is_err();
             match written {
                 Ok(()) if is_durable => queue.durable = handed,
                 Ok(()) => {}
-                Err(error) => {
-                    queue.failure.get_or_insert(error.to_string());
-                    (queue.sealed, queue.forgotten) = Default::default();
-                    queue.entries.clear();
-                    queue.wanted = queue.durable;
-                }
+                Err(error) => queue.failure = Some(error.to_string()),
             }
             drop(queue);
             self.shared.done.notify_all();
+            // What comes later must not be there without what is lost.
+            if has_failed {
+                return;
+            }
         }
     }
 
@@ -506,5 +506,27 @@ impl Committer {
         }
         write.commit()?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_read_as_they_were_written() {
+        for change in [
+            Change::Add {
+                id: "é\0".into(),
+                fingerprint: 0x0102_0304_u32,
+            },
+            Change::Delete { id: "a".into() },
+        ] {
+            let bytes = change.encode();
+            assert_eq!(Change::decode(&bytes), Some(change));
+        }
+        for bad in [&b""[..], b"?a", b"+abc", b"-\xff", b"+abcd\xff"] {
+            assert_eq!(Change::<u32>::decode(bad), None);
+        }
     }
 }
