@@ -295,14 +295,7 @@ impl<F: Fingerprint> Collection<F> {
         let mut gathered = Gathered::new();
         let (segments, deleted) = {
             let state = self.core.read();
-            for recent in state.recents() {
-                for record in recent.iter() {
-                    let distance = record.fingerprint.distance(fingerprint);
-                    if distance <= max_distance {
-                        gathered.push(distance, record.fingerprint, record.id.to_string());
-                    }
-                }
-            }
+            state.gather_nearest((fingerprint, count, max_distance), &mut gathered);
             (Arc::clone(&state.segments), state.deleted.clone())
         };
         let asked = (fingerprint, count, max_distance);

@@ -1,13 +1,13 @@
 //! What an open collection holds in memory: its segments, what is deleted of them, and the recent records.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use simidx::{Fingerprint, Id, Index, Scratch};
 
 use crate::answer::Gathered;
 use crate::error::Result;
-use crate::recent::Recent;
+use crate::recent::{Recent, Record};
 
 /// A sealed segment.
 #[derive(Debug)]
@@ -119,6 +119,33 @@ impl<F: Fingerprint> State<F> {
             });
         }
         gathered
+    }
+
+    /// The nearest recent records: those of `count` fingerprints.
+    pub(crate) fn gather_nearest(
+        &self,
+        (fingerprint, count, max_distance): (F, usize, u32),
+        gathered: &mut Gathered<F>,
+    ) {
+        let records = || self.recents().flat_map(Recent::iter);
+        let key =
+            |record: &Record<F>| (record.fingerprint.distance(fingerprint), record.fingerprint);
+        let mut nearest = BTreeSet::new();
+        for key in records().map(key).filter(|key| key.0 <= max_distance) {
+            if nearest.len() < count || nearest.last().is_some_and(|last| key < *last) {
+                nearest.insert(key);
+                if nearest.len() > count {
+                    nearest.pop_last();
+                }
+            }
+        }
+        let Some(&last) = nearest.last() else { return };
+        for record in records() {
+            let key = key(record);
+            if key <= last {
+                gathered.push(key.0, key.1, record.id.to_string());
+            }
+        }
     }
 
     pub(crate) fn record_count(&self) -> u64 {
