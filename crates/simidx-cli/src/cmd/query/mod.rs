@@ -47,7 +47,7 @@ Examples:
 /// Arguments of `simidx query`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Index file
+    /// Index file, or folder with a set of them
     #[arg(value_name = "INDEX")]
     index: PathBuf,
     /// Fingerprints to find, and further index files, which are searched as one with the first. Without a fingerprint, or
