@@ -98,19 +98,18 @@ impl<F: Fingerprint> Collection<F> {
         };
         collection.core.freeze_if_full(&mut collection.core.write());
         if background {
-            let work: [(&str, fn(&Core<F>)); 2] = [
-                ("simidx-sealer", |core| core.keep(Core::seal_oldest)),
-                ("simidx-merger", |core| {
-                    core.keep(|core| core.merge_due(false))
-                }),
-            ];
-            for (name, work) in work {
-                let core = Arc::clone(&collection.core);
-                let thread = std::thread::Builder::new().name(name.to_owned());
-                collection.threads.push(thread.spawn(move || work(&core))?);
-            }
+            collection.keep("simidx-sealer", Core::seal_oldest)?;
+            collection.keep("simidx-merger", |core| core.merge_due(false))?;
         }
         Ok(collection)
+    }
+
+    /// Starts a thread that keeps doing one kind of work.
+    fn keep(&mut self, name: &str, work: fn(&Core<F>) -> Result<bool>) -> Result<()> {
+        let core = Arc::clone(&self.core);
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        self.threads.push(thread.spawn(move || core.keep(work))?);
+        Ok(())
     }
 
     /// Checks and adds a record in one step: answers what was near before, within [`Collection::max_distance`], and from
