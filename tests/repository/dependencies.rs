@@ -136,6 +136,7 @@ const PACKAGES: [&str; 10] = [
     "crates/simidx-text",
     "crates/simidx-input",
     "crates/simidx-output",
+    "crates/simidx-collection",
     "crates/simidx-server",
     "crates/simidx-cli",
     "crates/simidx-testkit",

@@ -315,5 +315,8 @@ fn the_example_of_the_specification_is_a_set() {
     manifest.add_file(folder.path(), "a.simidx").unwrap();
     let text = String::from_utf8(manifest.to_bytes().unwrap()).unwrap();
     let specification = include_str!("../../set-spec.md");
-    assert!(specification.contains(&format!("```text\n{text}```\n")), "{text}");
+    assert!(
+        specification.contains(&format!("```text\n{text}```\n")),
+        "{text}"
+    );
 }

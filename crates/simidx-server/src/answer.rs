@@ -105,7 +105,8 @@ fn answer_width<F: Fingerprint>(
     let mut rest = queries;
     // As many as are searched for in one way, up to a text that says nothing.
     while let Some(first) = rest.first() {
-        (fingerprints.clear(), raw.clear());
+        fingerprints.clear();
+        raw.clear();
         let mut lonely = None;
         for asked in rest.iter().take_while(|asked| asked.search == first.search) {
             let fingerprint = match &asked.what {

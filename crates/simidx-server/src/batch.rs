@@ -180,21 +180,54 @@ impl Drop for Room {
     }
 }
 
-impl Chunks {
-    fn start(batch: Arc<Batch>) -> Result<Self, Problem> {
-        let app = batch.app.clone();
+impl Room {
+    /// # Errors
+    /// There is none.
+    fn new(app: &Arc<App>) -> Result<Self, Problem> {
         match app.waiting.try_acquire() {
-            Ok(permit) => permit.forget(),
+            Ok(permit) => {
+                permit.forget();
+                Ok(Room(app.clone()))
+            }
             Err(_) => {
                 let limit = app.options.limits.max_waiting;
                 let detail = format!("{limit} requests like this one are being answered");
-                return Err(Problem::busy(detail));
+                Err(Problem::busy(detail))
             }
         }
+    }
+}
+
+/// Does what may take long on the threads for that.
+///
+/// # Errors
+/// There is no room, or what `work` returns.
+pub(crate) async fn aside<T: Send + 'static>(
+    app: &Arc<App>,
+    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let _room = Room::new(app)?;
+    let (sender, receiver) = oneshot::channel();
+    app.pool.spawn_fifo(move || {
+        if !sender.is_closed() {
+            let _ = sender.send(work());
+        }
+    });
+    receiver.await.unwrap_or_else(|_| Err(broken_off()))
+}
+
+fn broken_off() -> Problem {
+    let detail = "the answer broke off; the log of the server may say why";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "other", detail)
+}
+
+impl Chunks {
+    fn start(batch: Arc<Batch>) -> Result<Self, Problem> {
+        let room = Room::new(&batch.app)?;
         let mut chunks = Chunks {
             under_way: VecDeque::new(),
             next: 0,
-            _room: Room(app),
+            _room: room,
             batch,
         };
         for _ in 0..chunks.batch.app.pool.current_num_threads() {
@@ -221,13 +254,6 @@ impl Chunks {
     async fn next(&mut self) -> Option<Chunk> {
         let chunk = self.under_way.pop_front()?.await;
         self.start_one();
-        Some(chunk.unwrap_or_else(|_| {
-            let problem = Problem::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "other",
-                "the answer broke off; the log of the server may say why",
-            );
-            (Answered::default(), Err(problem))
-        }))
+        Some(chunk.unwrap_or_else(|_| (Answered::default(), Err(broken_off()))))
     }
 }

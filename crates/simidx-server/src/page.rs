@@ -12,7 +12,7 @@ use simidx_output::page::{
 };
 
 use crate::answer::{Asked, Form};
-use crate::batch::Batch;
+use crate::batch::{Batch, aside};
 use crate::metrics::{BOUNDS, IndexMetrics};
 use crate::problem::Problem;
 use crate::request::{self, Params, What};
@@ -73,8 +73,14 @@ pub(crate) async fn page(
         };
         document.section("matches", "Matches", &found);
     }
-    let figures = generation.source.figures()?;
-    document.section("figures", "At a glance", &glance(&generation, &figures));
+    let asked = generation.clone();
+    let figures = move || Ok((asked.source.figures()?, asked.source.resident_fraction()));
+    let (figures, resident) = aside(app, figures).await?;
+    document.section(
+        "figures",
+        "At a glance",
+        &glance(&generation, &figures, resident),
+    );
     document.section("compression", "Compression", &compression(&figures));
     document.section("latency", "Latency", &latency(&served.metrics));
     document.section("distances", "Distances", &distances(&served.metrics));
@@ -177,7 +183,8 @@ async fn found(
     q: &str,
     params: &Params,
 ) -> Result<Html, Problem> {
-    let (queries, id) = meant(generation, q)?;
+    let (asked, sought) = (generation.clone(), q.to_owned());
+    let (queries, id) = aside(app, move || meant(&asked, &sought)).await?;
     let mut nearest = params.clone();
     nearest.limit = Some(SHOWN + 1);
     let search = search(app, &*generation.source, &nearest)?;
@@ -293,10 +300,9 @@ fn parts(figures: &Value) -> Vec<&Value> {
     }
 }
 
-fn glance(generation: &Generation, figures: &Value) -> Html {
+fn glance(generation: &Generation, figures: &Value, resident: Option<f64>) -> Html {
     let size = generation.source.size();
     let number = |name: &str| figures[name].as_f64().unwrap_or_default();
-    let resident = generation.source.resident_fraction();
     let rows = [
         ("files", parts(figures).len().to_string()),
         ("records", grouped(size.records)),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use simidx::{IdBuf, IdKind};
 
 use crate::answer::{Asked, Form};
-use crate::batch::Batch;
+use crate::batch::{Batch, aside};
 use crate::documents;
 use crate::metrics::IndexLine;
 use crate::page;
@@ -226,7 +226,13 @@ async fn answer(
         Route::Readyz | Route::Healthz => {
             Ok(plain(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n"))
         }
-        Route::Metrics => Ok(whole(StatusCode::OK, METRICS, metrics(app))),
+        Route::Metrics => {
+            let app = app.clone();
+            // To find out what is in memory takes long for large files.
+            let text = tokio::task::spawn_blocking(move || metrics(&app)).await;
+            let broken = |_| Problem::busy("the metrics broke off");
+            Ok(whole(StatusCode::OK, METRICS, text.map_err(broken)?))
+        }
         Route::OpenApi => Ok(whole(StatusCode::OK, JSON, OPENAPI)),
         Route::Info => info(app, query),
         Route::QueryOne => {
@@ -383,7 +389,10 @@ async fn ids(app: &Arc<App>, id: &str, query: Option<&str>) -> Result<Response<C
     let name = generation.source.generation();
     let word = request::decode(id, false)?;
     let id = record_id(generation.source.id_kind(), &word)?;
-    let fingerprints = generation.source.fingerprints_of_id(id.as_id())?;
+    let (asked, source) = (id.clone(), generation.clone());
+    // Without a table of ids all of them are gone through.
+    let look_up = move || Ok(source.source.fingerprints_of_id(asked.as_id())?);
+    let fingerprints = aside(app, look_up).await?;
     if fingerprints.is_empty() {
         let detail = format!("no record has the id {}", shown(&word));
         return Err(Problem::not_found("unknown-id", detail));

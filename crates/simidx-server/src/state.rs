@@ -170,6 +170,8 @@ impl App {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(options.threads)
             .thread_name(|number| format!("simidx-batch-{number}"))
+            // The request ends with an error then; the message is on stderr.
+            .panic_handler(|_| {})
             .build();
         let pool = pool.map_err(|error| Problem::busy(error.to_string()))?;
         let mut app = App {
@@ -449,8 +451,6 @@ fn opening(error: simidx::Error) -> Problem {
 
 /// KiB of all bodies at a time.
 fn body_room(max_body: usize) -> usize {
-    (max_body / 1024)
-        .saturating_mul(16)
-        .max(1 << 18)
-        .min(Semaphore::MAX_PERMITS)
+    let of_some = (max_body / 1024).saturating_mul(16);
+    of_some.clamp(1 << 18, Semaphore::MAX_PERMITS)
 }

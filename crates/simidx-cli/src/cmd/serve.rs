@@ -126,7 +126,8 @@ pub(crate) struct Args {
     /// Log each request
     #[arg(long)]
     access_log: bool,
-    /// Documents with the texts of records, which the page shows beside each other. May be repeated
+    /// Files or quoted patterns with the documents, of which the page shows the texts; they are found by their ids. May be
+    /// repeated
     #[arg(long, value_name = "FILE")]
     texts: Vec<PathBuf>,
     /// Format of --texts
@@ -140,7 +141,7 @@ pub(crate) struct Args {
     #[arg(long, help_heading = heading::RESOURCES)]
     no_mmap: bool,
     /// Do not bring the files to memory before they are searched: for those that do not fit
-    #[arg(long, help_heading = heading::RESOURCES)]
+    #[arg(long)]
     no_warm: bool,
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]

@@ -79,6 +79,11 @@ impl Html {
         self
     }
 
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Number of bytes.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -26,7 +26,7 @@ impl Entry {
     /// Ids, fingerprint and note; digits that differ from those of another fingerprint are marked.
     fn name(&self, other: Option<&Entry>) -> Html {
         let mut name = self.shown_ids();
-        if name.len() > 0 && !self.fingerprint.is_empty() {
+        if !name.is_empty() && !self.fingerprint.is_empty() {
             name.markup(" ");
         }
         name.append(&self.digits(other));

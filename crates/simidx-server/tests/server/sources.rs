@@ -80,7 +80,7 @@ fn another_source_answers_as_a_file_with_the_same_records() {
     let fixture = Fixture::<u64>::new(800);
     let mut records: BTreeMap<u64, Vec<IdBuf>> = BTreeMap::new();
     for (number, &fingerprint) in fixture.fingerprints.iter().enumerate() {
-        let id = IdBuf::String(format!("id-{number}").into());
+        let id = IdBuf::String(format!("id-{number}"));
         records.entry(fingerprint).or_default().push(id);
     }
     let plain: Box<dyn Source> = Box::new(Plain(records));
