@@ -137,6 +137,7 @@ const PACKAGES: [&str; 11] = [
     "crates/simidx-text",
     "crates/simidx-input",
     "crates/simidx-output",
+    "crates/simidx-collection",
     "crates/simidx-server",
     "crates/simidx-cli",
     "crates/simidx-testkit",

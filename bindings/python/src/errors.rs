@@ -104,7 +104,10 @@ fn class_of(error: &Error) -> Class {
         Error::Options(_) => Class::Option,
         Error::Budget { .. } | Error::LimitReached { .. } => Class::Limit,
         Error::Segment { error, .. } => class_of(error),
-        Error::WidthMismatch { .. } | Error::Build(_) | Error::Mismatch { .. } => Class::Input,
+        Error::WidthMismatch { .. }
+        | Error::Build(_)
+        | Error::Mismatch { .. }
+        | Error::Manifest(_) => Class::Input,
         _ => Class::Internal,
     }
 }

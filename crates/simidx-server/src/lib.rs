@@ -14,12 +14,14 @@
 //! | `batch.rs`, `answer.rs` | queries on threads of their own, answers as bytes |
 //! | `state.rs` | indexes by name, generations, reloading |
 //! | `source.rs` | what answers queries: the trait [`Source`], and files as one |
+//! | `store.rs`, `documents.rs` | records that come and go, and the requests about them |
 //! | `page.rs` | the page for people |
 
 mod answer;
 mod auth;
 mod batch;
 mod connection;
+mod documents;
 mod log;
 mod metrics;
 mod options;
@@ -32,6 +34,7 @@ mod routes;
 mod server;
 mod source;
 mod state;
+mod store;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -41,3 +44,4 @@ pub use options::{Limits, NamedIndex, ServerOptions, TlsFiles};
 pub use problem::Problem;
 pub use server::{Server, ServerHandle, StartError};
 pub use source::{IdIter, Search, Sink, Source, SourceSize};
+pub use store::Store;

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hyper::StatusCode;
 
+use simidx_collection::CollectionStats;
+
 use crate::routes::Route;
 
 /// Upper bounds of the buckets of times, in nanoseconds: queries take microseconds.
@@ -35,8 +37,8 @@ pub(crate) const BOUNDS: [u64; 22] = [
 ];
 
 /// Statuses that are counted by themselves; all others are 500.
-const STATUSES: [u16; 14] = [
-    200, 303, 400, 401, 403, 404, 405, 408, 413, 415, 422, 431, 500, 503,
+const STATUSES: [u16; 16] = [
+    200, 303, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 431, 500, 503, 507,
 ];
 
 /// Times in buckets.
@@ -194,7 +196,12 @@ impl Metrics {
     }
 
     /// The text that Prometheus reads.
-    pub(crate) fn write(&self, indexes: &[IndexLine<'_>], is_ready: bool) -> String {
+    pub(crate) fn write(
+        &self,
+        indexes: &[IndexLine<'_>],
+        store: Option<&CollectionStats>,
+        is_ready: bool,
+    ) -> String {
         let mut out = String::new();
         help(
             &mut out,
@@ -225,6 +232,9 @@ impl Metrics {
             }
         }
         self.write_indexes(&mut out, indexes);
+        if let Some(store) = store {
+            write_store(&mut out, store);
+        }
         let counters = [
             (
                 "simidx_connections_total",
@@ -409,6 +419,58 @@ fn resident_bytes() -> Option<u64> {
         .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+/// The figures of the collection.
+fn write_store(out: &mut String, store: &CollectionStats) {
+    let failed = u64::from(store.journal_error.is_some() || store.background_error.is_some());
+    for (name, kind, text, value) in [
+        (
+            "simidx_store_records",
+            "gauge",
+            "Records of the store.",
+            store.record_count,
+        ),
+        (
+            "simidx_store_recent_records",
+            "gauge",
+            "Records of the store that are not sealed yet.",
+            store.recent_count,
+        ),
+        (
+            "simidx_store_segments",
+            "gauge",
+            "Segments of the store.",
+            store.segment_count as u64,
+        ),
+        (
+            "simidx_store_deleted_records",
+            "gauge",
+            "Deleted records that are still in segments.",
+            store.deleted_count,
+        ),
+        (
+            "simidx_store_seals_total",
+            "counter",
+            "Segments sealed since the start.",
+            store.seal_count,
+        ),
+        (
+            "simidx_store_merges_total",
+            "counter",
+            "Merges of segments since the start.",
+            store.merge_count,
+        ),
+        (
+            "simidx_store_failed",
+            "gauge",
+            "Whether the journal, or the last seal or merge, failed.",
+            failed,
+        ),
+    ] {
+        help(out, name, kind, text);
+        line(out, name, value);
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use simidx_text::assets::Assets;
 
 use crate::auth::Token;
 use crate::log::LogFormat;
+use crate::store::Store;
 
 /// Files that are searched as one, and their name.
 ///
@@ -123,6 +124,8 @@ pub struct TlsFiles {
 pub struct ServerOptions {
     /// What is searched.
     pub indexes: Vec<NamedIndex>,
+    /// A collection that is searched too, and that requests add to. It is called `default` where no index is, or else `store`.
+    pub store: Option<Store>,
     /// Where the server listens; port 0 is any. Default 127.0.0.1:8080.
     pub listen: SocketAddr,
     /// Whether an address that others can reach is permitted without a token. Default `false`.
@@ -165,6 +168,7 @@ impl ServerOptions {
     pub fn new(indexes: Vec<NamedIndex>) -> Self {
         ServerOptions {
             indexes,
+            store: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
             insecure: false,
             token: None,

@@ -131,6 +131,7 @@ pub(crate) fn kind_of(error: &Error) -> &'static str {
         Error::Budget { .. } => "budget",
         Error::LimitReached { .. } => "limit-reached",
         Error::Mismatch { .. } => "mismatch",
+        Error::Manifest(_) => "manifest",
         Error::Segment { error, .. } => kind_of(error),
         _ => "other",
     }

@@ -237,7 +237,7 @@ struct TextBody {
     nearest: Option<usize>,
 }
 
-fn bad_json(error: &serde_json::Error) -> Problem {
+pub(crate) fn bad_json(error: &serde_json::Error) -> Problem {
     let kind = match error.classify() {
         serde_json::error::Category::Data => "bad-request",
         _ => "bad-json",

@@ -13,6 +13,7 @@ use simidx::{IdBuf, IdKind};
 
 use crate::answer::{Asked, Form};
 use crate::batch::{Batch, aside};
+use crate::documents;
 use crate::metrics::IndexLine;
 use crate::page;
 use crate::problem::Problem;
@@ -45,13 +46,15 @@ pub(crate) enum Route {
     Nearest,
     Ids,
     Text,
+    Documents,
+    Document,
     Reload,
     /// Everything else.
     Unknown,
 }
 
 impl Route {
-    pub(crate) const ALL: [Route; 14] = [
+    pub(crate) const ALL: [Route; 16] = [
         Route::Page,
         Route::Livez,
         Route::Readyz,
@@ -64,6 +67,8 @@ impl Route {
         Route::Nearest,
         Route::Ids,
         Route::Text,
+        Route::Documents,
+        Route::Document,
         Route::Reload,
         Route::Unknown,
     ];
@@ -83,6 +88,8 @@ impl Route {
             Route::Nearest => "/v1/nearest/{fingerprint}",
             Route::Ids => "/v1/ids/{id}",
             Route::Text => "/v1/text",
+            Route::Documents => "/v1/documents",
+            Route::Document => "/v1/documents/{id}",
             Route::Reload => "/-/reload",
             Route::Unknown => "unknown",
         }
@@ -100,6 +107,7 @@ impl Route {
             "/v1/info" => Route::Info,
             "/v1/query" => Route::Query,
             "/v1/text" => Route::Text,
+            "/v1/documents" => Route::Documents,
             "/-/reload" => Route::Reload,
             path => return Self::with_parameter(path),
         };
@@ -111,10 +119,11 @@ impl Route {
             ("/v1/query/", Route::QueryOne),
             ("/v1/nearest/", Route::Nearest),
             ("/v1/ids/", Route::Ids),
+            ("/v1/documents/", Route::Document),
         ] {
             if let Some(rest) = path.strip_prefix(start) {
                 // Ids may be addresses themselves.
-                let is_one = route == Route::Ids || !rest.contains('/');
+                let is_one = matches!(route, Route::Ids | Route::Document) || !rest.contains('/');
                 if !rest.is_empty() && is_one {
                     return (route, rest);
                 }
@@ -126,7 +135,8 @@ impl Route {
     /// The methods that it takes.
     fn methods(self) -> &'static str {
         match self {
-            Route::Query | Route::Text | Route::Reload => "POST",
+            Route::Query | Route::Text | Route::Documents | Route::Reload => "POST",
+            Route::Document => "GET, HEAD, DELETE",
             _ => "GET, HEAD",
         }
     }
@@ -237,6 +247,8 @@ async fn answer(
         Route::Ids => ids(app, parameter, query).await,
         Route::Query => batch(app, head, body).await,
         Route::Text => text(app, head, body).await,
+        Route::Documents => documents::add(app, head, body).await,
+        Route::Document => documents::one(app, head, parameter).await,
         Route::Reload => reload(app, &head.headers, query).await,
         Route::Page => page::page(app, query).await,
         Route::Unknown => unreachable!("it was answered above"),
@@ -264,7 +276,8 @@ fn metrics(app: &App) -> String {
             }
         })
         .collect();
-    app.metrics.write(&lines, app.is_ready())
+    let stats = app.store.as_ref().map(|(_, store)| store.stats());
+    app.metrics.write(&lines, stats.as_ref(), app.is_ready())
 }
 
 /// What is served, and the limits.
@@ -426,7 +439,7 @@ fn results(objects: Vec<u8>) -> Vec<u8> {
 }
 
 /// The type of a body, without its parameters.
-fn content_type(headers: &HeaderMap) -> String {
+pub(crate) fn content_type(headers: &HeaderMap) -> String {
     let value = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -438,7 +451,7 @@ fn content_type(headers: &HeaderMap) -> String {
     kind.trim().to_ascii_lowercase()
 }
 
-fn wrong_type(given: &str, wanted: &str) -> Problem {
+pub(crate) fn wrong_type(given: &str, wanted: &str) -> Problem {
     let detail = format!("the content type is {}, not one of {wanted}", shown(given));
     Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -628,7 +641,7 @@ async fn reload(
 }
 
 /// Reads a body, as long as it may be and as long as it may take.
-async fn read(app: &App, mut body: Incoming) -> Result<Bytes, Problem> {
+pub(crate) async fn read(app: &App, mut body: Incoming) -> Result<Bytes, Problem> {
     let limits = &app.options.limits;
     let too_large =
         || Problem::too_large(format!("the limit of a body is {} bytes", limits.max_body));

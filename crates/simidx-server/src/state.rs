@@ -16,9 +16,13 @@ use crate::metrics::{IndexMetrics, Metrics};
 use crate::options::{NamedIndex, ServerOptions};
 use crate::problem::{Problem, kind_of};
 use crate::source::{Source, of_segments};
+use crate::store::Store;
 
 /// How often it is looked whether the last request of an old generation has ended.
 const RETIRE_STEP: Duration = Duration::from_millis(10);
+
+/// The name of the collection where an index is called `default`.
+const STORE: &str = "store";
 
 /// Distances beyond that of the tables that queries may ask for by default.
 const DISTANCES_BEYOND: u32 = 4;
@@ -27,6 +31,8 @@ const DISTANCES_BEYOND: u32 = 4;
 pub(crate) struct App {
     pub(crate) options: ServerOptions,
     pub(crate) indexes: Vec<Served>,
+    /// The collection, and which of the indexes it is.
+    pub(crate) store: Option<(usize, Store)>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) log: Log,
     /// Threads for what takes long.
@@ -172,6 +178,7 @@ impl App {
             waiting: Semaphore::new(options.limits.max_waiting),
             bodies: Semaphore::new(body_room(options.limits.max_body)),
             indexes: Vec::new(),
+            store: None,
             is_ready: AtomicBool::new(false),
             options,
             metrics,
@@ -185,6 +192,16 @@ impl App {
         for (name, source) in sources {
             let generation = app.generation(source, None, Vec::new());
             app.serve(name, Vec::new(), generation)?;
+        }
+        if let Some(store) = app.options.store.take() {
+            let is_default = |index: &Served| index.name == NamedIndex::DEFAULT;
+            let name = match app.indexes.iter().any(is_default) {
+                true => STORE,
+                false => NamedIndex::DEFAULT,
+            };
+            let generation = app.generation(store.source(), None, Vec::new());
+            app.serve(name.to_owned(), Vec::new(), generation)?;
+            app.store = Some((app.indexes.len() - 1, store));
         }
         if app.indexes.is_empty() {
             return Err(Problem::unanswerable(
@@ -218,7 +235,12 @@ impl App {
 
     /// Whether queries are answered.
     pub(crate) fn is_ready(&self) -> bool {
-        self.is_ready.load(Ordering::Acquire)
+        let has_failed = |store: &Store| store.stats().journal_error.is_some();
+        let has_failed = self
+            .store
+            .as_ref()
+            .is_some_and(|(_, store)| has_failed(store));
+        self.is_ready.load(Ordering::Acquire) && !has_failed
     }
 
     /// Says that the server is about to end.

@@ -232,7 +232,7 @@ class Index:
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 def open(path: _Path | Sequence[_Path], *, in_memory: bool = False, warm: bool = False) -> Index:
-    """Open one file, or several that are searched as one.
+    """Open one file, or several that are searched as one. A folder with a manifest is the set of files that it lists.
 
     Files are mapped: replace them by renaming, never in place. ``in_memory`` reads them instead.
     """

@@ -6,20 +6,25 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use simidx::Fingerprint;
 use simidx_input::{Content, RecordId};
-use simidx_server::{LogFormat, NamedIndex, Server, ServerOptions, StartError, TlsFiles, Token};
+use simidx_server::{
+    LogFormat, NamedIndex, Server, ServerOptions, StartError, Store, TlsFiles, Token,
+};
 
 use crate::cmd::Answer;
 use crate::support::choices::InputFormat;
+use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::interrupt;
 use crate::support::json::json_style;
 use crate::support::output::stdout;
-use crate::support::pipeline::PipelineFiles;
+use crate::support::pipeline::PipelineArgs;
 use crate::support::quantity::{Size, count};
 use crate::support::quiet;
 use crate::support::records::{FieldArgs, threads_from};
+use crate::support::width::{Width, with_width};
 
 /// The head of `simidx serve --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -33,6 +38,7 @@ Examples:
   simidx serve crawl.simidx
   simidx serve monday.simidx tuesday.simidx --listen 127.0.0.1:0 --watch 1
   simidx serve --index news=news.simidx --index web=a.simidx,b.simidx
+  simidx serve --store pages/
   simidx serve crawl.simidx --listen 0.0.0.0:8080 --token-file token.txt";
 
 /// Bytes of a text that the page shows.
@@ -41,6 +47,9 @@ const MAX_TEXT_LEN: usize = 64 << 10;
 /// Seconds of a flag, at most.
 const MAX_SECONDS: f64 = 86_400.0;
 
+/// The heading of flags about the store.
+const STORE: &str = "Store";
+
 /// The heading of flags about limits.
 const LIMITS: &str = "Limits";
 
@@ -48,11 +57,24 @@ const LIMITS: &str = "Limits";
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Index files, which are searched as one: the index called default
-    #[arg(value_name = "INDEX", required_unless_present = "index")]
+    #[arg(value_name = "INDEX", required_unless_present_any = ["index", "store"])]
     paths: Vec<PathBuf>,
     /// Serve these files as one index under a name. May be repeated; requests name an index by ?index=NAME
     #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = named_index)]
     index: Vec<NamedIndex>,
+    /// Folder of a collection, which is made if it is not there: POST /v1/documents adds to it, and all queries of ?index=store
+    /// search it; without other indexes it is the default one
+    #[arg(long, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// When a change of the store is acknowledged
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = SyncChoice::Always, requires = "store", help_heading = STORE)]
+    sync: SyncChoice,
+    /// Distance of near-duplicates in a new store
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables(), requires = "store", help_heading = STORE)]
+    max_distance: u32,
+    /// Bits per fingerprint of a new store
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64, requires = "store", help_heading = STORE)]
+    width: Width,
     /// Address to listen at; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
@@ -114,7 +136,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     fields: FieldArgs,
     #[command(flatten)]
-    files: PipelineFiles,
+    pipeline: PipelineArgs,
     /// Read index files into memory instead of mapping them
     #[arg(long, help_heading = heading::RESOURCES)]
     no_mmap: bool,
@@ -124,6 +146,17 @@ pub(crate) struct Args {
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
     threads: u16,
+}
+
+/// `--sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SyncChoice {
+    /// When it is on disk
+    Always,
+    /// At once; it is on disk within 100 ms
+    Batch,
+    /// At once; it is on disk when it is sealed, or when the server ends
+    Never,
 }
 
 /// `--log-format`.
@@ -191,9 +224,22 @@ pub(crate) fn run(args: Args) -> Answer {
     options.access_log = args.access_log;
     options.quiet = quiet::is_quiet();
     options.json = json_style();
-    options.assets = args.files.read()?;
+    options.assets = args.pipeline.files()?;
     for path in &args.texts {
         read_texts(path, args.input, &args.fields, &mut options.texts)?;
+    }
+    if let Some(folder) = &args.store {
+        let mut store = simidx_collection::Options::default();
+        store.max_distance = args.max_distance;
+        store.pipeline = Some(args.pipeline.pipeline()?.describe());
+        store.sync = match args.sync {
+            SyncChoice::Always => simidx_collection::Sync::Always,
+            SyncChoice::Batch => simidx_collection::Sync::Batch,
+            SyncChoice::Never => simidx_collection::Sync::Never,
+        };
+        let bits = with_width!(args.width, F => F::WIDTH);
+        let opened = Store::open_or_create(folder, bits, store);
+        options.store = Some(opened.map_err(|error| Failure::new(error.to_string()))?);
     }
     interrupt::expect_lost_pages()?;
     let server = Server::bind(options).map_err(not_started)?;

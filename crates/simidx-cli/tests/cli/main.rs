@@ -35,6 +35,7 @@ mod report;
 mod segments;
 #[cfg(feature = "serve")]
 mod serve;
+mod sets;
 mod similar;
 mod sketches;
 mod streams;

@@ -247,3 +247,77 @@ fn the_page_shows_the_texts_that_are_given() {
         "{page}"
     );
 }
+
+#[test]
+fn killed_at_any_moment_a_store_loses_no_document() {
+    let sandbox = Sandbox::new();
+    let mut acknowledged = Vec::new();
+    for run in 0..5_u64 {
+        let mut server = Serving::start(&sandbox, &["--store", "pages"]);
+        let head = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/json";
+        let address = server.address.clone();
+        let added = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4_u64)
+                .map(|thread| {
+                    let address = &address;
+                    scope.spawn(move || {
+                        let mut added = Vec::new();
+                        for number in 0.. {
+                            let id = format!("{run} {thread} {number}");
+                            let mixed = (run << 40 | thread << 32 | number).wrapping_add(1);
+                            let value = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                            let body =
+                                format!("{{\"id\":\"{id}\",\"fingerprint\":\"{value:016x}\"}}");
+                            match try_ask(address, head, &body) {
+                                Some((200, _)) => added.push((id, value)),
+                                Some(other) => panic!("{other:?}"),
+                                None => return added,
+                            }
+                        }
+                        added
+                    })
+                })
+                .collect();
+            std::thread::sleep(Duration::from_millis(150 + 97 * run));
+            server.child.kill().unwrap();
+            threads
+                .into_iter()
+                .flat_map(|t| t.join().unwrap())
+                .collect::<Vec<_>>()
+        });
+        server.child.wait().unwrap();
+        assert!(!added.is_empty());
+        acknowledged.extend(added);
+    }
+    let server = Serving::start(&sandbox, &["--store", "pages", "--sync", "batch"]);
+    for (id, value) in &acknowledged {
+        let (status, body) = server.get(&format!("/v1/query/{value:016x}?k=0"));
+        assert_eq!(status, 200);
+        assert_eq!(body.matches(&format!("[\"{id}\"]")).count(), 1, "{body}");
+    }
+    // What each thread had asked for last may be there too.
+    let (_, metrics) = server.get("/metrics");
+    let records = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("simidx_store_records "));
+    let records: usize = records.unwrap().parse().unwrap();
+    let known = acknowledged.len();
+    assert!(
+        (known..=known + 5 * 4).contains(&records),
+        "{records} of {known}"
+    );
+    server.end();
+}
+
+/// Asks a server that may end meanwhile.
+fn try_ask(address: &str, head: &str, body: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    let len = body.len();
+    let request =
+        format!("{head}\r\nhost: t\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).ok()?;
+    let (head, body) = response.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}

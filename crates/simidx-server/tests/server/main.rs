@@ -3,6 +3,7 @@
 mod client;
 mod connections;
 mod description;
+mod documents;
 mod harness;
 mod hostile;
 mod operations;

@@ -1,0 +1,229 @@
+//! What a collection costs: each way to sync, queries beside those of a static file while records are added, and how long
+//! additions wait while segments are sealed and merged.
+//!
+//! `cargo run --release -p simidx-collection --example measure -- FOLDER [RECORDS] [SECONDS]`
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use simidx::{BuildOptions, IdKind, Index, IndexBuilder, Scratch};
+use simidx_collection::{Collection, Options, Sync};
+
+/// Additions a second that the queries are measured under.
+const RATE: u64 = 1000;
+
+fn fingerprint(number: u64) -> u64 {
+    let mut value = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}
+
+fn id(number: u64) -> String {
+    format!("https://example.org/pages/{number}")
+}
+
+/// A member of the set with some bits flipped, or something else.
+fn query(number: u64, records: u64) -> u64 {
+    match number % 2 {
+        0 => fingerprint(fingerprint(number) % records) ^ 1 << (number % 64) ^ 1 << (number % 37),
+        _ => fingerprint(!number),
+    }
+}
+
+fn print(what: &str, mut times: Vec<Duration>, took: Duration) {
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
+    println!(
+        "{what:<44} {:>9.0}/s  p50 {:>8.1} us  p99 {:>8.1} us  p99.9 {:>8.1} us  max {:>8.1} us",
+        times.len() as f64 / took.as_secs_f64(),
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
+    );
+}
+
+fn measured(count: u64, mut work: impl FnMut(u64)) -> (Vec<Duration>, Duration) {
+    let started = Instant::now();
+    let times = (0..count).map(|number| {
+        let started = Instant::now();
+        work(number);
+        started.elapsed()
+    });
+    (times.collect(), started.elapsed())
+}
+
+fn syncs(folder: &Path) -> Result<(), Box<dyn Error>> {
+    for sync in [Sync::Always, Sync::Batch, Sync::Never] {
+        for threads in [1, 16] {
+            let mut options = Options::default();
+            options.sync = sync;
+            let path = folder.join(format!("{sync:?}{threads}"));
+            let pages = Collection::<u64>::create(&path, options)?;
+            let end = Instant::now() + Duration::from_secs(3);
+            let next = AtomicU64::new(0);
+            let started = Instant::now();
+            let times: Vec<Duration> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..threads)
+                    .map(|_| {
+                        scope.spawn(|| {
+                            let mut times = Vec::new();
+                            while Instant::now() < end {
+                                let number = next.fetch_add(1, Ordering::Relaxed);
+                                let started = Instant::now();
+                                pages.add(&id(number), fingerprint(number)).unwrap();
+                                times.push(started.elapsed());
+                            }
+                            times
+                        })
+                    })
+                    .collect();
+                threads
+                    .into_iter()
+                    .flat_map(|thread| thread.join().unwrap())
+                    .collect()
+            });
+            print(
+                &format!("add, sync {sync:?}, {threads} threads"),
+                times,
+                started.elapsed(),
+            );
+            pages.close()?;
+            std::fs::remove_dir_all(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds at the rate until it is told to end; the time of each addition.
+fn add_paced(
+    pages: &Collection<u64>,
+    next: &AtomicU64,
+    threads: u64,
+    ends: &AtomicBool,
+) -> Vec<Duration> {
+    let mut times = Vec::new();
+    let mut due = Instant::now();
+    while !ends.load(Ordering::Relaxed) {
+        due += Duration::from_micros(1_000_000 * threads / RATE);
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let started = Instant::now();
+        pages.add(&id(number), fingerprint(number)).unwrap();
+        times.push(started.elapsed());
+    }
+    times
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().ok_or("name a folder")?;
+    let records: u64 = arguments
+        .next()
+        .map_or(Ok(1_000_000), |records| records.parse())?;
+    let seconds: u64 = arguments.next().map_or(Ok(60), |seconds| seconds.parse())?;
+    let folder = Path::new(&folder);
+    std::fs::create_dir_all(folder)?;
+    if records <= 1_000_000 {
+        syncs(folder)?;
+    }
+
+    let path = folder.join("pages");
+    let mut options = Options::default();
+    options.sync = Sync::Never;
+    let pages = Collection::<u64>::create(&path, options)?;
+    let (times, took) = measured(records, |number| {
+        pages.add(&id(number), fingerprint(number)).unwrap();
+    });
+    print(&format!("add {records} one after the other"), times, took);
+    while {
+        std::thread::sleep(Duration::from_millis(500));
+        let stats = pages.stats();
+        let before = (stats.seal_count, stats.merge_count);
+        std::thread::sleep(Duration::from_millis(1500));
+        let stats = pages.stats();
+        before != (stats.seal_count, stats.merge_count) || stats.recent_count > 200_000
+    } {}
+    println!("{:?}", pages.stats());
+    let started = Instant::now();
+    pages.close()?;
+    let closed = started.elapsed();
+
+    let mut options = BuildOptions::default();
+    options.ids = IdKind::String;
+    options.id_lookup = true;
+    let mut builder = IndexBuilder::<u64>::new(options)?;
+    for number in 0..records {
+        builder.push_with_string(fingerprint(number), &id(number))?;
+    }
+    builder.finish_to_path(folder.join("static.simidx"))?;
+    let index = Index::<u64>::open(folder.join("static.simidx"))?;
+    index.warm(1)?;
+    let mut scratch = Scratch::new();
+    let mut ask = |number| {
+        for found in index
+            .query_with(&mut scratch, query(number, records), 3)
+            .unwrap()
+        {
+            for id in index.ids(found).unwrap() {
+                std::hint::black_box(id.unwrap());
+            }
+        }
+    };
+    measured(50_000, &mut ask);
+    let (times, took) = measured(200_000, |number| ask(number + 50_000));
+    print("query, static file", times, took);
+
+    for (sync, threads) in [(Sync::Batch, 4), (Sync::Always, 16)] {
+        let mut options = Options::default();
+        options.sync = sync;
+        // So that something is sealed and merged in the time.
+        options.seal_records = 10_000;
+        let started = Instant::now();
+        let pages = Collection::<u64>::open(&path, options)?;
+        println!("closed in {closed:?}, opened in {:?}", started.elapsed());
+        measured(50_000, |number| {
+            drop(pages.query(query(number, records), 3).unwrap())
+        });
+        let (times, took) = measured(200_000, |number| {
+            drop(pages.query(query(number + 50_000, records), 3).unwrap());
+        });
+        print("query, nothing added", times, took);
+        let next = AtomicU64::new(pages.len() * 16);
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let adders: Vec<_> = (0..threads)
+                .map(|_| scope.spawn(|| add_paced(&pages, &next, threads, &ends)))
+                .collect();
+            let (started, mut times, mut number) = (Instant::now(), Vec::new(), 0);
+            while started.elapsed() < Duration::from_secs(seconds) {
+                let asked = Instant::now();
+                drop(pages.query(query(number, records), 3).unwrap());
+                times.push(asked.elapsed());
+                number += 1;
+                // Some room for the others: queries come at a third of what they could.
+                if number % 64 == 0 {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            }
+            ends.store(true, Ordering::Relaxed);
+            let took = started.elapsed();
+            print(
+                &format!("query, {RATE} additions a second, {sync:?}"),
+                times,
+                took,
+            );
+            let times = adders
+                .into_iter()
+                .flat_map(|adder| adder.join().unwrap())
+                .collect();
+            print(&format!("add, {RATE} a second, {sync:?}"), times, took);
+        });
+        println!("{:?}", pages.stats());
+        pages.close()?;
+    }
+    Ok(())
+}

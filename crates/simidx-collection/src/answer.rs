@@ -1,0 +1,148 @@
+//! What collections answer.
+
+use simidx::Fingerprint;
+
+/// A fingerprint within the distance of a query, with the ids of its records.
+///
+/// ```
+/// # use simidx_collection::{Collection, Options};
+/// # let folder = tempfile::tempdir()?;
+/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
+/// pages.add("a", 0xff)?;
+/// let near = &pages.query(0xfe, 3)?[0];
+/// assert_eq!((near.distance, near.fingerprint), (1, 0xff));
+/// assert_eq!(near.ids, ["a"]);
+/// # pages.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Near<F> {
+    /// Number of bits in which it differs from the query.
+    pub distance: u32,
+    /// The fingerprint found.
+    pub fingerprint: F,
+    /// The ids of its records, in the order of their bytes.
+    pub ids: Vec<String>,
+}
+
+impl<F: Fingerprint> Near<F> {
+    /// The same with the fingerprint in the low bits of 128.
+    pub fn to_u128(self) -> Near<u128> {
+        Near {
+            distance: self.distance,
+            fingerprint: self.fingerprint.to_u128(),
+            ids: self.ids,
+        }
+    }
+}
+
+/// What adding a record did to the records of its id.
+///
+/// ```
+/// # use simidx_collection::{Collection, Options};
+/// use simidx_collection::Outcome;
+///
+/// # let folder = tempfile::tempdir()?;
+/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
+/// assert_eq!(pages.add("a", 0xff)?.outcome, Outcome::New);
+/// assert_eq!(pages.add("a", 0xff)?.outcome, Outcome::Unchanged);
+/// assert_eq!(pages.add("a", 0x0f)?.outcome, Outcome::Replaced(0xff));
+/// # pages.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome<F> {
+    /// The id is new.
+    New,
+    /// The id had this very fingerprint, and nothing changed.
+    Unchanged,
+    /// The id had this other fingerprint, and has it no more.
+    Replaced(F),
+}
+
+/// The answer to an addition.
+///
+/// ```
+/// # use simidx_collection::{Collection, Options};
+/// # let folder = tempfile::tempdir()?;
+/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
+/// assert!(pages.add("a", 0xff)?.matches.is_empty());
+/// let added = pages.add("b", 0xfe)?;
+/// assert_eq!(added.matches[0].ids, ["a"]);
+/// # pages.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Added<F> {
+    /// What was near before, by distance, then by value. The record of the same id is left out.
+    pub matches: Vec<Near<F>>,
+    /// What became of the id.
+    pub outcome: Outcome<F>,
+}
+
+/// The figures of a collection.
+///
+/// ```
+/// # use simidx_collection::{Collection, Options};
+/// # let folder = tempfile::tempdir()?;
+/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
+/// pages.add("a", 0xff)?;
+/// let stats = pages.stats();
+/// assert_eq!((stats.record_count, stats.recent_count, stats.segment_count), (1, 1, 0));
+/// # pages.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct CollectionStats {
+    /// Number of records.
+    pub record_count: u64,
+    /// Those of them that are in memory and in the journal only.
+    pub recent_count: u64,
+    /// Number of segments.
+    pub segment_count: usize,
+    /// Bytes of the segments.
+    pub segment_bytes: u64,
+    /// Deleted records that are still in segments.
+    pub deleted_count: u64,
+    /// Segments sealed and merges done since it was opened.
+    pub seal_count: u64,
+    /// Merges done since it was opened.
+    pub merge_count: u64,
+    /// Why sealing or merging failed last, if it did. It is tried again.
+    pub background_error: Option<String>,
+    /// Why the journal failed, if it did.
+    pub journal_error: Option<String>,
+}
+
+/// Matches, gathered by fingerprint.
+#[derive(Debug)]
+pub(crate) struct Gathered<F>(Vec<(u32, F, String)>);
+
+impl<F: Copy + Ord> Gathered<F> {
+    pub(crate) fn new() -> Self {
+        Gathered(Vec::new())
+    }
+
+    pub(crate) fn push(&mut self, distance: u32, fingerprint: F, id: String) {
+        self.0.push((distance, fingerprint, id));
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Near<F>> {
+        self.0.sort_unstable();
+        let mut all: Vec<Near<F>> = Vec::new();
+        for (distance, fingerprint, id) in self.0 {
+            match all.last_mut() {
+                Some(last) if last.fingerprint == fingerprint => last.ids.push(id),
+                _ => all.push(Near {
+                    distance,
+                    fingerprint,
+                    ids: vec![id],
+                }),
+            }
+        }
+        all
+    }
+}

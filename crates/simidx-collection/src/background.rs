@@ -1,0 +1,320 @@
+//! Sealing recent records into segments, and merging segments; in the background or when asked.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use simidx::build::AtomicFile;
+use simidx::segments::{MergeOptions, Segments, merge};
+use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
+
+use crate::core::Core;
+use crate::error::Result;
+use crate::files;
+use crate::recent::Record;
+use crate::state::{DeletedIds, Segment};
+
+/// A segment is merged with all smaller ones when these have a quarter of its records.
+const RATIO: u64 = 4;
+/// A segment is written anew when a quarter of its records, and at least so many, are deleted.
+const DELETED_SHARE: u64 = 4;
+const LEAST_DELETED: u64 = 1000;
+/// How long the threads wait before they try again what has failed, and look for work unasked.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Bytes of memory of a build or a merge.
+const MEMORY: u64 = 256 << 20;
+
+/// A file that takes no more bytes when the collection is being closed.
+struct Stoppable<'c, F: 'static> {
+    file: &'c mut AtomicFile,
+    core: &'c Core<F>,
+}
+
+impl<F: Sync + Send> Write for Stoppable<'_, F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.core.stops.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("the collection is being closed")),
+            false => self.file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl<F: Fingerprint> Core<F> {
+    /// Seals the oldest records that are set aside; whether there were any.
+    ///
+    /// # Errors
+    /// What keeps the segment or the manifest from being written; the records stay where they are.
+    pub(crate) fn seal_oldest(&self) -> Result<bool> {
+        let _only = self.sealing.lock();
+        let (records, live, last) = {
+            let mut state = self.write();
+            let Some(oldest) = state.frozen.first_mut() else {
+                return Ok(false);
+            };
+            // Those that are not live now are not written.
+            oldest.killed.clear();
+            let (records, live) = oldest.snapshot();
+            (records, live, oldest.last)
+        };
+        // What deletes records of older segments must not be lost when it is taken for sealed.
+        self.journal.sync()?;
+        let live = || {
+            records
+                .iter()
+                .zip(&live)
+                .filter(|(_, live)| **live)
+                .map(|(record, _)| record)
+        };
+        let segment = match live().next() {
+            None => None,
+            Some(_) => Some(self.build(live(), last)?),
+        };
+        let mut manifest = self.manifest();
+        let mut next = manifest.clone();
+        files::replace(&mut next, &[], segment.as_deref(), Some(last))?;
+        next.publish(self.path())?;
+        *manifest = next;
+        let sealed = {
+            let mut state = self.write();
+            let oldest = state.frozen.remove(0);
+            if let Some(segment) = segment {
+                let mut segments = state.segments.to_vec();
+                if !oldest.killed.is_empty() {
+                    let killed = oldest.killed.iter().map(|id| Box::from(&**id));
+                    state
+                        .deleted
+                        .insert(segment.number, Arc::new(killed.collect()));
+                }
+                segments.push(segment);
+                state.segments = Arc::new(segments);
+            }
+            oldest
+        };
+        drop(manifest);
+        self.journal.drop_generations(&sealed.generations);
+        self.seal_count.fetch_add(1, Ordering::Relaxed);
+        self.signal();
+        Ok(true)
+    }
+
+    fn build<'r>(
+        &self,
+        records: impl Iterator<Item = &'r Record<F>> + Send,
+        last: u64,
+    ) -> Result<Arc<Segment<F>>> {
+        let mut options = BuildOptions::default();
+        options.max_distance = self.settings.max_distance;
+        options.ids = IdKind::String;
+        options.id_lookup = true;
+        options.pipeline = self.settings.pipeline.clone();
+        options.memory = Some(MEMORY);
+        options.temp_dir = Some(self.path().to_owned());
+        let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
+        let path = self.folder.segment(number);
+        self.pool.install(|| {
+            let mut builder = IndexBuilder::new(options)?;
+            for record in records {
+                builder.push_with_string(record.fingerprint, &record.id)?;
+            }
+            builder.finish_to_path(&path)
+        })?;
+        files::open_segment(&path, number, last)
+    }
+
+    /// Merges segments that are due; whether there were any.
+    ///
+    /// # Errors
+    /// What keeps the segment or the manifest from being written; the segments stay as they are.
+    pub(crate) fn merge_due(&self, all: bool) -> Result<bool> {
+        let _only = self.merging.lock();
+        let (due, deleted) = {
+            let state = self.read();
+            let counts: Vec<(u64, u64)> = state
+                .segments
+                .iter()
+                .map(|segment| {
+                    let deleted = state
+                        .deleted
+                        .get(&segment.number)
+                        .map_or(0, |d| d.len() as u64);
+                    (segment.index.record_count(), deleted)
+                })
+                .collect();
+            let due = match all {
+                true if counts.len() > 1 || counts.iter().any(|&(_, deleted)| deleted > 0) => {
+                    (0..counts.len()).collect()
+                }
+                true => Vec::new(),
+                false => due(&counts),
+            };
+            let due: Vec<_> = due
+                .into_iter()
+                .map(|i| Arc::clone(&state.segments[i]))
+                .collect();
+            let deleted = due
+                .iter()
+                .map(|segment| state.deleted.get(&segment.number).cloned());
+            let deleted: Vec<Option<DeletedIds>> = deleted.collect();
+            (due, deleted)
+        };
+        if due.is_empty() {
+            return Ok(false);
+        }
+        let gone: Vec<u64> = due.iter().map(|segment| segment.number).collect();
+        let segment = self.merge_segments(&due, &deleted)?;
+        let mut manifest = self.manifest();
+        let mut next = manifest.clone();
+        files::replace(&mut next, &gone, segment.as_deref(), None)?;
+        next.publish(self.path())?;
+        *manifest = next;
+        {
+            let mut state = self.write();
+            let mut since = HashSet::new();
+            for (segment, before) in due.iter().zip(&deleted) {
+                let Some(now) = state.deleted.remove(&segment.number) else {
+                    continue;
+                };
+                match before {
+                    Some(before) if Arc::ptr_eq(before, &now) => {}
+                    Some(before) => since.extend(now.difference(before).cloned()),
+                    None => since.extend(now.iter().cloned()),
+                }
+            }
+            let mut segments = state.segments.to_vec();
+            let place = segments
+                .iter()
+                .position(|s| gone.contains(&s.number))
+                .unwrap_or(0);
+            segments.retain(|segment| !gone.contains(&segment.number));
+            if let Some(segment) = segment {
+                if !since.is_empty() {
+                    state.deleted.insert(segment.number, Arc::new(since));
+                }
+                segments.insert(place, segment);
+            }
+            state.segments = Arc::new(segments);
+        }
+        drop(manifest);
+        // Who has them open or mapped keeps them. One that stays is removed when the collection is opened.
+        for segment in &due {
+            let _ = fs::remove_file(&segment.name);
+        }
+        self.merge_count.fetch_add(1, Ordering::Relaxed);
+        self.forget_deleted()?;
+        Ok(true)
+    }
+
+    /// The records of segments that are not deleted, in one segment; `None` if there are none.
+    fn merge_segments(
+        &self,
+        due: &[Arc<Segment<F>>],
+        deleted: &[Option<DeletedIds>],
+    ) -> Result<Option<Arc<Segment<F>>>> {
+        let mut options = MergeOptions::default();
+        options.max_distance = Some(self.settings.max_distance);
+        options.memory = MEMORY;
+        options.temp_dir = Some(self.path().to_owned());
+        for (number, deleted) in deleted.iter().enumerate() {
+            if let Some(deleted) = deleted {
+                let exclusions = options.segment_exclusions.entry(number).or_default();
+                deleted
+                    .iter()
+                    .try_for_each(|id| exclusions.add_string(id))?;
+            }
+        }
+        let named = due
+            .iter()
+            .map(|segment| (segment.name.clone(), Arc::clone(&segment.index)));
+        let segments = Segments::with_names(named.collect())?;
+        let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
+        let path = self.folder.segment(number);
+        let merged = self.pool.install(|| {
+            AtomicFile::write_with(&path, |file| {
+                let out = Stoppable { file, core: self };
+                merge(&segments, &options, out, |_| ())
+            })
+        })?;
+        if merged.summary.record_count == 0 {
+            let _ = fs::remove_file(&path);
+            return Ok(None);
+        }
+        let last = due.iter().map(|segment| segment.last).max().unwrap_or(0);
+        Ok(Some(files::open_segment(&path, number, last)?))
+    }
+
+    /// Keeps doing one kind of work until the collection is closed.
+    pub(crate) fn keep(&self, work: impl Fn(&Self) -> Result<bool>) {
+        let mut seen = 0;
+        while !self.stops.load(Ordering::Relaxed) {
+            match work(self) {
+                Ok(true) => self.report(None),
+                Ok(false) => self.wait_for_signal(&mut seen, PAUSE),
+                Err(error) => {
+                    self.report(Some(error.to_string()));
+                    // Signals come with each change; a full disk stays full for a while.
+                    let mut seen = u64::MAX;
+                    self.wait_for_signal(&mut seen, Duration::ZERO);
+                    self.wait_for_signal(&mut seen, PAUSE);
+                }
+            }
+        }
+    }
+
+    fn report(&self, error: Option<String>) {
+        let mut reported = self
+            .background_error
+            .lock()
+            .unwrap_or_else(|e| e.into_inner());
+        *reported = error;
+    }
+}
+
+/// Which segments to merge, by their records and how many of these are deleted.
+fn due(counts: &[(u64, u64)]) -> Vec<usize> {
+    let mut by_size: Vec<usize> = (0..counts.len()).collect();
+    by_size.sort_by_key(|&i| std::cmp::Reverse(counts[i].0));
+    for (place, &i) in by_size.iter().enumerate() {
+        let smaller = &by_size[place + 1..];
+        let sum: u64 = smaller.iter().map(|&j| counts[j].0).sum();
+        if !smaller.is_empty() && sum * RATIO >= counts[i].0 {
+            return sorted(&by_size[place..]);
+        }
+    }
+    let wasteful = by_size.iter().find(|&&i| {
+        let (records, deleted) = counts[i];
+        deleted >= LEAST_DELETED.min(records) && deleted * DELETED_SHARE >= records
+    });
+    wasteful.map(|&i| vec![i]).unwrap_or_default()
+}
+
+fn sorted(numbers: &[usize]) -> Vec<usize> {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_merged_when_the_smaller_ones_have_grown() {
+        assert_eq!(due(&[]), []);
+        assert_eq!(due(&[(100, 0)]), []);
+        assert_eq!(due(&[(100, 0), (100, 0)]), [0, 1]);
+        assert_eq!(due(&[(1000, 0), (100, 0)]), []);
+        assert_eq!(due(&[(1000, 0), (100, 0), (100, 0)]), [1, 2]);
+        assert_eq!(due(&[(100, 0), (1000, 0), (150, 0)]), [0, 1, 2]);
+        assert_eq!(due(&[(10_000, 2500)]), [0]);
+        assert_eq!(due(&[(10_000, 2499)]), []);
+        assert_eq!(due(&[(10, 10)]), [0]);
+        assert_eq!(due(&[(10, 9)]), []);
+    }
+}

@@ -1,0 +1,442 @@
+//! The collection: its public type.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use simidx::Fingerprint;
+use simidx::format::MAX_ID_LEN;
+
+use crate::answer::{Added, CollectionStats, Gathered, Near, Outcome};
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::files::{self, Folder};
+use crate::journal::{Change, Entry};
+use crate::options::Options;
+use crate::state::{Hit, Place, SegmentList, State, hits, nearest, places};
+
+/// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
+const MOST_TRIES: usize = 3;
+/// Lots of recent records that wait to be sealed before additions are slowed down, and by how much.
+const MANY_FROZEN: usize = 4;
+const SLOWED: Duration = Duration::from_millis(2);
+
+/// Records that come and go, with exact answers at any time.
+///
+/// A record is a fingerprint with an id, a string; an id has one record at most. All methods take `&self`: threads share a
+/// collection. Changes and queries are atomic: there is one order of all of them, in which each sees those before it.
+///
+/// An addition or a deletion that has returned is in every later answer, and, with [`Sync::Always`](crate::Sync::Always), on
+/// disk. What a call that fails or is cut off has changed is unknown until the next query.
+///
+/// Cost of an addition: a query and a look-up of the id in each segment, some 10 to 50 microseconds together, and the share
+/// of a commit. Memory: some 150 bytes and the id for each recent record, and the keys of the segments.
+///
+/// ```
+/// use simidx_collection::{Collection, Options};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("pages");
+/// let pages = Collection::<u64>::create(&path, Options::default())?;
+/// std::thread::scope(|scope| {
+///     for thread in 0..4 {
+///         let pages = &pages;
+///         scope.spawn(move || pages.add(&format!("page {thread}"), 7 << (20 * thread)));
+///     }
+/// });
+/// assert_eq!(pages.len(), 4);
+/// # pages.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Collection<F: Fingerprint> {
+    core: Arc<Core<F>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<F: Fingerprint> Collection<F> {
+    /// Makes an empty collection in a folder, which is made too, or is empty.
+    ///
+    /// # Errors
+    /// Options out of their range, a folder that is not empty or open elsewhere, and what the operating system reports.
+    pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        options.check()?;
+        let folder = Folder::create(path.as_ref(), F::WIDTH, &options)?;
+        Self::start(folder, options)
+    }
+
+    /// Opens a collection. Its distance and its pipeline are those that it was made with.
+    ///
+    /// # Errors
+    /// A folder without a collection, one of another width or open elsewhere, a damaged file, and what the operating system
+    /// reports.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        options.check()?;
+        files::read_manifest(path.as_ref())?;
+        Self::start(Folder::lock(path.as_ref())?, options)
+    }
+
+    /// Opens the collection of a folder, or makes one where there is none.
+    ///
+    /// # Errors
+    /// As for [`Collection::open`] and [`Collection::create`].
+    pub fn open_or_create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        match simidx::segments::Manifest::is_at(&path) {
+            Ok(true) => Self::open(path, options),
+            _ => Self::create(path, options),
+        }
+    }
+
+    fn start(folder: Folder, options: Options) -> Result<Self> {
+        let background = options.background;
+        let core = Arc::new(Core::open(folder, options)?);
+        let mut collection = Collection {
+            core,
+            threads: Vec::new(),
+        };
+        collection.core.freeze_if_full(&mut collection.core.write());
+        if background {
+            collection.keep("simidx-sealer", Core::seal_oldest)?;
+            collection.keep("simidx-merger", |core| core.merge_due(false))?;
+        }
+        Ok(collection)
+    }
+
+    /// Starts a thread that keeps doing one kind of work.
+    fn keep(&mut self, name: &str, work: fn(&Core<F>) -> Result<bool>) -> Result<()> {
+        let core = Arc::clone(&self.core);
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        self.threads.push(thread.spawn(move || core.keep(work))?);
+        Ok(())
+    }
+
+    /// Checks and adds a record in one step: answers what was near before, within [`Collection::max_distance`], and from
+    /// then on every query finds it. Of two near-duplicates that are added at once, the answer of the later one names the
+    /// earlier one.
+    ///
+    /// An id that has this very fingerprint already changes nothing. If it has another one, its record is replaced, or
+    /// refused by [`Options::replace`].
+    ///
+    /// # Errors
+    /// An id that is empty, too long or refused; a damaged segment; a journal that cannot be written: then the record may
+    /// be there or not when the collection is opened again.
+    pub fn add(&self, id: &str, fingerprint: F) -> Result<Added<F>> {
+        let (added, number) = self.add_now(id, fingerprint)?;
+        self.core.journal.acknowledge(number)?;
+        Ok(added)
+    }
+
+    /// Adds records one after the other, each checked against those before it, and waits for the disk once.
+    ///
+    /// # Errors
+    /// As for [`Collection::add`], at the first record that fails; those before it have been added.
+    pub fn add_many<I: AsRef<str>>(&self, records: &[(I, F)]) -> Result<Vec<Added<F>>> {
+        let (mut all, mut last, mut failure) = (Vec::new(), 0, None);
+        for (id, fingerprint) in records {
+            match self.add_now(id.as_ref(), *fingerprint) {
+                Ok((added, number)) => {
+                    all.push(added);
+                    last = number;
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        self.core.journal.acknowledge(last)?;
+        failure.map_or(Ok(all), Err)
+    }
+
+    /// Adds a record, and returns the change that has to be on disk.
+    fn add_now(&self, id: &str, fingerprint: F) -> Result<(Added<F>, u64)> {
+        if !(1..=MAX_ID_LEN).contains(&id.len()) {
+            return Err(Error::BadId(id.len()));
+        }
+        let core = &*self.core;
+        self.admit()?;
+        let distance = core.settings.max_distance;
+        let search = |segments: &SegmentList<F>| {
+            let found =
+                core.with_scratch(|scratch| hits(segments, scratch, fingerprint, distance))?;
+            Ok((found, places(segments, id)?))
+        };
+        self.change(search, |state, (found, places): (Vec<Hit<F>>, _)| {
+            let old = state.find(id, &places);
+            let matches = state.gather(found, fingerprint, distance, Some(id));
+            let (outcome, replaced) = match old {
+                None => (Outcome::New, None),
+                Some((_, old)) if old == fingerprint => {
+                    // Who reads that it is there shall find it after a crash.
+                    return Ok((Outcome::Unchanged, matches, state.last));
+                }
+                Some(_) if !core.options.replace => return Err(Error::IdExists(id.to_owned())),
+                Some((place, old)) => (Outcome::Replaced(old), Some(place)),
+            };
+            let id: Arc<str> = Arc::from(id);
+            if let Some(place) = replaced {
+                state.kill(place, &id);
+            }
+            state.active.insert(Arc::clone(&id), fingerprint);
+            let deletes_sealed = replaced.is_some_and(|place| place != Place::Active);
+            let number = core.log(state, &Change::Add { id, fingerprint }, deletes_sealed);
+            Ok((outcome, matches, number))
+        })
+        .map(|(outcome, matches, number)| {
+            let matches = matches.finish();
+            (Added { matches, outcome }, number)
+        })
+    }
+
+    /// Deletes the record of an id; whether there was one.
+    ///
+    /// # Errors
+    /// As for [`Collection::add`].
+    pub fn delete(&self, id: &str) -> Result<bool> {
+        let core = &*self.core;
+        self.admit()?;
+        let search = |segments: &SegmentList<F>| places(segments, id);
+        let (was_there, number) = self.change(search, |state, places| {
+            let Some((place, _)) = state.find(id, &places) else {
+                return Ok((false, state.last));
+            };
+            state.kill(place, id);
+            state.active.note_deletion(id);
+            let change = Change::Delete { id: Arc::from(id) };
+            Ok((true, core.log(state, &change, place != Place::Active)))
+        })?;
+        core.journal.acknowledge(number)?;
+        Ok(was_there)
+    }
+
+    /// Slows changes down that come faster than they are sealed.
+    fn admit(&self) -> Result<()> {
+        self.core.journal.admit()?;
+        if self.core.options.background && self.core.read().frozen.len() > MANY_FROZEN {
+            std::thread::sleep(SLOWED);
+        }
+        Ok(())
+    }
+
+    /// Searches the segments, then changes the state of which they are.
+    fn change<S, T>(
+        &self,
+        search: impl Fn(&SegmentList<F>) -> Result<S>,
+        change: impl FnOnce(&mut State<F>, S) -> Result<T>,
+    ) -> Result<T> {
+        for _ in 0..MOST_TRIES {
+            let segments = Arc::clone(&self.core.read().segments);
+            let found = search(&segments)?;
+            let mut state = self.core.write();
+            if Arc::ptr_eq(&segments, &state.segments) {
+                return change(&mut state, found);
+            }
+        }
+        let mut state = self.core.write();
+        let found = search(&state.segments)?;
+        change(&mut state, found)
+    }
+
+    /// Searches the segments, then looks at the state of which they are.
+    fn look<S, T>(
+        &self,
+        search: impl Fn(&SegmentList<F>) -> Result<S>,
+        look: impl FnOnce(&State<F>, S) -> T,
+    ) -> Result<T> {
+        for _ in 0..MOST_TRIES {
+            let segments = Arc::clone(&self.core.read().segments);
+            let found = search(&segments)?;
+            let state = self.core.read();
+            if Arc::ptr_eq(&segments, &state.segments) {
+                return Ok(look(&state, found));
+            }
+        }
+        let state = self.core.read();
+        let found = search(&state.segments)?;
+        Ok(look(&state, found))
+    }
+
+    /// All records within a distance, by distance, then by fingerprint. A distance beyond that of the collection is exact too,
+    /// and slower.
+    ///
+    /// # Errors
+    /// A damaged segment.
+    pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
+        let core = &*self.core;
+        let search = |segments: &SegmentList<F>| {
+            core.with_scratch(|scratch| hits(segments, scratch, fingerprint, distance))
+        };
+        let gathered = self.look(search, |state, found| {
+            state.gather(found, fingerprint, distance, None)
+        })?;
+        Ok(gathered.finish())
+    }
+
+    /// The answers to many queries, each as from [`Collection::query`]; changes may come between them.
+    ///
+    /// # Errors
+    /// A damaged segment.
+    pub fn query_many(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
+        let queries = fingerprints.iter();
+        queries
+            .map(|&fingerprint| self.query(fingerprint, distance))
+            .collect()
+    }
+
+    /// The `count` fingerprints nearest to one among those within `max_distance`, by distance, then by value; of equally far
+    /// ones the smallest.
+    ///
+    /// # Errors
+    /// A damaged segment.
+    pub fn nearest(&self, fingerprint: F, count: usize, max_distance: u32) -> Result<Vec<Near<F>>> {
+        let mut gathered = Gathered::new();
+        let (segments, deleted) = {
+            let state = self.core.read();
+            state.gather_nearest((fingerprint, count, max_distance), &mut gathered);
+            (Arc::clone(&state.segments), state.deleted.clone())
+        };
+        let asked = (fingerprint, count, max_distance);
+        self.core
+            .with_scratch(|scratch| nearest(&segments, &deleted, scratch, asked, &mut gathered))?;
+        let mut all = gathered.finish();
+        all.truncate(count);
+        Ok(all)
+    }
+
+    /// The fingerprint of the record with an id.
+    ///
+    /// # Errors
+    /// A damaged segment.
+    pub fn get(&self, id: &str) -> Result<Option<F>> {
+        let search = |segments: &SegmentList<F>| places(segments, id);
+        self.look(search, |state, places| {
+            state.find(id, &places).map(|(_, fingerprint)| fingerprint)
+        })
+    }
+
+    /// Number of records.
+    pub fn len(&self) -> u64 {
+        self.core.read().record_count()
+    }
+
+    /// Whether there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The distance within which additions look for near-duplicates.
+    pub fn max_distance(&self) -> u32 {
+        self.core.settings.max_distance
+    }
+
+    /// How documents become fingerprints, if the collection records it.
+    pub fn pipeline(&self) -> Option<&str> {
+        self.core.settings.pipeline.as_deref()
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        self.core.path()
+    }
+
+    /// Number of changes since the collection was made: equal numbers mean equal records.
+    pub fn change_count(&self) -> u64 {
+        self.core.read().last
+    }
+
+    /// The figures of the collection. Takes some microseconds.
+    pub fn stats(&self) -> CollectionStats {
+        let core = &*self.core;
+        let state = core.read();
+        let segments = state.segments.iter();
+        let error = core.background_error.lock();
+        CollectionStats {
+            record_count: state.record_count(),
+            recent_count: state
+                .recents()
+                .map(|recent| recent.live_count() as u64)
+                .sum(),
+            segment_count: state.segments.len(),
+            segment_bytes: segments
+                .map(|s| s.index.storage().as_ref().len() as u64)
+                .sum(),
+            deleted_count: state.deleted_count(),
+            seal_count: core.seal_count.load(Ordering::Relaxed),
+            merge_count: core.merge_count.load(Ordering::Relaxed),
+            background_error: error.unwrap_or_else(|error| error.into_inner()).clone(),
+            journal_error: core.journal.failure(),
+        }
+    }
+
+    /// Waits until all changes so far are on disk.
+    ///
+    /// # Errors
+    /// They could not be written.
+    pub fn sync(&self) -> Result<()> {
+        self.core.journal.sync()
+    }
+
+    /// Seals all recent records into segments, while changes and queries go on.
+    ///
+    /// # Errors
+    /// What keeps a segment or the manifest from being written. The records stay where they are.
+    pub fn seal(&self) -> Result<()> {
+        self.core.freeze(&mut self.core.write());
+        while self.core.seal_oldest()? {}
+        Ok(())
+    }
+
+    /// Merges all segments into one, without what is deleted, while changes and queries go on. Recent records stay where they
+    /// are.
+    ///
+    /// # Errors
+    /// What keeps the segment or the manifest from being written. The segments stay as they are.
+    pub fn merge(&self) -> Result<()> {
+        self.core.merge_due(true).map(|_| ())
+    }
+
+    /// Brings all changes to disk and ends the threads. A merge that is under way is given up. Dropping the collection does the
+    /// same, and keeps errors to itself.
+    ///
+    /// # Errors
+    /// Changes that could not be written.
+    pub fn close(mut self) -> Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.core.stops.store(true, Ordering::Relaxed);
+        self.core.signal();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        self.core.journal.close()
+    }
+}
+
+impl<F: Fingerprint> Drop for Collection<F> {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+impl<F: Fingerprint> Core<F> {
+    /// Numbers a change and hands it to the journal. Returns its number.
+    fn log(&self, state: &mut State<F>, change: &Change<F>, deletes_sealed: bool) -> u64 {
+        state.last += 1;
+        state.active.last = state.last;
+        let generation = state.active.generation();
+        let entry = Entry::new(state.last, generation, change, deletes_sealed);
+        self.journal.push(entry);
+        self.freeze_if_full(state);
+        state.last
+    }
+
+    fn freeze_if_full(&self, state: &mut State<F>) {
+        if self.is_full(&state.active) {
+            self.freeze(state);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What the collection and its threads share: the state, the journal and the manifest.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
+
+use simidx::segments::Manifest;
+use simidx::{Fingerprint, Scratch};
+
+use crate::error::{Error, Result};
+use crate::files::{self, Folder, Settings};
+use crate::journal::{Change, Journal};
+use crate::options::Options;
+use crate::recent::Recent;
+use crate::state::{Place, State, places};
+
+/// An open collection, seen by all its threads.
+#[derive(Debug)]
+pub(crate) struct Core<F: 'static> {
+    pub(crate) folder: Folder,
+    pub(crate) settings: Settings,
+    pub(crate) options: Options,
+    state: RwLock<State<F>>,
+    pub(crate) journal: Journal,
+    /// The published manifest; who has it replaces segments.
+    manifest: Mutex<Manifest>,
+    /// Held by who seals, and by who merges.
+    pub(crate) sealing: Mutex<()>,
+    pub(crate) merging: Mutex<()>,
+    pub(crate) pool: rayon::ThreadPool,
+    scratches: Mutex<Vec<Scratch<F>>>,
+    pub(crate) next_segment: AtomicU64,
+    pub(crate) stops: AtomicBool,
+    /// Counts what may give the threads work.
+    signals: Mutex<u64>,
+    signalled: Condvar,
+    pub(crate) seal_count: AtomicU64,
+    pub(crate) merge_count: AtomicU64,
+    pub(crate) background_error: Mutex<Option<String>>,
+}
+
+impl<F: Fingerprint> Core<F> {
+    /// Opens the collection in a folder that nobody else has open: segments, then the changes of the journal since.
+    ///
+    /// # Errors
+    /// Another width, a damaged segment or journal.
+    pub(crate) fn open(folder: Folder, options: Options) -> Result<Self> {
+        let path = folder.path().to_owned();
+        let (manifest, settings) = files::read_manifest(&path)?;
+        if settings.width != F::WIDTH {
+            let error = simidx::Error::WidthMismatch {
+                index: settings.width,
+                requested: F::WIDTH,
+            };
+            return Err(error.into());
+        }
+        folder.sweep(&manifest)?;
+        let sealed = files::sealed(&manifest, &path)?;
+        let segments = files::open_segments::<F>(&manifest, &path)?;
+        let (journal, recovered) = Journal::open::<F>(&folder.journal(), &options, sealed)?;
+        let generation = recovered.generations.last().map_or(1, |last| last + 1);
+        let mut state = State {
+            last: sealed.max(recovered.last()),
+            segments: Arc::new(segments),
+            deleted: Default::default(),
+            frozen: Vec::new(),
+            active: Recent::new(generation),
+            next_generation: generation + 1,
+        };
+        state.active.generations.splice(0..0, recovered.generations);
+        for (number, id) in recovered.deleted {
+            let segments = Arc::clone(&state.segments);
+            for segment in segments.iter().filter(|segment| segment.last < number) {
+                for (segment, _) in places(std::slice::from_ref(segment), &id)? {
+                    state.kill(Place::Segment(segment), &id);
+                }
+            }
+        }
+        for (number, change) in recovered.changes {
+            if number > sealed {
+                replay(&mut state, number, change);
+            }
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(options.threads)
+            .thread_name(|_| "simidx-seal".to_owned())
+            .build();
+        let pool = pool.map_err(|error| Error::Io(std::io::Error::other(error)))?;
+        let core = Core {
+            folder,
+            settings,
+            state: RwLock::new(state),
+            journal,
+            next_segment: AtomicU64::new(files::next_number(&manifest)),
+            manifest: Mutex::new(manifest),
+            sealing: Mutex::default(),
+            merging: Mutex::default(),
+            pool,
+            scratches: Mutex::default(),
+            stops: AtomicBool::new(false),
+            signals: Mutex::default(),
+            signalled: Condvar::new(),
+            seal_count: AtomicU64::new(0),
+            merge_count: AtomicU64::new(0),
+            background_error: Mutex::default(),
+            options,
+        };
+        core.forget_deleted()?;
+        Ok(core)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State<F>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, State<F>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn manifest(&self) -> MutexGuard<'_, Manifest> {
+        self.manifest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs with memory to search in.
+    pub(crate) fn with_scratch<T>(&self, search: impl FnOnce(&mut Scratch<F>) -> T) -> T {
+        let free = self
+            .scratches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let mut scratch = free.unwrap_or_default();
+        let result = search(&mut scratch);
+        let mut free = self
+            .scratches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        free.push(scratch);
+        result
+    }
+
+    /// Lets the threads in the background look for work.
+    pub(crate) fn signal(&self) {
+        *self.signals.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.signalled.notify_all();
+    }
+
+    /// Waits for a signal that has not been `seen`, at most so long.
+    pub(crate) fn wait_for_signal(&self, seen: &mut u64, at_most: std::time::Duration) {
+        let signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .signalled
+            .wait_timeout_while(signals, at_most, |signals| {
+                *signals == *seen && !self.stops.load(Ordering::Relaxed)
+            });
+        *seen = *waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+
+    /// Whether the recent records shall be sealed.
+    pub(crate) fn is_full(&self, recent: &Recent<F>) -> bool {
+        recent.len() >= self.options.seal_records || recent.bytes() >= self.options.seal_bytes
+    }
+
+    /// Sets the active records aside to be sealed, if there are changes at all.
+    pub(crate) fn freeze(&self, state: &mut State<F>) {
+        if state.active.last == 0 {
+            return;
+        }
+        let generation = state.next_generation;
+        state.next_generation += 1;
+        let mut frozen = std::mem::replace(&mut state.active, Recent::new(generation));
+        frozen.freeze();
+        state.frozen.push(frozen);
+        self.signal();
+    }
+
+    /// Forgets deletions whose records are in no segment any more.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub(crate) fn forget_deleted(&self) -> Result<()> {
+        let (last, deleted, killed) = {
+            let state = self.read();
+            let killed = state
+                .frozen
+                .iter()
+                .flat_map(|frozen| frozen.killed.iter().cloned());
+            let killed: std::collections::HashSet<Arc<str>> = killed.collect();
+            let deleted: Vec<_> = state.deleted.values().cloned().collect();
+            (state.last, deleted, killed)
+        };
+        self.journal.forget_deleted(last, |id| {
+            killed.contains(id) || deleted.iter().any(|deleted| deleted.contains(id))
+        })
+    }
+}
+
+/// Makes a change that the journal has. Deletions of records in segments have been made.
+fn replay<F: Fingerprint>(state: &mut State<F>, number: u64, change: Change<F>) {
+    state.active.kill(change.id());
+    if let Change::Add { id, fingerprint } = change {
+        state.active.insert(id, fingerprint);
+    }
+    state.active.last = number;
+}

@@ -1,0 +1,62 @@
+//! Errors of collections.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of every fallible call in this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a collection can report, by kind.
+///
+/// ```
+/// use simidx_collection::{Collection, Error, Options};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("pages");
+/// let first = Collection::<u64>::create(&path, Options::default())?;
+/// let second = Collection::<u64>::open(&path, Options::default());
+/// assert!(matches!(second, Err(Error::Locked(_))));
+/// # first.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused something; the message names the file.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A segment or the manifest failed.
+    #[error(transparent)]
+    Index(#[from] simidx::Error),
+    /// The folder holds no collection, or one that this version cannot read.
+    #[error("{}: {message}", .path.display())]
+    NotACollection {
+        /// The folder.
+        path: PathBuf,
+        /// Why, one clause.
+        message: String,
+    },
+    /// Another process, or another value of this one, has the collection open.
+    #[error("{} is open elsewhere; close it there first", .0.display())]
+    Locked(PathBuf),
+    /// An option is out of its range, or is not that of the collection.
+    #[error("{0}")]
+    Options(String),
+    /// The id has a record with another fingerprint, and records are not replaced.
+    #[error("the id {0:?} has a record with another fingerprint")]
+    IdExists(String),
+    /// The id is empty or too long.
+    #[error("an id has 1 to 65535 bytes, not {0}")]
+    BadId(usize),
+    /// The journal could not be written, so that nothing can be acknowledged. Queries go on. Everything that was
+    /// acknowledged is there when the collection is opened again.
+    #[error(
+        "the journal failed, and the collection takes no more changes until it is opened again: {0}"
+    )]
+    Journal(String),
+}
+
+/// Names the file in an error of the system; for `map_err`.
+pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display())).into()
+}

@@ -1,0 +1,300 @@
+//! The folder of a collection: its lock, its manifest, and the sweep of what is left over.
+
+use std::collections::HashSet;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use simidx::segments::{Manifest, ManifestSegment};
+use simidx::{Fingerprint, Index};
+
+use crate::error::{Error, Result, at};
+use crate::options::Options;
+use crate::state::Segment;
+
+/// The version of what the notes of the manifest say.
+const VERSION: &str = "1";
+const NOTE_VERSION: &str = "collection";
+const NOTE_WIDTH: &str = "collection.width";
+const NOTE_DISTANCE: &str = "collection.distance";
+const NOTE_PIPELINE: &str = "collection.pipeline";
+/// The last change whose records are in segments.
+const NOTE_SEALED: &str = "collection.sealed";
+/// What the last change of each segment is called, before its name.
+const NOTE_LAST: &str = "collection.last.";
+
+/// The folder of an open collection; nobody else has it open.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// What is fixed when a collection is made.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) width: u32,
+    pub(crate) max_distance: u32,
+    pub(crate) pipeline: Option<String>,
+}
+
+impl Folder {
+    /// Makes the folder of a new collection, with a manifest of no segments.
+    ///
+    /// # Errors
+    /// There is one already, or something else, or nothing can be written.
+    pub(crate) fn create(path: &Path, width: u32, options: &Options) -> Result<Self> {
+        fs::create_dir_all(path).map_err(at(path))?;
+        let folder = Self::lock(path)?;
+        let own = ["lock", "journal.redb"];
+        for entry in fs::read_dir(path).map_err(at(path))? {
+            let name = entry.map_err(at(path))?.file_name();
+            let is_ours = name
+                .to_str()
+                .is_some_and(|name| own.contains(&name) || is_temporary(name));
+            if !is_ours {
+                return Err(Error::NotACollection {
+                    path: path.to_owned(),
+                    message: format!("is not empty: it has {}", Path::new(&name).display()),
+                });
+            }
+        }
+        // What is left of a creation that did not come to its end.
+        let journal = folder.journal();
+        if journal.exists() {
+            fs::remove_file(&journal).map_err(at(&journal))?;
+        }
+        crate::journal::make(&journal)?;
+        let mut manifest = Manifest::default();
+        let mut note = |key: &str, value: String| manifest.notes.insert(key.to_owned(), value);
+        note(NOTE_VERSION, VERSION.to_owned());
+        note(NOTE_WIDTH, width.to_string());
+        note(NOTE_DISTANCE, options.max_distance.to_string());
+        note(NOTE_SEALED, "0".to_owned());
+        if let Some(pipeline) = &options.pipeline {
+            note(NOTE_PIPELINE, pipeline.clone());
+        }
+        manifest.publish(path)?;
+        Ok(folder)
+    }
+
+    /// Takes the folder of a collection.
+    ///
+    /// # Errors
+    /// Another has it.
+    pub(crate) fn lock(path: &Path) -> Result<Self> {
+        let name = path.join("lock");
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&name);
+        let lock = lock.map_err(at(&name))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Folder {
+                path: path.to_owned(),
+                _lock: lock,
+            }),
+            Err(TryLockError::WouldBlock) => Err(Error::Locked(path.to_owned())),
+            Err(TryLockError::Error(error)) => Err(at(&name)(error)),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.path.join("journal.redb")
+    }
+
+    /// The path of a segment by its number.
+    pub(crate) fn segment(&self, number: u64) -> PathBuf {
+        self.path.join(segment_name(number))
+    }
+
+    /// Removes segments that are not listed and files that were not finished.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub(crate) fn sweep(&self, manifest: &Manifest) -> Result<()> {
+        let listed: HashSet<&str> = manifest.segments.iter().map(|s| &*s.name).collect();
+        for entry in fs::read_dir(&self.path).map_err(at(&self.path))? {
+            let name = entry.map_err(at(&self.path))?.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let is_orphan = segment_number(name).is_some() && !listed.contains(name);
+            if is_orphan || is_temporary(name) {
+                let path = self.path.join(name);
+                fs::remove_file(&path).map_err(at(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn segment_name(number: u64) -> String {
+    format!("segment-{number:010}.simidx")
+}
+
+fn segment_number(name: &str) -> Option<u64> {
+    name.strip_prefix("segment-")?
+        .strip_suffix(".simidx")?
+        .parse()
+        .ok()
+}
+
+/// Whether a file is one that was not finished.
+fn is_temporary(name: &str) -> bool {
+    name.starts_with(".simidx-") && name.ends_with(".tmp")
+}
+
+fn note<T: std::str::FromStr>(manifest: &Manifest, path: &Path, key: &str) -> Result<T> {
+    let value = manifest.notes.get(key).and_then(|value| value.parse().ok());
+    value.ok_or_else(|| Error::NotACollection {
+        path: path.to_owned(),
+        message: format!("its manifest has no {key}"),
+    })
+}
+
+/// Reads the manifest of a collection.
+///
+/// # Errors
+/// There is none, or it is not that of a collection.
+pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
+    if !Manifest::is_at(path).map_err(at(path))? {
+        return Err(Error::NotACollection {
+            path: path.to_owned(),
+            message: "is no collection: it has no manifest".to_owned(),
+        });
+    }
+    let manifest = Manifest::read(path)?;
+    let version: String = note(&manifest, path, NOTE_VERSION)?;
+    if version != VERSION {
+        return Err(Error::NotACollection {
+            path: path.to_owned(),
+            message: format!("needs a newer simidx: its version is {version}"),
+        });
+    }
+    let settings = Settings {
+        width: note(&manifest, path, NOTE_WIDTH)?,
+        max_distance: note(&manifest, path, NOTE_DISTANCE)?,
+        pipeline: manifest.notes.get(NOTE_PIPELINE).cloned(),
+    };
+    Ok((manifest, settings))
+}
+
+/// The last change whose records are in segments.
+///
+/// # Errors
+/// The manifest does not say so.
+pub(crate) fn sealed(manifest: &Manifest, path: &Path) -> Result<u64> {
+    note(manifest, path, NOTE_SEALED)
+}
+
+/// Opens the segments that a manifest lists.
+///
+/// # Errors
+/// A file that cannot be opened or is another.
+pub(crate) fn open_segments<F: Fingerprint>(
+    manifest: &Manifest,
+    path: &Path,
+) -> Result<Vec<Arc<Segment<F>>>> {
+    let mut segments = Vec::new();
+    for listed in &manifest.segments {
+        let number = segment_number(&listed.name).ok_or_else(|| Error::NotACollection {
+            path: path.to_owned(),
+            message: format!(
+                "{} is not the name of a segment of a collection",
+                listed.name
+            ),
+        })?;
+        let last = note(manifest, path, &format!("{NOTE_LAST}{number}"))?;
+        let file = path.join(&listed.name);
+        let segment = open_segment(&file, number, last)?;
+        let found = ManifestSegment::of_width(&listed.name, file_len(&file)?, &*segment.index)?;
+        if found != *listed {
+            return Err(Error::NotACollection {
+                path: path.to_owned(),
+                message: format!("{} is not the file that is listed", listed.name),
+            });
+        }
+        segments.push(segment);
+    }
+    Ok(segments)
+}
+
+/// Opens a segment.
+///
+/// # Errors
+/// The file cannot be opened.
+pub(crate) fn open_segment<F: Fingerprint>(
+    file: &Path,
+    number: u64,
+    last: u64,
+) -> Result<Arc<Segment<F>>> {
+    let name = file.display().to_string();
+    let index = Index::open(file).map_err(|error| match error {
+        simidx::Error::Io(_) => error,
+        error => simidx::Error::Segment {
+            segment: number as usize,
+            name: name.clone(),
+            error: Box::new(error),
+        },
+    })?;
+    Ok(Arc::new(Segment {
+        number,
+        name,
+        last,
+        index: Arc::new(index),
+    }))
+}
+
+fn file_len(path: &Path) -> Result<u64> {
+    Ok(fs::metadata(path).map_err(at(path))?.len())
+}
+
+/// Takes segments out of a manifest and puts one in, and counts the generation up. The place of the new one is that of
+/// the first that goes, or the end.
+///
+/// # Errors
+/// A damaged block of the new segment.
+pub(crate) fn replace<F: Fingerprint>(
+    manifest: &mut Manifest,
+    gone: &[u64],
+    new: Option<&Segment<F>>,
+    sealed: Option<u64>,
+) -> Result<()> {
+    let is_gone = |listed: &ManifestSegment| {
+        segment_number(&listed.name).is_some_and(|number| gone.contains(&number))
+    };
+    let place = manifest.segments.iter().position(is_gone);
+    let place = place.unwrap_or(manifest.segments.len());
+    manifest.segments.retain(|listed| !is_gone(listed));
+    for number in gone {
+        manifest.notes.remove(&format!("{NOTE_LAST}{number}"));
+    }
+    if let Some(segment) = new {
+        let len = segment.index.storage().as_ref().len() as u64;
+        let name = segment_name(segment.number);
+        let listed = ManifestSegment::of_width(&name, len, &*segment.index)?;
+        manifest.segments.insert(place, listed);
+        let key = format!("{NOTE_LAST}{}", segment.number);
+        manifest.notes.insert(key, segment.last.to_string());
+    }
+    if let Some(sealed) = sealed {
+        manifest
+            .notes
+            .insert(NOTE_SEALED.to_owned(), sealed.to_string());
+    }
+    manifest.generation += 1;
+    Ok(())
+}
+
+/// The number after the highest of the segments.
+pub(crate) fn next_number(manifest: &Manifest) -> u64 {
+    let numbers = manifest
+        .segments
+        .iter()
+        .filter_map(|s| segment_number(&s.name));
+    numbers.max().map_or(1, |number| number + 1)
+}

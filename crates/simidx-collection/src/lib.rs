@@ -1,0 +1,47 @@
+//! A living collection of fingerprints: records come and go, and queries are exact at any time.
+//!
+//! [`Collection::add`] checks and adds in one step. It answers which near-duplicates were there before, and from then on
+//! every query finds the new record. Of two near-duplicates that are added at once, at least one answer names the other.
+//! Nothing that was acknowledged is lost when the process is killed or the machine stops.
+//!
+//! ```
+//! use simidx_collection::{Collection, Options};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("pages");
+//! let pages = Collection::<u64>::create(&path, Options::default())?;
+//! pages.add("https://example.org/a", 0x1234_5678_9abc_def0)?;
+//! let added = pages.add("https://example.org/b", 0x1234_5678_9abc_def1)?;
+//! assert_eq!(added.matches[0].ids, ["https://example.org/a"]);
+//! pages.delete("https://example.org/a")?;
+//! pages.close()?;
+//!
+//! let pages = Collection::<u64>::open(&path, Options::default())?;
+//! let near = pages.query(0x1234_5678_9abc_def0, 3)?;
+//! assert_eq!(near[0].ids, ["https://example.org/b"]);
+//! # pages.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is in the folder
+//!
+//! Recent records are in memory and in a journal (`journal.redb`). Once there are enough, they are sealed into a segment, an
+//! index file that the library builds. Segments are merged in the background, without what was deleted. The file
+//! `manifest.simidx-set` lists the segments and is replaced whole; `set-spec.md` specifies it. Other programs can read the
+//! folder as a set: they see the sealed records, with those that were deleted since.
+
+mod answer;
+mod background;
+mod collection;
+mod core;
+mod error;
+mod files;
+mod journal;
+mod options;
+mod recent;
+mod state;
+
+pub use answer::{Added, CollectionStats, Near, Outcome};
+pub use collection::Collection;
+pub use error::{Error, Result};
+pub use options::{Options, Sync};

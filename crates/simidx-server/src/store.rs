@@ -1,0 +1,255 @@
+//! A store: a collection whose records come and go while the server runs.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use simidx::{Error, Fingerprint, Id, IdBuf, IdKind};
+use simidx_collection::{Collection, CollectionStats, Near, Options, Outcome};
+
+use crate::source::{Search, Sink, Source, SourceSize};
+
+/// Nanoseconds that a query takes in a segment, and in the recent records.
+const SEGMENT_NS: f64 = 10_000.0;
+
+/// A collection that the server adds to, of whatever width. Clones are the same collection.
+///
+/// ```
+/// use simidx_server::Store;
+/// use simidx_collection::{Collection, Options};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("pages");
+/// let pages = Collection::<u64>::create(&path, Options::default())?;
+/// pages.close()?;
+/// let store = Store::open(&path, Options::default())?;
+/// assert_eq!(store.width(), 64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Store(Arc<dyn Records>);
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Store of {} bits", self.width())
+    }
+}
+
+/// What was near an addition, and what became of the id.
+#[derive(Debug, Clone)]
+pub(crate) struct Addition {
+    pub(crate) matches: Vec<Near<u128>>,
+    pub(crate) outcome: &'static str,
+}
+
+/// A collection of any width.
+trait Records: Send + std::marker::Sync {
+    fn add_many(&self, records: &[(String, u128)]) -> simidx_collection::Result<Vec<Addition>>;
+    fn delete(&self, id: &str) -> simidx_collection::Result<bool>;
+    fn get(&self, id: &str) -> simidx_collection::Result<Option<u128>>;
+    fn stats(&self) -> CollectionStats;
+    fn width(&self) -> u32;
+    fn source(self: Arc<Self>) -> Box<dyn Source>;
+}
+
+impl Store {
+    /// Opens the collection in a folder.
+    ///
+    /// # Errors
+    /// As for [`Collection::open`].
+    pub fn open(path: impl AsRef<Path>, options: Options) -> simidx_collection::Result<Self> {
+        let path = path.as_ref();
+        match Collection::<u64>::open(path, options.clone()) {
+            Err(simidx_collection::Error::Index(Error::WidthMismatch { index: 32, .. })) => {
+                Ok(Store(Arc::new(Collection::<u32>::open(path, options)?)))
+            }
+            Err(simidx_collection::Error::Index(Error::WidthMismatch { index: 128, .. })) => {
+                Ok(Store(Arc::new(Collection::<u128>::open(path, options)?)))
+            }
+            opened => Ok(Store(Arc::new(opened?))),
+        }
+    }
+
+    /// Opens the collection in a folder, or makes one of this width where there is none.
+    ///
+    /// # Errors
+    /// As for [`Collection::open_or_create`].
+    pub fn open_or_create(
+        path: impl AsRef<Path>,
+        width: u32,
+        options: Options,
+    ) -> simidx_collection::Result<Self> {
+        let path = path.as_ref();
+        if simidx::segments::Manifest::is_at(path)? {
+            return Self::open(path, options);
+        }
+        Ok(match width {
+            32 => Store(Arc::new(Collection::<u32>::create(path, options)?)),
+            64 => Store(Arc::new(Collection::<u64>::create(path, options)?)),
+            _ => Store(Arc::new(Collection::<u128>::create(path, options)?)),
+        })
+    }
+
+    /// Bits of a fingerprint.
+    pub fn width(&self) -> u32 {
+        self.0.width()
+    }
+
+    /// The figures of the collection.
+    pub fn stats(&self) -> CollectionStats {
+        self.0.stats()
+    }
+
+    /// What the server searches.
+    pub(crate) fn source(&self) -> Box<dyn Source> {
+        self.0.clone().source()
+    }
+
+    pub(crate) fn add_many(
+        &self,
+        records: &[(String, u128)],
+    ) -> simidx_collection::Result<Vec<Addition>> {
+        self.0.add_many(records)
+    }
+
+    pub(crate) fn delete(&self, id: &str) -> simidx_collection::Result<bool> {
+        self.0.delete(id)
+    }
+
+    pub(crate) fn get(&self, id: &str) -> simidx_collection::Result<Option<u128>> {
+        self.0.get(id)
+    }
+}
+
+impl<F: Fingerprint> Records for Collection<F> {
+    fn add_many(&self, records: &[(String, u128)]) -> simidx_collection::Result<Vec<Addition>> {
+        let records = records.iter();
+        let records: Vec<(&str, F)> = records.map(|(id, f)| (&**id, F::from_u128(*f))).collect();
+        let added = self.add_many(&records)?.into_iter();
+        let erased = added.map(|added| Addition {
+            matches: added.matches.into_iter().map(Near::to_u128).collect(),
+            outcome: match added.outcome {
+                Outcome::New => "new",
+                Outcome::Unchanged => "unchanged",
+                Outcome::Replaced(_) => "replaced",
+            },
+        });
+        Ok(erased.collect())
+    }
+
+    fn delete(&self, id: &str) -> simidx_collection::Result<bool> {
+        self.delete(id)
+    }
+
+    fn get(&self, id: &str) -> simidx_collection::Result<Option<u128>> {
+        Ok(self.get(id)?.map(F::to_u128))
+    }
+
+    fn stats(&self) -> CollectionStats {
+        self.stats()
+    }
+
+    fn width(&self) -> u32 {
+        F::WIDTH
+    }
+
+    fn source(self: Arc<Self>) -> Box<dyn Source> {
+        Box::new(Living(self))
+    }
+}
+
+/// A collection as a source.
+struct Living<F: Fingerprint>(Arc<Collection<F>>);
+
+/// An error of a collection as one of the library.
+fn of_library(error: simidx_collection::Error) -> Error {
+    match error {
+        simidx_collection::Error::Index(error) => error,
+        simidx_collection::Error::Io(error) => error.into(),
+        other => std::io::Error::other(other).into(),
+    }
+}
+
+impl<F: Fingerprint> Source for Living<F> {
+    fn width(&self) -> u32 {
+        F::WIDTH
+    }
+
+    fn max_distance(&self) -> u32 {
+        self.0.max_distance()
+    }
+
+    fn id_kind(&self) -> IdKind {
+        IdKind::String
+    }
+
+    fn pipeline(&self) -> Option<&str> {
+        self.0.pipeline()
+    }
+
+    fn generation(&self) -> String {
+        format!("{:016x}", self.0.change_count())
+    }
+
+    fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
+        for (number, &query) in queries.iter().enumerate() {
+            let query = F::from_u128(query);
+            let found = match search.nearest {
+                None => self.0.query(query, search.distance),
+                Some(count) => self.0.nearest(query, count, search.distance),
+            };
+            sink.begin(number);
+            for near in found.map_err(of_library)? {
+                let mut ids = near.ids.into_iter().map(|id| Ok(IdBuf::String(id)));
+                sink.found(near.fingerprint.to_u128(), near.distance, &mut ids)?;
+            }
+            sink.end(number);
+        }
+        Ok(())
+    }
+
+    fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
+        let Id::String(id) = id else {
+            return Ok(Vec::new());
+        };
+        let found = self.0.get(id).map_err(of_library)?;
+        Ok(found.into_iter().map(F::to_u128).collect())
+    }
+
+    fn cost(&self, search: Search) -> f64 {
+        match search.distance <= self.max_distance() {
+            true => SEGMENT_NS * (self.0.stats().segment_count + 1) as f64,
+            false => f64::INFINITY,
+        }
+    }
+
+    fn size(&self) -> SourceSize {
+        let stats = self.0.stats();
+        SourceSize {
+            records: stats.record_count,
+            fingerprints: stats.record_count,
+            bytes: stats.segment_bytes,
+            tables: 0,
+        }
+    }
+
+    fn figures(&self) -> simidx::Result<Value> {
+        let stats = self.0.stats();
+        Ok(json!({
+            "width": F::WIDTH,
+            "max_distance": self.0.max_distance(),
+            "record_count": stats.record_count,
+            "recent_count": stats.recent_count,
+            "deleted_count": stats.deleted_count,
+            "segment_count": stats.segment_count,
+            "file_bytes": stats.segment_bytes,
+            "pipeline": self.0.pipeline(),
+            "background_error": stats.background_error,
+            "journal_error": stats.journal_error,
+        }))
+    }
+
+    fn resident_fraction(&self) -> Option<f64> {
+        None
+    }
+}

@@ -1,0 +1,261 @@
+//! Documents come and go: each answer names what was near before, and every later query finds what was added.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use simidx_collection::Options;
+use simidx_server::{NamedIndex, ServerOptions, Store};
+use simidx_text::{Pipeline, Preset};
+
+use crate::client::Response;
+use crate::harness::{Running, options, start};
+
+const JSON: &str = "application/json";
+const NDJSON: &str = "application/x-ndjson";
+
+pub(crate) fn store(path: &Path, width: u32) -> Store {
+    let mut options = Options::default();
+    let pipeline = Pipeline::new(Preset::Short.options()).unwrap();
+    options.pipeline = Some(pipeline.describe());
+    Store::open_or_create(path, width, options).unwrap()
+}
+
+fn with_store(path: &Path, width: u32) -> ServerOptions {
+    let mut options = options(Vec::<NamedIndex>::new());
+    options.store = Some(store(path, width));
+    options
+}
+
+fn add(server: &Running, document: &Value) -> Response {
+    server
+        .client()
+        .post("/v1/documents", JSON, document.to_string().as_bytes())
+}
+
+fn delete(server: &Running, id: &str) -> Response {
+    server
+        .client()
+        .request("DELETE", &format!("/v1/documents/{id}"), "", b"")
+}
+
+/// The ids that an answer names.
+fn named(answer: &Value) -> Vec<&str> {
+    let matches = answer["matches"].as_array().unwrap().iter();
+    let ids = matches.flat_map(|near| near["ids"].as_array().unwrap());
+    ids.map(|id| id.as_str().unwrap()).collect()
+}
+
+#[test]
+fn documents_come_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let server = start(with_store(&path, 64));
+    let first = add(&server, &json!({"id": "a/1", "fingerprint": "FF"}));
+    assert_eq!(first.status, 200);
+    let expected = json!({
+        "id": "a/1", "fingerprint": "00000000000000ff", "outcome": "new", "matches": [],
+    });
+    assert_eq!(first.json(), expected);
+    let second = add(&server, &json!({"id": "é", "fingerprint": "fe"})).json();
+    let near = json!([{"fingerprint": "00000000000000ff", "distance": 1, "ids": ["a/1"]}]);
+    assert_eq!(second["matches"], near);
+    let again = add(&server, &json!({"id": "é", "fingerprint": "fe"})).json();
+    assert_eq!(
+        (&again["outcome"], named(&again)),
+        (&json!("unchanged"), vec!["a/1"])
+    );
+
+    let get = |path: &str| server.client().get(path);
+    let found = get("/v1/query/ff");
+    assert_eq!(named(&found.json()), ["a/1", "é"]);
+    assert_eq!(get("/v1/ids/a/1").status, 200);
+    assert_eq!(named(&get("/v1/nearest/fe").json()), ["é"]);
+    assert_eq!(
+        get("/v1/documents/%C3%A9").json(),
+        json!({"id": "é", "fingerprint": "00000000000000fe"})
+    );
+    let generation = found.generation();
+    assert_eq!(
+        delete(&server, "a/1").json(),
+        json!({"id": "a/1", "deleted": true})
+    );
+    assert_eq!(delete(&server, "a/1").kind(), "unknown-id");
+    assert_eq!(get("/v1/documents/a/1").kind(), "unknown-id");
+    let found = get("/v1/query/ff");
+    assert_eq!(named(&found.json()), ["é"]);
+    assert_ne!(found.generation(), generation);
+    let replaced = add(&server, &json!({"id": "é", "fingerprint": "0f00"})).json();
+    assert_eq!(replaced["outcome"], "replaced");
+    assert_eq!(server.metric("simidx_store_records"), 1.0);
+    assert_eq!(
+        get("/v1/info").json()["indexes"][0]["figures"]["record_count"],
+        1
+    );
+    assert_eq!(get("/").status, 200);
+
+    // It is there when the server starts again, whatever width it is asked for.
+    drop(server);
+    let server = start(with_store(&path, 32));
+    assert_eq!(named(&server.client().get("/v1/query/f01").json()), ["é"]);
+}
+
+#[test]
+fn texts_are_fingerprinted_as_the_store_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_store(&folder.path().join("pages"), 128));
+    let text = "the quick brown fox jumps over the lazy dog";
+    let first = add(&server, &json!({"id": "a", "text": text})).json();
+    assert_eq!(first["fingerprint"].as_str().unwrap().len(), 32);
+    assert_eq!(
+        named(&add(&server, &json!({"id": "b", "text": text})).json()),
+        ["a"]
+    );
+    let found = server
+        .client()
+        .post("/v1/text", "text/plain", text.as_bytes())
+        .json();
+    assert_eq!(
+        (named(&found), &found["query"]),
+        (vec!["a", "b"], &first["fingerprint"])
+    );
+    let nothing = add(&server, &json!({"id": "c", "text": " \n"}));
+    assert_eq!(
+        (nothing.status, nothing.kind()),
+        (422, "no-features".to_owned())
+    );
+}
+
+#[test]
+fn lines_are_added_up_to_the_first_that_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_store(&folder.path().join("pages"), 64));
+    let mut lines: String = (0..3000)
+        .map(|number: u64| {
+            let fingerprint = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!("{{\"id\":\"{number}\",\"fingerprint\":\"{fingerprint:x}\"}}\n")
+        })
+        .collect();
+    let post = |lines: &str| {
+        server
+            .client()
+            .post("/v1/documents", NDJSON, lines.as_bytes())
+    };
+    let answer = post(&lines);
+    let answers: Vec<&str> = answer.text().lines().collect();
+    assert_eq!(
+        (answers.len(), answers[3000]),
+        (3001, r#"{"count":3000,"done":true}"#)
+    );
+    assert!(answers[2999].contains(r#""id":"2999""#));
+    lines =
+        "\n{\"id\":\"x\",\"fingerprint\":\"1\"}\nnonsense\n{\"id\":\"y\",\"fingerprint\":\"2\"}"
+            .into();
+    let answer = post(&lines);
+    let answers: Vec<Value> = answer
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(answers.len(), 2);
+    assert_eq!(answers[0]["outcome"], "new");
+    assert_eq!(
+        (&answers[1]["error"]["kind"], &answers[1]["error"]["line"]),
+        (&json!("bad-json"), &json!(3))
+    );
+    assert_eq!(server.client().get("/v1/documents/y").status, 404);
+    assert_eq!(server.metric("simidx_store_records"), 3001.0);
+}
+
+#[test]
+fn bad_documents_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_store(&folder.path().join("pages"), 64));
+    let long = "x".repeat(65_536);
+    for (document, status, kind) in [
+        (json!({"fingerprint": "1"}), 400, "bad-request"),
+        (json!({"id": 7, "fingerprint": "1"}), 400, "bad-request"),
+        (json!({"id": "", "fingerprint": "1"}), 400, "bad-id"),
+        (json!({"id": long, "fingerprint": "1"}), 400, "bad-id"),
+        (json!({"id": "a"}), 400, "bad-request"),
+        (
+            json!({"id": "a", "text": "x", "fingerprint": "1"}),
+            400,
+            "bad-request",
+        ),
+        (
+            json!({"id": "a", "fingerprint": "x"}),
+            400,
+            "bad-fingerprint",
+        ),
+        (
+            json!({"id": "a", "fingerprint": "1".repeat(17)}),
+            400,
+            "bad-fingerprint",
+        ),
+        (
+            json!({"id": "a", "fingerprint": "1", "more": 1}),
+            400,
+            "bad-request",
+        ),
+        (json!([]), 400, "bad-request"),
+    ] {
+        let refused = add(&server, &document);
+        assert_eq!(
+            (refused.status, &*refused.kind()),
+            (status, kind),
+            "{document}"
+        );
+    }
+    for bad in [
+        &b"\xff"[..],
+        b"",
+        b"{\"id\":\"a",
+        b"{\"id\":\"\\ud800\",\"fingerprint\":\"1\"}",
+    ] {
+        assert_eq!(server.client().post("/v1/documents", JSON, bad).status, 400);
+    }
+    assert_eq!(
+        server
+            .client()
+            .post("/v1/documents", "text/plain", b"x")
+            .status,
+        415
+    );
+    assert_eq!(delete(&server, "%ff").status, 400);
+    assert_eq!(
+        server
+            .client()
+            .post("/v1/documents?k=1", JSON, b"{}")
+            .status,
+        400
+    );
+    assert_eq!(server.metric("simidx_store_records"), 0.0);
+}
+
+#[test]
+fn near_duplicates_at_once_name_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_store(&folder.path().join("pages"), 64));
+    for round in 0..10_u64 {
+        let centre = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let answers: Vec<Value> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..6_u64)
+                .map(|thread| {
+                    let server = &server;
+                    scope.spawn(move || {
+                        let fingerprint = format!("{:x}", centre ^ 1 << thread);
+                        let id = format!("{round} {thread}");
+                        add(server, &json!({"id": id, "fingerprint": fingerprint})).json()
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        let mut counts: Vec<usize> = answers.iter().map(|answer| named(answer).len()).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [0, 1, 2, 3, 4, 5], "round {round}");
+    }
+}
