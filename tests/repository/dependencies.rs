@@ -129,7 +129,7 @@ fn every_package_comes_from_the_registry() {
 }
 
 /// The folders of the packages whose dependencies are explained.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 12] = [
     ".",
     "benches",
     "bindings/c",

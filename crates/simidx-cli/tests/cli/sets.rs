@@ -15,7 +15,7 @@ fn published() -> Sandbox {
         ("set/a.simidx", &values[..250]),
         ("set/b.simidx", &values[150..]),
     ] {
-        sandbox.write("input", &hex(part));
+        sandbox.write("input", hex(part));
         sandbox.run(&["build", "input", "-o", name]).done();
         manifest.add_file(&folder, &name[4..]).unwrap();
     }
