@@ -127,7 +127,7 @@ mod tests {
         const COUNT: u32 = 100;
         // Every second text may be similar to one of 50 features, as far as its digest says.
         let digest = |place: u32| Digest {
-            len: if place % 2 == 0 { 50 } else { 500 },
+            len: if place.is_multiple_of(2) { 50 } else { 500 },
             parities: 0,
         };
         let wanted = (digest(0), 0.8);
@@ -156,7 +156,7 @@ mod tests {
                         assert!(
                             found
                                 .into_iter()
-                                .eq((10..=place).filter(|place| place % 2 == 0))
+                                .eq((10..=place).filter(|place| place.is_multiple_of(2)))
                         );
                     }
                     false => assert_eq!((known, found.len()), (None, 0), "{budget:?} {place}"),
