@@ -232,27 +232,27 @@ fn how(threads: Option<&Bound<'_, PyAny>>, progress: Option<&Bound<'_, PyAny>>) 
 }
 
 /// What the functions on similar texts take.
-struct Search {
-    texts: Texts,
-    pipeline: Pipeline,
-    options: SimilarOptions,
-    how: How,
+pub(crate) struct Search {
+    pub(crate) texts: Texts,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) options: SimilarOptions,
+    pub(crate) how: How,
 }
 
 /// The arguments that all of them have.
-struct Given<'a, 'py> {
-    texts: &'a Bound<'py, PyAny>,
-    similarity: f64,
-    words: Option<usize>,
-    pipeline: Option<&'a Bound<'py, PyAny>>,
-    memory: Option<&'a Bound<'py, PyAny>>,
-    temp_dir: Option<&'a Bound<'py, PyAny>>,
-    threads: Option<&'a Bound<'py, PyAny>>,
-    progress: Option<&'a Bound<'py, PyAny>>,
+pub(crate) struct Given<'a, 'py> {
+    pub(crate) texts: &'a Bound<'py, PyAny>,
+    pub(crate) similarity: f64,
+    pub(crate) words: Option<usize>,
+    pub(crate) pipeline: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) memory: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) temp_dir: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) threads: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) progress: Option<&'a Bound<'py, PyAny>>,
 }
 
 impl Given<'_, '_> {
-    fn search(&self, py: Python<'_>) -> PyResult<Search> {
+    pub(crate) fn search(&self, py: Python<'_>) -> PyResult<Search> {
         let similarity = match self.words {
             Some(words) => Similarity::of_words(self.similarity, words),
             None => Similarity::of_features(self.similarity),
@@ -278,7 +278,7 @@ impl Given<'_, '_> {
 
 impl Search {
     /// Lets `work` work on the texts that may be similar.
-    fn run<T: Send + 'static>(
+    pub(crate) fn run<T: Send + 'static>(
         self,
         py: Python<'_>,
         work: impl FnOnce(SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,
