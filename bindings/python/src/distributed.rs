@@ -50,7 +50,7 @@ pub(crate) struct PyRounds {
 }
 
 impl PyRounds {
-    fn rounds<F: Fingerprint>(&self) -> PairRounds<F> {
+    fn typed<F: Fingerprint>(&self) -> PairRounds<F> {
         PairRounds::of_rounds(self.distance, self.rounds.iter().map(round_of).collect())
     }
 
@@ -177,7 +177,7 @@ impl PyRounds {
         self.check(py, round)?;
         let places = self::places(py, places)?;
         by_width!(self.width, F => {
-            let (values, rounds) = (of_width::<F>(values, self.width)?, self.rounds::<F>());
+            let (values, rounds) = (of_width::<F>(values, self.width)?, self.typed::<F>());
             scattered(py, py.detach(|| rounds.scatter(round, &values, places)))
         })
     }
@@ -198,7 +198,7 @@ impl PyRounds {
             progress: None,
         };
         by_width!(self.width, F => {
-            let (values, rounds) = (of_width::<F>(values, self.width)?, self.rounds::<F>());
+            let (values, rounds) = (of_width::<F>(values, self.width)?, self.typed::<F>());
             let (left, right) = run(py, &how, move |_| {
                 let (mut left, mut right) = (Vec::new(), Vec::new());
                 let visit = |x: F, y: F| {
