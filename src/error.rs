@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::format::IdKind;
 
@@ -71,6 +72,9 @@ pub enum Error {
         /// What differs, and how.
         difference: String,
     },
+    /// The manifest of a set cannot be read, or does not describe its segments.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
     /// One of several segments failed.
     #[error("{name}: {error}")]
     Segment {
@@ -284,6 +288,63 @@ impl OptionsError {
         self.option
     }
 }
+
+/// A broken rule of the manifest of a set, and the line that breaks it.
+///
+/// ```
+/// use simidx::{Error, segments::Manifest};
+///
+/// let Err(Error::Manifest(error)) = Manifest::from_bytes(b"no set") else {
+///     panic!("it does not begin as one")
+/// };
+/// assert_eq!((error.line(), error.message()), (Some(1), "not a simidx set"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManifestError {
+    path: Option<PathBuf>,
+    line: Option<u64>,
+    message: String,
+}
+
+impl ManifestError {
+    /// The line, from 1, where one is to blame.
+    pub fn line(&self) -> Option<u64> {
+        self.line
+    }
+
+    /// What was found, one clause.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn new(line: Option<u64>, message: impl Into<String>) -> Self {
+        ManifestError {
+            path: None,
+            line,
+            message: message.into(),
+        }
+    }
+
+    /// Adds the name of the file.
+    pub(crate) fn of_file(mut self, path: &Path) -> Self {
+        self.path = Some(path.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ManifestError {}
 
 /// A record that cannot go into the index that is being built.
 ///

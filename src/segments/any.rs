@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Segments, differ, no_segment};
+use super::{Manifest, Segments, differ, no_segment};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::index::{AnyIndex, Index, Storage};
@@ -37,20 +37,20 @@ pub enum AnySegments<D = Storage> {
 
 impl AnySegments<Storage> {
     /// Opens index files of one width, whatever it is, by mapping them, as [`Index::open`] does. Their paths are their
-    /// names.
+    /// names. In place of a set, which is a folder with a [`Manifest`] or that file itself, its segments are opened.
     ///
     /// # Errors
     /// As for [`Index::open`], as an [`Error::Segment`] but for what the operating system reports, which names the file
-    /// already; and as for [`AnySegments::with_names`].
+    /// already; and as for [`Manifest::read_and_open`] and [`AnySegments::with_names`].
     #[cfg(feature = "mmap")]
     pub fn open<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
         Self::open_each(paths, |path| AnyIndex::open(path))
     }
 
-    /// Opens index files of one width, whatever it is, by reading them into memory.
+    /// Opens index files and sets of one width, whatever it is, by reading them into memory.
     ///
     /// # Errors
-    /// As for [`Index::open_in_memory`] and [`AnySegments::with_names`].
+    /// As for [`Index::open_in_memory`], [`Manifest::read_and_open`] and [`AnySegments::with_names`].
     pub fn open_in_memory<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
         Self::open_each(paths, |path| AnyIndex::open_in_memory(path))
     }
@@ -60,12 +60,20 @@ impl AnySegments<Storage> {
         open: impl Fn(&Path) -> Result<AnyIndex>,
     ) -> Result<Self> {
         let mut segments = Vec::new();
-        for (number, path) in paths.into_iter().enumerate() {
-            let name = path.as_ref().display().to_string();
-            let index = open(path.as_ref()).map_err(|error| match error {
+        for path in paths {
+            let path = path.as_ref();
+            // What cannot be read is refused when it is opened.
+            if Manifest::is_at(path).unwrap_or(false) {
+                let (manifest, indexes) = Manifest::read_and_open(path, &open)?;
+                let names = manifest.paths().map(|path| path.display().to_string());
+                segments.extend(names.zip(indexes));
+                continue;
+            }
+            let name = path.display().to_string();
+            let index = open(path).map_err(|error| match error {
                 Error::Io(_) => error,
                 error => Error::Segment {
-                    segment: number,
+                    segment: segments.len(),
                     name: name.clone(),
                     error: Box::new(error),
                 },

@@ -5,6 +5,7 @@ mod exclusions;
 mod fingerprints;
 mod hidden;
 mod ids;
+mod manifest;
 mod query;
 mod records;
 mod sketches;
@@ -13,11 +14,13 @@ mod warm;
 
 use std::sync::Arc;
 
+pub use crate::error::ManifestError;
 pub use crate::merge::{MergeCodec, MergeOptions, Merged, Unmatched, merge, merge_to_path};
 pub use any::AnySegments;
 pub use exclusions::Exclusions;
 pub use fingerprints::SegmentFingerprints;
 pub use ids::SegmentIds;
+pub use manifest::{Manifest, ManifestSegment};
 pub use query::{SegmentMatch, SegmentMatchIter, SegmentMatches, SegmentScratch, SegmentSearcher};
 pub use records::SegmentRecords;
 pub(crate) use view::NumberedIndex;

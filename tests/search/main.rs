@@ -12,6 +12,7 @@ mod deletions;
 mod distances;
 mod ids;
 mod lookup;
+mod manifest;
 #[cfg(feature = "mmap")]
 mod mapping;
 mod merge;

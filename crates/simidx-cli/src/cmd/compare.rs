@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Answer {
             compare::<F>(args, &documents, pipeline.fingerprinter()?, DEFAULT_DISTANCE)
         });
     };
-    let index = together(std::slice::from_ref(path), vec![args.open.open(path)?])?;
+    let index = together(args.open.open(path)?)?;
     with_segments!(&index, segments => compare_as(segments, args, &documents))
 }
 

@@ -87,7 +87,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     start_threads(args.threads)?;
-    let mut inputs = InputFiles::new(&args.index.paths);
+    let mut inputs = InputFiles::new(args.index.files()?);
     inputs.add(args.exclude.paths());
     let output = Output::new(&args.output, args.force, &inputs)?;
     with_segments!(args.index.open()?, segments => merge(&segments, &args, &output, mode))

@@ -1,16 +1,18 @@
 //! `simidx verify`: the full check of an index.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use serde::Serialize;
 use simidx::AnyIndex;
 use simidx::format::FormatError;
+use simidx::segments::Manifest;
 use simidx::verify::{VerifyReport, VerifyStage};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::index_file::{IndexArgs, with_index};
+use crate::support::index_file::{IndexArgs, OpenArgs, is_set, with_index};
 use crate::support::json;
 use crate::support::output::{counted, one_line, say, stdout};
 use crate::support::progress::ProgressMode;
@@ -24,7 +26,8 @@ The exit code is 0 if all files are sound and 1 if one is damaged.
 
 Examples:
   simidx verify crawl.simidx
-  simidx verify monday.simidx tuesday.simidx --json";
+  simidx verify monday.simidx tuesday.simidx --json
+  simidx verify web.set/";
 
 /// Arguments of `simidx verify`.
 #[derive(Debug, clap::Args)]
@@ -38,15 +41,18 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    let paths = &args.index.paths;
     // All are opened before the first is checked, so that nobody waits for a refusal.
-    let opened = paths
-        .iter()
-        .map(|path| Ok((path, args.index.open.open_or_damaged(path)?)));
-    let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
+    let mut opened = Vec::new();
+    let mut checks = Vec::new();
+    for path in &args.index.paths {
+        match is_set(path)? {
+            true => open_set(path, &args.index.open, &mut opened, &mut checks)?,
+            false => opened.push((path.clone(), args.index.open.open_or_damaged(path)?)),
+        }
+    }
     let bar = mode.spinner();
     let mut out = stdout();
-    let (mut checks, mut failures) = (Vec::new(), Vec::new());
+    let mut failures = Vec::new();
     for (path, index) in opened {
         let path = path.display().to_string();
         let check = match Verdict::on(index, &bar) {
@@ -77,6 +83,40 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
             Err(last)
         }
     }
+}
+
+/// Opens the segments of a set. That the set is damaged, or a file is not the one that it lists, is a result.
+///
+/// # Errors
+/// A file that cannot be read, is not an index or needs a newer reader.
+fn open_set(
+    path: &Path,
+    open: &OpenArgs,
+    opened: &mut Vec<(PathBuf, Result<AnyIndex, FormatError>)>,
+    checks: &mut Vec<Check>,
+) -> Result<(), Failure> {
+    let mut refuse = |path: &Path, error: simidx::Error| {
+        let (path, error) = (path.display().to_string(), error.to_string());
+        say(&error);
+        checks.push(Check::Refused { path, error });
+    };
+    let manifest = match Manifest::read(path) {
+        Err(error @ simidx::Error::Manifest(_)) => {
+            refuse(path, error);
+            return Ok(());
+        }
+        manifest => manifest?,
+    };
+    for (path, listed) in manifest.paths().zip(&manifest.segments) {
+        let index = open.open_or_damaged(&path)?;
+        if let Ok(index) = &index
+            && let Err(error) = manifest.check(listed, index)
+        {
+            refuse(&path, error);
+        }
+        opened.push((path, index));
+    }
+    Ok(())
 }
 
 /// Prints the object of all files, or that of the only one; nothing if the only one could not be checked.
@@ -117,6 +157,11 @@ impl Verdicts {
 #[serde(untagged)]
 enum Check {
     Done(SegmentVerdict),
+    /// The set is damaged, or this file is not the one that it lists.
+    Refused {
+        path: String,
+        error: String,
+    },
     /// The file changed its length meanwhile.
     Failed {
         path: String,

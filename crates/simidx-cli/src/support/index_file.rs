@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use simidx::format::{FormatClass, FormatError, MAGIC};
-use simidx::segments::AnySegments;
+use simidx::segments::{AnySegments, Manifest};
 use simidx::{AnyIndex, Error};
 
 use crate::support::failure::Failure;
@@ -15,7 +15,7 @@ use crate::support::interrupt;
 /// The index files to open; shared by the commands that read them.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct IndexArgs {
-    /// Index files; several are read as one
+    /// Index files, or folders with a set of them; several are read as one
     #[arg(value_name = "INDEX", required = true)]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -36,20 +36,54 @@ impl IndexArgs {
     /// # Errors
     /// As for [`OpenArgs::open`], or two files, both named, that cannot be read as one.
     pub(crate) fn open(&self) -> Result<AnySegments, Failure> {
-        let opened = self.paths.iter().map(|path| self.open.open(path));
-        let indexes = opened.collect::<Result<Vec<AnyIndex>, Failure>>()?;
-        together(&self.paths, indexes)
+        together(self.open.open_each(&self.paths)?)
+    }
+
+    /// The index files, with those of sets in the place of these, whose manifests come last.
+    ///
+    /// # Errors
+    /// A manifest that cannot be read.
+    pub(crate) fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let (mut files, mut manifests) = (Vec::new(), Vec::new());
+        for path in &self.paths {
+            match is_set(path)? {
+                true => {
+                    let manifest = Manifest::read(path)?;
+                    files.extend(manifest.paths());
+                    manifests.extend(manifest.path().map(Path::to_owned));
+                }
+                false => files.push(path.clone()),
+            }
+        }
+        files.append(&mut manifests);
+        Ok(files)
     }
 }
 
 impl OpenArgs {
-    /// Opens an index file.
+    /// Opens an index file, or those of a set.
     ///
     /// # Errors
-    /// Why it cannot be opened, with the name of the file.
-    pub(crate) fn open(&self, path: &Path) -> Result<AnyIndex, Failure> {
-        self.any_index(path)
-            .map_err(|error| open_failure(path, error))
+    /// Why one cannot be opened, with the name of the file.
+    pub(crate) fn open(&self, path: &Path) -> Result<Vec<OpenFile>, Failure> {
+        if is_set(path)? {
+            let open = |path: &Path| self.any_index(path);
+            let (manifest, indexes) = Manifest::read_and_open(path, open)?;
+            return Ok(manifest.paths().zip(indexes).collect());
+        }
+        let index = self.any_index(path);
+        let index = index.map_err(|error| open_failure(path, error))?;
+        Ok(vec![(path.to_owned(), index)])
+    }
+
+    /// Opens index files and sets.
+    ///
+    /// # Errors
+    /// As for [`OpenArgs::open`].
+    pub(crate) fn open_each(&self, paths: &[PathBuf]) -> Result<Vec<OpenFile>, Failure> {
+        let opened = paths.iter().map(|path| self.open(path));
+        let opened = opened.collect::<Result<Vec<_>, Failure>>()?;
+        Ok(opened.into_iter().flatten().collect())
     }
 
     /// Opens an index file; here a damaged file is a result and not an error.
@@ -77,7 +111,19 @@ impl OpenArgs {
     }
 }
 
-/// Whether a file begins as an index does, or is called one. What is no regular file is none, nor is a pattern.
+/// An open index file, with its path.
+pub(crate) type OpenFile = (PathBuf, AnyIndex);
+
+/// Whether a path is a set of index files.
+///
+/// # Errors
+/// A file that is there and cannot be read.
+pub(crate) fn is_set(path: &Path) -> Result<bool, Failure> {
+    Manifest::is_at(path).map_err(Failure::at(path))
+}
+
+/// Whether a file begins as an index does, or is called one, or a path is a set of indexes. What else is no regular file is
+/// none, nor is a pattern.
 ///
 /// # Errors
 /// A file that is there and cannot be read.
@@ -87,6 +133,9 @@ pub(crate) fn is_index(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
+    if Manifest::is_at(path)? {
+        return Ok(true);
+    }
     if !data.is_file() {
         return Ok(false);
     }
@@ -104,9 +153,10 @@ pub(crate) fn is_index(path: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// Files that cannot be read as one.
-pub(crate) fn together(paths: &[PathBuf], indexes: Vec<AnyIndex>) -> Result<AnySegments, Failure> {
-    let names = paths.iter().map(|path| path.display().to_string());
-    Ok(AnySegments::with_names(names.zip(indexes).collect())?)
+pub(crate) fn together(files: Vec<OpenFile>) -> Result<AnySegments, Failure> {
+    let files = files.into_iter();
+    let named = files.map(|(path, index)| (path.display().to_string(), index));
+    Ok(AnySegments::with_names(named.collect())?)
 }
 
 /// The failure to open an index; what the operating system reports names the file already.

@@ -33,6 +33,7 @@ mod read;
 mod replaced;
 mod report;
 mod segments;
+mod sets;
 mod similar;
 mod sketches;
 mod streams;

@@ -174,7 +174,8 @@ fn ask_all<F: Fingerprint>(
     args: &Args,
 ) -> Result<Measured, Failure> {
     if args.cold {
-        let cache = PageCache::of(segments, &args.index.paths)?;
+        let files = args.index.files()?;
+        let cache = PageCache::of(segments, &files)?;
         return ask(segments, queries, distance, true, || {
             cache.iter().try_for_each(PageCache::drop_pages)
         });

@@ -111,15 +111,14 @@ pub(crate) fn run(args: Args) -> Answer {
 
 /// Opens the index files; the width of the first decides which words are fingerprints.
 fn open(args: &Args) -> Result<(AnySegments, Words), Failure> {
-    let first = args.open.open(&args.index)?;
-    let words = with_width!(Width::of_index(&first), F => Words::sort::<F>(args))?;
-    let mut indexes = vec![first];
-    for path in &words.files {
-        indexes.push(args.open.open(path)?);
-    }
-    let mut paths = vec![args.index.clone()];
-    paths.extend_from_slice(&words.files);
-    Ok((together(&paths, indexes)?, words))
+    let mut files = args.open.open(&args.index)?;
+    // A set may be empty as yet.
+    let width = files
+        .first()
+        .map_or(Width::W64, |(_, first)| Width::of_index(first));
+    let words = with_width!(width, F => Words::sort::<F>(args))?;
+    files.extend(args.open.open_each(&words.files)?);
+    Ok((together(files)?, words))
 }
 
 fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words: Words) -> Answer {

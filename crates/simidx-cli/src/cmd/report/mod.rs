@@ -88,7 +88,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
     args.resources.start_threads()?;
-    let mut inputs = InputFiles::new(&args.index.paths);
+    let mut inputs = InputFiles::new(args.index.files()?);
     for path in &args.texts {
         inputs.add(simidx_input::expand(path, None)?);
     }
