@@ -1,15 +1,19 @@
 //! Parts of searches on many machines, for `simidx.distributed`: arrays in, arrays out.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 use simidx::Fingerprint;
 use simidx::batch::{self, PairRound, PairRounds, RoundsRequest};
+use simidx::segments::Manifest;
 use simidx_text::dedup::content_identity;
 use simidx_text::similar::{Fate, TextSigner};
 
 use crate::column::Column;
-use crate::errors::Class;
+use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::options;
 use crate::run::{How, run};
@@ -390,4 +394,52 @@ pub(crate) fn _dedup_texts<'py>(
     })?;
     let (kept, jaccards) = (kept.into_pyarray(py), jaccards.into_pyarray(py));
     PyTuple::new(py, [kept.into_any(), jaccards.into_any()])
+}
+
+/// Gives an index file the name of a segment, in which `{content}` stands for its content identifier: that name, and the manifest of
+/// a set of this file alone.
+#[pyfunction]
+pub(crate) fn _segment_manifest<'py>(
+    py: Python<'py>,
+    path: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    let path = options::path(path)?;
+    let raise = |error: simidx::Error| Failure::from(error).raise(py);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut manifest = Manifest::default();
+    let added = manifest.add_file(folder, &file).map(|segment| segment.content_id);
+    let content_id = added.map_err(raise)?;
+    let name = name.replace("{content}", &format!("{content_id:032x}"));
+    for segment in &mut manifest.segments {
+        segment.name.clone_from(&name);
+    }
+    let bytes = manifest.to_bytes().map_err(raise)?;
+    Ok((name, PyBytes::new(py, &bytes)))
+}
+
+/// One manifest of the segments of several, in their order.
+#[pyfunction]
+pub(crate) fn _join_manifests<'py>(
+    py: Python<'py>,
+    manifests: Vec<Vec<u8>>,
+    notes: BTreeMap<String, String>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let raise = |error: simidx::Error| Failure::from(error).raise(py);
+    let mut all = Manifest::default();
+    for bytes in manifests {
+        let one = Manifest::from_bytes(&bytes).map_err(raise)?;
+        all.segments.extend(one.segments);
+    }
+    all.notes = notes;
+    Ok(PyBytes::new(py, &all.to_bytes().map_err(raise)?))
+}
+
+/// The names of the segments of a manifest.
+#[pyfunction]
+pub(crate) fn _manifest_names(py: Python<'_>, manifest: &[u8]) -> PyResult<Vec<String>> {
+    let read = Manifest::from_bytes(manifest);
+    let read = read.map_err(|error| Failure::from(error).raise(py))?;
+    Ok(read.segments.into_iter().map(|segment| segment.name).collect())
 }

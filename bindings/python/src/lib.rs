@@ -46,6 +46,9 @@ fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(distributed::_dedup_texts, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::_lookup, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::_hash_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_segment_manifest, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_join_manifests, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_manifest_names, module)?)?;
     module.add_function(wrap_pyfunction!(index::_reopen, module)?)?;
     module.add_function(wrap_pyfunction!(texts::_pipeline, module)?)?;
     module.add_function(wrap_pyfunction!(index::open, module)?)?;

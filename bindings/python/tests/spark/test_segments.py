@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -139,6 +141,9 @@ class Slow:
 def wrapped(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Wraps all stages."""
     from simidx.spark import _dedup, _search, _segments, _wiring
+
+    # Workers cannot import this file.
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
     def wrap(make: Any) -> None:
         def run(df: DataFrame, stage: Any) -> DataFrame:

@@ -64,9 +64,10 @@ def test_pairs_and_clusters_are_those_of_the_program(
 def test_every_width_and_distance(spark: SparkSession, width: int, k: int) -> None:
     values = near_values(width, 800, k)
     df = frame(spark, values, width, 3)
+    ordered = sorted(set(values))
     expected = sorted(
         f"{a:0{width // 4}x}\t{b:0{width // 4}x}\t{(a ^ b).bit_count()}"
-        for i, a in enumerate(ordered := sorted(set(values)))
+        for i, a in enumerate(ordered)
         for b in ordered[i + 1 :]
         if (a ^ b).bit_count() <= k
     )
