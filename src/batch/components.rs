@@ -28,7 +28,10 @@ pub fn components<F: Fingerprint>(pairs: &[(F, F)]) -> Result<(Vec<F>, Vec<F>)> 
     };
     for &(x, y) in pairs {
         let number = |value: F| values.binary_search(&value).map(|n| n as u32);
-        let (x, y) = (number(x).map_err(|_| missing())?, number(y).map_err(|_| missing())?);
+        let (x, y) = (
+            number(x).map_err(|_| missing())?,
+            number(y).map_err(|_| missing())?,
+        );
         sets.join(x, y);
     }
     // Values ascend: the first of a set is its least.

@@ -288,7 +288,9 @@ fn crowds<F: Fingerprint>(sample: &[F], mask: F, most: usize) -> Vec<(F, Vec<F>)
     let mut crowded: Vec<F> = crowded.map(|(value, _)| value).collect();
     crowded.sort_unstable();
     let members = |crowd: F| sample.iter().copied().filter(move |&v| v & mask == crowd);
-    let with_members = crowded.into_iter().map(|crowd| (crowd, members(crowd).collect()));
+    let with_members = crowded
+        .into_iter()
+        .map(|crowd| (crowd, members(crowd).collect()));
     with_members.collect()
 }
 
@@ -296,7 +298,8 @@ fn crowds<F: Fingerprint>(sample: &[F], mask: F, most: usize) -> Vec<(F, Vec<F>)
 #[inline]
 fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
     let wide = value.to_u128();
-    let mut hash = wide as u64 ^ ((wide >> 64) as u64).wrapping_mul(0xff51_afd7_ed55_8ccd) ^ seed << 57;
+    let mut hash =
+        wide as u64 ^ ((wide >> 64) as u64).wrapping_mul(0xff51_afd7_ed55_8ccd) ^ seed << 57;
     // The finalizer of MurmurHash3, which is in the public domain.
     hash ^= hash >> 33;
     hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -330,9 +333,14 @@ pub fn scatter_values<F: Fingerprint>(values: &[F], places: usize) -> (Vec<F>, V
 /// # Panics
 /// Without a place, or with 2^32 and more.
 pub fn places_of<F: Fingerprint>(values: &[F], places: usize) -> Vec<u32> {
-    assert!(places > 0 && u32::try_from(places).is_ok(), "{places} places");
+    assert!(
+        places > 0 && u32::try_from(places).is_ok(),
+        "{places} places"
+    );
     let values = values.iter();
-    values.map(|&value| place_of(value, 0, places) as u32).collect()
+    values
+        .map(|&value| place_of(value, 0, places) as u32)
+        .collect()
 }
 
 fn scatter_by<F: Fingerprint>(
@@ -369,20 +377,31 @@ mod tests {
         let mut pairs = Vec::new();
         for (i, &x) in values.iter().enumerate() {
             let others = values[i + 1..].iter().copied();
-            pairs.extend(others.filter(|&y| x.distance(y) <= distance).map(|y| (x.min(y), x.max(y))));
+            pairs.extend(
+                others
+                    .filter(|&y| x.distance(y) <= distance)
+                    .map(|y| (x.min(y), x.max(y))),
+            );
         }
         pairs.sort_unstable();
         pairs
     }
 
-    fn run(rounds: &PairRounds<u64>, values: &[u64], places: usize, links: bool) -> Vec<(u64, u64)> {
+    fn run(
+        rounds: &PairRounds<u64>,
+        values: &[u64],
+        places: usize,
+        links: bool,
+    ) -> Vec<(u64, u64)> {
         let mut pairs = Vec::new();
         for round in 0..rounds.round_count() {
             let (values, ends) = rounds.scatter(round, values, places);
             let mut start = 0;
             for end in ends {
                 let visit = |x: u64, y: u64| pairs.push((x.min(y), x.max(y)));
-                rounds.find(round, &values[start..end], links, visit).unwrap();
+                rounds
+                    .find(round, &values[start..end], links, visit)
+                    .unwrap();
                 start = end;
             }
             assert_eq!(start, values.len());
@@ -443,9 +462,17 @@ mod tests {
             sample: &values,
             largest_share,
         };
-        let (whole, divided) = (PairRounds::new(&request(1.0)), PairRounds::new(&request(0.01)));
+        let (whole, divided) = (
+            PairRounds::new(&request(1.0)),
+            PairRounds::new(&request(0.01)),
+        );
         assert!(divided.round_count() > whole.round_count());
-        assert!(divided.rounds().iter().any(|round| !round.divided.is_empty()));
+        assert!(
+            divided
+                .rounds()
+                .iter()
+                .any(|round| !round.divided.is_empty())
+        );
         let expected = near(&values, 3);
         for rounds in [whole, divided] {
             assert!(run(&rounds, &values, 7, false) == expected);

@@ -69,10 +69,7 @@ impl PyRounds {
     }
 }
 
-fn of_width<F: Width>(
-    object: &Bound<'_, PyAny>,
-    width: u32,
-) -> PyResult<Column<F>> {
+fn of_width<F: Width>(object: &Bound<'_, PyAny>, width: u32) -> PyResult<Column<F>> {
     let expected = Expected {
         width: Some(width),
         signed: true,
@@ -96,7 +93,10 @@ fn scattered<F: Width>(
     (values, ends): (Vec<F>, Vec<usize>),
 ) -> PyResult<Bound<'_, PyTuple>> {
     let ends: Vec<i64> = ends.into_iter().map(|end| end as i64).collect();
-    PyTuple::new(py, [F::array(py, values)?, ends.into_pyarray(py).into_any()])
+    PyTuple::new(
+        py,
+        [F::array(py, values)?, ends.into_pyarray(py).into_any()],
+    )
 }
 
 #[pymethods]
@@ -316,7 +316,11 @@ pub(crate) fn _hash_texts<'py>(
     texts: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let texts = input::texts(texts)?;
-    let hashes: Vec<u64> = texts.all().into_iter().map(|text| content_identity(text) as u64).collect();
+    let hashes: Vec<u64> = texts
+        .all()
+        .into_iter()
+        .map(|text| content_identity(text) as u64)
+        .collect();
     Ok(hashes.into_pyarray(py).into_any())
 }
 
@@ -409,7 +413,9 @@ pub(crate) fn _segment_manifest<'py>(
     let folder = path.parent().unwrap_or(Path::new(""));
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     let mut manifest = Manifest::default();
-    let added = manifest.add_file(folder, &file).map(|segment| segment.content_id);
+    let added = manifest
+        .add_file(folder, &file)
+        .map(|segment| segment.content_id);
     let content_id = added.map_err(raise)?;
     let name = name.replace("{content}", &format!("{content_id:032x}"));
     for segment in &mut manifest.segments {
@@ -441,5 +447,9 @@ pub(crate) fn _join_manifests<'py>(
 pub(crate) fn _manifest_names(py: Python<'_>, manifest: &[u8]) -> PyResult<Vec<String>> {
     let read = Manifest::from_bytes(manifest);
     let read = read.map_err(|error| Failure::from(error).raise(py))?;
-    Ok(read.segments.into_iter().map(|segment| segment.name).collect())
+    Ok(read
+        .segments
+        .into_iter()
+        .map(|segment| segment.name)
+        .collect())
 }

@@ -1,7 +1,7 @@
 //! An open index: one file, or several as one.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use numpy::IntoPyArray;
@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use simidx::batch::{Answers, JoinOptions, Question, answer_all, contains_all, ids_of_all, join};
 use simidx::index::WarmOptions;
-use simidx::segments::{AnySegments, Manifest, Segments, SegmentsView};
-use simidx::{AnyIndex, Error, Fingerprint, Id, IdKind, Index, Storage};
+use simidx::segments::{AnySegments, Segments, SegmentsView};
+use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
 
 use crate::column::Column;
 use crate::errors::{Class, Failure};
@@ -32,16 +32,11 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Opens files, and the segments of sets.
+    /// Opens files.
     pub(crate) fn open(paths: Vec<PathBuf>, in_memory: bool) -> simidx::Result<Self> {
-        let mut has_set = false;
-        for path in &paths {
-            has_set |= Manifest::is_at(path)?;
-        }
-        let segments = match (has_set, in_memory) {
-            (true, _) => open_sets(&paths, in_memory)?,
-            (false, true) => AnySegments::open_in_memory(&paths)?,
-            (false, false) => AnySegments::open(&paths)?,
+        let segments = match in_memory {
+            true => AnySegments::open_in_memory(&paths)?,
+            false => AnySegments::open(&paths)?,
         };
         Ok(Opened {
             segments,
@@ -55,25 +50,6 @@ impl Opened {
         let of_other = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
         F::segments(&self.segments).ok_or_else(of_other)
     }
-}
-
-/// Opens paths of which some are sets.
-fn open_sets(paths: &[PathBuf], in_memory: bool) -> simidx::Result<AnySegments> {
-    let open = |path: &Path| match in_memory {
-        true => AnyIndex::open_in_memory(path),
-        false => AnyIndex::open(path),
-    };
-    let mut named = Vec::new();
-    for path in paths {
-        if !Manifest::is_at(path)? {
-            named.push((path.display().to_string(), open(path)?));
-            continue;
-        }
-        let (manifest, indexes) = Manifest::read_and_open(path, open)?;
-        let names = manifest.paths().map(|path| path.display().to_string());
-        named.extend(names.zip(indexes));
-    }
-    AnySegments::with_names(named)
 }
 
 /// An index that is open: one file, or several that are searched as one.

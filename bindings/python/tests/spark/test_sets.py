@@ -53,7 +53,8 @@ def test_pairs_and_clusters_are_those_of_the_program(
     expected = program("pairs", path, "-k", 3, "--sort").splitlines()
     assert len(expected) > 1000
     assert lines_of_pairs(on_spark.pairs(df, 3, partitions=partitions)) == expected
-    expected = program("clusters", path, "-k", 3).splitlines()
+    program("build", path, "-o", "one.simidx")
+    expected = program("clusters", "one.simidx").splitlines()
     found = on_spark.clusters(df, 3, partitions=partitions)
     assert lines_of_clusters(found) == expected
     for row in found.groupBy("cluster").agg({"id": "min"}).collect():

@@ -14,10 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import simidx
-try:
-    from simidx._simidx import _distinct, _join_manifests, _manifest_names, _segment_manifest
-except ImportError:
-    from simidx._simidx import _distinct
+from simidx._simidx import _distinct, _join_manifests, _manifest_names, _segment_manifest
 from simidx.distributed._columns import Array, arrow_type, empty, from_arrow, pack, to_arrow, unpack, width_of_array
 from simidx.distributed._components import check_ids
 from simidx.distributed._messages import MESSAGE, Batches, by_place, from_stream, gathered, messages, received, rows_for
