@@ -105,10 +105,12 @@ def near_values(width: int, count: int, seed: int) -> list[int]:
 
 def frame(spark: SparkSession, values: list[int], width: int, partitions: int, ids: str = "string") -> DataFrame:
     """Records ``id``, ``fingerprint`` of these values."""
-    schema = T.StructType([
-        T.StructField("id", T.StringType() if ids == "string" else T.LongType()),
-        T.StructField("fingerprint", kind(width)),
-    ])
+    schema = T.StructType(
+        [
+            T.StructField("id", T.StringType() if ids == "string" else T.LongType()),
+            T.StructField("fingerprint", kind(width)),
+        ]
+    )
     rows = [(f"d{i:05}" if ids == "string" else i, signed(value, width)) for i, value in enumerate(values)]
     return spark.createDataFrame(rows, schema).repartition(partitions)
 

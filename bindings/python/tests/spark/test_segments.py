@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
@@ -41,9 +42,6 @@ def test_a_merged_set_is_the_file_of_the_program(
     assert set(names) | {MANIFEST} == set(os.listdir(tmp_path / "set"))
     assert (tmp_path / "merged.simidx").read_bytes() == (tmp_path / "one.simidx").read_bytes()
     # The partitions of the input leave no trace.
-    on_spark.build(frame(spark, VALUES[::-1], 64, 3).sort("fingerprint"), tmp_path / "again", segments=4)
-    if partitions == 1:
-        return
     others = on_spark.build(df.repartition(5), tmp_path / "other", segments=4)
     assert others == names
     assert contents(tmp_path / "other") == contents(tmp_path / "set")
@@ -121,22 +119,6 @@ class Faulty:
             yield batch
 
 
-class Slow:
-    """A stage whose first attempt at the first partition dawdles after its work is done."""
-
-    def __init__(self, stage: Any) -> None:
-        self.stage, self.schema = stage, stage.schema
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        assert task is not None
-        yield from self.stage(batches)
-        if task.partitionId() == 0 and task.attemptNumber() == 0:
-            time.sleep(6)
-
-
 @pytest.fixture
 def wrapped(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Wraps all stages."""
@@ -172,6 +154,30 @@ def test_tasks_may_fail(spark: SparkSession, tmp_path: Path, wrapped: Any, kill:
     assert sorted(map(tuple, on_spark.pairs(df, 3).collect())) == pairs
     assert sorted(map(tuple, on_spark.clusters(df, 3).collect())) == clusters
     on_spark.release()
+
+
+def test_two_attempts_at_a_segment_write_the_same_file(tmp_path: Path) -> None:
+    """Speculation: both attempts run at once, and read their messages in different orders."""
+    values = np.array(VALUES, dtype=np.uint64)
+    rows = pa.table({"fingerprint": distributed.to_arrow(values), "id": [f"d{i:05}" for i in range(len(values))]})
+    splits = distributed.Splits.of([(64, len(values), values.tobytes())], 2)
+    send = distributed.Range("fingerprint", "id", splits)
+    messages = [m for batch in rows.to_batches(max_chunksize=300) for m in send(iter([batch]))]
+    assert len(messages) > 10
+    found: list[list[Any]] = []
+
+    def attempt(order: list[pa.RecordBatch]) -> None:
+        build = distributed.Build(str(tmp_path), {"k": 3, "threads": 1})
+        found.append([row for batch in build(iter(order)) for row in batch.to_pylist()])
+
+    attempts = [threading.Thread(target=attempt, args=(order,)) for order in (messages, messages[::-1])]
+    for thread in attempts:
+        thread.start()
+    for thread in attempts:
+        thread.join()
+    assert found[0] == found[1]
+    assert sorted(os.listdir(tmp_path)) == sorted(row["name"] for row in found[0])
+    assert len(found[0]) == 2
 
 
 def test_sweep_is_for_local_folders_and_others(tmp_path: Path) -> None:

@@ -91,7 +91,9 @@ def test_a_crowd_is_divided_and_found_once(spark: SparkSession) -> None:
     values = [0xABCD << 48 | i for i in range(5000)] + near_values(64, 5000, 2)
     found = lines_of_pairs(on_spark.pairs(frame(spark, values, 64, 5), 2, partitions=20))
     left, right, _ = simidx.pairs(values, 2, width=64)
-    assert found == sorted(f"{a:016x}\t{b:016x}\t{(a ^ b).bit_count()}" for a, b in zip(left.tolist(), right.tolist()))
+    assert found == sorted(
+        f"{a:016x}\t{b:016x}\t{(a ^ b).bit_count()}" for a, b in zip(left.tolist(), right.tolist(), strict=True)
+    )
     on_spark.release()
 
 

@@ -62,7 +62,16 @@ def test_dedup_by_text_is_that_of_the_program(
 ) -> None:
     rows = [(f"d{i:05}", text) for i, text in enumerate(documents(600, partitions))]
     path = write(tmp_path / "docs.jsonl", rows)
-    options = ["--similarity", similarity, "--features", f"words:{words}", "-o", "kept.jsonl", "--report", "report.jsonl"]
+    options = [
+        "--similarity",
+        similarity,
+        "--features",
+        f"words:{words}",
+        "-o",
+        "kept.jsonl",
+        "--report",
+        "report.jsonl",
+    ]
     program("dedup", path, *options)
     expected = [json.loads(line)["id"] for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
     assert 100 < len(expected) < 500

@@ -1,6 +1,7 @@
 """Fingerprints in columns of Arrow, and as arrays of unsigned numbers.
 
-Engines on the JVM have no unsigned numbers. There a fingerprint of 64 bits is an ``int64`` that holds its bits, one of 32
+Engines on the JVM have no unsigned numbers. There a fingerprint of 64 bits is an ``int64`` that holds its bits, one of
+32
 bits an ``int32``, and one of 128 bits binary of 16 bytes, the highest first.
 """
 

@@ -1,6 +1,7 @@
 """Clusters: what pairs link, by union-find in one task, or by stars where there are too many links for one.
 
-A message of links has the left ends of all its pairs in its data, and then the right ends. One of labels has values, and then
+A message of links has the left ends of all its pairs in its data, and then the right ends. One of labels has values,
+and then
 the least value that links lead to from each.
 """
 
@@ -14,8 +15,17 @@ import pyarrow.compute as pc
 
 from simidx._errors import InputError
 from simidx._simidx import _components, _lookup, _places
-from simidx.distributed._columns import Array, arrow_type, empty, from_arrow, order_of, pack, to_arrow, unpack
-from simidx.distributed._columns import width_of_array
+from simidx.distributed._columns import (
+    Array,
+    arrow_type,
+    empty,
+    from_arrow,
+    order_of,
+    pack,
+    to_arrow,
+    unpack,
+    width_of_array,
+)
 from simidx.distributed._messages import MESSAGE, Batches, by_place, from_stream, messages, received, rows_for
 
 #: Parts of messages.
@@ -147,7 +157,7 @@ class LargeStar(_Star):
 
 
 class SmallStar(_Star):
-    """Links the smaller neighbours of each value, and the value, to the least one. Ends with links to both their places."""
+    """Links the smaller neighbours of each value, and the value, to the least one; sends links to both their places."""
 
     def _step(self, center: Array, other: Array) -> tuple[Array, Array]:
         least = _least(center, other)
@@ -306,5 +316,3 @@ def unique_ids(ids: pa.ChunkedArray) -> None:
     if len(counts) < len(ids):
         twice = next(row["values"] for row in counts.to_pylist() if row["counts"] > 1)
         raise InputError(f"two records have the id {twice!r}: ids must be unique")
-
-

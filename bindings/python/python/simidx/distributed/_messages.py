@@ -17,10 +17,11 @@ Batches = Iterator[pa.RecordBatch]
 MESSAGE = pa.schema([("place", pa.int32()), ("part", pa.int32()), ("data", pa.binary())])
 
 
-
 def rows_for(places: int) -> int:
-    """Rows that are gathered before they are sent to so many places: some 8,000 for each, so that a batch of messages, which
-    engines limit by its rows, stays well below the 2 GiB of a column of Arrow."""
+    """Rows that are gathered before they are sent to so many places: some 8,000 for each.
+
+    A batch of messages, which engines limit by its rows, then stays well below the 2 GiB of a column of Arrow.
+    """
     return min(max(places, 4) << 13, 1 << 20)
 
 

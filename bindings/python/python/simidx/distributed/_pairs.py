@@ -1,4 +1,4 @@
-"""All pairs within a distance: equal fingerprints collapse, rounds bring near ones together, and each pair is found once."""
+"""All pairs within a distance: equal fingerprints collapse, rounds bring near ones together, a pair is found once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from simidx._simidx import _distinct, _PairRounds, _scatter
-from simidx.distributed._columns import Array, arrow_type, as_int, distances, empty, from_arrow, pack, to_arrow, unpack
-from simidx.distributed._columns import width_of_array
+from simidx.distributed._columns import (
+    Array,
+    arrow_type,
+    as_int,
+    distances,
+    empty,
+    from_arrow,
+    pack,
+    to_arrow,
+    unpack,
+    width_of_array,
+)
 from simidx.distributed._messages import MESSAGE, Batches, gathered, messages, received, rows_for
 
 #: Fingerprints of a sample of each place.
@@ -75,7 +85,7 @@ class Distinct:
 
 
 def smallest_hashes(values: Array, most: int) -> Array:
-    """A sample of distinct fingerprints that depends on them alone: those with the smallest hashes, in order of these."""
+    """A sample that depends on the fingerprints alone: those with the smallest hashes, in order of these."""
     # The finalizer of MurmurHash3, which is in the public domain.
     hashes = values if values.ndim == 1 else values[:, 0] ^ values[:, 1] * np.uint64(0xFF51AFD7ED558CCD)
     hashes = hashes.astype("<u8") ^ np.uint64(0x2545F4914F6CDD1D)
@@ -107,7 +117,7 @@ class Profile:
             return Profile(64, 0, 0, empty(64))
         width = known[0][0]
         firsts = [as_int(sample, 0) for _, _, _, sample in known]
-        varying = reduce(lambda all, bits: all | bits, [v for _, _, v, _ in known] + [f ^ firsts[0] for f in firsts])
+        varying = reduce(lambda one, other: one | other, [v for _, _, v, _ in known] + [f ^ firsts[0] for f in firsts])
         # Places hold what a hash gives them: from each as much as its share, so that the sample is even.
         total = sum(count for _, count, _, _ in known)
         most = min(1.0, min(len(sample) / count for _, count, _, sample in known))

@@ -1,6 +1,7 @@
 """Sets of segments: records to index files by ranges of fingerprints, and queries to the segments of a set.
 
-A segment has the hash of its contents in its name, and the same records make the same bytes. So a task may be run twice,
+A segment has the hash of its contents in its name, and the same records make the same bytes. So a task may be run
+twice,
 or at two places at once: both write the same file. A set is what its manifest lists, and that is written last.
 """
 
@@ -155,8 +156,12 @@ def segments_of(path: str) -> list[str]:
 
 
 def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
-    """Removes what tasks left behind that failed or ran twice: segments that the manifest does not list, and files that were
-    not finished, none changed within so many seconds. Returns their names."""
+    """Removes what tasks left behind that failed or ran twice, and returns the names.
+
+    These are segments that the manifest does not list, and files that were not finished; none was changed within so
+    many
+    seconds.
+    """
     store = Store(path)
     data = store.read(MANIFEST)
     listed = set(_manifest_names(data)) if data is not None else set()

@@ -1,6 +1,7 @@
 """Texts: their fingerprints, and which of them are similar.
 
-Texts that may be similar share a key. The texts that steps of shared keys link go to one place, in the order of their ids,
+Texts that may be similar share a key. The texts that steps of shared keys link go to one place, in the order of their
+ids,
 where the library decides on them as it would on all: no text is similar to one that no key leads to.
 """
 
@@ -120,8 +121,9 @@ class Nodes:
         for batch in batches:
             ids, texts = batch.column(self.id_column), batch.column(self.text_column)
             columns = [to_arrow(nodes_of(ids)), ids, texts.fill_null("")]
-            yield pa.RecordBatch.from_arrays([c.cast(t) for c, t in zip(columns, self.schema.types, strict=True)],
-                                             schema=self.schema)
+            yield pa.RecordBatch.from_arrays(
+                [c.cast(t) for c, t in zip(columns, self.schema.types, strict=True)], schema=self.schema
+            )
 
 
 class Judge:

@@ -4,7 +4,8 @@
 >>> near = spark.pairs(df, k=3)  # doctest: +SKIP
 
 Fingerprints of 64 bits are columns of ``bigint`` that hold the bits of unsigned numbers, those of 32 bits ``int``, and
-those of 128 bits ``binary`` of 16 bytes, the highest first. The work is that of `simidx.distributed`; nothing runs on the
+those of 128 bits ``binary`` of 16 bytes, the highest first. The work is that of `simidx.distributed`; nothing runs on
+the
 JVM but Spark itself.
 """
 

@@ -22,7 +22,7 @@ EXAMPLES = """examples:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m simidx.spark",
-        description="Near-duplicates with Apache Spark. Inputs and outputs are folders or files of Parquet or of JSON lines.",
+        description="Near-duplicates with Apache Spark. Inputs and outputs are folders of Parquet or of JSON lines.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -30,7 +30,9 @@ def _parser() -> argparse.ArgumentParser:
 
     def command(name: str, help: str, output: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=help, description=help)
-        made.add_argument("input", metavar="INPUT", help="Parquet, or JSON lines if the name ends in .jsonl or .json[.gz]")
+        made.add_argument(
+            "input", metavar="INPUT", help="Parquet, or JSON lines if the name ends in .jsonl or .json[.gz]"
+        )
         made.add_argument("output", metavar="OUTPUT", help=output)
         made.add_argument("--input-format", choices=["parquet", "json"], help="format of the input, if not by its name")
         made.add_argument("--id-field", default="id", metavar="NAME", help="column of the ids [default: id]")
@@ -41,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     def fields(made: argparse.ArgumentParser, distance: int | None) -> None:
         made.add_argument("-k", "--max-distance", type=int, default=distance, metavar="K", help="distance in bits")
         made.add_argument("--text-field", metavar="NAME", help="column of the texts, to be fingerprinted")
-        made.add_argument("--fingerprint-field", metavar="NAME", help="column of the fingerprints [default: fingerprint]")
+        made.add_argument(
+            "--fingerprint-field", metavar="NAME", help="column of the fingerprints [default: fingerprint]"
+        )
         made.add_argument("--pipeline", default="web", help="how texts become fingerprints [default: web]")
 
     dedup = command("dedup", "Keep one of each set of near-duplicate documents.", "folder of the kept records")

@@ -45,11 +45,14 @@ def dedup(
     partitions: int | None = None,
     united: int = UNITED,
 ) -> Dedup:
-    """Keeps one of each set of near-duplicates: what ``simidx dedup`` keeps of the same documents in the order of their ids.
+    """Keeps one of each set of near-duplicates: what ``simidx dedup`` keeps of the documents in the order of their ids.
 
-    By default texts are compared: a document is dropped if the Jaccard similarity of its runs of ``words`` words with those of
-    a kept one of smaller id is at least ``similarity``, 0.8 unless given. With ``words=None`` the features of the pipeline are
-    compared. With ``k`` fingerprints are: of each cluster within ``k`` bits the document of the smallest id is kept; then
+    By default texts are compared: a document is dropped if the Jaccard similarity of its runs of ``words`` words with
+    those of
+    a kept one of smaller id is at least ``similarity``, 0.8 unless given. With ``words=None`` the features of the
+    pipeline are
+    compared. With ``k`` fingerprints are: of each cluster within ``k`` bits the document of the smallest id is kept;
+    then
     ``fingerprint_column`` may name them instead of a text. Ids must be unique, and the same whenever they are read.
     """
     if fingerprint_column is not None and k is None:

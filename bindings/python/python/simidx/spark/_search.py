@@ -37,7 +37,7 @@ _strong: list[DataFrame] = []
 
 
 def release() -> None:
-    """Frees what earlier calls have kept on disk. DataFrames that they returned are computed from the start after that."""
+    """Frees what earlier calls have kept on disk. DataFrames that they returned are then computed from the start."""
     while _strong:
         _strong.pop().unpersist()
 
@@ -77,7 +77,8 @@ def pairs(
 ) -> DataFrame:
     """All pairs of distinct fingerprints within ``k`` bits: ``left``, ``right``, ``distance``, the smaller on the left.
 
-    Smaller as an unsigned number. The fingerprints are read at once, and kept on disk for the search, which runs when the
+    Smaller as an unsigned number. The fingerprints are read at once, and kept on disk for the search, which runs when
+    the
     pairs are read. ``partitions`` is the number of tasks that read them side by side, by default that of the cores.
     """
     return Near(df, fingerprint_column, k, partitions).find(links=False)
@@ -93,7 +94,7 @@ def labels(links: DataFrame, width: int, places: int, united: int) -> DataFrame:
     while True:
         edges = keep(_star(edges, width, places))
         rows = run(shuffle(edges, places), Stars(width)).collect()
-        now = reduce(lambda sum, row: (sum[0] + row["count"], sum[1] + row["hash"]), rows, (0, 0))
+        now = reduce(lambda at, row: (at[0] + row["count"], at[1] + row["hash"]), rows, (0, 0))
         if now == before:
             return run(shuffle(edges, places), Settled(width, places))
         before = now
@@ -127,7 +128,8 @@ def clusters(
 ) -> DataFrame:
     """The records that have a near-duplicate: ``cluster``, ``fingerprint``, ``id``.
 
-    Two records are in one cluster if steps of at most ``k`` bits lead from one to the other. ``cluster`` is the smallest id
+    Two records are in one cluster if steps of at most ``k`` bits lead from one to the other. ``cluster`` is the
+    smallest id
     of its records. Up to ``united`` links one task finds the clusters, above that all do, in rounds.
     """
     found: DataFrame = members(df, k, fingerprint_column, id_column, partitions, united)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
-from simidx import distributed as d
 from simidx import Pipeline
+from simidx import distributed as d
 from simidx._errors import FileError, InputError
-
 from simidx.distributed._segments import commit, segments_of
 from simidx.distributed._store import MANIFEST, Store
 from simidx.spark import _wiring as wiring
@@ -43,11 +41,12 @@ def build(
     partitions: int | None = None,
     **options: Any,
 ) -> list[str]:
-    """Writes a set of segments to a folder, or to what ``pyarrow.fs`` or fsspec open; returns the names of the segments.
+    """Writes a set of segments to a folder, or to what ``pyarrow.fs`` or fsspec open; returns their names.
 
     Each segment holds a range of fingerprints. Nothing is visible before all are written: the manifest comes last. The
     set is then read by `simidx.open`, by `join`, and by the commands of the program. ``merged`` names a file on the
-    driver to merge the segments into, which is the file that ``simidx build`` makes. ``memory`` limits each task; other options are those
+    driver to merge the segments into, which is the file that ``simidx build`` makes. ``memory`` limits each task;
+    other options are those
     of `simidx.build`.
     """
     path = os.fspath(path)
@@ -93,7 +92,7 @@ def join(
     k: int | None = None,
     fingerprint_column: str = "fingerprint",
 ) -> DataFrame:
-    """All fingerprints of a set within ``k`` bits of the queries of a DataFrame: ``query``, ``match``, ``distance``, ``id``.
+    """All fingerprints of a set within ``k`` bits of queries: ``query``, ``match``, ``distance``, ``id``.
 
     A row for each id of a match; in a set without ids it is null. Each distinct query counts once. The queries are
     broadcast, 8 bytes each, and each segment is the work of one task. ``k`` is by default that of the segments.
@@ -120,7 +119,8 @@ def join(
 def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:
     """Removes files that failed or repeated tasks left in the folder of a set, and returns their names.
 
-    Only what its manifest does not list, and what was not changed within so many seconds: longer than any build that may be
+    Only what its manifest does not list, and what was not changed within so many seconds: longer than any build that
+    may be
     running there.
     """
     return d.sweep(os.fspath(path), older_than)

@@ -70,8 +70,8 @@ def fingerprints(df: DataFrame, name: str) -> int:
     if isinstance(type, T.BinaryType):
         return 128
     raise InputTypeError(
-        f"column {name!r} of type {type.simpleString()}: fingerprints are bigint (or int) with the bits of unsigned numbers, "
-        "decimal(20,0) as unsigned columns of Parquet are read, or binary of 16 bytes for 128 bits"
+        f"column {name!r} of type {type.simpleString()}: fingerprints are bigint (or int) with the bits of "
+        "unsigned numbers, decimal(20,0) as unsigned columns of Parquet are read, or binary of 16 bytes for 128 bits"
         + ("; hexadecimal strings become bigint by conv(column, 16, -10)" if isinstance(type, T.StringType) else "")
     )
 
