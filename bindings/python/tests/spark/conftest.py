@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -54,10 +53,9 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     """Runs the program of the package, and returns what it prints."""
-    executable = os.path.join(sysconfig.get_path("scripts"), "simidx")
 
     def run(*args: object) -> str:
-        command = [executable, *map(str, args)]
+        command = [sys.executable, "-m", "simidx", *map(str, args)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout

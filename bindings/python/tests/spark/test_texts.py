@@ -55,8 +55,7 @@ def test_fingerprints_are_those_of_the_pipeline(spark: SparkSession) -> None:
         assert rows[7]["text"] == texts[7]
 
 
-@pytest.mark.parametrize("partitions", [1, 7, 64])
-@pytest.mark.parametrize(("similarity", "words"), [(0.8, 3), (0.5, 2)])
+@pytest.mark.parametrize(("partitions", "similarity", "words"), [(1, 0.8, 3), (7, 0.5, 2), (64, 0.8, 3)])
 def test_dedup_by_text_is_that_of_the_program(
     spark: SparkSession, program: Program, tmp_path: Path, partitions: int, similarity: float, words: int
 ) -> None:
