@@ -110,8 +110,8 @@ def join(
     session = df.sparkSession
     segments = session.createDataFrame([(i, name) for i, name in enumerate(names)], "place int, name string")
     segments = shuffle(segments, len(names)).drop("place")
-    distinct = run(df.select(fingerprint_column), d.Collapse(fingerprint_column, 1))
-    queries = distinct.select("data")
+    collapsed = run(df.select(fingerprint_column), d.Collapse(fingerprint_column, 1))
+    queries = run(shuffle(collapsed, 1), d.Distinct()).select("data")
     rows = segments.crossJoin(F.broadcast(queries))
     return run(rows, d.Search(path, width, id_type, k))
 
