@@ -49,8 +49,9 @@ def build(
     other options are those
     of `simidx.build`.
     """
-    path = os.fspath(path)
+    # Workers may have another working directory.
     store = Store(path)
+    path = store.path
     store.prepare()
     if not overwrite and store.read(MANIFEST) is not None:
         raise FileError(f"{path}: there is a set already; overwrite=True replaces it")
@@ -97,12 +98,12 @@ def join(
     A row for each id of a match; in a set without ids it is null. Each distinct query counts once. The queries are
     broadcast, 8 bytes each, and each segment is the work of one task. ``k`` is by default that of the segments.
     """
-    path = os.fspath(path)
+    store = Store(path)
+    path = store.path
     names = segments_of(path)
     width = wiring.fingerprints(df, fingerprint_column)
     if not names:
         raise InputError(f"{path}: the set has no segments")
-    store = Store(path)
     with simidx.open(store.fetch(names[0])) as first:
         if first.width != width:
             raise InputError(f"{path}: its fingerprints have {first.width} bits, and those of the queries {width}")
