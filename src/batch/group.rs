@@ -68,6 +68,13 @@ impl<F: Fingerprint> Rule<F> {
         self
     }
 
+    /// The rule of values that agree on a mask, where pairs that agree on one of others have been met.
+    pub(super) fn that_agree(mut self, mask: F, before: &[F]) -> Self {
+        self.agreed = mask;
+        self.before = before.to_vec();
+        self
+    }
+
     /// The rule of the groups that agree on mask `number` of a cover.
     pub(super) fn of_mask(&self, masks: &[F], number: usize) -> Self {
         Rule {

@@ -3,6 +3,7 @@
 
 mod answers;
 mod clusters;
+mod components;
 mod cover;
 mod dedup;
 mod disjoint_sets;
@@ -18,6 +19,7 @@ mod ordered;
 mod pair_lists;
 mod pairs;
 mod partition;
+mod rounds;
 mod row_pairs;
 mod spill;
 
@@ -26,6 +28,7 @@ pub use clusters::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
     clusters_by_key,
 };
+pub use components::{components, positions_in};
 pub use dedup::{Decision, DedupCounts, DedupOptions, Deduplicated, Deduplicator, Verifier};
 pub use id_lists::{IdColumn, IdLists, ids_of_all, positions_of_all};
 pub use id_pairs::{IdPair, id_pairs, id_pairs_with};
@@ -35,4 +38,5 @@ pub use lint::{
     LintWarningKind, TableCrowding, lint,
 };
 pub use pairs::{Pair, PairFinder, PairOptions, pairs};
+pub use rounds::{PairRound, PairRounds, RoundsRequest, places_of, scatter_values};
 pub use row_pairs::{RowPair, row_pairs};

@@ -16,7 +16,7 @@ use crate::fingerprint::Fingerprint;
 use crate::segments::AsSegments;
 
 /// Values below which sorting them for each mask is as good as partitioning.
-const FEW: usize = 1 << 15;
+pub(super) const FEW: usize = 1 << 15;
 
 /// Nanoseconds to partition one value and look at its group.
 const PARTITION_NS: f64 = 12.0;

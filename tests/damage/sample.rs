@@ -338,7 +338,7 @@ impl<F: Fingerprint> Asking<'_, F> {
             return;
         };
         let found = found.unwrap_or_else(|| panic!("{what}: the sketches are gone"));
-        let words = found.parameters().words();
+        let words = found.parameters().u64_count();
         for (number, expected) in (0..).zip(expected.chunks_exact(words)) {
             let mut sketch = Vec::new();
             if self

@@ -10,6 +10,7 @@
 mod arrow;
 mod build;
 mod column;
+mod distributed;
 mod errors;
 mod ids;
 mod index;
@@ -39,12 +40,24 @@ fn _program(py: Python<'_>, args: Vec<OsString>) -> u8 {
 fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrow::ArrowColumn>()?;
+    module.add_class::<distributed::PyRounds>()?;
     module.add_class::<index::PyIndex>()?;
     module.add_class::<matches::Match>()?;
     module.add_class::<matches::Matches>()?;
     module.add_class::<texts::Comparison>()?;
     module.add_class::<texts::PyPipeline>()?;
     module.add_function(wrap_pyfunction!(_program, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_scatter, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_places, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_distinct, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_components, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_text_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_dedup_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_lookup, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_hash_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_segment_manifest, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_join_manifests, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_manifest_names, module)?)?;
     module.add_function(wrap_pyfunction!(index::_reopen, module)?)?;
     module.add_function(wrap_pyfunction!(texts::_pipeline, module)?)?;
     module.add_function(wrap_pyfunction!(index::open, module)?)?;

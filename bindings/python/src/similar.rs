@@ -28,15 +28,15 @@ const COMMON: [&str; 6] = [
 ];
 
 /// What the functions here are given.
-struct Search {
-    texts: Texts,
-    pipeline: Pipeline,
-    options: SimilarOptions,
-    how: How,
+pub(crate) struct Search {
+    pub(crate) texts: Texts,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) options: SimilarOptions,
+    pub(crate) how: How,
 }
 
 impl Search {
-    fn new<'py>(
+    pub(crate) fn new<'py>(
         object: &Bound<'py, PyAny>,
         similarity: f64,
         keywords: &Keywords<'_, 'py>,
@@ -70,7 +70,7 @@ impl Search {
     }
 
     /// Lets `work` work on the texts that may be similar.
-    fn run<T: Send + 'static>(
+    pub(crate) fn run<T: Send + 'static>(
         self,
         py: Python<'_>,
         work: impl FnOnce(SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,

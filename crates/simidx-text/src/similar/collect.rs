@@ -10,7 +10,7 @@ use super::digest::HASH_NUMBERS;
 use super::equals::first_equals;
 use super::groups::{Groups, MAX_TEXTS};
 use super::sets::Sets;
-use super::signature::row;
+use super::signature::{row, wide_keys};
 use super::{Banding, NONE};
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
@@ -86,6 +86,52 @@ impl SignedText {
 }
 
 impl TextSigner {
+    /// What signs texts by this similarity. That of a [`SimilarTexts`] is [`SimilarTexts::signer`].
+    pub fn new(similarity: Similarity) -> Self {
+        TextSigner {
+            banding: Banding::for_similarity(similarity.least()),
+            similarity,
+        }
+    }
+
+    /// The keys of a text for searches on many machines: 64 bits for each band, which is mixed in. Two texts that
+    /// [`SimilarTexts`] compares have one of them in common, but for texts whose keys of 32 bits are equal by chance.
+    ///
+    /// ```
+    /// use simidx_text::Pipeline;
+    /// use simidx_text::dedup::Similarity;
+    /// use simidx_text::similar::TextSigner;
+    ///
+    /// let signer = TextSigner::new(Similarity::of_words(0.8, 3)?);
+    /// let mut fingerprinter = Pipeline::default().fingerprinter::<u64>()?;
+    /// let keys = signer.wide_keys(&mut fingerprinter, "a rose is a rose is a rose");
+    /// assert_eq!(keys.len(), 15);
+    /// assert_eq!(keys, signer.wide_keys(&mut fingerprinter, "A rose is a rose is a rose!"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wide_keys<F: Fingerprint>(
+        &self,
+        fingerprinter: &mut Fingerprinter<F>,
+        text: &str,
+    ) -> Vec<u64> {
+        let features = self.similarity.feature_set(fingerprinter, text);
+        let keys = wide_keys(self.banding, features.hashes()).into_iter();
+        let with_band = |(band, key): (u64, u64)| key ^ band.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0..).zip(keys).map(with_band).collect()
+    }
+
+    /// The keys of texts, one list after the other, on all threads of the current rayon pool.
+    pub fn all_wide_keys<F: Fingerprint, T: AsRef<str> + Sync>(
+        &self,
+        parallel: &ParallelFingerprinter<F>,
+        texts: &[T],
+    ) -> Vec<u64> {
+        let keys = parallel.map(texts, |fingerprinter, text| {
+            self.wide_keys(fingerprinter, text.as_ref())
+        });
+        keys.concat()
+    }
+
     /// Takes a text apart: some microseconds a kilobyte.
     pub fn sign<F: Fingerprint>(
         &self,

@@ -13,14 +13,20 @@ pub(super) fn row(banding: Banding, features: &[u64]) -> Box<[u32]> {
     row.into_boxed_slice()
 }
 
-/// One key for each band of a set of feature hashes: a hash of the minima of the band.
+/// One key for each band of a set of feature hashes: the lower half of its [wide key](wide_keys).
 fn keys(banding: Banding, features: &[u64]) -> Vec<u32> {
+    let keys = wide_keys(banding, features).into_iter();
+    keys.map(|key| key as u32).collect()
+}
+
+/// A hash of the minima of each band of a set of feature hashes.
+pub(super) fn wide_keys(banding: Banding, features: &[u64]) -> Vec<u64> {
     let (bands, rows) = (banding.band_count(), banding.row_count());
     let mut bytes = Vec::with_capacity(4 * rows);
     let key = |band: &[u32]| {
         bytes.clear();
         bytes.extend(band.iter().flat_map(|minimum| minimum.to_le_bytes()));
-        xxh3_64(&bytes) as u32
+        xxh3_64(&bytes)
     };
     let minima = minima_of(bands * rows, features);
     minima.chunks_exact(rows).map(key).collect()

@@ -1,0 +1,49 @@
+"""simidx on many machines: the stages of its jobs as pure functions over batches of Arrow.
+
+Each stage is a callable that takes an iterator of ``pyarrow.RecordBatch`` and yields batches of the schema in its
+``schema``. It can be pickled, and keeps nothing between calls. An engine runs a stage on each part of its data, and
+sends the rows of a `message` to the part that their column ``place`` names; ``simidx.spark`` does so with Spark.
+
+A message has packed values in it: what would be a million rows is one. So a shuffle costs what its bytes cost.
+"""
+
+from __future__ import annotations
+
+from simidx.distributed._columns import arrow_type, from_arrow, sort_key, to_arrow, width_of
+from simidx.distributed._components import LargeStar, Links, Members, SmallStar, Together, Unite
+from simidx.distributed._messages import MESSAGE, SendRecords
+from simidx.distributed._pairs import Collapse, Distinct, Find, Profile, Send, choose_rounds
+from simidx.distributed._segments import Build, Range, Sample, Search, Splits, sweep
+from simidx.distributed._texts import Fingerprint, Judge, SendKeys, ShareKeys
+
+__all__ = [
+    "MESSAGE",
+    "Build",
+    "Collapse",
+    "Distinct",
+    "Find",
+    "Fingerprint",
+    "Judge",
+    "LargeStar",
+    "Links",
+    "Members",
+    "Profile",
+    "Range",
+    "Sample",
+    "Search",
+    "Send",
+    "SendKeys",
+    "SendRecords",
+    "ShareKeys",
+    "SmallStar",
+    "Splits",
+    "Together",
+    "Unite",
+    "arrow_type",
+    "choose_rounds",
+    "from_arrow",
+    "sort_key",
+    "sweep",
+    "to_arrow",
+    "width_of",
+]

@@ -1,0 +1,119 @@
+"""Messages: packed values on their way to a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from simidx._simidx import _places
+from simidx.distributed._columns import Array, from_arrow, width_of_array
+
+Batches = Iterator[pa.RecordBatch]
+
+#: Rows of a message: where it goes, what it is part of there, and its packed values.
+MESSAGE = pa.schema([("place", pa.int32()), ("part", pa.int32()), ("data", pa.binary())])
+
+
+def rows_for(places: int) -> int:
+    """Rows that are gathered before they are sent to so many places: some 8,000 for each.
+
+    A batch of messages, which engines limit by its rows, then stays well below the 2 GiB of a column of Arrow.
+    """
+    return min(max(places, 4) << 13, 1 << 20)
+
+
+def messages(rows: Iterable[tuple[int, int, bytes]]) -> Batches:
+    """Batches of messages, of some megabytes each."""
+    places: list[int] = []
+    parts: list[int] = []
+    data: list[bytes] = []
+    size = 0
+    for place, part, bytes in rows:
+        places.append(place)
+        parts.append(part)
+        data.append(bytes)
+        size += len(bytes)
+        if size >= 32 << 20:
+            yield _message(places, parts, data)
+            places, parts, data, size = [], [], [], 0
+    if places:
+        yield _message(places, parts, data)
+
+
+def _message(places: list[int], parts: list[int], data: list[bytes]) -> pa.RecordBatch:
+    columns = [pa.array(places, pa.int32()), pa.array(parts, pa.int32()), pa.array(data, pa.binary())]
+    return pa.RecordBatch.from_arrays(columns, schema=MESSAGE)
+
+
+def received(batches: Batches) -> Iterator[tuple[int, int, Any]]:
+    """Place, part and data of each message."""
+    for batch in batches:
+        places, parts, data = (batch.column(name) for name in MESSAGE.names)
+        for row in range(batch.num_rows):
+            yield places[row].as_py(), parts[row].as_py(), data[row].as_buffer()
+
+
+def gathered(batches: Batches, most: int) -> Iterator[pa.Table]:
+    """Tables of about so many rows."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            rows += batch.num_rows
+        if rows >= most:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def by_place(table: pa.Table, places: Array, count: int) -> Iterator[tuple[int, bytes]]:
+    """The rows of a table for each place that has any, as streams of Arrow."""
+    order = np.argsort(places, kind="stable")
+    table = table.take(pa.array(order)).combine_chunks()
+    ends = np.searchsorted(places[order], np.arange(count), side="right")
+    start = 0
+    for place, end in enumerate(ends.tolist()):
+        if end > start:
+            yield place, as_stream(table.slice(start, end - start))
+        start = end
+
+
+def as_stream(table: pa.Table) -> bytes:
+    """A table as a stream of Arrow."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    bytes: bytes = sink.getvalue().to_pybytes()
+    return bytes
+
+
+def from_stream(data: Any) -> pa.Table:
+    """The table of a stream of Arrow."""
+    return pa.ipc.open_stream(data).read_all()
+
+
+class SendRecords:
+    """Sends whole records to the place of one of their columns, which holds fingerprints or numbers."""
+
+    schema = MESSAGE
+
+    def __init__(self, column: str, places: int, part: int = 0) -> None:
+        self.column, self.places, self.part = column, places, part
+
+    def __call__(self, batches: Batches) -> Batches:
+        return messages(self._rows(batches))
+
+    def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
+        for table in gathered(batches, rows_for(self.places)):
+            values = from_arrow(table.column(self.column))
+            places = _places(values, width_of_array(values), self.places)
+            for place, data in by_place(table, places, self.places):
+                yield place, self.part, data
+
+
+Stage = Callable[[Batches], Batches]

@@ -1,0 +1,117 @@
+"""How stages become operations on DataFrames, and what columns may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from simidx._errors import InputError, InputTypeError, OptionError
+
+Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def run(df: DataFrame, stage: Any) -> DataFrame:
+    """Runs a stage on each partition."""
+    schema: pa.Schema = _without_sizes(stage.schema)
+    return df.mapInArrow(_adapted(stage, schema), from_arrow_schema(schema))
+
+
+def _without_sizes(schema: pa.Schema) -> pa.Schema:
+    """The JVM knows binary of any length only."""
+    plain = [f.with_type(pa.binary()) if pa.types.is_fixed_size_binary(f.type) else f for f in schema]
+    return pa.schema(plain)
+
+
+def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
+    def adapted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in stage(batches):
+            yield batch if batch.schema.equals(schema) else batch.cast(schema)
+
+    return adapted
+
+
+def shuffle(df: DataFrame, places: int) -> DataFrame:
+    """Brings messages to the partitions of their places."""
+    return df.repartitionById(places, F.col("place"))
+
+
+def parallelism(df: DataFrame, partitions: int | None) -> int:
+    """The number of partitions to work in: by default as many as there are cores."""
+    if partitions is not None:
+        if partitions < 1:
+            raise OptionError(f"partitions={partitions}: at least 1 is possible")
+        return partitions
+    try:
+        return max(2, int(df.sparkSession.sparkContext.defaultParallelism))
+    except Exception:  # Spark Connect has no context.
+        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+
+
+def _column(df: DataFrame, name: str, what: str) -> T.DataType:
+    for field in df.schema.fields:
+        if field.name == name:
+            return field.dataType
+    raise InputError(f"there is no column {name!r} for the {what}; the columns are {', '.join(df.columns)}")
+
+
+def fingerprints(df: DataFrame, name: str) -> int:
+    """The width of a column of fingerprints."""
+    type = _column(df, name, "fingerprints")
+    if isinstance(type, T.IntegerType):
+        return 32
+    if isinstance(type, T.LongType) or (isinstance(type, T.DecimalType) and (type.precision, type.scale) == (20, 0)):
+        return 64
+    if isinstance(type, T.BinaryType):
+        return 128
+    raise InputTypeError(
+        f"column {name!r} of type {type.simpleString()}: fingerprints are bigint (or int) with the bits of "
+        "unsigned numbers, decimal(20,0) as unsigned columns of Parquet are read, or binary of 16 bytes for 128 bits"
+        + ("; hexadecimal strings become bigint by conv(column, 16, -10)" if isinstance(type, T.StringType) else "")
+    )
+
+
+def texts(df: DataFrame, name: str) -> None:
+    """Checks a column of texts."""
+    type = _column(df, name, "texts")
+    if not isinstance(type, T.StringType):
+        raise InputTypeError(f"column {name!r} of type {type.simpleString()}: texts are strings")
+
+
+def ids(df: DataFrame, name: str) -> pa.DataType:
+    """The type of ids: numbers or strings."""
+    type = _column(df, name, "ids")
+    if isinstance(type, T.StringType):
+        refuse_unstable(df, name)
+        return pa.string()
+    if isinstance(type, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
+        refuse_unstable(df, name)
+        return pa.int64()
+    raise InputTypeError(f"column {name!r} of type {type.simpleString()}: ids are whole numbers or strings")
+
+
+def refuse_unstable(df: DataFrame, name: str) -> None:
+    """Refuses ids that are others when a partition is computed again."""
+    try:
+        plan = df._jdf.queryExecution().analyzed().toString()  # type: ignore[operator]
+    except Exception:  # Spark Connect does not show the plan.
+        return
+    for function in ("monotonically_increasing_id()", "rand(", "randn(", "uuid("):
+        for line in plan.splitlines():
+            at = line.find(function)
+            if at >= 0 and f" AS {name}#" in line[at : line.find(",", at) if line.find(",", at) > 0 else None]:
+                raise InputError(
+                    f"column {name!r} is made by {function.rstrip('()')}(), which gives other ids when a partition is "
+                    "computed again: use an id of the documents, or write the DataFrame and read it again"
+                )
+
+
+def records(df: DataFrame, fingerprint_column: str, id_column: str) -> DataFrame:
+    """The columns ``fingerprint`` and ``id``."""
+    type = "string" if ids(df, id_column) == pa.string() else "bigint"
+    return df.select(F.col(fingerprint_column).alias("fingerprint"), F.col(id_column).cast(type).alias("id"))

@@ -1,0 +1,502 @@
+//! Rounds of a search for pairs on many machines: each sends values that agree on a mask to one place, where they are compared.
+//!
+//! The masks of a cover divide the work as they do in memory. What agrees on a mask too often for one place is divided again,
+//! by a cover of the other bits. A sample shows which values these are, before anything is sent.
+
+use std::collections::HashMap;
+
+use super::cover::Bits;
+use super::emit::Emitter;
+use super::group::{Rule, search};
+use super::ordered::in_order;
+use super::pairs::FEW;
+use super::partition::{Buckets, Groups};
+use super::spill::Take;
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+
+/// Nanoseconds to send one value and look at its group.
+const SEND_NS: f64 = 60.0;
+
+/// How often what is too much for one place is divided again.
+const MOST_DEPTH: usize = 3;
+
+/// Values of a sample that must agree on a mask before they are taken for many.
+const LEAST_SEEN: usize = 8;
+
+/// What is known of fingerprints before their pairs are searched for in rounds.
+///
+/// ```
+/// use simidx::batch::{PairRounds, RoundsRequest};
+///
+/// let values = [0xff00u64, 0xff01, 0x1234_5678_0000_0000];
+/// let request = RoundsRequest {
+///     distance: 3,
+///     count: 3,
+///     varying: u64::MAX,
+///     sample: &values,
+///     largest_share: 0.01,
+/// };
+/// assert_eq!(PairRounds::new(&request).round_count(), 1); // so few are compared all with all
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct RoundsRequest<'a, F> {
+    /// The largest distance of a pair.
+    pub distance: u32,
+    /// Number of distinct fingerprints, about.
+    pub count: u64,
+    /// Bits in which not all of them agree; more do no harm.
+    pub varying: F,
+    /// Some of them, drawn evenly.
+    pub sample: &'a [F],
+    /// The share of all fingerprints that may meet in one place, above which they are divided again.
+    pub largest_share: f64,
+}
+
+/// One round: which values take part, which bits bring them together, and which pairs count.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PairRound<F> {
+    /// Bits in which values that take part have those of [`value`](Self::value).
+    pub within: F,
+    /// What these bits are.
+    pub value: F,
+    /// Bits that values must agree on to meet, in addition to those.
+    pub mask: F,
+    /// Masks of which a pair that counts here agrees on none, because it has met.
+    pub before: Vec<F>,
+    /// Values of the mask that take part in rounds of their own, in order.
+    pub divided: Vec<F>,
+}
+
+impl<F: Fingerprint> PairRound<F> {
+    /// Whether a value takes part.
+    #[inline]
+    pub fn takes(&self, value: F) -> bool {
+        value & self.within == self.value
+            && (self.divided.is_empty()
+                || self.divided.binary_search(&(value & self.mask)).is_err())
+    }
+
+    fn rule(&self, distance: u32, spans: bool) -> Rule<F> {
+        let rule = match spans {
+            true => Rule::spanning(distance),
+            false => Rule::new(distance),
+        };
+        rule.that_agree(self.within | self.mask, &self.before)
+    }
+}
+
+/// The rounds of a search: each pair within the distance counts in one of them.
+///
+/// Where values are sent is up to the caller. In each round all that [take part](PairRound::takes) and are equal under
+/// its mask must come to one place; [`PairRounds::scatter`] does that. [`PairRounds::pairs`] then finds the pairs of a
+/// place. The values that come must be distinct.
+///
+/// ```
+/// use simidx::batch::{PairRounds, RoundsRequest};
+///
+/// let values: Vec<u64> = (0..5000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).chain([1]).collect();
+/// let request = RoundsRequest {
+///     distance: 3,
+///     count: 5001,
+///     varying: u64::MAX,
+///     sample: &values,
+///     largest_share: 0.1,
+/// };
+/// let rounds = PairRounds::new(&request);
+/// let mut pairs = Vec::new();
+/// for round in 0..rounds.round_count() {
+///     let (values, ends) = rounds.scatter(round, &values, 4);
+///     let mut start = 0;
+///     for end in ends {
+///         rounds.pairs(round, &values[start..end], |x, y| pairs.push((x.min(y), x.max(y))))?;
+///         start = end;
+///     }
+/// }
+/// assert!(pairs.contains(&(0, 1)));
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairRounds<F> {
+    distance: u32,
+    rounds: Vec<PairRound<F>>,
+}
+
+impl<F: Fingerprint> PairRounds<F> {
+    /// Chooses rounds: the same for the same request. No time to speak of.
+    pub fn new(request: &RoundsRequest<'_, F>) -> Self {
+        let mut rounds = Vec::new();
+        if request.distance > 0 {
+            let all = PairRound {
+                within: F::ZERO,
+                value: F::ZERO,
+                mask: F::ZERO,
+                before: Vec::new(),
+                divided: Vec::new(),
+            };
+            divide(request, &all, request.sample, 0, &mut rounds);
+        }
+        PairRounds {
+            distance: request.distance,
+            rounds,
+        }
+    }
+
+    /// Rounds that have been chosen before.
+    pub fn of_rounds(distance: u32, rounds: Vec<PairRound<F>>) -> Self {
+        PairRounds { distance, rounds }
+    }
+
+    /// The largest distance of a pair.
+    pub fn distance(&self) -> u32 {
+        self.distance
+    }
+
+    /// The rounds.
+    pub fn rounds(&self) -> &[PairRound<F>] {
+        &self.rounds
+    }
+
+    /// Number of rounds.
+    pub fn round_count(&self) -> usize {
+        self.rounds.len()
+    }
+
+    /// The values that take part in a round, those for each of so many places together, and where those for each place end.
+    ///
+    /// # Panics
+    /// If there is no such round, or no place.
+    pub fn scatter(&self, round: usize, values: &[F], places: usize) -> (Vec<F>, Vec<usize>) {
+        let of = &self.rounds[round];
+        // Another round sends its crowds elsewhere.
+        let seed = round as u64;
+        let place = |value: F| match of.takes(value) {
+            true => place_of(value & of.mask, seed, places),
+            false => places,
+        };
+        let (mut values, mut ends) = scatter_by(values, places + 1, place);
+        ends.pop();
+        values.truncate(ends.last().copied().unwrap_or_default());
+        (values, ends)
+    }
+
+    /// Calls `visit` with the pairs of the values that came to a place in a round: those within the distance that have not
+    /// met in an earlier one. Works on all threads of the current pool.
+    ///
+    /// # Errors
+    /// None at present.
+    ///
+    /// # Panics
+    /// If there is no such round.
+    pub fn pairs(&self, round: usize, values: &[F], visit: impl FnMut(F, F)) -> Result<()> {
+        self.find(round, values, false, visit)
+    }
+
+    /// The same with as many of the pairs as are needed to link what the pairs of all rounds link.
+    ///
+    /// # Errors
+    /// None at present.
+    ///
+    /// # Panics
+    /// If there is no such round.
+    pub fn links(&self, round: usize, values: &[F], visit: impl FnMut(F, F)) -> Result<()> {
+        self.find(round, values, true, visit)
+    }
+
+    fn find(
+        &self,
+        round: usize,
+        values: &[F],
+        spans: bool,
+        mut visit: impl FnMut(F, F),
+    ) -> Result<()> {
+        let round = &self.rounds[round];
+        let rule = round.rule(self.distance, spans);
+        let take: Take<'_, F> = &mut |pairs: &mut Vec<(F, F)>| {
+            pairs.drain(..).for_each(|(x, y)| visit(x, y));
+            Ok(())
+        };
+        if round.mask == F::ZERO || values.len() < FEW || values.len() >= u32::MAX as usize {
+            let mut out = Emitter::new(take);
+            search(&mut values.to_vec(), &rule, &mut out);
+            return out.finish();
+        }
+        let mut buckets = Buckets::new(values.len());
+        buckets.fill(values, &Bits::of(values), round.mask);
+        let work = |groups: &mut Groups<F>, bucket: usize, give: Take<'_, F>| {
+            let mut out = Emitter::new(give);
+            buckets.search(bucket, &rule, groups, &mut out);
+            out.finish()
+        };
+        in_order(buckets.count(), Groups::default, work, |pairs| take(pairs))
+    }
+}
+
+/// Adds the rounds of the values that meet in one, of which this is a sample.
+fn divide<F: Fingerprint>(
+    request: &RoundsRequest<'_, F>,
+    of: &PairRound<F>,
+    sample: &[F],
+    depth: usize,
+    rounds: &mut Vec<PairRound<F>>,
+) {
+    let agreed = of.within | of.mask;
+    let share = sample.len() as f64 / request.sample.len().max(1) as f64;
+    let count = match depth {
+        0 => request.count,
+        _ => (share * request.count as f64) as u64,
+    };
+    let bits = Bits::of_sample(request.varying & !agreed, sample);
+    let Some(masks) = bits.cover(request.distance, count, SEND_NS) else {
+        rounds.push(of.clone());
+        return;
+    };
+    let most = (request.largest_share * request.sample.len() as f64) as usize;
+    for (number, &mask) in masks.iter().enumerate() {
+        let mut round = PairRound {
+            within: agreed,
+            value: of.value,
+            mask,
+            before: [&of.before, &masks[..number]].concat(),
+            divided: Vec::new(),
+        };
+        if depth < MOST_DEPTH {
+            let crowds = crowds(sample, mask, most.max(LEAST_SEEN));
+            for (crowd, sample) in crowds {
+                round.divided.push(crowd);
+                let crowd = PairRound {
+                    within: agreed | mask,
+                    value: of.value | crowd,
+                    mask: F::ZERO,
+                    before: round.before.clone(),
+                    divided: Vec::new(),
+                };
+                divide(request, &crowd, &sample, depth + 1, rounds);
+            }
+        }
+        rounds.push(round);
+    }
+}
+
+/// The values under a mask that more than so many of a sample have, and who has them, in order.
+fn crowds<F: Fingerprint>(sample: &[F], mask: F, most: usize) -> Vec<(F, Vec<F>)> {
+    let mut counts: HashMap<F, usize> = HashMap::new();
+    for &value in sample {
+        *counts.entry(value & mask).or_default() += 1;
+    }
+    let crowded = counts.into_iter().filter(|&(_, count)| count > most);
+    let mut crowded: Vec<F> = crowded.map(|(value, _)| value).collect();
+    crowded.sort_unstable();
+    let members = |crowd: F| sample.iter().copied().filter(move |&v| v & mask == crowd);
+    let with_members = crowded
+        .into_iter()
+        .map(|crowd| (crowd, members(crowd).collect()));
+    with_members.collect()
+}
+
+/// The place of a value, of so many: as evenly as a hash distributes them.
+#[inline]
+fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
+    let wide = value.to_u128();
+    let mut hash =
+        wide as u64 ^ ((wide >> 64) as u64).wrapping_mul(0xff51_afd7_ed55_8ccd) ^ seed << 57;
+    // The finalizer of MurmurHash3, which is in the public domain.
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^= hash >> 33;
+    ((u128::from(hash) * places as u128) >> 64) as usize
+}
+
+/// Values in an order in which those that are equal are together, and those for each of so many places; and where those for each
+/// place end. For what depends on whole values, such as leaving out equal ones.
+///
+/// ```
+/// let (values, ends) = simidx::batch::scatter_values(&[7u64, 9, 7], 2);
+/// assert_eq!((values.len(), ends.len(), ends[1]), (3, 2, 3));
+/// ```
+///
+/// # Panics
+/// Without a place.
+pub fn scatter_values<F: Fingerprint>(values: &[F], places: usize) -> (Vec<F>, Vec<usize>) {
+    scatter_by(values, places, |value| place_of(value, 0, places))
+}
+
+/// The place of each value in [`scatter_values`].
+///
+/// ```
+/// let places = simidx::batch::places_of(&[7u64, 9, 7], 100);
+/// assert_eq!(places[0], places[2]);
+/// ```
+///
+/// # Panics
+/// Without a place, or with 2^32 and more.
+pub fn places_of<F: Fingerprint>(values: &[F], places: usize) -> Vec<u32> {
+    assert!(
+        places > 0 && u32::try_from(places).is_ok(),
+        "{places} places"
+    );
+    let values = values.iter();
+    values
+        .map(|&value| place_of(value, 0, places) as u32)
+        .collect()
+}
+
+fn scatter_by<F: Fingerprint>(
+    values: &[F],
+    places: usize,
+    place: impl Fn(F) -> usize,
+) -> (Vec<F>, Vec<usize>) {
+    assert!(places > 0, "there must be a place to send values to");
+    let of_values: Vec<u32> = values.iter().map(|&value| place(value) as u32).collect();
+    let mut next = vec![0; places + 1];
+    for &place in &of_values {
+        next[place as usize + 1] += 1;
+    }
+    for place in 0..places {
+        next[place + 1] += next[place];
+    }
+    let mut scattered = vec![F::ZERO; values.len()];
+    for (&value, &place) in values.iter().zip(&of_values) {
+        let next = &mut next[place as usize];
+        scattered[*next] = value;
+        *next += 1;
+    }
+    next.pop();
+    (scattered, next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn near(values: &[u64], distance: u32) -> Vec<(u64, u64)> {
+        let mut pairs = Vec::new();
+        for (i, &x) in values.iter().enumerate() {
+            let others = values[i + 1..].iter().copied();
+            pairs.extend(
+                others
+                    .filter(|&y| x.distance(y) <= distance)
+                    .map(|y| (x.min(y), x.max(y))),
+            );
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    fn run(
+        rounds: &PairRounds<u64>,
+        values: &[u64],
+        places: usize,
+        links: bool,
+    ) -> Vec<(u64, u64)> {
+        let mut pairs = Vec::new();
+        for round in 0..rounds.round_count() {
+            let (values, ends) = rounds.scatter(round, values, places);
+            let mut start = 0;
+            for end in ends {
+                let visit = |x: u64, y: u64| pairs.push((x.min(y), x.max(y)));
+                rounds
+                    .find(round, &values[start..end], links, visit)
+                    .unwrap();
+                start = end;
+            }
+            assert_eq!(start, values.len());
+        }
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// For each value the least one that pairs lead to.
+    fn least(values: &[u64], pairs: &[(u64, u64)]) -> Vec<u64> {
+        let of = |least: &[u64], value| least[values.binary_search(&value).unwrap()];
+        let mut labels = values.to_vec();
+        loop {
+            let before = labels.clone();
+            for &(x, y) in pairs {
+                let label = of(&labels, x).min(of(&labels, y));
+                for value in [x, y] {
+                    labels[values.binary_search(&value).unwrap()] = label;
+                }
+            }
+            if labels == before {
+                return labels;
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn rounds_find_each_pair_once_wherever_it_is_sent(
+            values in prop::collection::vec(any::<u64>(), 0..400), kept in any::<u64>(), narrow in any::<u64>(),
+            distance in 0u32..7, places in 1usize..9, claimed in 1u64..100_000_000, share in 0.0f64..0.2,
+        ) {
+            // Crowds under many masks, as some bits are equal in all values.
+            let values: BTreeSet<u64> = values.into_iter().map(|v| v & (kept & narrow)).collect();
+            let values: Vec<u64> = values.into_iter().collect();
+            let request = RoundsRequest {
+                distance, count: claimed, varying: u64::MAX, sample: &values, largest_share: share,
+            };
+            let rounds = PairRounds::new(&request);
+            let expected = near(&values, distance);
+            let expected = if distance == 0 { Vec::new() } else { expected };
+            prop_assert_eq!(run(&rounds, &values, places, false), expected.clone());
+            let links = run(&rounds, &values, places, true);
+            prop_assert_eq!(least(&values, &links), least(&values, &expected));
+        }
+    }
+
+    #[test]
+    fn crowds_are_divided() {
+        let spread = (0..4000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let values: BTreeSet<u64> = spread.chain((0..2000).map(|i| 0xabcd << 48 | i)).collect();
+        let values: Vec<u64> = values.into_iter().collect();
+        let request = |largest_share| RoundsRequest {
+            distance: 3,
+            count: 6_000_000,
+            varying: u64::MAX,
+            sample: &values,
+            largest_share,
+        };
+        let (whole, divided) = (
+            PairRounds::new(&request(1.0)),
+            PairRounds::new(&request(0.01)),
+        );
+        assert!(divided.round_count() > whole.round_count());
+        assert!(
+            divided
+                .rounds()
+                .iter()
+                .any(|round| !round.divided.is_empty())
+        );
+        let expected = near(&values, 3);
+        for rounds in [whole, divided] {
+            assert!(run(&rounds, &values, 7, false) == expected);
+        }
+    }
+
+    #[test]
+    fn many_values_are_found_as_few_are() {
+        let values: BTreeSet<u64> = (0..40_000u64)
+            .flat_map(|i| {
+                let value = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                [value, value ^ 1 << (i % 64)]
+            })
+            .collect();
+        let values: Vec<u64> = values.into_iter().collect();
+        let request = RoundsRequest {
+            distance: 3,
+            count: values.len() as u64,
+            varying: u64::MAX,
+            sample: &values[..1000],
+            largest_share: 0.1,
+        };
+        let rounds = PairRounds::new(&request);
+        assert!(rounds.round_count() > 1);
+        assert!(run(&rounds, &values, 1, false) == run(&rounds, &values, 40, false));
+    }
+}
