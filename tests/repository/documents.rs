@@ -39,6 +39,7 @@ fn files_named_in_documents_exist() {
             let is_path = [
                 "src/",
                 "crates/",
+                "bindings/",
                 "tests/",
                 "tools/",
                 "benches/",

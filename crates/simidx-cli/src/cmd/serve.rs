@@ -69,11 +69,11 @@ pub(crate) struct Args {
     /// When a change of the store is acknowledged
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = SyncChoice::Always, requires = "store", help_heading = STORE)]
     sync: SyncChoice,
-    /// Distance of near-duplicates in a new store
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables(), requires = "store", help_heading = STORE)]
+    /// Largest distance of near-duplicates in a new store
+    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables(), requires = "store")]
     max_distance: u32,
     /// Bits per fingerprint of a new store
-    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64, requires = "store", help_heading = STORE)]
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64, requires = "store")]
     width: Width,
     /// Address to listen at; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
