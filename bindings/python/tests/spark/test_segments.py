@@ -125,7 +125,8 @@ def wrapped(monkeypatch: pytest.MonkeyPatch) -> Any:
     from simidx.spark import _dedup, _search, _segments, _wiring
 
     # Workers cannot import this file.
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    register: Any = cloudpickle.register_pickle_by_value
+    register(sys.modules[__name__])
 
     def wrap(make: Any) -> None:
         def run(df: DataFrame, stage: Any) -> DataFrame:

@@ -18,7 +18,7 @@ from simidx._errors import InputError, InputTypeError, OptionError
 Array = npt.NDArray[Any]
 
 _TYPES = {32: pa.int32(), 64: pa.int64(), 128: pa.binary(16)}
-_DTYPES = {32: np.dtype("<u4"), 64: np.dtype("<u8"), 128: np.dtype("<u8")}
+_DTYPES: dict[int, np.dtype[Any]] = {32: np.dtype("<u4"), 64: np.dtype("<u8"), 128: np.dtype("<u8")}
 
 
 def arrow_type(width: int) -> pa.DataType:
@@ -83,8 +83,8 @@ def _from_binary(column: pa.Array) -> Array:
         except pa.ArrowInvalid:
             raise InputError("a fingerprint of binary type has not 16 bytes") from None
     data = column.buffers()[1]
-    bytes = np.frombuffer(data, dtype=">u8").reshape(-1, 2) if data else np.empty((0, 2), ">u8")
-    return np.ascontiguousarray(bytes[column.offset : column.offset + len(column)].astype("<u8"))
+    halves = np.frombuffer(data, dtype=">u8").reshape(-1, 2) if data else np.empty((0, 2), ">u8")
+    return np.ascontiguousarray(halves[column.offset : column.offset + len(column)].astype("<u8"))
 
 
 def to_arrow(array: Array) -> pa.Array:

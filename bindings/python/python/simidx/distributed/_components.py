@@ -57,51 +57,51 @@ def _send_columns(one: Array, other: Array, part: int, places: int) -> Iterator[
 class Unite:
     """All links, in one task, to labels at the places of their values."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, width: int, places: int) -> None:
-        self.width, self.places = width, places
+        self._width, self._places = width, places
 
     def __call__(self, batches: Batches) -> Batches:
-        lefts, rights = [empty(self.width)], [empty(self.width)]
-        for _, left, right in _halves(batches, self.width):
+        lefts, rights = [empty(self._width)], [empty(self._width)]
+        for _, left, right in _halves(batches, self._width):
             lefts.append(left)
             rights.append(right)
-        values, least = _components(np.concatenate(lefts), np.concatenate(rights), self.width)
-        return messages(_send_columns(values, least, LABELS, self.places))
+        values, least = _components(np.concatenate(lefts), np.concatenate(rights), self._width)
+        return messages(_send_columns(values, least, LABELS, self._places))
 
 
 class Links:
     """Links to the places of their ends: the first step of the stars."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, width: int, places: int) -> None:
-        self.width, self.places = width, places
+        self._width, self._places = width, places
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
-        for _, left, right in _halves(batches, self.width):
+        for _, left, right in _halves(batches, self._width):
             one, other = np.concatenate([left, right]), np.concatenate([right, left])
-            yield from _send_columns(one, other, self.width, self.places)
+            yield from _send_columns(one, other, self._width, self._places)
 
 
 class _Star:
     """A step of "Connected Components in MapReduce and Beyond" (Kiveris et al., SoCC 2014)."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, width: int, places: int) -> None:
-        self.width, self.places = width, places
+        self._width, self._places = width, places
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
         places: dict[int, list[tuple[Array, Array]]] = {}
-        for place, left, right in _halves(batches, self.width):
+        for place, left, right in _halves(batches, self._width):
             places.setdefault(place, []).append((left, right))
         for place in sorted(places):
             parts = places.pop(place)
@@ -153,7 +153,7 @@ class LargeStar(_Star):
         return _distinct_rows(other[larger], least[larger])
 
     def _send(self, larger: Array, smaller: Array) -> Iterator[tuple[int, int, bytes]]:
-        return _send_columns(larger, smaller, self.width, self.places)
+        return _send_columns(larger, smaller, self._width, self._places)
 
 
 class SmallStar(_Star):
@@ -167,20 +167,20 @@ class SmallStar(_Star):
 
     def _send(self, larger: Array, smaller: Array) -> Iterator[tuple[int, int, bytes]]:
         one, other = np.concatenate([larger, smaller]), np.concatenate([smaller, larger])
-        return _send_columns(one, other, self.width, self.places)
+        return _send_columns(one, other, self._width, self._places)
 
 
 class Stars:
     """What tells whether the stars have come to rest: the number of links at each place, and a sum of their hashes."""
 
-    schema = pa.schema([("count", pa.int64()), ("hash", pa.int64())])
+    schema: pa.Schema = pa.schema([("count", pa.int64()), ("hash", pa.int64())])
 
     def __init__(self, width: int) -> None:
-        self.width = width
+        self._width = width
 
     def __call__(self, batches: Batches) -> Batches:
         places: dict[int, list[Array]] = {}
-        for place, left, right in _halves(batches, self.width):
+        for place, left, right in _halves(batches, self._width):
             places.setdefault(place, []).append(np.column_stack([left, right]))
         for parts in places.values():
             rows = np.unique(np.concatenate(parts).astype(np.uint64), axis=0)
@@ -195,18 +195,18 @@ class Stars:
 class Settled:
     """The links that the stars end with, as labels."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, width: int, places: int) -> None:
-        self.width, self.places = width, places
+        self._width, self._places = width, places
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
-        lefts: list[Array] = [empty(self.width)]
-        rights: list[Array] = [empty(self.width)]
-        for _, left, right in _halves(batches, self.width):
+        lefts: list[Array] = [empty(self._width)]
+        rights: list[Array] = [empty(self._width)]
+        for _, left, right in _halves(batches, self._width):
             lefts.append(left)
             rights.append(right)
         left, right = np.concatenate(lefts), np.concatenate(rights)
@@ -215,9 +215,9 @@ class Settled:
         one, other = ranks[: len(left)], ranks[len(left) :]
         down = other < one
         members, labels = values[one[down]], values[other[down]]
-        yield from _send_columns(members, labels, LABELS, self.places)
+        yield from _send_columns(members, labels, LABELS, self._places)
         roots = values[np.unique(other[down])]
-        yield from _send_columns(roots, roots, LABELS, self.places)
+        yield from _send_columns(roots, roots, LABELS, self._places)
 
 
 class Members:
@@ -226,10 +226,10 @@ class Members:
     With ``equals``, records with the same value have it for a label if there is no other.
     """
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, column: str, width: int, places: int, equals: bool = False) -> None:
-        self.column, self.width, self.places, self.equals = column, width, places, equals
+        self._column, self._width, self._places, self._equals = column, width, places, equals
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
@@ -239,31 +239,31 @@ class Members:
         labels: dict[int, list[Array]] = {}
         for place, part, data in received(batches):
             if part == LABELS:
-                labels.setdefault(place, []).append(unpack(data, self.width))
+                labels.setdefault(place, []).append(unpack(data, self._width))
             else:
                 records.setdefault(place, []).append(from_stream(data))
         for place in sorted(records):
             values, least = self._labels(labels.pop(place, []))
             table = pa.concat_tables(records.pop(place))
-            own = from_arrow(table.column(self.column))
-            found = _lookup(values, own, self.width)
+            own = from_arrow(table.column(self._column))
+            found = _lookup(values, own, self._width)
             member = found >= 0
             label = own.copy()
             label[member] = least[found[member]]
-            if self.equals:
+            if self._equals:
                 _, ranks = _ranks(own)
                 member |= np.bincount(ranks)[ranks] > 1
             rows = np.flatnonzero(member)
             label = label[rows]
             together = table.take(pa.array(rows)).append_column("label", to_arrow(label))
-            of_rows = _places(label, self.width, self.places)
-            for start in range(0, len(rows), step := rows_for(self.places)):
+            of_rows = _places(label, self._width, self._places)
+            for start in range(0, len(rows), step := rows_for(self._places)):
                 some = slice(start, start + step)
-                for to, bytes in by_place(together.slice(start, step), of_rows[some], self.places):
+                for to, bytes in by_place(together.slice(start, step), of_rows[some], self._places):
                     yield to, RECORDS, bytes
 
     def _labels(self, parts: list[Array]) -> tuple[Array, Array]:
-        halves = [(both[: len(both) // 2], both[len(both) // 2 :]) for both in [empty(self.width), *parts]]
+        halves = [(both[: len(both) // 2], both[len(both) // 2 :]) for both in [empty(self._width), *parts]]
         values = np.concatenate([one for one, _ in halves])
         least = np.concatenate([other for _, other in halves])
         order = order_of(values)
@@ -280,8 +280,8 @@ class Together:
 
     def __init__(self, width: int, id_type: pa.DataType) -> None:
         kind = arrow_type(width)
-        self.width = width
-        self.schema = pa.schema([("cluster", id_type), ("of", kind), ("fingerprint", kind), ("id", id_type)])
+        self._width = width
+        self.schema: pa.Schema = pa.schema([("cluster", id_type), ("of", kind), ("fingerprint", kind), ("id", id_type)])
 
     def __call__(self, batches: Batches) -> Batches:
         places: dict[int, list[pa.Table]] = {}

@@ -88,8 +88,8 @@ def as_stream(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    bytes: bytes = sink.getvalue().to_pybytes()
-    return bytes
+    stream: bytes = sink.getvalue().to_pybytes()
+    return stream
 
 
 def from_stream(data: Any) -> pa.Table:
@@ -100,20 +100,20 @@ def from_stream(data: Any) -> pa.Table:
 class SendRecords:
     """Sends whole records to the place of one of their columns, which holds fingerprints or numbers."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, column: str, places: int, part: int = 0) -> None:
-        self.column, self.places, self.part = column, places, part
+        self._column, self._places, self._part = column, places, part
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
-        for table in gathered(batches, rows_for(self.places)):
-            values = from_arrow(table.column(self.column))
-            places = _places(values, width_of_array(values), self.places)
-            for place, data in by_place(table, places, self.places):
-                yield place, self.part, data
+        for table in gathered(batches, rows_for(self._places)):
+            values = from_arrow(table.column(self._column))
+            places = _places(values, width_of_array(values), self._places)
+            for place, data in by_place(table, places, self._places):
+                yield place, self._part, data
 
 
 Stage = Callable[[Batches], Batches]

@@ -31,20 +31,20 @@ SAMPLE = 1 << 12
 class Collapse:
     """Sends the distinct fingerprints of a column to places, by their value."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, column: str, places: int) -> None:
-        self.column, self.places = column, places
+        self._column, self._places = column, places
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
-        for table in gathered(batches, rows_for(self.places)):
-            values = from_arrow(table.column(self.column))
+        for table in gathered(batches, rows_for(self._places)):
+            values = from_arrow(table.column(self._column))
             width = width_of_array(values)
             distinct, _ = _distinct(values, width)
-            scattered, ends = _scatter(distinct, width, self.places)
+            scattered, ends = _scatter(distinct, width, self._places)
             start = 0
             for place, end in enumerate(ends.tolist()):
                 if end > start:
@@ -55,7 +55,7 @@ class Collapse:
 class Distinct:
     """The distinct fingerprints of each place, packed, and what is to be known of them before rounds are chosen."""
 
-    schema = pa.schema(
+    schema: pa.Schema = pa.schema(
         [
             ("place", pa.int32()),
             ("part", pa.int32()),
@@ -134,10 +134,10 @@ def choose_rounds(profile: Profile, k: int, places: int) -> _PairRounds:
 class Send:
     """Sends packed fingerprints to a place of each round: place ``round * places + i`` of ``places * len(rounds)``."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, rounds: _PairRounds, places: int) -> None:
-        self.rounds, self.places = rounds, places
+        self._rounds, self._places = rounds, places
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
@@ -145,12 +145,12 @@ class Send:
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
         for _, width, data in received(batches):
             values = unpack(data, width)
-            for round in range(len(self.rounds)):
-                scattered, ends = self.rounds.scatter(round, values, self.places)
+            for round in range(len(self._rounds)):
+                scattered, ends = self._rounds.scatter(round, values, self._places)
                 start = 0
                 for place, end in enumerate(ends.tolist()):
                     if end > start:
-                        yield round * self.places + place, width, pack(scattered[start:end])
+                        yield round * self._places + place, width, pack(scattered[start:end])
                     start = end
 
 
@@ -158,18 +158,18 @@ class Find:
     """The pairs that meet at each place, or with ``links`` as few as link the same fingerprints, packed."""
 
     def __init__(self, rounds: _PairRounds, places: int, links: bool = False) -> None:
-        self.rounds, self.places, self.links = rounds, places, links
+        self._rounds, self._places, self._links = rounds, places, links
         kind = arrow_type(rounds.width)
         pairs = pa.schema([("left", kind), ("right", kind), ("distance", pa.int32())])
-        self.schema = MESSAGE if links else pairs
+        self.schema: pa.Schema = MESSAGE if links else pairs
 
     def __call__(self, batches: Batches) -> Batches:
         places: dict[int, list[Array]] = {}
         for place, width, data in received(batches):
             places.setdefault(place, []).append(unpack(data, width))
         found = (self._find(place, places.pop(place)) for place in sorted(places))
-        if self.links:
-            yield from messages((0, self.rounds.width, pack(np.concatenate(both))) for both in found if len(both[0]))
+        if self._links:
+            yield from messages((0, self._rounds.width, pack(np.concatenate(both))) for both in found if len(both[0]))
             return
         for left, right in found:
             for start in range(0, len(left), 1 << 16):
@@ -178,5 +178,5 @@ class Find:
                 yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _find(self, place: int, parts: list[Array]) -> tuple[Array, Array]:
-        left, right = self.rounds.find(place // self.places, np.concatenate(parts), self.links, 1)
+        left, right = self._rounds.find(place // self._places, np.concatenate(parts), self._links, 1)
         return left, right

@@ -29,7 +29,7 @@ SAMPLE = 1 << 14
 class Sample:
     """The number of fingerprints of a column, their width, and a sample that does not depend on their order."""
 
-    schema = pa.schema([("width", pa.int32()), ("count", pa.int64()), ("sample", pa.binary())])
+    schema: pa.Schema = pa.schema([("width", pa.int32()), ("count", pa.int64()), ("sample", pa.binary())])
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -90,10 +90,10 @@ class Splits:
 class Range:
     """Sends records to the place of the range of their fingerprints."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(self, fingerprint_column: str, id_column: str | None, splits: Splits) -> None:
-        self.columns = [fingerprint_column] if id_column is None else [fingerprint_column, id_column]
+        self._columns = [fingerprint_column] if id_column is None else [fingerprint_column, id_column]
         self.splits = splits
 
     def __call__(self, batches: Batches) -> Batches:
@@ -101,11 +101,11 @@ class Range:
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
         for table in gathered(batches, rows_for(len(self.splits))):
-            values = from_arrow(table.column(self.columns[0]))
+            values = from_arrow(table.column(self._columns[0]))
             columns = {"fingerprint": to_arrow(values)}
-            if len(self.columns) == 2:
-                check_ids(table.column(self.columns[1]))
-                columns["id"] = table.column(self.columns[1])
+            if len(self._columns) == 2:
+                check_ids(table.column(self._columns[1]))
+                columns["id"] = table.column(self._columns[1])
             for place, data in by_place(pa.table(columns), self.splits.places(values), len(self.splits)):
                 yield place, 0, data
 
@@ -113,10 +113,10 @@ class Range:
 class Build:
     """Writes the records of each range to a segment. A row for each: what the manifest will say of it."""
 
-    schema = pa.schema([("place", pa.int32()), ("name", pa.string()), ("manifest", pa.binary())])
+    schema: pa.Schema = pa.schema([("place", pa.int32()), ("name", pa.string()), ("manifest", pa.binary())])
 
     def __init__(self, path: str, options: dict[str, Any]) -> None:
-        self.path, self.options = path, options
+        self._path, self._options = path, options
 
     def __call__(self, batches: Batches) -> Batches:
         places: dict[int, list[pa.Table]] = {}
@@ -128,12 +128,12 @@ class Build:
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 
     def _build(self, place: int, records: pa.Table) -> tuple[str, bytes]:
-        store = Store(self.path)
+        store = Store(self._path)
         file = store.unfinished()
         ids = records.column("id").combine_chunks() if "id" in records.column_names else None
         values = from_arrow(records.column("fingerprint"))
         try:
-            simidx.build(file, values, ids, **self.options).close()
+            simidx.build(file, values, ids, **self._options).close()
             name, manifest = _segment_manifest(file, f"segment-{place:05}-{{content}}.simidx")
             store.put(file, name)
         finally:
@@ -178,23 +178,23 @@ class Search:
     """The matches of packed queries in segments: rows of a segment's name and queries go in."""
 
     def __init__(self, path: str, width: int, id_type: pa.DataType, k: int | None) -> None:
-        self.path, self.width, self.k = path, width, k
+        self._path, self._width, self._k = path, width, k
         kind = arrow_type(width)
         names = [("query", kind), ("match", kind), ("distance", pa.int32()), ("id", id_type)]
-        self.schema = pa.schema(names)
+        self.schema: pa.Schema = pa.schema(names)
 
     def __call__(self, batches: Batches) -> Batches:
-        store = Store(self.path)
+        store = Store(self._path)
         for batch in batches:
             for row in range(batch.num_rows):
                 name, data = batch.column("name")[row].as_py(), batch.column("data")[row].as_buffer()
                 with simidx.open(store.fetch(name)) as index:
-                    yield from self._search(index, unpack(data, self.width))
+                    yield from self._search(index, unpack(data, self._width))
 
     def _search(self, index: simidx.Index, queries: Array) -> Batches:
         for start in range(0, len(queries), 1 << 18):
             some = queries[start : start + (1 << 18)]
-            found = index.join(some, self.k, threads=1)
+            found = index.join(some, self._k, threads=1)
             rows = np.arange(found.match_count)
             ids: pa.Array = pa.nulls(len(rows), self.schema.field("id").type)
             if index.id_kind != "none" and len(rows):

@@ -28,13 +28,13 @@ class Fingerprint:
     """Adds the column of the fingerprints of a column of texts. A text that is null has none."""
 
     def __init__(self, schema: pa.Schema, text_column: str, pipeline: Pipeline, output: str) -> None:
-        self.text_column, self.pipeline = text_column, pipeline
-        self.schema = schema.append(pa.field(output, arrow_type(pipeline.width)))
+        self._text_column, self._pipeline = text_column, pipeline
+        self.schema: pa.Schema = schema.append(pa.field(output, arrow_type(pipeline.width)))
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            texts = batch.column(self.text_column)
-            values = to_arrow(self.pipeline.fingerprints(texts.fill_null("").cast(pa.string()), threads=1))
+            texts = batch.column(self._text_column)
+            values = to_arrow(self._pipeline.fingerprints(texts.fill_null("").cast(pa.string()), threads=1))
             if texts.null_count:
                 mask = texts.is_null().to_numpy(zero_copy_only=False)
                 values = values.take(pa.array(np.where(mask, 0, np.arange(len(mask))), mask=mask))
@@ -54,34 +54,34 @@ def nodes_of(ids: pa.ChunkedArray | pa.Array) -> Array:
 class SendKeys:
     """Sends the keys of texts to their places, each with the number of its record."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __init__(
         self, id_column: str, text_column: str, similarity: float, words: int | None, pipeline: Pipeline, places: int
     ) -> None:
-        self.id_column, self.text_column, self.places = id_column, text_column, places
-        self.similarity, self.words, self.pipeline = similarity, words, pipeline
+        self._id_column, self._text_column, self._places = id_column, text_column, places
+        self._similarity, self._words, self._pipeline = similarity, words, pipeline
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
         for keys, nodes in self._keys(batches):
-            yield from _send_columns(keys, nodes, 64, self.places)
+            yield from _send_columns(keys, nodes, 64, self._places)
 
     def _keys(self, batches: Batches) -> Iterator[tuple[Array, Array]]:
         keys: list[Array] = []
         nodes: list[Array] = []
         count = 0
         for table in gathered(batches, 1 << 13):
-            ids = table.column(self.id_column)
+            ids = table.column(self._id_column)
             check_ids(ids)
-            texts = table.column(self.text_column).fill_null("").cast(pa.string())
-            rows = _text_keys(texts, self.similarity, words=self.words, pipeline=self.pipeline, threads=1)
+            texts = table.column(self._text_column).fill_null("").cast(pa.string())
+            rows = _text_keys(texts, self._similarity, words=self._words, pipeline=self._pipeline, threads=1)
             keys.append(rows.reshape(-1))
             nodes.append(np.repeat(nodes_of(ids), rows.shape[1]))
             count += rows.size
-            if count >= rows_for(self.places):
+            if count >= rows_for(self._places):
                 yield np.concatenate(keys), np.concatenate(nodes)
                 keys, nodes, count = [], [], 0
         if keys:
@@ -91,7 +91,7 @@ class SendKeys:
 class ShareKeys:
     """Links between records that share a key, as few as link them."""
 
-    schema = MESSAGE
+    schema: pa.Schema = MESSAGE
 
     def __call__(self, batches: Batches) -> Batches:
         places: dict[int, list[Array]] = {}
@@ -115,12 +115,12 @@ class Nodes:
     """Adds the column ``node``: the number of each record by its id."""
 
     def __init__(self, id_column: str, text_column: str, id_type: pa.DataType) -> None:
-        self.id_column, self.text_column = id_column, text_column
-        self.schema = pa.schema([("node", pa.int64()), ("id", id_type), ("text", pa.string())])
+        self._id_column, self._text_column = id_column, text_column
+        self.schema: pa.Schema = pa.schema([("node", pa.int64()), ("id", id_type), ("text", pa.string())])
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            ids, texts = batch.column(self.id_column), batch.column(self.text_column)
+            ids, texts = batch.column(self._id_column), batch.column(self._text_column)
             columns = [to_arrow(nodes_of(ids)), ids, texts.fill_null("")]
             yield pa.RecordBatch.from_arrays(
                 [c.cast(t) for c, t in zip(columns, self.schema.types, strict=True)], schema=self.schema
@@ -133,8 +133,8 @@ class Judge:
     def __init__(
         self, id_type: pa.DataType, similarity: float, words: int | None, pipeline: Pipeline, memory: Any = None
     ) -> None:
-        self.schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("similarity", pa.float64())])
-        self.similarity, self.words, self.pipeline, self.memory = similarity, words, pipeline, memory
+        self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("similarity", pa.float64())])
+        self._similarity, self._words, self._pipeline, self._memory = similarity, words, pipeline, memory
 
     def __call__(self, batches: Batches) -> Batches:
         places: dict[int, list[pa.Table]] = {}
@@ -146,10 +146,10 @@ class Judge:
             unique_ids(ids)
             kept, similarities = _dedup_texts(
                 table.column("text"),
-                self.similarity,
-                words=self.words,
-                pipeline=self.pipeline,
-                memory=self.memory,
+                self._similarity,
+                words=self._words,
+                pipeline=self._pipeline,
+                memory=self._memory,
                 threads=1,
             )
             dropped = np.flatnonzero(kept >= 0)
