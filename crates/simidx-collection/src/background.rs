@@ -12,7 +12,7 @@ use simidx::segments::{MergeOptions, Segments, merge};
 use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
 
 use crate::core::Core;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files;
 use crate::recent::Record;
 use crate::state::{DeletedIds, Segment};
@@ -166,6 +166,11 @@ impl<F: Fingerprint> Core<F> {
         };
         if due.is_empty() {
             return Ok(false);
+        }
+        // What has deleted the records that are left out must be on disk before they are gone.
+        self.journal.sync()?;
+        if let Some(failure) = self.journal.failure() {
+            return Err(Error::Journal(failure));
         }
         let gone: Vec<u64> = due.iter().map(|segment| segment.number).collect();
         let segment = self.merge_segments(&due, &deleted)?;
