@@ -153,7 +153,7 @@ pub(crate) struct Args {
 enum SyncChoice {
     /// When it is on disk
     Always,
-    /// At once; it is on disk within 100 ms
+    /// At once; it is on disk after 100 ms and one commit
     Batch,
     /// At once; it is on disk when it is sealed, or when the server ends
     Never,
