@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use simidx::build::AtomicFile;
 use simidx::segments::{MergeOptions, Segments, merge};
@@ -24,6 +25,8 @@ const DELETED_SHARE: u64 = 4;
 const LEAST_DELETED: u64 = 1000;
 /// How long the threads wait before they try again what has failed, and look for work unasked.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause between two tries.
+const MOST_PAUSE: Duration = Duration::from_secs(60);
 /// Bytes of memory of a build or a merge.
 const MEMORY: u64 = 256 << 20;
 
@@ -209,7 +212,7 @@ impl<F: Fingerprint> Core<F> {
         drop(manifest);
         // Who has them open or mapped keeps them. One that stays is removed when the collection is opened.
         for segment in &due {
-            let _ = fs::remove_file(&segment.name);
+            let _ = fs::remove_file(&segment.path);
         }
         self.merge_count.fetch_add(1, Ordering::Relaxed);
         self.forget_deleted()?;
@@ -254,31 +257,70 @@ impl<F: Fingerprint> Core<F> {
         Ok(Some(files::open_segment(&path, number, last)?))
     }
 
-    /// Keeps doing one kind of work until the collection is closed.
-    pub(crate) fn keep(&self, work: impl Fn(&Self) -> Result<bool>) {
-        let mut seen = 0;
+    /// Seals the oldest records; then sealing fails no longer.
+    ///
+    /// # Errors
+    /// As for [`Core::seal_oldest`].
+    pub(crate) fn seal(&self) -> Result<bool> {
+        let sealed = self.seal_oldest()?;
+        if sealed {
+            note(&self.seal_error, None);
+        }
+        Ok(sealed)
+    }
+
+    /// Merges; then merging fails no longer.
+    ///
+    /// # Errors
+    /// As for [`Core::merge_due`].
+    pub(crate) fn merge(&self, all: bool) -> Result<bool> {
+        let merged = self.merge_due(all)?;
+        note(&self.merge_error, None);
+        Ok(merged)
+    }
+
+    /// Keeps doing one kind of work until the collection is closed. What fails is tried again, ever more rarely.
+    pub(crate) fn keep(
+        &self,
+        work: impl Fn(&Self) -> Result<bool>,
+        error_slot: &Mutex<Option<String>>,
+    ) {
+        let (mut seen, mut failures) = (0, 0);
         while !self.stops.load(Ordering::Relaxed) {
-            match work(self) {
-                Ok(true) => self.report(None),
-                Ok(false) => self.wait_for_signal(&mut seen, PAUSE),
-                Err(error) => {
-                    self.report(Some(error.to_string()));
-                    // Signals come with each change; a full disk stays full for a while.
-                    let mut seen = u64::MAX;
-                    self.wait_for_signal(&mut seen, Duration::ZERO);
-                    self.wait_for_signal(&mut seen, PAUSE);
+            let done = catch_unwind(AssertUnwindSafe(|| work(self)));
+            let error = match done {
+                Ok(Ok(has_worked)) => {
+                    failures = 0;
+                    if !has_worked {
+                        self.wait_for_signal(&mut seen, PAUSE);
+                    }
+                    continue;
                 }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "a fault of the program".to_owned(),
+            };
+            note(error_slot, Some(error));
+            let end = Instant::now() + pause_after(failures);
+            failures += 1;
+            // Signals come with each lot; a full disk stays full for a while.
+            while !self.stops.load(Ordering::Relaxed) {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                self.wait_for_signal(&mut seen, left);
             }
         }
     }
+}
 
-    fn report(&self, error: Option<String>) {
-        let mut reported = self
-            .background_error
-            .lock()
-            .unwrap_or_else(|e| e.into_inner());
-        *reported = error;
-    }
+/// How long to wait after so many failures before one more.
+fn pause_after(failures: u32) -> Duration {
+    MOST_PAUSE.min(PAUSE * 2_u32.pow(failures.min(8)))
+}
+
+fn note(slot: &Mutex<Option<String>>, error: Option<String>) {
+    *slot.lock().unwrap_or_else(PoisonError::into_inner) = error;
 }
 
 /// Which segments to merge, by their records and how many of these are deleted.
@@ -308,6 +350,13 @@ fn sorted(numbers: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_fails_is_tried_ever_more_rarely() {
+        let pauses: Vec<u64> = (0..9).map(|n| pause_after(n).as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(pause_after(u32::MAX), MOST_PAUSE);
+    }
 
     #[test]
     fn segments_are_merged_when_the_smaller_ones_have_grown() {

@@ -10,7 +10,7 @@ use simidx::Fingerprint;
 use simidx::format::MAX_ID_LEN;
 
 use crate::answer::{Added, CollectionStats, Gathered, Near, Outcome};
-use crate::core::Core;
+use crate::core::{Core, failure};
 use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
@@ -22,6 +22,8 @@ const MOST_TRIES: usize = 3;
 /// Lots of recent records that wait to be sealed before additions are slowed down, and by how much.
 const MANY_FROZEN: usize = 4;
 const SLOWED: Duration = Duration::from_millis(2);
+/// Lots that wait at most: then additions wait too, or are refused if sealing fails.
+const MOST_FROZEN: usize = 16;
 
 /// Records that come and go, with exact answers at any time.
 ///
@@ -98,17 +100,21 @@ impl<F: Fingerprint> Collection<F> {
         };
         collection.core.freeze_if_full(&mut collection.core.write());
         if background {
-            collection.keep("simidx-sealer", Core::seal_oldest)?;
-            collection.keep("simidx-merger", |core| core.merge_due(false))?;
+            collection.keep("simidx-sealer", |core| {
+                core.keep(Core::seal, &core.seal_error)
+            })?;
+            collection.keep("simidx-merger", |core| {
+                core.keep(|core| core.merge(false), &core.merge_error);
+            })?;
         }
         Ok(collection)
     }
 
-    /// Starts a thread that keeps doing one kind of work.
-    fn keep(&mut self, name: &str, work: fn(&Core<F>) -> Result<bool>) -> Result<()> {
+    /// Starts a thread of its own for work.
+    fn keep(&mut self, name: &str, work: fn(&Core<F>)) -> Result<()> {
         let core = Arc::clone(&self.core);
         let thread = std::thread::Builder::new().name(name.to_owned());
-        self.threads.push(thread.spawn(move || core.keep(work))?);
+        self.threads.push(thread.spawn(move || work(&core))?);
         Ok(())
     }
 
@@ -211,10 +217,18 @@ impl<F: Fingerprint> Collection<F> {
         Ok(was_there)
     }
 
-    /// Slows changes down that come faster than they are sealed.
+    /// Slows changes down that come faster than they are sealed, and refuses them when sealing fails for long.
     fn admit(&self) -> Result<()> {
-        self.core.journal.admit()?;
-        if self.core.options.background && self.core.read().frozen.len() > MANY_FROZEN {
+        let core = &*self.core;
+        core.journal.admit()?;
+        if !core.options.background || core.read().frozen.len() <= MANY_FROZEN {
+            return Ok(());
+        }
+        std::thread::sleep(SLOWED);
+        while core.read().frozen.len() >= MOST_FROZEN {
+            if let Some(error) = failure(&core.seal_error) {
+                return Err(Error::Unsealed(error));
+            }
             std::thread::sleep(SLOWED);
         }
         Ok(())
@@ -351,7 +365,6 @@ impl<F: Fingerprint> Collection<F> {
         let core = &*self.core;
         let state = core.read();
         let segments = state.segments.iter();
-        let error = core.background_error.lock();
         CollectionStats {
             record_count: state.record_count(),
             recent_count: state
@@ -365,7 +378,7 @@ impl<F: Fingerprint> Collection<F> {
             deleted_count: state.deleted_count(),
             seal_count: core.seal_count.load(Ordering::Relaxed),
             merge_count: core.merge_count.load(Ordering::Relaxed),
-            background_error: error.unwrap_or_else(|error| error.into_inner()).clone(),
+            background_error: failure(&core.seal_error).or_else(|| failure(&core.merge_error)),
             journal_error: core.journal.failure(),
         }
     }
@@ -384,7 +397,7 @@ impl<F: Fingerprint> Collection<F> {
     /// What keeps a segment or the manifest from being written. The records stay where they are.
     pub fn seal(&self) -> Result<()> {
         self.core.freeze(&mut self.core.write());
-        while self.core.seal_oldest()? {}
+        while self.core.seal()? {}
         Ok(())
     }
 
@@ -394,7 +407,7 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// What keeps the segment or the manifest from being written. The segments stay as they are.
     pub fn merge(&self) -> Result<()> {
-        self.core.merge_due(true).map(|_| ())
+        self.core.merge(true).map(|_| ())
     }
 
     /// Brings all changes to disk and ends the threads. A merge that is under way is given up. Dropping the collection does the

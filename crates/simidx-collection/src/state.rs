@@ -1,6 +1,7 @@
 //! What an open collection holds in memory: its segments, what is deleted of them, and the recent records.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use simidx::{Fingerprint, Id, Index, Scratch};
@@ -13,6 +14,8 @@ use crate::recent::{Recent, Record};
 #[derive(Debug)]
 pub(crate) struct Segment<F> {
     pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    /// The path as it is shown.
     pub(crate) name: String,
     /// The last change that its records tell of: later deletions apply to it.
     pub(crate) last: u64,

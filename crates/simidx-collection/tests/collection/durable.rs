@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use simidx_collection::{Collection, Options, Sync};
+use simidx_collection::{Collection, Error, Options, Sync};
 
 use crate::files::copy;
 
@@ -124,4 +124,60 @@ fn a_seal_and_a_merge_that_fail_are_done_later() {
     has_old_or_new(&path, 20);
     pages.close().unwrap();
     has_old_or_new(&path, 20);
+}
+
+#[test]
+fn records_in_memory_are_bounded_when_sealing_keeps_failing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let mut options = options(Sync::Never);
+    options.background = true;
+    options.seal_records = 10;
+    let pages = Collection::<u64>::create(&path, options).unwrap();
+    let places: Vec<_> = (1..100)
+        .map(|number| path.join(format!("segment-{number:010}.simidx")))
+        .collect();
+    places
+        .iter()
+        .for_each(|place| fs::create_dir(place).unwrap());
+    let refused = (0..10_000).find_map(|number| {
+        let added = pages.add(&number.to_string(), old(number));
+        added.err().map(|error| (number, error))
+    });
+    let (taken, error) = refused.unwrap();
+    assert!(matches!(error, Error::Unsealed(_)), "{error}");
+    assert!(taken <= 200, "{taken}");
+    let failure = pages.stats().background_error.unwrap();
+    assert!(error.to_string().ends_with(&failure), "{error}");
+    assert!(matches!(pages.delete("0"), Err(Error::Unsealed(_))));
+    assert_eq!(pages.get("1").unwrap(), Some(old(1)));
+    // There is room again.
+    places.iter().for_each(|place| drop(fs::remove_dir(place)));
+    pages.seal().unwrap();
+    assert_eq!(pages.stats().background_error, None);
+    pages.add("one more", 7).unwrap();
+    assert_eq!(pages.len(), taken + 1);
+    pages.close().unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn merged_segments_are_removed_from_a_folder_whose_name_is_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder
+        .path()
+        .join(std::ffi::OsStr::from_bytes(b"pages\xff"));
+    let pages = Collection::<u64>::create(&path, options(Sync::Always)).unwrap();
+    for number in 0..2 {
+        pages.add(&number.to_string(), old(number)).unwrap();
+        pages.seal().unwrap();
+    }
+    pages.merge().unwrap();
+    let names = fs::read_dir(&path).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name());
+    let segments = names.filter(|name| name.to_string_lossy().starts_with("segment-"));
+    assert_eq!(segments.count(), 1);
+    pages.close().unwrap();
 }
