@@ -1,6 +1,5 @@
 //! Sealing recent records into segments, and merging segments; in the background or when asked.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,10 +12,11 @@ use simidx::segments::{MergeOptions, Segments, merge};
 use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
 
 use crate::core::Core;
+use crate::deleted::DeletedIds;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::recent::Record;
-use crate::state::{DeletedIds, Segment};
+use crate::state::Segment;
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
@@ -90,10 +90,8 @@ impl<F: Fingerprint> Core<F> {
             if let Some(segment) = segment {
                 let mut segments = state.segments.to_vec();
                 if !oldest.killed.is_empty() {
-                    let killed = oldest.killed.iter().map(|id| Box::from(&**id));
-                    state
-                        .deleted
-                        .insert(segment.number, Arc::new(killed.collect()));
+                    let killed = oldest.killed.iter().cloned();
+                    state.deleted.insert(segment.number, killed.collect());
                 }
                 segments.push(segment);
                 state.segments = Arc::new(segments);
@@ -184,14 +182,13 @@ impl<F: Fingerprint> Core<F> {
         *manifest = next;
         {
             let mut state = self.write();
-            let mut since = HashSet::new();
+            let mut since = Vec::new();
             for (segment, before) in due.iter().zip(&deleted) {
                 let Some(now) = state.deleted.remove(&segment.number) else {
                     continue;
                 };
                 match before {
-                    Some(before) if Arc::ptr_eq(before, &now) => {}
-                    Some(before) => since.extend(now.difference(before).cloned()),
+                    Some(before) => since.append(&mut now.since(before)),
                     None => since.extend(now.iter().cloned()),
                 }
             }
@@ -203,7 +200,9 @@ impl<F: Fingerprint> Core<F> {
             segments.retain(|segment| !gone.contains(&segment.number));
             if let Some(segment) = segment {
                 if !since.is_empty() {
-                    state.deleted.insert(segment.number, Arc::new(since));
+                    state
+                        .deleted
+                        .insert(segment.number, since.into_iter().collect());
                 }
                 segments.insert(place, segment);
             }

@@ -1,5 +1,6 @@
 //! The collection: its public type.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +16,9 @@ use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
 use crate::options::Options;
-use crate::state::{Hit, Place, SegmentList, State, hits, nearest, places};
+use crate::state::{
+    Hit, Place, SegmentList, State, find_sealed, gather_sealed, hits, nearest, places,
+};
 
 /// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
 const MOST_TRIES: usize = 3;
@@ -134,26 +137,48 @@ impl<F: Fingerprint> Collection<F> {
         Ok(added)
     }
 
-    /// Adds records one after the other, each checked against those before it, and waits for the disk once.
+    /// Adds records one after the other, each checked against those before it, and waits for the disk once. Returns the
+    /// answers to those that were added, and beside them what kept the next one from being added, if anything did.
     ///
     /// # Errors
-    /// As for [`Collection::add`], at the first record that fails; those before it have been added.
-    pub fn add_many<I: AsRef<str>>(&self, records: &[(I, F)]) -> Result<Vec<Added<F>>> {
-        let (mut all, mut last, mut failure) = (Vec::new(), 0, None);
+    /// As for [`Collection::add`], at the first record that fails; those before it have been added, and have their answers.
+    /// After [`Error::Journal`] they may be there or not when the collection is opened again.
+    pub fn add_many<I: AsRef<str>>(&self, records: &[(I, F)]) -> (Vec<Added<F>>, Result<()>) {
+        let mut all = Vec::new();
+        let added = self.add_each(records, |added| {
+            all.push(added);
+            ControlFlow::Continue(())
+        });
+        (all, added)
+    }
+
+    /// The same, but hands each answer to `take` before the next record is added, so that memory holds one. `take` may break
+    /// the rest off. Nothing is acknowledged before this returns.
+    ///
+    /// # Errors
+    /// As for [`Collection::add_many`].
+    pub fn add_each<I: AsRef<str>>(
+        &self,
+        records: &[(I, F)],
+        mut take: impl FnMut(Added<F>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (mut last, mut outcome) = (0, Ok(()));
         for (id, fingerprint) in records {
             match self.add_now(id.as_ref(), *fingerprint) {
                 Ok((added, number)) => {
-                    all.push(added);
                     last = number;
+                    if take(added).is_break() {
+                        break;
+                    }
                 }
                 Err(error) => {
-                    failure = Some(error);
+                    outcome = Err(error);
                     break;
                 }
             }
         }
         self.core.journal.acknowledge(last)?;
-        failure.map_or(Ok(all), Err)
+        outcome
     }
 
     /// Adds a record, and returns the change that has to be on disk.
@@ -253,38 +278,21 @@ impl<F: Fingerprint> Collection<F> {
         change(&mut state, found)
     }
 
-    /// Searches the segments, then looks at the state of which they are.
-    fn look<S, T>(
-        &self,
-        search: impl Fn(&SegmentList<F>) -> Result<S>,
-        look: impl FnOnce(&State<F>, S) -> T,
-    ) -> Result<T> {
-        for _ in 0..MOST_TRIES {
-            let segments = Arc::clone(&self.core.read().segments);
-            let found = search(&segments)?;
-            let state = self.core.read();
-            if Arc::ptr_eq(&segments, &state.segments) {
-                return Ok(look(&state, found));
-            }
-        }
-        let state = self.core.read();
-        let found = search(&state.segments)?;
-        Ok(look(&state, found))
-    }
-
     /// All records within a distance, by distance, then by fingerprint. A distance beyond that of the collection is exact too,
     /// and slower.
     ///
     /// # Errors
     /// A damaged segment.
     pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
-        let core = &*self.core;
-        let search = |segments: &SegmentList<F>| {
-            core.with_scratch(|scratch| hits(segments, scratch, fingerprint, distance))
+        // The segments of that moment are searched while others change the collection.
+        let (mut gathered, (segments, deleted)) = {
+            let state = self.core.read();
+            let recent = state.gather(Vec::new(), fingerprint, distance, None);
+            (recent, state.sealed())
         };
-        let gathered = self.look(search, |state, found| {
-            state.gather(found, fingerprint, distance, None)
-        })?;
+        let search = |scratch: &mut _| hits(&segments, scratch, fingerprint, distance);
+        let found = self.core.with_scratch(search)?;
+        gather_sealed(found, &deleted, None, &mut gathered);
         Ok(gathered.finish())
     }
 
@@ -309,7 +317,7 @@ impl<F: Fingerprint> Collection<F> {
         let (segments, deleted) = {
             let state = self.core.read();
             state.gather_nearest((fingerprint, count, max_distance), &mut gathered);
-            (Arc::clone(&state.segments), state.deleted.clone())
+            state.sealed()
         };
         let asked = (fingerprint, count, max_distance);
         self.core
@@ -324,10 +332,15 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// A damaged segment.
     pub fn get(&self, id: &str) -> Result<Option<F>> {
-        let search = |segments: &SegmentList<F>| places(segments, id);
-        self.look(search, |state, places| {
-            state.find(id, &places).map(|(_, fingerprint)| fingerprint)
-        })
+        let (segments, deleted) = {
+            let state = self.core.read();
+            if let Some((_, fingerprint)) = state.find_recent(id) {
+                return Ok(Some(fingerprint));
+            }
+            state.sealed()
+        };
+        let found = find_sealed(&deleted, id, &places(&segments, id)?);
+        Ok(found.map(|(_, fingerprint)| fingerprint))
     }
 
     /// Number of records.
