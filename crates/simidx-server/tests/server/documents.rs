@@ -349,3 +349,41 @@ fn lines_have_a_deadline() {
     assert_eq!(error["error"]["line"], answers.len() + 1);
     assert_eq!(server.metric("simidx_store_records"), answers.len() as f64);
 }
+
+#[test]
+fn work_of_a_client_that_has_gone_still_takes_its_room() {
+    const COUNT: u64 = 100_000;
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = with_store(&folder.path().join("pages"), 64);
+    options.limits.max_waiting = 1;
+    options.limits.timeout = std::time::Duration::from_secs(600);
+    let server = start(options);
+    let body: String = (0..COUNT)
+        .map(|number| {
+            let fingerprint = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!("{{\"id\":\"{number}\",\"fingerprint\":\"{fingerprint:x}\"}}\n")
+        })
+        .collect();
+    let len = body.len();
+    let mut gone = server.client();
+    let request = format!(
+        "POST /v1/documents HTTP/1.1\r\nhost: t\r\ncontent-type: {NDJSON}\r\n\
+         content-length: {len}\r\n\r\n{body}"
+    );
+    gone.send(request.as_bytes()).unwrap();
+    let count = || server.metric("simidx_store_records") as u64;
+    while count() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    drop(gone);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let refused = delete(&server, "none");
+    // Unless all was done by then.
+    if count() < COUNT {
+        assert_eq!(refused.kind(), "busy");
+    }
+    while delete(&server, "none").kind() == "busy" {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(count(), COUNT);
+}
