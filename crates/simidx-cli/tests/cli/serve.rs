@@ -329,7 +329,12 @@ fn a_store_keeps_what_it_was_made_with() {
     for (flags, flag, given, own) in [
         (&["-k", "3"][..], "-k", "3", "5"),
         (&["--width", "64"], "--width", "64", "32"),
-        (&["--pipeline", "short"], "--pipeline", "short", "code"),
+        (
+            &["--pipeline", "short"],
+            "--pipeline",
+            "\"shingle\":1",
+            "\"shingle\":2",
+        ),
     ] {
         let args = [
             &["serve", "--store", "pages", "--listen", "127.0.0.1:0"],
