@@ -111,7 +111,7 @@ pub struct CollectionStats {
     pub seal_count: u64,
     /// Merges done since it was opened.
     pub merge_count: u64,
-    /// Why sealing or merging failed last, if it did. It is tried again.
+    /// Why sealing fails, or else merging, until it succeeds. It is tried again, ever more rarely, at least each minute.
     pub background_error: Option<String>,
     /// Why the journal failed, if it did.
     pub journal_error: Option<String>,

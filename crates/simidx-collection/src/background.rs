@@ -1,21 +1,22 @@
 //! Sealing recent records into segments, and merging segments; in the background or when asked.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use simidx::build::AtomicFile;
 use simidx::segments::{MergeOptions, Segments, merge};
 use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
 
 use crate::core::Core;
-use crate::error::Result;
+use crate::deleted::DeletedIds;
+use crate::error::{Error, Result};
 use crate::files;
 use crate::recent::Record;
-use crate::state::{DeletedIds, Segment};
+use crate::state::Segment;
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
@@ -24,6 +25,8 @@ const DELETED_SHARE: u64 = 4;
 const LEAST_DELETED: u64 = 1000;
 /// How long the threads wait before they try again what has failed, and look for work unasked.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause between two tries.
+const MOST_PAUSE: Duration = Duration::from_secs(60);
 /// Bytes of memory of a build or a merge.
 const MEMORY: u64 = 256 << 20;
 
@@ -87,10 +90,8 @@ impl<F: Fingerprint> Core<F> {
             if let Some(segment) = segment {
                 let mut segments = state.segments.to_vec();
                 if !oldest.killed.is_empty() {
-                    let killed = oldest.killed.iter().map(|id| Box::from(&**id));
-                    state
-                        .deleted
-                        .insert(segment.number, Arc::new(killed.collect()));
+                    let killed = oldest.killed.iter().cloned();
+                    state.deleted.insert(segment.number, killed.collect());
                 }
                 segments.push(segment);
                 state.segments = Arc::new(segments);
@@ -167,6 +168,11 @@ impl<F: Fingerprint> Core<F> {
         if due.is_empty() {
             return Ok(false);
         }
+        // What has deleted the records that are left out must be on disk before they are gone.
+        self.journal.sync()?;
+        if let Some(failure) = self.journal.failure() {
+            return Err(Error::Journal(failure));
+        }
         let gone: Vec<u64> = due.iter().map(|segment| segment.number).collect();
         let segment = self.merge_segments(&due, &deleted)?;
         let mut manifest = self.manifest();
@@ -176,14 +182,13 @@ impl<F: Fingerprint> Core<F> {
         *manifest = next;
         {
             let mut state = self.write();
-            let mut since = HashSet::new();
+            let mut since = Vec::new();
             for (segment, before) in due.iter().zip(&deleted) {
                 let Some(now) = state.deleted.remove(&segment.number) else {
                     continue;
                 };
                 match before {
-                    Some(before) if Arc::ptr_eq(before, &now) => {}
-                    Some(before) => since.extend(now.difference(before).cloned()),
+                    Some(before) => since.append(&mut now.since(before)),
                     None => since.extend(now.iter().cloned()),
                 }
             }
@@ -195,7 +200,9 @@ impl<F: Fingerprint> Core<F> {
             segments.retain(|segment| !gone.contains(&segment.number));
             if let Some(segment) = segment {
                 if !since.is_empty() {
-                    state.deleted.insert(segment.number, Arc::new(since));
+                    state
+                        .deleted
+                        .insert(segment.number, since.into_iter().collect());
                 }
                 segments.insert(place, segment);
             }
@@ -204,7 +211,7 @@ impl<F: Fingerprint> Core<F> {
         drop(manifest);
         // Who has them open or mapped keeps them. One that stays is removed when the collection is opened.
         for segment in &due {
-            let _ = fs::remove_file(&segment.name);
+            let _ = fs::remove_file(&segment.path);
         }
         self.merge_count.fetch_add(1, Ordering::Relaxed);
         self.forget_deleted()?;
@@ -249,31 +256,70 @@ impl<F: Fingerprint> Core<F> {
         Ok(Some(files::open_segment(&path, number, last)?))
     }
 
-    /// Keeps doing one kind of work until the collection is closed.
-    pub(crate) fn keep(&self, work: impl Fn(&Self) -> Result<bool>) {
-        let mut seen = 0;
+    /// Seals the oldest records; then sealing fails no longer.
+    ///
+    /// # Errors
+    /// As for [`Core::seal_oldest`].
+    pub(crate) fn seal(&self) -> Result<bool> {
+        let sealed = self.seal_oldest()?;
+        if sealed {
+            note(&self.seal_error, None);
+        }
+        Ok(sealed)
+    }
+
+    /// Merges; then merging fails no longer.
+    ///
+    /// # Errors
+    /// As for [`Core::merge_due`].
+    pub(crate) fn merge(&self, all: bool) -> Result<bool> {
+        let merged = self.merge_due(all)?;
+        note(&self.merge_error, None);
+        Ok(merged)
+    }
+
+    /// Keeps doing one kind of work until the collection is closed. What fails is tried again, ever more rarely.
+    pub(crate) fn keep(
+        &self,
+        work: impl Fn(&Self) -> Result<bool>,
+        error_slot: &Mutex<Option<String>>,
+    ) {
+        let (mut seen, mut failures) = (0, 0);
         while !self.stops.load(Ordering::Relaxed) {
-            match work(self) {
-                Ok(true) => self.report(None),
-                Ok(false) => self.wait_for_signal(&mut seen, PAUSE),
-                Err(error) => {
-                    self.report(Some(error.to_string()));
-                    // Signals come with each change; a full disk stays full for a while.
-                    let mut seen = u64::MAX;
-                    self.wait_for_signal(&mut seen, Duration::ZERO);
-                    self.wait_for_signal(&mut seen, PAUSE);
+            let done = catch_unwind(AssertUnwindSafe(|| work(self)));
+            let error = match done {
+                Ok(Ok(has_worked)) => {
+                    failures = 0;
+                    if !has_worked {
+                        self.wait_for_signal(&mut seen, PAUSE);
+                    }
+                    continue;
                 }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "a fault of the program".to_owned(),
+            };
+            note(error_slot, Some(error));
+            let end = Instant::now() + pause_after(failures);
+            failures += 1;
+            // Signals come with each lot; a full disk stays full for a while.
+            while !self.stops.load(Ordering::Relaxed) {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                self.wait_for_signal(&mut seen, left);
             }
         }
     }
+}
 
-    fn report(&self, error: Option<String>) {
-        let mut reported = self
-            .background_error
-            .lock()
-            .unwrap_or_else(|e| e.into_inner());
-        *reported = error;
-    }
+/// How long to wait after so many failures before one more.
+fn pause_after(failures: u32) -> Duration {
+    MOST_PAUSE.min(PAUSE * 2_u32.pow(failures.min(8)))
+}
+
+fn note(slot: &Mutex<Option<String>>, error: Option<String>) {
+    *slot.lock().unwrap_or_else(PoisonError::into_inner) = error;
 }
 
 /// Which segments to merge, by their records and how many of these are deleted.
@@ -303,6 +349,13 @@ fn sorted(numbers: &[usize]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_fails_is_tried_ever_more_rarely() {
+        let pauses: Vec<u64> = (0..9).map(|n| pause_after(n).as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(pause_after(u32::MAX), MOST_PAUSE);
+    }
 
     #[test]
     fn segments_are_merged_when_the_smaller_ones_have_grown() {

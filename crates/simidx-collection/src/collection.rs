@@ -1,5 +1,6 @@
 //! The collection: its public type.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,18 +11,22 @@ use simidx::Fingerprint;
 use simidx::format::MAX_ID_LEN;
 
 use crate::answer::{Added, CollectionStats, Gathered, Near, Outcome};
-use crate::core::Core;
+use crate::core::{Core, failure};
 use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
 use crate::options::Options;
-use crate::state::{Hit, Place, SegmentList, State, hits, nearest, places};
+use crate::state::{
+    Hit, Place, SegmentList, State, find_sealed, gather_sealed, hits, nearest, places,
+};
 
 /// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
 const MOST_TRIES: usize = 3;
 /// Lots of recent records that wait to be sealed before additions are slowed down, and by how much.
 const MANY_FROZEN: usize = 4;
 const SLOWED: Duration = Duration::from_millis(2);
+/// Lots that wait at most: then additions wait too, or are refused if sealing fails.
+const MOST_FROZEN: usize = 16;
 
 /// Records that come and go, with exact answers at any time.
 ///
@@ -98,17 +103,21 @@ impl<F: Fingerprint> Collection<F> {
         };
         collection.core.freeze_if_full(&mut collection.core.write());
         if background {
-            collection.keep("simidx-sealer", Core::seal_oldest)?;
-            collection.keep("simidx-merger", |core| core.merge_due(false))?;
+            collection.keep("simidx-sealer", |core| {
+                core.keep(Core::seal, &core.seal_error)
+            })?;
+            collection.keep("simidx-merger", |core| {
+                core.keep(|core| core.merge(false), &core.merge_error);
+            })?;
         }
         Ok(collection)
     }
 
-    /// Starts a thread that keeps doing one kind of work.
-    fn keep(&mut self, name: &str, work: fn(&Core<F>) -> Result<bool>) -> Result<()> {
+    /// Starts a thread of its own for work.
+    fn keep(&mut self, name: &str, work: fn(&Core<F>)) -> Result<()> {
         let core = Arc::clone(&self.core);
         let thread = std::thread::Builder::new().name(name.to_owned());
-        self.threads.push(thread.spawn(move || core.keep(work))?);
+        self.threads.push(thread.spawn(move || work(&core))?);
         Ok(())
     }
 
@@ -128,26 +137,48 @@ impl<F: Fingerprint> Collection<F> {
         Ok(added)
     }
 
-    /// Adds records one after the other, each checked against those before it, and waits for the disk once.
+    /// Adds records one after the other, each checked against those before it, and waits for the disk once. Returns the
+    /// answers to those that were added, and beside them what kept the next one from being added, if anything did.
     ///
     /// # Errors
-    /// As for [`Collection::add`], at the first record that fails; those before it have been added.
-    pub fn add_many<I: AsRef<str>>(&self, records: &[(I, F)]) -> Result<Vec<Added<F>>> {
-        let (mut all, mut last, mut failure) = (Vec::new(), 0, None);
+    /// As for [`Collection::add`], at the first record that fails; those before it have been added, and have their answers.
+    /// After [`Error::Journal`] they may be there or not when the collection is opened again.
+    pub fn add_many<I: AsRef<str>>(&self, records: &[(I, F)]) -> (Vec<Added<F>>, Result<()>) {
+        let mut all = Vec::new();
+        let added = self.add_each(records, |added| {
+            all.push(added);
+            ControlFlow::Continue(())
+        });
+        (all, added)
+    }
+
+    /// The same, but hands each answer to `take` before the next record is added, so that memory holds one. `take` may break
+    /// the rest off. Nothing is acknowledged before this returns.
+    ///
+    /// # Errors
+    /// As for [`Collection::add_many`].
+    pub fn add_each<I: AsRef<str>>(
+        &self,
+        records: &[(I, F)],
+        mut take: impl FnMut(Added<F>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let (mut last, mut outcome) = (0, Ok(()));
         for (id, fingerprint) in records {
             match self.add_now(id.as_ref(), *fingerprint) {
                 Ok((added, number)) => {
-                    all.push(added);
                     last = number;
+                    if take(added).is_break() {
+                        break;
+                    }
                 }
                 Err(error) => {
-                    failure = Some(error);
+                    outcome = Err(error);
                     break;
                 }
             }
         }
         self.core.journal.acknowledge(last)?;
-        failure.map_or(Ok(all), Err)
+        outcome
     }
 
     /// Adds a record, and returns the change that has to be on disk.
@@ -211,10 +242,18 @@ impl<F: Fingerprint> Collection<F> {
         Ok(was_there)
     }
 
-    /// Slows changes down that come faster than they are sealed.
+    /// Slows changes down that come faster than they are sealed, and refuses them when sealing fails for long.
     fn admit(&self) -> Result<()> {
-        self.core.journal.admit()?;
-        if self.core.options.background && self.core.read().frozen.len() > MANY_FROZEN {
+        let core = &*self.core;
+        core.journal.admit()?;
+        if !core.options.background || core.read().frozen.len() <= MANY_FROZEN {
+            return Ok(());
+        }
+        std::thread::sleep(SLOWED);
+        while core.read().frozen.len() >= MOST_FROZEN {
+            if let Some(error) = failure(&core.seal_error) {
+                return Err(Error::Unsealed(error));
+            }
             std::thread::sleep(SLOWED);
         }
         Ok(())
@@ -239,38 +278,21 @@ impl<F: Fingerprint> Collection<F> {
         change(&mut state, found)
     }
 
-    /// Searches the segments, then looks at the state of which they are.
-    fn look<S, T>(
-        &self,
-        search: impl Fn(&SegmentList<F>) -> Result<S>,
-        look: impl FnOnce(&State<F>, S) -> T,
-    ) -> Result<T> {
-        for _ in 0..MOST_TRIES {
-            let segments = Arc::clone(&self.core.read().segments);
-            let found = search(&segments)?;
-            let state = self.core.read();
-            if Arc::ptr_eq(&segments, &state.segments) {
-                return Ok(look(&state, found));
-            }
-        }
-        let state = self.core.read();
-        let found = search(&state.segments)?;
-        Ok(look(&state, found))
-    }
-
     /// All records within a distance, by distance, then by fingerprint. A distance beyond that of the collection is exact too,
     /// and slower.
     ///
     /// # Errors
     /// A damaged segment.
     pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
-        let core = &*self.core;
-        let search = |segments: &SegmentList<F>| {
-            core.with_scratch(|scratch| hits(segments, scratch, fingerprint, distance))
+        // The segments of that moment are searched while others change the collection.
+        let (mut gathered, (segments, deleted)) = {
+            let state = self.core.read();
+            let recent = state.gather(Vec::new(), fingerprint, distance, None);
+            (recent, state.sealed())
         };
-        let gathered = self.look(search, |state, found| {
-            state.gather(found, fingerprint, distance, None)
-        })?;
+        let search = |scratch: &mut _| hits(&segments, scratch, fingerprint, distance);
+        let found = self.core.with_scratch(search)?;
+        gather_sealed(found, &deleted, None, &mut gathered);
         Ok(gathered.finish())
     }
 
@@ -295,7 +317,7 @@ impl<F: Fingerprint> Collection<F> {
         let (segments, deleted) = {
             let state = self.core.read();
             state.gather_nearest((fingerprint, count, max_distance), &mut gathered);
-            (Arc::clone(&state.segments), state.deleted.clone())
+            state.sealed()
         };
         let asked = (fingerprint, count, max_distance);
         self.core
@@ -310,10 +332,15 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// A damaged segment.
     pub fn get(&self, id: &str) -> Result<Option<F>> {
-        let search = |segments: &SegmentList<F>| places(segments, id);
-        self.look(search, |state, places| {
-            state.find(id, &places).map(|(_, fingerprint)| fingerprint)
-        })
+        let (segments, deleted) = {
+            let state = self.core.read();
+            if let Some((_, fingerprint)) = state.find_recent(id) {
+                return Ok(Some(fingerprint));
+            }
+            state.sealed()
+        };
+        let found = find_sealed(&deleted, id, &places(&segments, id)?);
+        Ok(found.map(|(_, fingerprint)| fingerprint))
     }
 
     /// Number of records.
@@ -351,7 +378,6 @@ impl<F: Fingerprint> Collection<F> {
         let core = &*self.core;
         let state = core.read();
         let segments = state.segments.iter();
-        let error = core.background_error.lock();
         CollectionStats {
             record_count: state.record_count(),
             recent_count: state
@@ -365,7 +391,7 @@ impl<F: Fingerprint> Collection<F> {
             deleted_count: state.deleted_count(),
             seal_count: core.seal_count.load(Ordering::Relaxed),
             merge_count: core.merge_count.load(Ordering::Relaxed),
-            background_error: error.unwrap_or_else(|error| error.into_inner()).clone(),
+            background_error: failure(&core.seal_error).or_else(|| failure(&core.merge_error)),
             journal_error: core.journal.failure(),
         }
     }
@@ -384,7 +410,7 @@ impl<F: Fingerprint> Collection<F> {
     /// What keeps a segment or the manifest from being written. The records stay where they are.
     pub fn seal(&self) -> Result<()> {
         self.core.freeze(&mut self.core.write());
-        while self.core.seal_oldest()? {}
+        while self.core.seal()? {}
         Ok(())
     }
 
@@ -394,7 +420,7 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// What keeps the segment or the manifest from being written. The segments stay as they are.
     pub fn merge(&self) -> Result<()> {
-        self.core.merge_due(true).map(|_| ())
+        self.core.merge(true).map(|_| ())
     }
 
     /// Brings all changes to disk and ends the threads. A merge that is under way is given up. Dropping the collection does the

@@ -38,7 +38,9 @@ pub(crate) struct Core<F: 'static> {
     signalled: Condvar,
     pub(crate) seal_count: AtomicU64,
     pub(crate) merge_count: AtomicU64,
-    pub(crate) background_error: Mutex<Option<String>>,
+    /// Why sealing, and why merging failed last.
+    pub(crate) seal_error: Mutex<Option<String>>,
+    pub(crate) merge_error: Mutex<Option<String>>,
 }
 
 impl<F: Fingerprint> Core<F> {
@@ -104,7 +106,8 @@ impl<F: Fingerprint> Core<F> {
             signalled: Condvar::new(),
             seal_count: AtomicU64::new(0),
             merge_count: AtomicU64::new(0),
-            background_error: Mutex::default(),
+            seal_error: Mutex::default(),
+            merge_error: Mutex::default(),
             options,
         };
         core.forget_deleted()?;
@@ -198,6 +201,11 @@ impl<F: Fingerprint> Core<F> {
             killed.contains(id) || deleted.iter().any(|deleted| deleted.contains(id))
         })
     }
+}
+
+/// What a slot for an error has.
+pub(crate) fn failure(slot: &Mutex<Option<String>>) -> Option<String> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Makes a change that the journal has. Deletions of records in segments have been made.

@@ -48,6 +48,10 @@ pub enum Error {
     /// The id is empty or too long.
     #[error("an id has 1 to 65535 bytes, not {0}")]
     BadId(usize),
+    /// Sealing keeps failing, and memory holds as many records as it may. Queries go on, and
+    /// changes are taken again when a seal succeeds.
+    #[error("too many records wait to be sealed, and sealing fails: {0}")]
+    Unsealed(String),
     /// The journal could not be written, so that nothing can be acknowledged. Queries go on. Everything that was
     /// acknowledged is there when the collection is opened again.
     #[error(

@@ -44,7 +44,12 @@ impl Folder {
     /// # Errors
     /// There is one already, or something else, or nothing can be written.
     pub(crate) fn create(path: &Path, width: u32, options: &Options) -> Result<Self> {
+        let missing = parents_of_missing(path);
         fs::create_dir_all(path).map_err(at(path))?;
+        // What is in a folder lasts when its own name does.
+        for parent in missing {
+            sync_folder(&parent).map_err(at(&parent))?;
+        }
         let folder = Self::lock(path)?;
         let own = ["lock", "journal.redb"];
         for entry in fs::read_dir(path).map_err(at(path))? {
@@ -129,6 +134,29 @@ impl Folder {
             }
         }
         Ok(())
+    }
+}
+
+/// The folders that get a new folder when `path` is made.
+fn parents_of_missing(path: &Path) -> Vec<PathBuf> {
+    let mut parents = Vec::new();
+    for folder in path.ancestors() {
+        if folder.as_os_str().is_empty() || folder.exists() {
+            break;
+        }
+        parents.push(match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        });
+    }
+    parents
+}
+
+/// Has the names in a folder on disk, on systems where that can be asked for.
+fn sync_folder(path: &Path) -> std::io::Result<()> {
+    match cfg!(unix) {
+        true => File::open(path)?.sync_all(),
+        false => Ok(()),
     }
 }
 
@@ -243,6 +271,7 @@ pub(crate) fn open_segment<F: Fingerprint>(
     })?;
     Ok(Arc::new(Segment {
         number,
+        path: file.to_owned(),
         name,
         last,
         index: Arc::new(index),
@@ -297,4 +326,25 @@ pub(crate) fn next_number(manifest: &Manifest) -> u64 {
         .iter()
         .filter_map(|s| segment_number(&s.name));
     numbers.max().map_or(1, |number| number + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_folder_that_is_made_has_its_name_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let there = folder.path();
+        let parents = parents_of_missing(&there.join("a/b/c"));
+        assert_eq!(
+            parents,
+            [there.join("a/b"), there.join("a"), there.to_owned()]
+        );
+        assert!(parents_of_missing(there).is_empty());
+        assert_eq!(
+            parents_of_missing(Path::new("no/such")),
+            [Path::new("no"), Path::new(".")]
+        );
+    }
 }

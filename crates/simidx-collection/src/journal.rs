@@ -13,6 +13,8 @@ use crate::options::{Options, Sync};
 
 /// Changes that wait for the committer at most where nobody waits for the disk.
 const MOST_WAITING: usize = 1 << 16;
+/// Changes in one commit at most, so that none is long.
+const MOST_TOGETHER: usize = 4096;
 /// Deletions that are forgotten in one commit.
 const MOST_FORGOTTEN: usize = 4096;
 
@@ -141,6 +143,38 @@ impl Queue {
             && self.forgotten.is_empty()
             && self.wanted <= self.durable
     }
+
+    /// Takes what the next commit has.
+    fn take(&mut self) -> Commit {
+        let later = self
+            .entries
+            .split_off(self.entries.len().min(MOST_TOGETHER));
+        let entries = std::mem::replace(&mut self.entries, later);
+        let last = match (self.entries.is_empty(), entries.last()) {
+            (false, Some(last)) => last.number,
+            _ => self.handed,
+        };
+        let left = self.forgotten.len().saturating_sub(MOST_FORGOTTEN);
+        Commit {
+            entries,
+            sealed: std::mem::take(&mut self.sealed),
+            forgotten: self.forgotten.split_off(left),
+            last,
+            is_wanted: self.wanted > self.durable,
+        }
+    }
+}
+
+/// What is written together.
+#[derive(Debug)]
+struct Commit {
+    entries: Vec<Entry>,
+    sealed: Vec<u64>,
+    forgotten: Vec<u64>,
+    /// All changes up to this one are on disk after it, if it is durable.
+    last: u64,
+    /// Whether somebody waits for it.
+    is_wanted: bool,
 }
 
 #[derive(Debug, Default)]
@@ -405,6 +439,19 @@ fn read<F: Fingerprint>(database: &Database) -> Result<Recovered<F>> {
     })
 }
 
+/// Lets the journal fail when the thread that writes panics, so that nobody waits for it.
+struct FailsOnPanic<'s>(&'s Shared);
+
+impl Drop for FailsOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let message = "the thread that writes it broke off".to_owned();
+            self.0.lock().failure.get_or_insert(message);
+            self.0.done.notify_all();
+        }
+    }
+}
+
 /// The thread that writes.
 struct Committer {
     shared: Arc<Shared>,
@@ -415,30 +462,31 @@ struct Committer {
 
 impl Committer {
     fn run(&self) {
+        let _failing = FailsOnPanic(&self.shared);
+        let mut since = Instant::now();
         loop {
             let mut queue = self.shared.lock();
             while queue.is_idle() && !queue.stops {
                 let waited = self.shared.work.wait(queue);
                 queue = waited.unwrap_or_else(PoisonError::into_inner);
+                since = Instant::now();
             }
             if queue.stops && queue.is_idle() {
                 return;
             }
             if self.sync != Sync::Always {
-                queue = self.gather(queue);
+                queue = self.gather(queue, since);
             }
-            let entries = std::mem::take(&mut queue.entries);
-            let sealed = std::mem::take(&mut queue.sealed);
-            let left = queue.forgotten.len().saturating_sub(MOST_FORGOTTEN);
-            let forgotten = queue.forgotten.split_off(left);
-            let (handed, is_wanted) = (queue.handed, queue.wanted > queue.durable);
+            // What waits from now on has not waited longer.
+            since = Instant::now();
+            let commit = queue.take();
             drop(queue);
-            let is_durable = self.sync != Sync::Never || is_wanted;
-            let written = self.write(&entries, &sealed, &forgotten, is_durable);
+            let is_durable = self.sync != Sync::Never || commit.is_wanted;
+            let written = self.write(&commit, is_durable);
             let mut queue = self.shared.lock();
             let has_failed = written.is_err();
             match written {
-                Ok(()) if is_durable => queue.durable = handed,
+                Ok(()) if is_durable => queue.durable = commit.last,
                 Ok(()) => {}
                 Err(error) => queue.failure = Some(error.to_string()),
             }
@@ -451,13 +499,14 @@ impl Committer {
         }
     }
 
-    /// Waits for further changes, until the interval has passed or somebody waits.
-    fn gather<'q>(&self, mut queue: MutexGuard<'q, Queue>) -> MutexGuard<'q, Queue> {
-        let end = Instant::now() + self.interval;
-        while !queue.stops
-            && queue.wanted <= queue.durable
-            && queue.entries.len() < MOST_WAITING / 2
-        {
+    /// Waits for further changes, until the interval has passed, somebody waits, or there are enough for a commit.
+    fn gather<'q>(
+        &self,
+        mut queue: MutexGuard<'q, Queue>,
+        since: Instant,
+    ) -> MutexGuard<'q, Queue> {
+        let end = since + self.interval;
+        while !queue.stops && queue.wanted <= queue.durable && queue.entries.len() < MOST_TOGETHER {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -468,13 +517,13 @@ impl Committer {
         queue
     }
 
-    fn write(
-        &self,
-        entries: &[Entry],
-        sealed: &[u64],
-        forgotten: &[u64],
-        is_durable: bool,
-    ) -> Result<(), redb::Error> {
+    fn write(&self, commit: &Commit, is_durable: bool) -> Result<(), redb::Error> {
+        let Commit {
+            entries,
+            sealed,
+            forgotten,
+            ..
+        } = commit;
         let mut write = self.database.begin_write()?;
         let durability = if is_durable {
             Durability::Immediate
@@ -528,5 +577,51 @@ mod tests {
         for bad in [&b""[..], b"?a", b"+abc", b"-\xff", b"+abcd\xff"] {
             assert_eq!(Change::<u32>::decode(bad), None);
         }
+    }
+
+    fn entry(number: u64) -> Entry {
+        let id = Arc::from("a");
+        Entry::new(number, 1, &Change::<u64>::Delete { id }, false)
+    }
+
+    #[test]
+    fn a_commit_has_a_bounded_number_of_changes() {
+        let mut queue = Queue::default();
+        let most = MOST_TOGETHER as u64;
+        queue.entries.extend((1..=2 * most + 5).map(entry));
+        queue.handed = 2 * most + 5;
+        for (len, last) in [(most, most), (most, 2 * most), (5, 2 * most + 5)] {
+            let commit = queue.take();
+            assert_eq!((commit.entries.len() as u64, commit.last), (len, last));
+            assert_eq!(commit.entries.last().map(|entry| entry.number), Some(last));
+        }
+        assert!(queue.is_idle());
+    }
+
+    #[test]
+    fn a_writer_that_panics_keeps_nobody_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.redb");
+        make(&path).unwrap();
+        let shared = Arc::new(Shared::default());
+        let of_thread = Arc::clone(&shared);
+        let committer = std::thread::spawn(move || {
+            let _failing = FailsOnPanic(&of_thread);
+            let mut queue = of_thread.lock();
+            while queue.entries.is_empty() {
+                queue = of_thread.work.wait(queue).unwrap();
+            }
+            panic!("as if a change could not be written");
+        });
+        let journal = Journal {
+            shared,
+            database: Arc::new(Database::open(&path).unwrap()),
+            committer: Mutex::new(Some(committer)),
+            sync: Sync::Always,
+        };
+        journal.push(entry(1));
+        assert!(matches!(journal.acknowledge(1), Err(Error::Journal(_))));
+        assert!(matches!(journal.admit(), Err(Error::Journal(_))));
+        assert!(matches!(journal.close(), Err(Error::Journal(_))));
     }
 }

@@ -34,6 +34,7 @@ mod answer;
 mod background;
 mod collection;
 mod core;
+mod deleted;
 mod error;
 mod files;
 mod journal;

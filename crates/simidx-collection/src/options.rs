@@ -18,8 +18,8 @@ pub enum Sync {
     /// When it is on disk. Changes of several threads share one write.
     #[default]
     Always,
-    /// At once; it is on disk within [`Options::batch_interval`]. A crash of the process or of the machine loses at most
-    /// the changes of that time.
+    /// At once; it is on disk after [`Options::batch_interval`] and one commit. Where changes come faster than the disk takes
+    /// them, up to 65,536 wait. A crash of the process or of the machine loses those that wait.
     Batch,
     /// At once; it is on disk when its records are sealed, by [`Collection::sync`](crate::Collection::sync), or when the
     /// collection is closed. A crash loses what came since.
@@ -46,7 +46,7 @@ pub struct Options {
     pub pipeline: Option<String>,
     /// When a change is acknowledged. Default [`Sync::Always`].
     pub sync: Sync,
-    /// With [`Sync::Batch`], how long a change may wait for the disk. Default 100 ms.
+    /// With [`Sync::Batch`], how long a change waits for others to be written with. Default 100 ms.
     pub batch_interval: Duration,
     /// Records in memory that are sealed into a segment, with [`Options::seal_bytes`] whichever comes first. Default
     /// 100,000.

@@ -1,11 +1,13 @@
 //! What an open collection holds in memory: its segments, what is deleted of them, and the recent records.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use simidx::{Fingerprint, Id, Index, Scratch};
 
 use crate::answer::Gathered;
+use crate::deleted::DeletedIds;
 use crate::error::Result;
 use crate::recent::{Recent, Record};
 
@@ -13,6 +15,8 @@ use crate::recent::{Recent, Record};
 #[derive(Debug)]
 pub(crate) struct Segment<F> {
     pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    /// The path as it is shown.
     pub(crate) name: String,
     /// The last change that its records tell of: later deletions apply to it.
     pub(crate) last: u64,
@@ -21,8 +25,8 @@ pub(crate) struct Segment<F> {
 
 pub(crate) type SegmentList<F> = Arc<Vec<Arc<Segment<F>>>>;
 
-/// Ids of records of a segment that are deleted.
-pub(crate) type DeletedIds = Arc<HashSet<Box<str>>>;
+/// What is deleted of each segment, by its number.
+pub(crate) type Deleted = HashMap<u64, DeletedIds>;
 
 /// A match in a segment, deleted or not.
 #[derive(Debug)]
@@ -46,7 +50,7 @@ pub(crate) enum Place {
 pub(crate) struct State<F> {
     pub(crate) segments: SegmentList<F>,
     /// By the numbers of the segments.
-    pub(crate) deleted: HashMap<u64, DeletedIds>,
+    pub(crate) deleted: Deleted,
     /// Recent records that wait to be sealed, the oldest first.
     pub(crate) frozen: Vec<Recent<F>>,
     pub(crate) active: Recent<F>,
@@ -60,14 +64,8 @@ impl<F: Fingerprint> State<F> {
         self.frozen.iter().chain([&self.active])
     }
 
-    /// Whether a record of a segment is deleted.
-    fn is_deleted(&self, segment: u64, id: &str) -> bool {
-        let deleted = self.deleted.get(&segment);
-        deleted.is_some_and(|deleted| deleted.contains(id))
-    }
-
-    /// The record of an id. `places` are those that the segments have.
-    pub(crate) fn find(&self, id: &str, places: &[(u64, F)]) -> Option<(Place, F)> {
+    /// The recent record of an id.
+    pub(crate) fn find_recent(&self, id: &str) -> Option<(Place, F)> {
         if let Some(fingerprint) = self.active.get(id) {
             return Some((Place::Active, fingerprint));
         }
@@ -76,9 +74,18 @@ impl<F: Fingerprint> State<F> {
                 return Some((Place::Frozen(number), fingerprint));
             }
         }
-        let mut places = places.iter();
-        let found = places.find(|(segment, _)| !self.is_deleted(*segment, id));
-        found.map(|&(segment, fingerprint)| (Place::Segment(segment), fingerprint))
+        None
+    }
+
+    /// The record of an id. `places` are those that the segments have.
+    pub(crate) fn find(&self, id: &str, places: &[(u64, F)]) -> Option<(Place, F)> {
+        let recent = self.find_recent(id);
+        recent.or_else(|| find_sealed(&self.deleted, id, places))
+    }
+
+    /// The segments and what is deleted of them, to be searched while others change the collection.
+    pub(crate) fn sealed(&self) -> (SegmentList<F>, Deleted) {
+        (Arc::clone(&self.segments), self.deleted.clone())
     }
 
     /// Deletes the record of an id where it is.
@@ -92,7 +99,7 @@ impl<F: Fingerprint> State<F> {
             }
             Place::Segment(segment) => {
                 let deleted = self.deleted.entry(segment).or_default();
-                Arc::make_mut(deleted).insert(id.into());
+                deleted.insert(id.into());
             }
         }
     }
@@ -106,11 +113,7 @@ impl<F: Fingerprint> State<F> {
         except: Option<&str>,
     ) -> Gathered<F> {
         let mut gathered = Gathered::new();
-        for hit in hits {
-            if except != Some(&*hit.id) && !self.is_deleted(hit.segment, &hit.id) {
-                gathered.push(hit.distance, hit.fingerprint, hit.id);
-            }
-        }
+        gather_sealed(hits, &self.deleted, except, &mut gathered);
         for recent in self.recents() {
             recent.visit_near(fingerprint, distance, |record, distance| {
                 if except != Some(&*record.id) {
@@ -162,6 +165,37 @@ impl<F: Fingerprint> State<F> {
             .values()
             .map(|deleted| deleted.len() as u64)
             .sum()
+    }
+}
+
+/// Whether a record of a segment is deleted.
+fn is_deleted(deleted: &Deleted, segment: u64, id: &str) -> bool {
+    let deleted = deleted.get(&segment);
+    deleted.is_some_and(|deleted| deleted.contains(id))
+}
+
+/// The record of an id in segments that is not deleted.
+pub(crate) fn find_sealed<F: Copy>(
+    deleted: &Deleted,
+    id: &str,
+    places: &[(u64, F)],
+) -> Option<(Place, F)> {
+    let mut places = places.iter();
+    let found = places.find(|(segment, _)| !is_deleted(deleted, *segment, id));
+    found.map(|&(segment, fingerprint)| (Place::Segment(segment), fingerprint))
+}
+
+/// The matches of segments that are not deleted, but those of one id.
+pub(crate) fn gather_sealed<F: Copy + Ord>(
+    hits: Vec<Hit<F>>,
+    deleted: &Deleted,
+    except: Option<&str>,
+    gathered: &mut Gathered<F>,
+) {
+    for hit in hits {
+        if except != Some(&*hit.id) && !is_deleted(deleted, hit.segment, &hit.id) {
+            gathered.push(hit.distance, hit.fingerprint, hit.id);
+        }
     }
 }
 
@@ -223,7 +257,7 @@ pub(crate) fn places<F: Fingerprint>(
 /// A damaged segment.
 pub(crate) fn nearest<F: Fingerprint>(
     segments: &[Arc<Segment<F>>],
-    deleted: &HashMap<u64, DeletedIds>,
+    deleted: &Deleted,
     scratch: &mut Scratch<F>,
     (fingerprint, count, max_distance): (F, usize, u32),
     gathered: &mut Gathered<F>,

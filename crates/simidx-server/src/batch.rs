@@ -157,7 +157,7 @@ impl Batch {
     }
 }
 
-fn timed_out() -> Problem {
+pub(crate) fn timed_out() -> Problem {
     let detail = "the answer took too long; ask for fewer queries or a smaller k";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
 }
@@ -172,7 +172,7 @@ struct Chunks {
 }
 
 /// Room among the requests that take long.
-struct Room(Arc<App>);
+pub(crate) struct Room(Arc<App>);
 
 impl Drop for Room {
     fn drop(&mut self) {
@@ -183,7 +183,7 @@ impl Drop for Room {
 impl Room {
     /// # Errors
     /// There is none.
-    fn new(app: &Arc<App>) -> Result<Self, Problem> {
+    pub(crate) fn new(app: &Arc<App>) -> Result<Self, Problem> {
         match app.waiting.try_acquire() {
             Ok(permit) => {
                 permit.forget();
@@ -206,9 +206,10 @@ pub(crate) async fn aside<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let _room = Room::new(app)?;
+    let room = Room::new(app)?;
     let (sender, receiver) = oneshot::channel();
     app.pool.spawn_fifo(move || {
+        let _room = room;
         if !sender.is_closed() {
             let _ = sender.send(work());
         }

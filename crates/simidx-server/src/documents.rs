@@ -1,31 +1,25 @@
 //! Adding, looking up and deleting the records of the store.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use simidx_collection::Error;
 
+use crate::batch::{Room, timed_out};
+use crate::options::Limits;
 use crate::problem::Problem;
-use crate::request::{self, Params, fingerprint, shown};
-use crate::response::{self, Content, JSON, NDJSON, whole};
+use crate::request::{self, Params, What, shown};
+use crate::response::{self, Content, JSON, NDJSON, of_generation, whole};
 use crate::routes::{content_type, read, wrong_type};
 use crate::state::{App, Generation};
 use crate::store::{Addition, Store};
 
 /// Lines that are added before the disk is waited for.
 const TOGETHER: usize = 1024;
-
-/// A document: an id, and a text or its fingerprint.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Document {
-    id: String,
-    text: Option<String>,
-    fingerprint: Option<String>,
-}
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
@@ -36,6 +30,10 @@ impl From<Error> for Problem {
                 Problem::new(StatusCode::CONFLICT, "id-exists", error.to_string())
             }
             Error::BadId(_) => Problem::bad("bad-id", error.to_string()),
+            Error::Unsealed(_) => {
+                let status = StatusCode::INSUFFICIENT_STORAGE;
+                Problem::new(status, "not-sealed", error.to_string())
+            }
             Error::Journal(_) => {
                 let status = StatusCode::INSUFFICIENT_STORAGE;
                 Problem::new(status, "journal-failed", error.to_string())
@@ -57,56 +55,95 @@ fn store(app: &App) -> Result<(Store, Arc<Generation>), Problem> {
 
 /// A record as a body or a line of it says it.
 fn record(generation: &Generation, bytes: &[u8]) -> Result<(String, u128), Problem> {
-    let document: Document = serde_json::from_slice(bytes).map_err(|e| request::bad_json(&e))?;
-    if !(1..=simidx::format::MAX_ID_LEN).contains(&document.id.len()) {
-        return Err(Error::BadId(document.id.len()).into());
-    }
-    let fingerprint = match (document.fingerprint, document.text) {
-        (Some(hex), None) => fingerprint(generation.source.width(), &hex)?,
-        (None, Some(text)) => match generation.fingerprinter()?.fingerprint(&text) {
+    let (id, what) = request::document(generation.source.width(), bytes)?;
+    let fingerprint = match what {
+        What::Fingerprint(fingerprint) => fingerprint,
+        What::Text(text) => match generation.fingerprinter()?.fingerprint(&text) {
             (fingerprint, true) => fingerprint,
             (_, false) => {
                 let detail = "the text has no features by which it could be compared";
                 return Err(Problem::unanswerable("no-features", detail));
             }
         },
-        _ => {
-            let detail = "a document has either text or fingerprint";
-            return Err(Problem::bad("bad-request", detail));
-        }
     };
-    Ok((document.id, fingerprint))
+    Ok((id, fingerprint))
 }
 
-/// What an addition answers.
-fn object(width: u32, (id, fingerprint): &(String, u128), added: &Addition) -> Value {
+/// What the answers to additions may still have, and until when.
+struct Bounds {
+    /// Matches and ids.
+    left: u64,
+    deadline: Instant,
+}
+
+impl Bounds {
+    fn new(limits: &Limits) -> Self {
+        Bounds {
+            left: limits.max_results,
+            deadline: Instant::now() + limits.timeout,
+        }
+    }
+
+    fn take(&mut self) -> bool {
+        let is_left = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        is_left
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+}
+
+/// What an addition answers: as many matches and ids as there is room for, and then how many records match.
+fn object(
+    width: u32,
+    (id, fingerprint): &(String, u128),
+    added: &Addition,
+    bounds: &mut Bounds,
+) -> Value {
     let digits = width as usize / 4;
-    let matches = added.matches.iter().map(|near| {
-        json!({
+    let (mut matches, mut is_truncated) = (Vec::new(), false);
+    for near in &added.matches {
+        if !bounds.take() {
+            is_truncated = true;
+            break;
+        }
+        let ids: Vec<&String> = near.ids.iter().take_while(|_| bounds.take()).collect();
+        is_truncated |= ids.len() < near.ids.len();
+        matches.push(json!({
             "fingerprint": format!("{:0digits$x}", near.fingerprint),
             "distance": near.distance,
-            "ids": near.ids,
-        })
-    });
-    json!({
+            "ids": ids,
+        }));
+    }
+    let mut object = json!({
         "id": id,
         "fingerprint": format!("{fingerprint:0digits$x}"),
         "outcome": added.outcome,
-        "matches": matches.collect::<Vec<_>>(),
-    })
+        "matches": matches,
+    });
+    if is_truncated {
+        let counts = added.matches.iter().map(|near| near.ids.len());
+        object["truncated"] = true.into();
+        object["match_count"] = counts.sum::<usize>().into();
+    }
+    object
 }
 
 /// Runs what waits for the disk where it may wait.
 async fn waiting<T: Send + 'static>(
-    app: &App,
+    app: &Arc<App>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let _room = app.waiting.try_acquire().map_err(|_| {
-        let limit = app.options.limits.max_waiting;
-        Problem::busy(format!("{limit} requests like this one are being answered"))
-    })?;
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Problem::busy("the work broke off"))?
+    let room = Room::new(app)?;
+    let done = tokio::task::spawn_blocking(move || {
+        // The work goes on when the client has gone.
+        let _room = room;
+        work()
+    });
+    done.await
+        .map_err(|_| Problem::busy("the work broke off"))?
 }
 
 /// Checks and adds documents: one as JSON, or a line for each.
@@ -121,62 +158,124 @@ pub(crate) async fn add(
         return Err(wrong_type(&kind, &[JSON, NDJSON].join(", ")));
     }
     let (store, generation) = store(app)?;
+    let current = Arc::clone(&generation);
     let body = read(app, body).await?;
     let width = store.width();
+    let mut bounds = Bounds::new(&app.options.limits);
     if kind == JSON {
         let answer = waiting(app, move || {
             let record = record(&generation, &body)?;
-            let mut added = store.add_many(std::slice::from_ref(&record))?;
-            let added = added
-                .pop()
-                .ok_or_else(|| Problem::busy("nothing was added"))?;
-            Ok(object(width, &record, &added))
+            let mut answer = None;
+            store.add_each(std::slice::from_ref(&record), &mut |added| {
+                answer = Some(object(width, &record, &added, &mut bounds));
+                ControlFlow::Continue(())
+            })?;
+            answer.ok_or_else(|| Problem::busy("nothing was added"))
         });
-        return Ok(response::json(StatusCode::OK, &answer.await?));
+        let answer = response::json(StatusCode::OK, &answer.await?);
+        return Ok(of_generation(answer, &current.source.generation()));
     }
     let max_batch = app.options.limits.max_batch;
     let lines = waiting(app, move || {
-        Ok(add_lines(&store, &generation, &body, max_batch))
+        let mut lines = Lines::new(&store, bounds);
+        let outcome = lines.read(&generation, &body, max_batch);
+        let last = match outcome {
+            Ok(()) => json!({"done": true, "count": lines.count}),
+            Err(problem) => json!({"error": problem.to_json()}),
+        };
+        Ok(lines.out + &format!("{last}\n"))
     });
-    Ok(whole(StatusCode::OK, NDJSON, lines.await?))
+    let answer = whole(StatusCode::OK, NDJSON, lines.await?);
+    Ok(of_generation(answer, &current.source.generation()))
 }
 
-/// Adds the documents of lines up to the first that is none; a line for each, and a last one that says what came of it.
-fn add_lines(store: &Store, generation: &Generation, body: &[u8], max_batch: usize) -> String {
-    let (mut out, mut count, mut trouble) = (String::new(), 0, None);
-    let mut records = Vec::new();
-    let mut add = |records: &mut Vec<(String, u128)>, count: &mut usize| -> Result<(), Problem> {
-        for (record, added) in records.iter().zip(store.add_many(records)?) {
-            out += &format!("{}\n", object(store.width(), record, &added));
-            *count += 1;
-        }
-        records.clear();
-        Ok(())
-    };
-    for (number, line) in request::lines(body) {
-        let read = request::check_batch(count + records.len() + 1, max_batch)
-            .and_then(|()| record(generation, line));
-        let added = match read {
-            Ok(record) => {
-                records.push(record);
-                match records.len() < TOGETHER {
-                    true => Ok(()),
-                    false => add(&mut records, &mut count),
-                }
-            }
-            Err(problem) => Err(problem.at_line(number)),
-        };
-        if let Err(problem) = added {
-            trouble = Some(problem);
-            break;
+/// The documents of lines, and what was answered to them.
+struct Lines<'s> {
+    store: &'s Store,
+    bounds: Bounds,
+    /// What is to be added together, and the lines that say so.
+    records: Vec<(String, u128)>,
+    numbers: Vec<u64>,
+    out: String,
+    count: usize,
+}
+
+impl<'s> Lines<'s> {
+    fn new(store: &'s Store, bounds: Bounds) -> Self {
+        Lines {
+            store,
+            bounds,
+            records: Vec::new(),
+            numbers: Vec::new(),
+            out: String::new(),
+            count: 0,
         }
     }
-    let added = add(&mut records, &mut count);
-    let last = match trouble.or(added.err()) {
-        None => json!({"done": true, "count": count}),
-        Some(problem) => json!({"error": problem.to_json()}),
-    };
-    out + &format!("{last}\n")
+
+    /// Adds the documents up to the first line that is none.
+    ///
+    /// # Errors
+    /// What is wrong with the first document that is not added, or with its line.
+    fn read(
+        &mut self,
+        generation: &Generation,
+        body: &[u8],
+        max_batch: usize,
+    ) -> Result<(), Problem> {
+        for (number, line) in request::lines(body) {
+            let read = request::check_batch(self.count + self.records.len() + 1, max_batch)
+                .and_then(|()| record(generation, line));
+            match read {
+                Ok(record) => {
+                    self.records.push(record);
+                    self.numbers.push(number);
+                }
+                Err(problem) => {
+                    self.add()?;
+                    return Err(problem.at_line(number));
+                }
+            }
+            if self.records.len() == TOGETHER {
+                self.add()?;
+            }
+        }
+        self.add()
+    }
+
+    /// Adds what was read, once.
+    fn add(&mut self) -> Result<(), Problem> {
+        let records = std::mem::take(&mut self.records);
+        let numbers = std::mem::take(&mut self.numbers);
+        let width = self.store.width();
+        let (mut lines, mut count) = (String::new(), 0);
+        let bounds = &mut self.bounds;
+        let outcome = match records.is_empty() || bounds.is_over() {
+            true => Ok(()),
+            false => self.store.add_each(&records, &mut |added| {
+                lines += &format!("{}\n", object(width, &records[count], &added, bounds));
+                count += 1;
+                match bounds.is_over() {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            }),
+        };
+        // What was not acknowledged has no answer.
+        if !matches!(outcome, Err(Error::Journal(_))) {
+            self.out += &lines;
+            self.count += count;
+        }
+        let next = numbers.get(count).or(numbers.last());
+        let at_line = |problem: Problem| match next {
+            Some(&number) => problem.at_line(number),
+            None => problem,
+        };
+        match outcome {
+            Err(error) => Err(at_line(error.into())),
+            Ok(()) if count < records.len() => Err(at_line(timed_out())),
+            Ok(()) => Ok(()),
+        }
+    }
 }
 
 /// Looks a record up or deletes it.
@@ -187,7 +286,7 @@ pub(crate) async fn one(
 ) -> Result<Response<Content>, Problem> {
     Params::parse(head.uri.query(), &[])?;
     let id = request::decode(id, false)?.into_owned();
-    let (store, _) = store(app)?;
+    let (store, generation) = store(app)?;
     let unknown =
         |id: &str| Problem::not_found("unknown-id", format!("no record has the id {}", shown(id)));
     let is_deletion = head.method == Method::DELETE;
@@ -200,5 +299,6 @@ pub(crate) async fn one(
             Ok(json!({"id": id, "fingerprint": format!("{fingerprint:0digits$x}")}))
         }
     });
-    Ok(response::json(StatusCode::OK, &answer.await?))
+    let answer = response::json(StatusCode::OK, &answer.await?);
+    Ok(of_generation(answer, &generation.source.generation()))
 }

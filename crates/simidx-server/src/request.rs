@@ -184,6 +184,35 @@ pub struct Line {
     pub limit: Option<usize>,
 }
 
+/// A document: an id, and a text or its fingerprint.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DocumentBody {
+    id: String,
+    text: Option<String>,
+    fingerprint: Option<String>,
+}
+
+/// Reads a document that is to be added: an object with `id` and either `text` or `fingerprint`.
+///
+/// # Errors
+/// It is none, or its id is empty or too long.
+pub fn document(width: u32, bytes: &[u8]) -> Result<(String, What), Problem> {
+    let body: DocumentBody = serde_json::from_slice(bytes).map_err(|e| bad_json(&e))?;
+    if !(1..=simidx::format::MAX_ID_LEN).contains(&body.id.len()) {
+        return Err(simidx_collection::Error::BadId(body.id.len()).into());
+    }
+    let what = match (body.fingerprint, body.text) {
+        (Some(hex), None) => What::Fingerprint(fingerprint(width, &hex)?),
+        (None, Some(text)) => What::Text(text),
+        _ => {
+            let detail = "a document has either text or fingerprint";
+            return Err(Problem::bad("bad-request", detail));
+        }
+    };
+    Ok((body.id, what))
+}
+
 /// A fingerprint as JSON has it.
 struct Hex<F>(F);
 

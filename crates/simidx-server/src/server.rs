@@ -189,10 +189,10 @@ impl Server {
         }
     }
 
-    /// Answers requests until the server is told to end.
+    /// Answers requests until the server is told to end, and brings the changes of the store to disk then.
     ///
     /// # Errors
-    /// What the system reports of the address or of signals.
+    /// What the system reports of the address or of signals, and changes of the store that could not be written.
     pub fn run(self) -> io::Result<()> {
         let handle = self.handle();
         let Server {
@@ -226,6 +226,15 @@ impl Server {
             Ok(())
         });
         runtime.shutdown_timeout(END);
+        let synced = match &app.store {
+            Some((_, store)) => store.sync(),
+            None => Ok(()),
+        };
+        if let Err(error) = synced {
+            let error = error.to_string();
+            app.log.error("store-not-written", &[("error", &*error)]);
+            return outcome.and(Err(io::Error::other(error)));
+        }
         app.log.info("ended", &[]);
         outcome
     }

@@ -1,5 +1,6 @@
 //! A store: a collection whose records come and go while the server runs.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,13 +43,21 @@ pub(crate) struct Addition {
     pub(crate) outcome: &'static str,
 }
 
+/// Takes the answer to an addition, and says whether to go on.
+pub(crate) type Take<'t> = dyn FnMut(Addition) -> ControlFlow<()> + 't;
+
+type Outcomes = simidx_collection::Result<()>;
+
 /// A collection of any width.
 trait Records: Send + std::marker::Sync {
-    fn add_many(&self, records: &[(String, u128)]) -> simidx_collection::Result<Vec<Addition>>;
+    fn add_each(&self, records: &[(String, u128)], take: &mut Take<'_>) -> Outcomes;
+    fn sync(&self) -> simidx_collection::Result<()>;
     fn delete(&self, id: &str) -> simidx_collection::Result<bool>;
     fn get(&self, id: &str) -> simidx_collection::Result<Option<u128>>;
     fn stats(&self) -> CollectionStats;
     fn width(&self) -> u32;
+    fn max_distance(&self) -> u32;
+    fn pipeline(&self) -> Option<&str>;
     fn source(self: Arc<Self>) -> Box<dyn Source>;
 }
 
@@ -95,6 +104,16 @@ impl Store {
         self.0.width()
     }
 
+    /// The distance of near-duplicates.
+    pub fn max_distance(&self) -> u32 {
+        self.0.max_distance()
+    }
+
+    /// How documents become fingerprints, if the collection records it.
+    pub fn pipeline(&self) -> Option<&str> {
+        self.0.pipeline()
+    }
+
     /// The figures of the collection.
     pub fn stats(&self) -> CollectionStats {
         self.0.stats()
@@ -105,11 +124,16 @@ impl Store {
         self.0.clone().source()
     }
 
-    pub(crate) fn add_many(
-        &self,
-        records: &[(String, u128)],
-    ) -> simidx_collection::Result<Vec<Addition>> {
-        self.0.add_many(records)
+    pub(crate) fn add_each(&self, records: &[(String, u128)], take: &mut Take<'_>) -> Outcomes {
+        self.0.add_each(records, take)
+    }
+
+    /// Waits until all changes so far are on disk.
+    ///
+    /// # Errors
+    /// As for [`Collection::sync`].
+    pub fn sync(&self) -> simidx_collection::Result<()> {
+        self.0.sync()
     }
 
     pub(crate) fn delete(&self, id: &str) -> simidx_collection::Result<bool> {
@@ -122,19 +146,23 @@ impl Store {
 }
 
 impl<F: Fingerprint> Records for Collection<F> {
-    fn add_many(&self, records: &[(String, u128)]) -> simidx_collection::Result<Vec<Addition>> {
+    fn add_each(&self, records: &[(String, u128)], take: &mut Take<'_>) -> Outcomes {
         let records = records.iter();
         let records: Vec<(&str, F)> = records.map(|(id, f)| (&**id, F::from_u128(*f))).collect();
-        let added = self.add_many(&records)?.into_iter();
-        let erased = added.map(|added| Addition {
-            matches: added.matches.into_iter().map(Near::to_u128).collect(),
-            outcome: match added.outcome {
-                Outcome::New => "new",
-                Outcome::Unchanged => "unchanged",
-                Outcome::Replaced(_) => "replaced",
-            },
-        });
-        Ok(erased.collect())
+        self.add_each(&records, |added| {
+            take(Addition {
+                matches: added.matches.into_iter().map(Near::to_u128).collect(),
+                outcome: match added.outcome {
+                    Outcome::New => "new",
+                    Outcome::Unchanged => "unchanged",
+                    Outcome::Replaced(_) => "replaced",
+                },
+            })
+        })
+    }
+
+    fn sync(&self) -> simidx_collection::Result<()> {
+        self.sync()
     }
 
     fn delete(&self, id: &str) -> simidx_collection::Result<bool> {
@@ -151,6 +179,14 @@ impl<F: Fingerprint> Records for Collection<F> {
 
     fn width(&self) -> u32 {
         F::WIDTH
+    }
+
+    fn max_distance(&self) -> u32 {
+        self.max_distance()
+    }
+
+    fn pipeline(&self) -> Option<&str> {
+        self.pipeline()
     }
 
     fn source(self: Arc<Self>) -> Box<dyn Source> {

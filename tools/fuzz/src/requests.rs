@@ -26,6 +26,7 @@ pub fn check(data: &[u8]) {
             assert_eq!(is_text.is_some(), std::str::from_utf8(contents).is_ok());
             assert_ne!(is_text, Some(false));
         }
+        8 => check_documents(width, contents),
         _ => {
             let Ok(text) = std::str::from_utf8(contents) else {
                 return;
@@ -85,6 +86,15 @@ fn check_lines(width: u32, body: &[u8]) {
         if let Some(line) = good(request::line(width, line)) {
             check_query(width, &line.query);
             assert_ne!(line.limit, Some(0));
+        }
+    }
+}
+
+fn check_documents(width: u32, body: &[u8]) {
+    for (_, line) in request::lines(body) {
+        if let Some((id, what)) = good(request::document(width, line)) {
+            assert!((1..=65_535).contains(&id.len()));
+            check_query(width, &what);
         }
     }
 }

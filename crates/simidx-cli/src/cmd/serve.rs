@@ -69,12 +69,13 @@ pub(crate) struct Args {
     /// When a change of the store is acknowledged
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = SyncChoice::Always, requires = "store", help_heading = STORE)]
     sync: SyncChoice,
-    /// Largest distance of near-duplicates in a new store
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 3, value_parser = distance::of_tables(), requires = "store")]
-    max_distance: u32,
-    /// Bits per fingerprint of a new store
-    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64, requires = "store")]
-    width: Width,
+    /// Largest distance of near-duplicates in a new store [default: 3]. A store that is there has its own, and so with --width and
+    /// --pipeline: others are refused
+    #[arg(short = 'k', long, value_name = "K", value_parser = distance::of_tables(), requires = "store")]
+    max_distance: Option<u32>,
+    /// Bits per fingerprint of a new store [default: 64]
+    #[arg(long, value_enum, value_name = "BITS", requires = "store")]
+    width: Option<Width>,
     /// Address to listen at; port 0 is any that is free
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
@@ -153,7 +154,7 @@ pub(crate) struct Args {
 enum SyncChoice {
     /// When it is on disk
     Always,
-    /// At once; it is on disk within 100 ms
+    /// At once; it is on disk after 100 ms and one commit
     Batch,
     /// At once; it is on disk when it is sealed, or when the server ends
     Never,
@@ -230,16 +231,28 @@ pub(crate) fn run(args: Args) -> Answer {
     }
     if let Some(folder) = &args.store {
         let mut store = simidx_collection::Options::default();
-        store.max_distance = args.max_distance;
-        store.pipeline = Some(args.pipeline.pipeline()?.describe());
+        let pipeline = args.pipeline.pipeline()?.describe();
+        store.max_distance = args.max_distance.unwrap_or(store.max_distance);
+        store.pipeline = Some(pipeline.clone());
         store.sync = match args.sync {
             SyncChoice::Always => simidx_collection::Sync::Always,
             SyncChoice::Batch => simidx_collection::Sync::Batch,
             SyncChoice::Never => simidx_collection::Sync::Never,
         };
-        let bits = with_width!(args.width, F => F::WIDTH);
+        let bits = with_width!(args.width.unwrap_or(Width::W64), F => F::WIDTH);
         let opened = Store::open_or_create(folder, bits, store);
-        options.store = Some(opened.map_err(|error| Failure::new(error.to_string()))?);
+        let store = opened.map_err(|error| Failure::new(error.to_string()))?;
+        let number = |flag: &str, given: Option<u32>, own: u32| match given {
+            Some(given) => is_own(folder, flag, &given.to_string(), &own.to_string()),
+            None => Ok(()),
+        };
+        number("--width", args.width.map(|_| bits), store.width())?;
+        number("-k", args.max_distance, store.max_distance())?;
+        if args.pipeline.names_stages() {
+            let own = store.pipeline().unwrap_or("none");
+            is_own(folder, "--pipeline", &pipeline, own)?;
+        }
+        options.store = Some(store);
     }
     interrupt::expect_lost_pages()?;
     let server = Server::bind(options).map_err(not_started)?;
@@ -248,6 +261,17 @@ pub(crate) fn run(args: Args) -> Answer {
     out.flush()?;
     server.run()?;
     Ok(true)
+}
+
+/// Refuses what a store does not have.
+fn is_own(folder: &Path, flag: &str, given: &str, own: &str) -> Result<(), Failure> {
+    match given == own {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "{}: the store was made with {flag} {own}, not {given}; leave {flag} out",
+            folder.display()
+        ))),
+    }
 }
 
 fn not_started(error: StartError) -> Failure {

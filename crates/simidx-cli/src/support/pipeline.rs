@@ -52,6 +52,11 @@ impl PipelineArgs {
         *self.pipeline != Preset::default().options() || self.files.paths().next().is_some()
     }
 
+    /// Whether stages other than the default ones are asked for, files apart.
+    pub(crate) fn names_stages(&self) -> bool {
+        *self.pipeline != Preset::default().options() || self.html.is_some()
+    }
+
     /// The files that the pipeline, or that of an index, may need.
     ///
     /// # Errors

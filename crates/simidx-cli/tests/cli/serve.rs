@@ -21,7 +21,10 @@ struct Serving {
 
 impl Serving {
     fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
-        let mut command = sandbox.command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        Self::of(sandbox.command(&[&["serve", "--listen", "127.0.0.1:0"], args].concat()))
+    }
+
+    fn of(mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -307,6 +310,90 @@ fn killed_at_any_moment_a_store_loses_no_document() {
         "{records} of {known}"
     );
     server.end();
+}
+
+#[test]
+fn a_store_keeps_what_it_was_made_with() {
+    let sandbox = Sandbox::new();
+    let made = [
+        "--store",
+        "pages",
+        "-k",
+        "5",
+        "--width",
+        "32",
+        "--pipeline",
+        "code",
+    ];
+    Serving::start(&sandbox, &made).end();
+    for (flags, flag, given, own) in [
+        (&["-k", "3"][..], "-k", "3", "5"),
+        (&["--width", "64"], "--width", "64", "32"),
+        (
+            &["--pipeline", "short"],
+            "--pipeline",
+            "\"shingle\":1",
+            "\"shingle\":2",
+        ),
+    ] {
+        let args = [
+            &["serve", "--store", "pages", "--listen", "127.0.0.1:0"],
+            flags,
+        ]
+        .concat();
+        let refused = sandbox.command(&args).output().unwrap();
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{text}");
+        for word in [flag, given, own, "pages"] {
+            assert!(text.contains(word), "{text}");
+        }
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+    Serving::start(&sandbox, &made).end();
+    Serving::start(&sandbox, &["--store", "pages"]).end();
+}
+
+#[test]
+#[cfg(unix)]
+fn changes_that_cannot_be_written_at_the_end_are_an_error() {
+    let sandbox = Sandbox::new();
+    Serving::start(&sandbox, &["--store", "pages"]).end();
+    // From here on no file grows.
+    let serve = sandbox.command(&[
+        "serve",
+        "--store",
+        "pages",
+        "--sync",
+        "never",
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    let script = "trap '' XFSZ; ulimit -f 2400; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", script])
+        .arg(serve.get_program())
+        .args(serve.get_args());
+    if let Some(folder) = serve.get_current_dir() {
+        command.current_dir(folder);
+    }
+    let mut server = Serving::of(command);
+    let lines: String = (0..40_000_u64)
+        .map(|number| {
+            let value = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!(
+                "{{\"id\":\"a long name of a page {number}\",\"fingerprint\":\"{value:016x}\"}}\n"
+            )
+        })
+        .collect();
+    let head = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/x-ndjson";
+    assert_eq!(server.ask(head, &lines).0, 200);
+    server.signal("-TERM");
+    let mut log = String::new();
+    let mut stderr = server.child.stderr.take().unwrap();
+    stderr.read_to_string(&mut log).unwrap();
+    assert_eq!(server.child.wait().unwrap().code(), Some(2), "{log}");
+    assert!(log.contains("store-not-written"), "{log}");
 }
 
 /// Asks a server that may end meanwhile.

@@ -70,7 +70,10 @@ fn run<F: Fingerprint>(operations: &[Operation], options: &Options) {
                     .clone()
                     .map(|(n, value)| (id(*n), F::from_u128(*value)))
                     .collect();
-                for ((number, value), added) in records.zip(collection.add_many(&given).unwrap()) {
+                let (all, outcome) = collection.add_many(&given);
+                outcome.unwrap();
+                assert_eq!(all.len(), given.len());
+                for ((number, value), added) in records.zip(all) {
                     check_add(&mut naive, *number, *value, &added);
                 }
             }

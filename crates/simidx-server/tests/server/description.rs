@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use simidx::{BuildOptions, IdKind, IndexBuilder};
-use simidx_server::Token;
+use simidx_server::{Store, Token};
 use simidx_text::{Pipeline, Preset};
 
 use crate::client::{Client, Response};
@@ -162,7 +162,7 @@ impl Asker<'_> {
 }
 
 impl Asker<'_> {
-    fn ask_for_documents(&mut self, busy: &Running, storeless: &Running) {
+    fn ask_for_documents(&mut self, busy: &Running, storeless: &Running, strict: &Running) {
         const MANY: &str = "/v1/documents";
         const ONE: &str = "/v1/documents/{id}";
         let (json_kind, lines) = ("application/json", "application/x-ndjson");
@@ -212,6 +212,14 @@ impl Asker<'_> {
             );
             assert_eq!(self.ask_with(ONE, method, path, "", b"", "").status, 401);
         }
+        for (fingerprint, status) in [(1, 200), (2, 409)] {
+            let document = format!("{{\"id\":\"a\",\"fingerprint\":\"{fingerprint}\"}}");
+            let mut client = strict.client();
+            client.headers = format!("authorization: Bearer {TOKEN}\r\n");
+            let response = client.post(MANY, json_kind, document.as_bytes());
+            assert_eq!(response.status, status);
+            self.note(MANY, "POST", &response);
+        }
         for (server, status) in [(busy, 503), (storeless, 422)] {
             let mut client = server.client();
             client.headers = format!("authorization: Bearer {TOKEN}\r\n");
@@ -254,6 +262,13 @@ fn every_address_and_status_is_as_described() {
     let storeless = start(options.clone());
     options.store = Some(store(&folder.path().join("pages"), 64));
     options.limits.max_waiting = 8;
+    let server_options = options.clone();
+    let mut keeping = simidx_collection::Options::default();
+    keeping.replace = false;
+    let strict = folder.path().join("strict");
+    options.store = Some(Store::open_or_create(strict, 64, keeping).unwrap());
+    let strict = start(options);
+    let mut options = server_options;
     options.drain_delay = std::time::Duration::from_secs(1);
     let server = start(options.clone());
     let mut asker = Asker {
@@ -294,7 +309,7 @@ fn every_address_and_status_is_as_described() {
             );
         }
     }
-    asker.ask_for_documents(&busy, &storeless);
+    asker.ask_for_documents(&busy, &storeless, &strict);
     let batch = json!({"fingerprints": ["1"], "k": 1}).to_string();
     assert_eq!(
         asker

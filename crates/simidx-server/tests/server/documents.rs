@@ -259,3 +259,131 @@ fn near_duplicates_at_once_name_each_other() {
         assert_eq!(counts, [0, 1, 2, 3, 4, 5], "round {round}");
     }
 }
+
+/// The lines of an answer.
+fn lines(answer: &Response) -> Vec<Value> {
+    let lines = answer.text().lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn matches_of_additions_are_bounded_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = with_store(&folder.path().join("pages"), 64);
+    options.limits.max_results = 10;
+    let server = start(options);
+    for number in 0..20 {
+        let id = format!("{number:02}");
+        add(&server, &json!({"id": id, "fingerprint": "f"}));
+    }
+    let answer = add(&server, &json!({"id": "last", "fingerprint": "f"})).json();
+    // One of the ten is the fingerprint.
+    let expected: Vec<String> = (0..9).map(|number| format!("{number:02}")).collect();
+    assert_eq!(named(&answer), expected);
+    assert_eq!(
+        (&answer["truncated"], &answer["match_count"]),
+        (&json!(true), &json!(20))
+    );
+    // The lines of a request share the limit.
+    let body = "{\"id\":\"far\",\"fingerprint\":\"ffff00000000\"}\n{\"id\":\"x\",\"fingerprint\":\"f\"}\n\
+                {\"id\":\"y\",\"fingerprint\":\"f\"}";
+    let answer = server
+        .client()
+        .post("/v1/documents", NDJSON, body.as_bytes());
+    let answers = lines(&answer);
+    let counts: Vec<usize> = answers[..3].iter().map(|line| named(line).len()).collect();
+    assert_eq!(counts, [0, 9, 0]);
+    assert_eq!(answers[0].get("truncated"), None);
+    assert_eq!(answers[2]["match_count"], 22);
+    assert_eq!(answers[3], json!({"count": 3, "done": true}));
+}
+
+#[test]
+fn what_is_refused_ends_the_lines_and_names_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut collection = Options::default();
+    collection.replace = false;
+    let mut options = options(Vec::<NamedIndex>::new());
+    let path = folder.path().join("pages");
+    options.store = Some(Store::open_or_create(path, 64, collection).unwrap());
+    let server = start(options);
+    let body = "{\"id\":\"a\",\"fingerprint\":\"1\"}\n\n{\"id\":\"b\",\"fingerprint\":\"2\"}\n\
+                {\"id\":\"a\",\"fingerprint\":\"2\"}\n{\"id\":\"c\",\"fingerprint\":\"3\"}\nnonsense\n";
+    let answer = server
+        .client()
+        .post("/v1/documents", NDJSON, body.as_bytes());
+    let answers = lines(&answer);
+    assert_eq!(answers.len(), 3, "{answers:?}");
+    assert_eq!(
+        (&answers[0]["outcome"], &answers[1]["outcome"]),
+        (&json!("new"), &json!("new"))
+    );
+    let error = &answers[2]["error"];
+    assert_eq!(
+        (&error["kind"], &error["line"], &error["status"]),
+        (&json!("id-exists"), &json!(4), &json!(409))
+    );
+    assert_eq!(server.metric("simidx_store_records"), 2.0);
+}
+
+#[test]
+fn lines_have_a_deadline() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = with_store(&folder.path().join("pages"), 64);
+    options.limits.timeout = std::time::Duration::from_millis(150);
+    let server = start(options);
+    let body: String = (0..60_000_u64)
+        .map(|number| {
+            let fingerprint = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!("{{\"id\":\"{number}\",\"fingerprint\":\"{fingerprint:x}\"}}\n")
+        })
+        .collect();
+    let answer = server
+        .client()
+        .post("/v1/documents", NDJSON, body.as_bytes());
+    let answers = lines(&answer);
+    let (error, answers) = answers.split_last().unwrap();
+    assert_eq!(error["error"]["kind"], "timeout", "{error}");
+    assert_eq!(error["error"]["line"], answers.len() + 1);
+    assert_eq!(server.metric("simidx_store_records"), answers.len() as f64);
+}
+
+#[test]
+fn work_of_a_client_that_has_gone_still_takes_its_room() {
+    const COUNT: u64 = 100_000;
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = with_store(&folder.path().join("pages"), 64);
+    options.limits.max_waiting = 1;
+    options.limits.timeout = std::time::Duration::from_secs(600);
+    let server = start(options);
+    let body: String = (0..COUNT)
+        .map(|number| {
+            let fingerprint = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            format!("{{\"id\":\"{number}\",\"fingerprint\":\"{fingerprint:x}\"}}\n")
+        })
+        .collect();
+    let len = body.len();
+    let mut gone = server.client();
+    let request = format!(
+        "POST /v1/documents HTTP/1.1\r\nhost: t\r\ncontent-type: {NDJSON}\r\n\
+         content-length: {len}\r\n\r\n{body}"
+    );
+    gone.send(request.as_bytes()).unwrap();
+    let count = || server.metric("simidx_store_records") as u64;
+    while count() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    drop(gone);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let refused = delete(&server, "none");
+    // Unless all was done by then.
+    if count() < COUNT {
+        assert_eq!(refused.kind(), "busy");
+    }
+    while delete(&server, "none").kind() == "busy" {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(count(), COUNT);
+}

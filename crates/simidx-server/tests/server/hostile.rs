@@ -6,6 +6,7 @@ use std::time::Duration;
 use simidx_server::Limits;
 
 use crate::client::{Client, Response};
+use crate::documents::store;
 use crate::harness::{Fixture, Running, default, options, serve, start};
 
 const JSON: &str = "application/json";
@@ -170,6 +171,64 @@ fn wrong_bodies_are_refused() {
         "no-pipeline",
     );
     assert!(answers(&server));
+}
+
+#[test]
+fn documents_that_are_none_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.limits.max_body = 4096;
+    options.limits.max_batch = 3;
+    let server = start(options);
+    let deep = "[".repeat(4000);
+    let bodies = [
+        &b""[..],
+        b"\xff\xfe",
+        b"null",
+        deep.as_bytes(),
+        b"{\"id\":\"a\",\"id\":\"b\",\"fingerprint\":\"1\"}",
+        b"{\"id\":\"\\ud800\",\"fingerprint\":\"1\"}",
+        b"{\"id\":[],\"fingerprint\":\"1\"}",
+        b"{\"id\":\"a\",\"fingerprint\":1e999}",
+        b"{\"id\":\"a\",\"fingerprint\":\"\"}",
+        b"{\"id\":\"a\",\"fingerprint\":\"-1\"}",
+        b"{\"id\":\"a\",\"fingerprint\":\"11111111111111111\"}",
+        b"{\"id\":\"a\",\"text\":null}",
+    ];
+    for body in bodies {
+        let refused = server.client().post("/v1/documents", JSON, body);
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        let lines = server.client().post("/v1/documents", NDJSON, body);
+        let last = lines.text().lines().last().unwrap();
+        let is_done = last.contains("\"count\":0,\"done\":true");
+        assert!(
+            last.contains("\"line\":1") || body.is_empty() && is_done,
+            "{last}"
+        );
+    }
+    for path in ["%ff", "%", "%zz", "a?k=1"] {
+        let path = format!("/v1/documents/{path}");
+        for method in ["GET", "DELETE"] {
+            let refused = server.client().request(method, &path, "", b"");
+            assert_eq!(refused.status, 400, "{method} {path}");
+        }
+    }
+    let long = server.client().post("/v1/documents", JSON, &[b' '; 5000]);
+    check(&long, 413, "too-large");
+    assert_eq!(server.metric("simidx_store_records"), 0.0);
+    let four: String = (0..4)
+        .map(|number| format!("{{\"id\":\"{number}\",\"fingerprint\":\"1\"}}\n"))
+        .collect();
+    let answer = server
+        .client()
+        .post("/v1/documents", NDJSON, four.as_bytes());
+    let last = answer.text().lines().last().unwrap();
+    assert!(
+        last.contains("\"too-large\"") && last.contains("\"line\":4"),
+        "{last}"
+    );
+    assert_eq!(server.metric("simidx_store_records"), 3.0);
 }
 
 #[test]
