@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use rand::RngExt;
 use simidx::batch::{
-    JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, pairs,
+    JoinOptions, JoinStrategy, Pair, PairFinder, PairOptions, Shard, id_pairs, join, join_watched,
+    pairs,
 };
 use simidx::design::TableDesign;
 use simidx::segments::Segments;
-use simidx::{Codec, Fingerprint, Id, Index, Match};
+use simidx::{BuildOptions, Codec, Fingerprint, Id, Index, Match};
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, open, options, random, rng, sorted_set,
 };
@@ -452,6 +453,48 @@ fn joins_are_what_queries_find() {
     check_join(&simidx_testkit::equal_prefixes::<u64>(3000), 300, &[3]);
     check_join(&simidx_testkit::uniform::<u64>(60_000), 20_000, &[3]);
     check_join(&[7u64], 3, &[0, 64]);
+}
+
+#[test]
+fn joins_say_how_far_they_are_and_break_off() {
+    let mut rng = rng(31);
+    let values: Vec<u64> = (0..20_000).map(|_| random(&mut rng)).collect();
+    let index = open(build(BuildOptions::default(), &values));
+    let segments = Segments::new(vec![index]).unwrap();
+    for strategy in [JoinStrategy::Stream, JoinStrategy::Probe] {
+        let mut options = JoinOptions::default();
+        options.strategy = strategy;
+        let mut seen = Vec::new();
+        let progress = |done, total| {
+            seen.push((done, total));
+            Ok(())
+        };
+        let (mut plain, mut watched) = (Vec::new(), Vec::new());
+        let mut take = |query, found: Match<u64>| {
+            watched.push((query, found.fingerprint));
+            Ok(())
+        };
+        join_watched(&segments, &values, &options, progress, &mut take).unwrap();
+        join(&segments, &values, &options, |query, found| {
+            plain.push((query, found.fingerprint));
+            Ok(())
+        })
+        .unwrap();
+        assert!(watched == plain && plain.len() >= values.len());
+        let total = seen[0].1;
+        assert!(total > 1 && seen.is_sorted() && seen.iter().all(|news| news.1 == total));
+        assert_eq!((seen[0].0, seen.last().unwrap().0), (0, total));
+        for stop in [0, total / 2] {
+            let progress = |done, _| match done >= stop {
+                true => Err(std::io::Error::other("enough").into()),
+                false => Ok(()),
+            };
+            let stopped = join_watched(&segments, &values, &options, progress, |_, _| {
+                panic!("a match of a search that is broken off")
+            });
+            assert!(stopped.unwrap_err().to_string().contains("enough"));
+        }
+    }
 }
 
 #[test]

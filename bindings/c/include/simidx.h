@@ -14,7 +14,7 @@
  *   failure, buffers may have been written to.
  * - No exception leaves the library, and no function of the caller may throw or longjmp through it. If memory runs out, the
  *   process ends.
- * - After a fork, the child may go on with all handles that no other thread was using.
+ * - After a fork, the child may go on with all handles, unless another thread was in any call of the library at that moment.
  */
 
 #ifndef SIMIDX_H
@@ -111,8 +111,9 @@ typedef struct {
 
 /// A function of the caller that hears how far long work is: `done` of `total` in a stage, whose name is a string for the
 /// time of the call. What it returns is 0 to go on, anything else to stop: the call then fails with `SIMIDX_ERROR_STOPPED`.
-/// It is called by one thread at a time, which may be another one than that of the call. It must not throw, longjmp or
-/// call functions with the same searcher.
+/// One thread of a call at a time calls it, which may be another one than that of the call, and may help other calls
+/// meanwhile. It must not throw, longjmp, call functions with the same searcher, or call the library with a lock held that
+/// another progress function takes.
 typedef int32_t (*simidx_progress)(void *user,
                                    const char *stage,
                                    uint64_t done,
@@ -122,7 +123,7 @@ typedef int32_t (*simidx_progress)(void *user,
 typedef struct {
     /// Size of this struct.
     size_t struct_size;
-    /// Threads that work; 0 for as many as the processor runs at a time.
+    /// Threads that work, for this call alone; 0 for those that all such calls share, as many as the processor runs at a time.
     uint32_t threads;
     /// Always 0.
     uint32_t reserved;
@@ -193,7 +194,7 @@ typedef struct {
     uint32_t block_size;
     /// 1: the file gets the order of its ids, by which `simidx_find_string` finds one in microseconds.
     uint32_t id_lookup;
-    /// Threads that work; 0 for as many as the processor runs at a time.
+    /// Threads that work, for this call alone; 0 for those that all such calls share, as many as the processor runs at a time.
     uint32_t threads;
     /// Hears of progress, unless it is NULL.
     simidx_progress progress;
@@ -324,7 +325,7 @@ simidx_status simidx_nearest(simidx_searcher *searcher,
                              size_t *found);
 
 /// The matches of the last query of a searcher, or of its last many queries, from one on: what did not fit before, without
-/// searching again. There are none after a call that failed.
+/// searching again. There are none after such a call that failed, whatever it failed for.
 ///
 /// @param first     number of the match that goes first into the buffer
 /// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0

@@ -4,6 +4,7 @@
 //! the function says, which nobody writes to meanwhile.
 
 use std::ffi::{CStr, c_char};
+use std::fmt::{self, Display};
 use std::path::PathBuf;
 use std::{mem, slice};
 
@@ -12,7 +13,17 @@ use crate::status::{Failure, Result};
 /// Most bytes of a struct of options: so many are looked at in one of a later version.
 const MOST_OPTION_BYTES: usize = 4096;
 
-fn check<T>(name: &str, at: *const T, count: usize) -> Result<()> {
+/// One of an array, in messages: its name is put together only where there is one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct At(pub(crate) &'static str, pub(crate) usize);
+
+impl Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.0, self.1)
+    }
+}
+
+fn check<T>(name: impl Display, at: *const T, count: usize) -> Result<()> {
     if at.is_null() {
         return Err(Failure::argument(format!("{name} is NULL")));
     }
@@ -34,7 +45,11 @@ fn check<T>(name: &str, at: *const T, count: usize) -> Result<()> {
 ///
 /// # Safety
 /// `at` points to `count` values, which nobody changes during the call.
-pub(crate) unsafe fn array<'a, T>(name: &str, at: *const T, count: usize) -> Result<&'a [T]> {
+pub(crate) unsafe fn array<'a, T>(
+    name: impl Display,
+    at: *const T,
+    count: usize,
+) -> Result<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
     }
@@ -59,14 +74,14 @@ pub(crate) unsafe fn optional_string<'a>(at: *const c_char) -> Option<&'a [u8]> 
 ///
 /// # Safety
 /// As for [`optional_string`].
-pub(crate) unsafe fn string<'a>(name: &str, at: *const c_char) -> Result<&'a [u8]> {
+pub(crate) unsafe fn string<'a>(name: impl Display, at: *const c_char) -> Result<&'a [u8]> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { optional_string(at) };
     bytes.ok_or_else(|| Failure::argument(format!("{name} is NULL")))
 }
 
 /// A text, which must be UTF-8.
-pub(crate) fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str> {
+pub(crate) fn utf8<'a>(name: impl Display, bytes: &'a [u8]) -> Result<&'a str> {
     str::from_utf8(bytes).map_err(|error| {
         let message = format!("{name} is not UTF-8 at byte {}", error.valid_up_to());
         Failure::argument(message)

@@ -8,7 +8,7 @@ use simidx::build::AtomicFile;
 use simidx::design::TableDesign;
 use simidx::{BuildOptions, Codec, IdKind, IndexBuilder};
 
-use crate::border::{self, Options};
+use crate::border::{self, At, Options};
 use crate::fingerprint::{Many, Width, by_width};
 use crate::status::simidx_status::SIMIDX_ERROR_INPUT;
 use crate::status::{Failure, Result, guard, simidx_status};
@@ -49,7 +49,7 @@ pub struct simidx_build_options {
     pub block_size: u32,
     /// 1: the file gets the order of its ids, by which `simidx_find_string` finds one in microseconds.
     pub id_lookup: u32,
-    /// Threads that work; 0 for as many as the processor runs at a time.
+    /// Threads that work, for this call alone; 0 for those that all such calls share, as many as the processor runs at a time.
     pub threads: u32,
     /// Hears of progress, unless it is NULL.
     pub progress: simidx_progress,
@@ -111,9 +111,9 @@ impl<'a> Ids<'a> {
         // SAFETY: the caller's promise.
         let strings = unsafe { border::array("id_strings", strings, count) }?;
         let string = |(number, &string): (usize, &*const c_char)| {
-            let name = format!("id_strings[{number}]");
+            let name = At("id_strings", number);
             // SAFETY: the caller's promise.
-            border::utf8(&name, unsafe { border::string(&name, string) }?)
+            border::utf8(name, unsafe { border::string(name, string) }?)
         };
         let strings: Result<Vec<&str>> = strings.iter().enumerate().map(string).collect();
         Ok(Ids::Strings(strings?))
@@ -131,7 +131,7 @@ impl<'a> Ids<'a> {
                 );
                 Failure::argument(message)
             })?;
-            strings.push(border::utf8(&format!("id {number}"), text)?);
+            strings.push(border::utf8(At("id", number), text)?);
         }
         Ok(Ids::Strings(strings))
     }

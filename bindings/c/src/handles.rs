@@ -1,40 +1,40 @@
-//! What C holds of indexes, searchers and pipelines: addresses that stand for them.
+//! What C holds of indexes, searchers and pipelines: numbers in the type of a pointer that stand for them.
 //!
-//! A handle is never followed. It is looked up in a table, so that one that was closed, or is of something else, is found out
+//! A handle is never followed, and no number is given out twice. It is looked up in a table, so that one that was closed, or is of something else, is found out
 //! and not used. The table is in parts, each with its own lock, so that threads with different handles seldom meet.
 
 use std::any::Any;
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-use crate::status::simidx_status::SIMIDX_ERROR_CLOSED;
+use crate::status::simidx_status::{SIMIDX_ERROR_CLOSED, SIMIDX_ERROR_LIMIT};
 use crate::status::{Failure, Result};
 
 /// Parts of the table.
 const PARTS: usize = 64;
 
-/// Closed handles of each part whose addresses are not given out again yet.
-const MOST_CLOSED: usize = 64;
+/// The first handle: languages with pointers of their own take smaller numbers for none.
+const FIRST: usize = 1 << 20;
 
-/// What a handle points to: as much memory as makes its address its own.
-type Token = Box<[u64; 2]>;
+/// From one handle to the next: some languages use the lower bits of pointers.
+const STEP: usize = 16;
+
+/// The next handle.
+static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
+
+type Value = Arc<dyn Any + Send + Sync>;
 
 #[derive(Default)]
 #[repr(align(128))]
 struct Part {
-    open: RwLock<HashMap<usize, Entry>>,
-    closed: Mutex<VecDeque<Token>>,
-}
-
-struct Entry {
-    token: Token,
-    value: Arc<dyn Any + Send + Sync>,
+    open: RwLock<HashMap<usize, Value>>,
 }
 
 static TABLE: LazyLock<[Part; PARTS]> = LazyLock::new(|| std::array::from_fn(|_| Part::default()));
 
-fn part(address: usize) -> &'static Part {
-    let mixed = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn part(handle: usize) -> &'static Part {
+    let mixed = (handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     &TABLE[(mixed >> 58) as usize % PARTS]
 }
 
@@ -46,17 +46,19 @@ pub(crate) trait Handle {
 }
 
 /// A new handle of a value.
-pub(crate) fn open<H: Handle>(value: H::Value) -> *mut H {
-    let token: Token = Box::new([0; 2]);
-    let address = std::ptr::from_ref(&*token).cast::<H>().cast_mut();
-    let entry = Entry {
-        token,
-        value: Arc::new(value),
-    };
-    let open = part(address.addr()).open.write();
+///
+/// # Errors
+/// So many handles were there that none is left, on a machine of 32 bits.
+pub(crate) fn open<H: Handle>(value: H::Value) -> Result<*mut H> {
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |handle| {
+        handle.checked_add(STEP)
+    });
+    let message = "no handle is left";
+    let handle = next.map_err(|_| Failure::new(SIMIDX_ERROR_LIMIT, message))?;
+    let open = part(handle).open.write();
     let mut open = open.unwrap_or_else(PoisonError::into_inner);
-    open.insert(address.addr(), entry);
-    address
+    open.insert(handle, Arc::new(value));
+    Ok(std::ptr::without_provenance_mut(handle))
 }
 
 /// What a handle stands for.
@@ -64,10 +66,9 @@ pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Value>> {
     let value = {
         let open = part(handle.addr()).open.read();
         let open = open.unwrap_or_else(PoisonError::into_inner);
-        open.get(&handle.addr())
-            .map(|entry| Arc::clone(&entry.value))
+        let value = open.get(&handle.addr()).map(Arc::clone);
+        value.and_then(|value| value.downcast().ok())
     };
-    let value = value.and_then(|value| value.downcast().ok());
     value.ok_or_else(|| {
         let name = H::NAME;
         match handle.is_null() {
@@ -82,23 +83,16 @@ pub(crate) fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Value>> {
 
 /// Closes a handle. What it stands for stays until nothing uses it. NULL and what is no handle of this kind are left alone.
 pub(crate) fn close<H: Handle>(handle: *mut H) {
-    if get(handle.cast_const()).is_err() {
-        return;
-    }
-    let part = part(handle.addr());
-    let mut open = part.open.write().unwrap_or_else(PoisonError::into_inner);
-    let entry = open.remove(&handle.addr());
+    let open = part(handle.addr()).open.write();
+    let mut open = open.unwrap_or_else(PoisonError::into_inner);
+    let is_of_kind = |value: &Value| (**value).is::<H::Value>();
+    let value = match open.get(&handle.addr()).is_some_and(is_of_kind) {
+        true => open.remove(&handle.addr()),
+        false => None,
+    };
     drop(open);
-    if let Some(Entry { token, value }) = entry {
-        let mut closed = part.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        closed.push_back(token);
-        if closed.len() > MOST_CLOSED {
-            closed.pop_front();
-        }
-        drop(closed);
-        // Unmapping a file takes a while.
-        drop(value);
-    }
+    // Unmapping a file takes a while.
+    drop(value);
 }
 
 #[cfg(test)]
@@ -119,8 +113,8 @@ mod tests {
 
     #[test]
     fn handles_know_what_they_are_and_whether_they_are_open() {
-        let number = open::<Number>(7);
-        let text = open::<Text>("seven".to_owned());
+        let number = open::<Number>(7).unwrap();
+        let text = open::<Text>("seven".to_owned()).unwrap();
         assert_eq!(*get(number.cast_const()).unwrap(), 7);
         assert_eq!(*get(text.cast_const()).unwrap(), "seven");
         assert!(get(number.cast::<Text>().cast_const()).is_err());
@@ -136,13 +130,16 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_not_given_out_again_at_once() {
-        let first = open::<Number>(1);
+    fn no_handle_is_given_out_twice() {
+        let first = open::<Number>(1).unwrap();
         close(first);
-        for number in 0..MOST_CLOSED as u32 {
-            let next = open::<Number>(number);
-            assert_ne!(next, first);
-            close(next);
-        }
+        let all: std::collections::HashSet<usize> = (0..10_000)
+            .map(|number| {
+                let next = open::<Number>(number).unwrap();
+                close(next);
+                next.addr()
+            })
+            .collect();
+        assert!(all.len() == 10_000 && !all.contains(&first.addr()));
     }
 }

@@ -8,7 +8,7 @@ use simidx::index::WarmOptions;
 use simidx::segments::{AnySegments, Segments};
 use simidx::{AnyIndex, Error, Fingerprint, Storage};
 
-use crate::border::{self, Buffer, Options};
+use crate::border::{self, At, Buffer, Options};
 use crate::fingerprint::of_any;
 use crate::handles::{self, Handle};
 use crate::status::{Failure, Result, guard, simidx_status};
@@ -103,7 +103,7 @@ fn open(paths: &[PathBuf], options: &simidx_open_options) -> Result<*mut simidx_
         }
         Ok(segments)
     })?;
-    Ok(handles::open(Opened { segments }))
+    handles::open(Opened { segments })
 }
 
 /// Opens an index file of any width. Close it with `simidx_close`.
@@ -158,9 +158,9 @@ pub unsafe extern "C" fn simidx_open_many(
             )
         };
         let path = |(number, &path)| {
-            let name = format!("paths[{number}]");
+            let name = At("paths", number);
             // SAFETY: the caller's promise.
-            border::path(&name, unsafe { border::string(&name, path) }?)
+            border::path("paths", unsafe { border::string(name, path) }?)
         };
         let paths: Result<Vec<PathBuf>> = paths.iter().enumerate().map(path).collect();
         out.set(open(&paths?, &options)?);
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn simidx_open_memory(
             let index = AnyIndex::from_bytes(Storage::lent(bytes))?;
             Ok(AnySegments::with_names(vec![("memory".to_owned(), index)])?)
         })?;
-        out.set(handles::open(Opened { segments }));
+        out.set(handles::open(Opened { segments })?);
         Ok(())
     })
 }
@@ -317,8 +317,14 @@ pub unsafe extern "C" fn simidx_verify(
 fn verify<F: Fingerprint>(segments: &Segments<F>, work: &Work) -> Result<()> {
     let view = segments.view();
     for (number, index) in view.indexes().enumerate() {
-        work.report("verify", number as u64, view.segment_count() as u64)?;
-        if let Some(first) = index.verify().problems.into_iter().next() {
+        let total = view.segment_count() as u64;
+        let report = index.verify_while(|_| match work.report("verify", number as u64, total) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        });
+        work.check()?;
+        let report = report.unwrap_or_default();
+        if let Some(first) = report.problems.into_iter().next() {
             return Err(Failure::from(Error::Segment {
                 segment: number,
                 name: segments.names()[number].clone(),

@@ -44,6 +44,8 @@ pub struct simidx_match {
 
 /// A searcher of whatever width.
 pub(crate) trait Search {
+    /// Forgets the last answer.
+    fn clear(&mut self);
     fn within(&mut self, query: simidx_fingerprint, distance: u32) -> Result<()>;
     fn nearest(&mut self, query: simidx_fingerprint, count: usize, distance: u32) -> Result<()>;
     fn contains(&mut self, query: simidx_fingerprint, distance: u32) -> Result<bool>;
@@ -70,13 +72,6 @@ impl<F: Width> Searcher<F> {
         })
     }
 
-    /// Forgets the last answer, and keeps its memory.
-    fn clear(&mut self) {
-        self.answers.offsets.truncate(1);
-        self.answers.fingerprints.clear();
-        self.answers.distances.clear();
-    }
-
     /// Answers one query.
     fn ask(&mut self, query: simidx_fingerprint, question: Question) -> Result<()> {
         self.clear();
@@ -100,6 +95,13 @@ impl<F: Width> Searcher<F> {
 }
 
 impl<F: Width> Search for Searcher<F> {
+    /// Keeps the memory of the answer.
+    fn clear(&mut self) {
+        self.answers.offsets.truncate(1);
+        self.answers.fingerprints.clear();
+        self.answers.distances.clear();
+    }
+
     fn within(&mut self, query: simidx_fingerprint, distance: u32) -> Result<()> {
         self.ask(query, Question::Within(distance))
     }
@@ -168,17 +170,41 @@ fn with<T>(
     searcher: *const simidx_searcher,
     work: impl FnOnce(&mut (dyn Search + Send)) -> Result<T>,
 ) -> Result<T> {
-    let searcher = handles::get(searcher)?;
-    let mut searcher = match searcher.try_lock() {
+    let handle = handles::get(searcher)?;
+    let mut searcher = match handle.try_lock() {
         Ok(searcher) => searcher,
-        // What is left of a call that panicked is memory for the next one, which clears it.
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        // What is left of a call that panicked is no answer.
+        Err(TryLockError::Poisoned(poisoned)) => {
+            handle.clear_poison();
+            let mut searcher = poisoned.into_inner();
+            searcher.clear();
+            searcher
+        }
         Err(TryLockError::WouldBlock) => {
             let message = "another thread is using the searcher; make one for each thread";
             return Err(Failure::new(SIMIDX_ERROR_BUSY, message));
         }
     };
     work(&mut **searcher)
+}
+
+/// Lets a query use a searcher. If its arguments are no good, the searcher has no answer after the call all the same.
+fn ask<A>(
+    searcher: *const simidx_searcher,
+    arguments: Result<A>,
+    query: impl FnOnce(&mut (dyn Search + Send), A) -> Result<()>,
+) -> Result<()> {
+    match arguments {
+        Ok(arguments) => with(searcher, |searcher| query(searcher, arguments)),
+        Err(failure) => {
+            // A searcher that another thread uses has the answers of that thread.
+            let _ = with(searcher, |searcher| {
+                searcher.clear();
+                Ok(())
+            });
+            Err(failure)
+        }
+    }
 }
 
 fn checked(distance: u32) -> Result<u32> {
@@ -207,7 +233,7 @@ pub unsafe extern "C" fn simidx_searcher_new(
             AnySegments::W64(segments) => Searcher::boxed(segments),
             AnySegments::W128(segments) => Searcher::boxed(segments),
         };
-        out.set(handles::open(Mutex::new(searcher)));
+        out.set(handles::open(Mutex::new(searcher))?);
         Ok(())
     })
 }
@@ -238,13 +264,17 @@ pub unsafe extern "C" fn simidx_query(
 ) -> simidx_status {
     guard(|| {
         // SAFETY: the caller's promises.
-        let (found, buffer) = unsafe { places(buffer, capacity, found) }?;
-        let distance = checked(distance)?;
-        found.set(with(searcher, |searcher| {
-            searcher.within(fingerprint, distance)?;
-            Ok(searcher.matches(0, &buffer))
-        })?);
-        Ok(())
+        let places = unsafe { places(buffer, capacity, found) };
+        let arguments = places.and_then(|places| Ok((places, checked(distance)?)));
+        ask(
+            searcher,
+            arguments,
+            |searcher, ((found, buffer), distance)| {
+                searcher.within(fingerprint, distance)?;
+                found.set(searcher.matches(0, &buffer));
+                Ok(())
+            },
+        )
     })
 }
 
@@ -266,18 +296,22 @@ pub unsafe extern "C" fn simidx_nearest(
 ) -> simidx_status {
     guard(|| {
         // SAFETY: the caller's promises.
-        let (found, buffer) = unsafe { places(buffer, capacity, found) }?;
-        let distance = checked(distance)?;
-        found.set(with(searcher, |searcher| {
-            searcher.nearest(fingerprint, count, distance)?;
-            Ok(searcher.matches(0, &buffer))
-        })?);
-        Ok(())
+        let places = unsafe { places(buffer, capacity, found) };
+        let arguments = places.and_then(|places| Ok((places, checked(distance)?)));
+        ask(
+            searcher,
+            arguments,
+            |searcher, ((found, buffer), distance)| {
+                searcher.nearest(fingerprint, count, distance)?;
+                found.set(searcher.matches(0, &buffer));
+                Ok(())
+            },
+        )
     })
 }
 
 /// The matches of the last query of a searcher, or of its last many queries, from one on: what did not fit before, without
-/// searching again. There are none after a call that failed.
+/// searching again. There are none after such a call that failed, whatever it failed for.
 ///
 /// @param first     number of the match that goes first into the buffer
 /// @param buffer    gets the matches, as many as fit; may be NULL if `capacity` is 0
@@ -351,13 +385,10 @@ pub unsafe extern "C" fn simidx_query_many(
         // SAFETY: the caller's promises.
         unsafe {
             let queries = Many::new(fingerprints, width, count);
-            let question = Question::Within(checked(distance)?);
-            let (found, buffer) = places(buffer, capacity, found)?;
-            let offsets = Buffer::optional("offsets", offsets, count.saturating_add(1))?;
-            let work = Work::read(options)?;
-            many(
-                searcher, &queries, question, &work, &offsets, &buffer, &found,
-            )
+            let offsets = (offsets, count.saturating_add(1));
+            let places = ManyPlaces::new(options, offsets, (buffer, capacity), found);
+            let question = || Ok(Question::Within(checked(distance)?));
+            many(searcher, &queries, question, places)
         }
     })
 }
@@ -382,16 +413,15 @@ pub unsafe extern "C" fn simidx_nearest_many(
         // SAFETY: the caller's promises.
         unsafe {
             let queries = Many::new(fingerprints, width, count);
-            let question = Question::Nearest {
-                count: nearest,
-                max_distance: checked(distance)?,
+            let offsets = (offsets, count.saturating_add(1));
+            let places = ManyPlaces::new(options, offsets, (buffer, capacity), found);
+            let question = || {
+                Ok(Question::Nearest {
+                    count: nearest,
+                    max_distance: checked(distance)?,
+                })
             };
-            let (found, buffer) = places(buffer, capacity, found)?;
-            let offsets = Buffer::optional("offsets", offsets, count.saturating_add(1))?;
-            let work = Work::read(options)?;
-            many(
-                searcher, &queries, question, &work, &offsets, &buffer, &found,
-            )
+            many(searcher, &queries, question, places)
         }
     })
 }
@@ -449,19 +479,47 @@ unsafe fn places(
     }
 }
 
+/// How many queries are worked on, and the places of their answers.
+struct ManyPlaces {
+    work: Work,
+    offsets: Buffer<u64>,
+    buffer: Buffer<simidx_match>,
+    found: Buffer<usize>,
+}
+
+impl ManyPlaces {
+    /// # Safety
+    /// As for [`Work::read`] and [`Buffer::new`].
+    unsafe fn new(
+        options: *const simidx_work_options,
+        (offsets, offset_count): (*mut u64, usize),
+        (buffer, capacity): (*mut simidx_match, usize),
+        found: *mut usize,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let (found, buffer) = places(buffer, capacity, found)?;
+            Ok(ManyPlaces {
+                work: Work::read(options)?,
+                offsets: Buffer::optional("offsets", offsets, offset_count)?,
+                buffer,
+                found,
+            })
+        }
+    }
+}
+
 fn many(
     searcher: *mut simidx_searcher,
     queries: &Many,
-    question: Question,
-    work: &Work,
-    offsets: &Buffer<u64>,
-    buffer: &Buffer<simidx_match>,
-    found: &Buffer<usize>,
+    question: impl FnOnce() -> Result<Question>,
+    places: Result<ManyPlaces>,
 ) -> Result<()> {
-    found.set(with(searcher, |searcher| {
-        searcher.answer_all(queries, question, work)?;
-        offsets.put_all(0, searcher.offsets());
-        Ok(searcher.matches(0, buffer))
-    })?);
-    Ok(())
+    let arguments = places.and_then(|places| Ok((places, question()?)));
+    ask(searcher, arguments, |searcher, (places, question)| {
+        searcher.answer_all(queries, question, &places.work)?;
+        places.offsets.put_all(0, searcher.offsets());
+        places.found.set(searcher.matches(0, &places.buffer));
+        Ok(())
+    })
 }

@@ -6,7 +6,7 @@ use simidx::Fingerprint;
 use simidx_text::assets::Assets;
 use simidx_text::{ParallelFingerprinter, Pipeline, PipelineOptions};
 
-use crate::border::{self, Buffer};
+use crate::border::{self, At, Buffer};
 use crate::fingerprint::{Width, by_width, simidx_fingerprint};
 use crate::handles::{self, Handle};
 use crate::status::{Failure, Result, guard, simidx_status};
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn simidx_pipeline_open(
             128 => AnyPipeline::W128(pipeline.parallel()?),
             _ => return by_width!(width, _F => Ok(())),
         };
-        out.set(handles::open(pipeline));
+        out.set(handles::open(pipeline)?);
         Ok(())
     })
 }
@@ -178,15 +178,15 @@ unsafe fn read_texts<'a>(
         (border::array("texts", texts, count)?, lens)
     };
     let text = |(number, &text): (usize, &*const c_char)| {
-        let name = format!("texts[{number}]");
+        let name = At("texts", number);
         // SAFETY: the caller's promises.
         let bytes = unsafe {
             match lens {
-                Some(lens) => border::array::<u8>(&name, text.cast(), lens[number]),
-                None => border::string(&name, text),
+                Some(lens) => border::array::<u8>(name, text.cast(), lens[number]),
+                None => border::string(name, text),
             }
         };
-        border::utf8(&name, bytes?)
+        border::utf8(name, bytes?)
     };
     texts.iter().enumerate().map(text).collect()
 }

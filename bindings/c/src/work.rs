@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -18,8 +18,9 @@ const MOST_IDLE: usize = 8;
 
 /// A function of the caller that hears how far long work is: `done` of `total` in a stage, whose name is a string for the
 /// time of the call. What it returns is 0 to go on, anything else to stop: the call then fails with `SIMIDX_ERROR_STOPPED`.
-/// It is called by one thread at a time, which may be another one than that of the call. It must not throw, longjmp or
-/// call functions with the same searcher.
+/// One thread of a call at a time calls it, which may be another one than that of the call, and may help other calls
+/// meanwhile. It must not throw, longjmp, call functions with the same searcher, or call the library with a lock held that
+/// another progress function takes.
 pub type simidx_progress = Option<
     unsafe extern "C" fn(user: *mut c_void, stage: *const c_char, done: u64, total: u64) -> i32,
 >;
@@ -30,7 +31,7 @@ pub type simidx_progress = Option<
 pub struct simidx_work_options {
     /// Size of this struct.
     pub struct_size: usize,
-    /// Threads that work; 0 for as many as the processor runs at a time.
+    /// Threads that work, for this call alone; 0 for those that all such calls share, as many as the processor runs at a time.
     pub threads: u32,
     /// Always 0.
     pub reserved: u32,
@@ -125,9 +126,15 @@ impl Work {
 
     /// Does work on a pool of threads.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        let pool = take(self.threads)?;
-        let outcome = pool.install(work);
-        give_back(self.threads, pool);
+        let outcome = match self.threads {
+            0 => shared()?.install(work),
+            threads => {
+                let pool = take(threads)?;
+                let outcome = pool.install(work);
+                give_back(threads, pool);
+                outcome
+            }
+        };
         match outcome {
             Err(_) if self.stopped.load(Ordering::Relaxed) => Err(Failure::stopped()),
             outcome => outcome,
@@ -135,10 +142,28 @@ impl Work {
     }
 }
 
+/// The pool of all calls that name no number of threads, and the process that it is of.
+static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+
+/// As many threads as the processor runs at a time, however many calls there are at a time: they share them.
+fn shared() -> Result<Arc<ThreadPool>> {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    match &*shared {
+        Some((of, pool)) if *of == process => return Ok(Arc::clone(pool)),
+        _ => {}
+    }
+    let pool = Arc::new(build(0)?);
+    let before = shared.replace((process, Arc::clone(&pool)));
+    // After a fork the child has none of the threads, and dropping the pool would wait for them.
+    std::mem::forget(before);
+    Ok(pool)
+}
+
 /// Pools that nobody uses, with the numbers of threads that were asked for, and the process that they are of.
 static IDLE: Mutex<(u32, Vec<(usize, ThreadPool)>)> = Mutex::new((0, Vec::new()));
 
-/// A pool of so many threads. Two calls at a time have two pools: neither waits for the other.
+/// A pool of so many threads as the caller names. Two calls at a time have two pools: neither waits for the other.
 fn take(threads: usize) -> Result<ThreadPool> {
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
@@ -151,6 +176,10 @@ fn take(threads: usize) -> Result<ThreadPool> {
         return Ok(idle.1.swap_remove(number).1);
     }
     drop(idle);
+    build(threads)
+}
+
+fn build(threads: usize) -> Result<ThreadPool> {
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|number| format!("simidx-{number}"))

@@ -435,6 +435,35 @@ static void test_files(const char *folder, size_t step) {
     CHECK(number > 400 && checked >= number / step);
 }
 
+/* What a searcher has after a query that failed is nothing, also where the query was not begun. */
+static void forgets(simidx_index *index) {
+    simidx_searcher *searcher;
+    simidx_match match;
+    simidx_work_options threads = {sizeof threads, 4096, 0, NULL, NULL};
+    size_t found;
+    OK(simidx_searcher_new(index, &searcher));
+    for (int way = 0; way < 7; way++) {
+        OK(simidx_query(searcher, fp, 3, NULL, 0, &found));
+        CHECK(found > 0);
+        OK(simidx_matches(searcher, 0, NULL, 0, &found));
+        CHECK(found > 0);
+        simidx_status status = SIMIDX_OK;
+        switch (way) {
+        case 0: status = simidx_query(searcher, fp, 129, &match, 1, &found); break;
+        case 1: status = simidx_query(searcher, fp, 3, NULL, 1, &found); break;
+        case 2: status = simidx_query(searcher, fp, 3, &match, 1, NULL); break;
+        case 3: status = simidx_nearest(searcher, fp, 1, 129, &match, 1, &found); break;
+        case 4: status = simidx_query_many(searcher, fps, 64, 4, 129, NULL, NULL, &match, 1, &found); break;
+        case 5: status = simidx_query_many(searcher, fps, 64, 4, 3, &threads, NULL, &match, 1, &found); break;
+        case 6: status = simidx_nearest_many(searcher, NULL, 64, 4, 1, 3, NULL, NULL, &match, 1, &found); break;
+        }
+        CHECK(status == SIMIDX_ERROR_ARGUMENT);
+        OK(simidx_matches(searcher, 0, &match, 1, &found));
+        CHECK(found == 0);
+    }
+    simidx_searcher_free(searcher);
+}
+
 static void stops(simidx_index *index) {
     int calls = 0;
     simidx_searcher *searcher;
@@ -477,6 +506,7 @@ int main(int argc, char **argv) {
     texts();
     paths(argv[2]);
     stops(index);
+    forgets(index);
     simidx_close(index);
     size_t step = argc > 3 ? (size_t)atoi(argv[3]) : 1;
     if (step < 1)

@@ -16,7 +16,7 @@ use crate::index::PyIndex;
 use crate::input::{self, Expected};
 use crate::opened::Opened;
 use crate::options;
-use crate::run::{How, Watch, Watched, run};
+use crate::run::{How, Watch, Watched, run, run_apart};
 use crate::texts::pipeline_of;
 use crate::width::{Width, by_width, named, width_of};
 
@@ -80,7 +80,7 @@ pub(crate) fn build(
         let column = F::column(read);
         let column = column.ok_or_else(|| Class::Internal.error(py, "a mix of widths"))?;
         let opened = run(py, &how, move |watch| {
-            write(options, &path, &column, &ids, watch)?;
+            write(options, &path, column, ids, watch)?;
             Ok(Opened::open(vec![path], false)?)
         })?;
         Ok(PyIndex::new(opened))
@@ -109,8 +109,8 @@ fn design<F: Width>(
 fn write<F: Width>(
     options: BuildOptions<F>,
     path: &PathBuf,
-    fingerprints: &Column<F>,
-    ids: &Ids,
+    fingerprints: Column<F>,
+    ids: Ids,
     watch: &Watch,
 ) -> Result<(), Failure> {
     let total = fingerprints.len();
@@ -125,7 +125,7 @@ fn write<F: Width>(
     // What keeps the file from being written is known before the work.
     let mut file = AtomicFile::create(path)?;
     let report = |done: usize| watch.report("read", done as u64, total as u64);
-    match ids {
+    match &ids {
         Ids::None => {
             for (piece, done) in fingerprints.chunks(PIECE).zip((PIECE..).step_by(PIECE)) {
                 builder.extend_from_slice(piece)?;
@@ -161,6 +161,8 @@ fn write<F: Width>(
             }
         }
     }
+    // The builder has all, and sorts it for long.
+    watch.let_go((fingerprints, ids));
     let out = Watched {
         out: &mut file,
         watch,
@@ -184,9 +186,9 @@ fn tell(watch: &Watch, progress: BuildProgress) {
     let _ = watch.report(progress.stage.name(), progress.done, progress.total);
 }
 
-/// Writes one file with the records of several, and opens it.
+/// Writes one file with the records of several, and opens it. `signed` is of `exclude_fingerprints`.
 #[pyfunction]
-#[pyo3(signature = (path, inputs, *, k=None, tables=None, newest_wins=false, exclude_ids=None, exclude_fingerprints=None, memory=None, temp_dir=None, threads=None, progress=None))]
+#[pyo3(signature = (path, inputs, *, k=None, tables=None, newest_wins=false, exclude_ids=None, exclude_fingerprints=None, signed=false, memory=None, temp_dir=None, threads=None, progress=None))]
 #[expect(
     clippy::too_many_arguments,
     reason = "they are the arguments of a function of Python"
@@ -200,6 +202,7 @@ pub(crate) fn merge(
     newest_wins: bool,
     exclude_ids: Option<&Bound<'_, PyAny>>,
     exclude_fingerprints: Option<&Bound<'_, PyAny>>,
+    signed: bool,
     memory: Option<&Bound<'_, PyAny>>,
     temp_dir: Option<&Bound<'_, PyAny>>,
     threads: Option<&Bound<'_, PyAny>>,
@@ -226,13 +229,17 @@ pub(crate) fn merge(
             options.design = design(py, distance, Some(count))?;
         }
         if let Some(given) = exclude_fingerprints {
-            let expected = Expected { width: Some(F::WIDTH), signed: false };
+            let expected = Expected { width: Some(F::WIDTH), signed };
             let excluded = F::column(input::fingerprints(given, expected)?);
             for &fingerprint in excluded.iter().flat_map(|column| column.iter()) {
                 options.exclusions.add_fingerprint(fingerprint);
             }
         }
         let excluded = ids::read(exclude_ids)?;
+        if matches!(excluded, Ids::Rows) {
+            let message = "exclude_ids=\"rows\": the ids themselves are expected, in a list or an array";
+            return Err(Class::Option.error(py, message));
+        }
         let opened = run(py, &how, move |watch| {
             match &excluded {
                 Ids::Numbers(numbers) => {
@@ -247,6 +254,7 @@ pub(crate) fn merge(
                 }
                 Ids::None | Ids::Rows => {}
             }
+            watch.let_go(excluded);
             let of_width = F::segments(&segments);
             let missing = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
             let mut file = AtomicFile::create(&path)?;
@@ -277,7 +285,7 @@ fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<AnySegments> 
             all.push(index.get().opened(py)?);
         } else {
             let path = options::path(&item)?;
-            let opened = run(py, &How::default(), move |_| {
+            let opened = run_apart(py, &How::default(), move |_| {
                 Ok(Opened::open(vec![path], false)?)
             })?;
             all.push(std::sync::Arc::new(opened));

@@ -40,9 +40,21 @@ impl<T> Deref for Column<T> {
             #[expect(unsafe_code, reason = "the memory is that of another language")]
             // SAFETY: the two functions that make a `Lent` take start and length from an array in one piece, aligned, of
             // numbers of this size, for which every pattern of bits is a value. The owner lives as long as this, so that the
-            // memory does. Python code that writes to the array while a call works on it is a fault of its own, as with NumPy's
-            // own functions without the GIL; the guide says so.
+            // memory does. `run` returns to the caller, also after Ctrl-C, only when its work reads no lent memory any more: it has
+            // ended, or has said so by `Watch::let_go`. So nobody writes to it by what comes after the call. Another thread of
+            // Python that writes to the array during the call is a fault of its own, as with NumPy's own functions without
+            // the GIL; the guide says so.
             Column::Lent(lent) => unsafe { std::slice::from_raw_parts(lent.start, lent.len) },
+        }
+    }
+}
+
+impl<T: Clone> Column<T> {
+    /// The numbers, copied if they are lent.
+    pub(crate) fn into_owned(self) -> Vec<T> {
+        match self {
+            Column::Owned(values) => values,
+            lent => lent.to_vec(),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::keywords::Keywords;
 use crate::options;
-use crate::run::{How, run};
+use crate::run::{How, run, run_apart};
 use crate::similar::Search;
 use crate::width::{Width, by_width};
 
@@ -346,7 +346,7 @@ pub(crate) fn _text_keys<'py>(
     let search = Search::new(texts, similarity, &keywords)?;
     let signer = TextSigner::new(search.options.similarity);
     let (texts, pipeline) = (search.texts, search.pipeline);
-    let (rows, keys) = run(py, &search.how, move |_| {
+    let (rows, keys) = run_apart(py, &search.how, move |_| {
         let texts = texts.all();
         let parallel = pipeline.parallel::<u64>()?;
         let keys = signer.all_wide_keys(&parallel, &texts);
@@ -368,8 +368,8 @@ pub(crate) fn _dedup_texts<'py>(
     let known = ["words", "pipeline", "memory", "threads"];
     let keywords = Keywords::new(py, "_dedup_texts", options, &known)?;
     let search = Search::new(texts, similarity, &keywords)?;
-    let (kept, jaccards) = search.run(py, |candidates, _| {
-        let found = candidates.dedup()?;
+    let (kept, jaccards) = search.run(py, |candidates, watch| {
+        let found = candidates.dedup_watched(|_, _| watch.check())?;
         let fates = (0..found.text_count()).map(|text| match found.fate(text) {
             Fate::Kept => (-1, 1.0),
             Fate::Dropped { kept, jaccard } => (kept as i64, jaccard),

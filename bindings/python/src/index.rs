@@ -8,7 +8,9 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use simidx::Fingerprint;
-use simidx::batch::{Answers, JoinOptions, Question, answer_all, contains_all, ids_of_all, join};
+use simidx::batch::{
+    Answers, JoinOptions, Question, answer_all, contains_all, ids_of_all, join_watched,
+};
 use simidx::index::WarmOptions;
 use simidx::segments::Segments;
 
@@ -20,7 +22,7 @@ use crate::matches::{Match, Matches, matches_of, to_python};
 use crate::opened::{Opened, file_info, verify};
 use crate::options;
 use crate::records;
-use crate::run::{How, run, run_short};
+use crate::run::{How, run_apart, run_short};
 use crate::width::{Width, by_width, named, width_of};
 
 /// Nanoseconds that work may take which no signal can break off.
@@ -59,14 +61,16 @@ fn how(threads: Option<&Bound<'_, PyAny>>, progress: Option<&Bound<'_, PyAny>>) 
     })
 }
 
-/// Reads queries of the width of an index.
-fn queries<F: Width>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<Column<F>> {
+/// Reads queries of the width of an index. They are copied, which costs nothing beside their answers: between two looks at
+/// whether to go on a search may read them for long.
+fn queries<F: Width>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<Vec<F>> {
     let expected = Expected {
         width: Some(F::WIDTH),
         signed,
     };
     let read = input::fingerprints(object, expected)?;
-    F::column(read).ok_or_else(|| Class::Internal.error(object.py(), "a mix of widths"))
+    let column = F::column(read).map(Column::into_owned);
+    column.ok_or_else(|| Class::Internal.error(object.py(), "a mix of widths"))
 }
 
 /// The distance that is asked for, or that of the files.
@@ -79,7 +83,7 @@ fn distance_or<F: Width>(segments: &Segments<F>, k: Option<&Bound<'_, PyAny>>) -
 fn answer<F: Width>(
     py: Python<'_>,
     opened: Arc<Opened>,
-    queries: Column<F>,
+    queries: Vec<F>,
     question: Question,
     how: &How,
 ) -> PyResult<Matches> {
@@ -101,7 +105,7 @@ fn answer<F: Width>(
     };
     let answers: Answers<F> = match ns < SHORT_NS && how.threads.is_none() {
         true => run_short(py, how, move || work(&mut |_| Ok(())))?,
-        false => run(py, how, move |watch| {
+        false => run_apart(py, how, move |watch| {
             work(&mut |done| watch.report("query", done as u64, total))
         })?,
     };
@@ -150,7 +154,7 @@ impl PyIndex {
             let work = move || Ok::<_, Failure>(of_work.of::<F>()?.query(query, distance)?);
             let found = match ns < SHORT_NS {
                 true => run_short(py, &How::default(), work)?,
-                false => run(py, &How::default(), move |_| work())?,
+                false => run_apart(py, &How::default(), move |_| work())?,
             };
             let distances: Vec<u8> = found.iter().map(|found| found.distance as u8).collect();
             let found: Vec<F> = found.iter().map(|found| found.fingerprint).collect();
@@ -203,7 +207,7 @@ impl PyIndex {
             let distance = distance_or(segments, k)?;
             let queries = queries::<F>(fingerprints, signed)?;
             let how = how(threads, progress)?;
-            run(py, &how, move |watch| {
+            run_apart(py, &how, move |watch| {
                 let total = queries.len() as u64;
                 let report = |done| watch.report("query", done as u64, total);
                 Ok(contains_all(opened.of::<F>()?, &queries, distance, report)?)
@@ -238,17 +242,18 @@ impl PyIndex {
             options.temp_dir = temp_dir.map(options::path).transpose()?;
             let queries = queries::<F>(fingerprints, signed)?;
             let of_work = Arc::clone(&opened);
-            let answers = run(py, &how(threads, progress)?, move |watch| {
+            let answers = run_apart(py, &how(threads, progress)?, move |watch| {
                 let mut answers = Answers::default();
-                watch.check()?;
-                join(of_work.of::<F>()?, &queries, &options, |query, found| {
+                let search = |done, total| watch.report("search", done, total);
+                let visit = |query, found| {
                     while answers.query_count() < query {
                         answers.end_query();
                         watch.report("join", answers.query_count() as u64, queries.len() as u64)?;
                     }
                     answers.push(found);
                     Ok(())
-                })?;
+                };
+                join_watched(of_work.of::<F>()?, &queries, &options, search, visit)?;
                 while answers.query_count() < queries.len() {
                     answers.end_query();
                 }
@@ -267,7 +272,7 @@ impl PyIndex {
     ) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened(py)?;
         by_width!(width_of(&opened.segments), F => {
-            let values = run(py, &how(threads, None)?, move |watch| {
+            let values = run_apart(py, &how(threads, None)?, move |watch| {
                 let mut values: Vec<F> = Vec::new();
                 for value in opened.of::<F>()?.fingerprints(0)? {
                     if values.len().is_multiple_of(1 << 16) {
@@ -290,7 +295,7 @@ impl PyIndex {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let opened = self.opened(py)?;
         by_width!(width_of(&opened.segments), F => {
-            let (values, ids) = run(py, &how(None, progress)?, move |watch| {
+            let (values, ids) = run_apart(py, &how(None, progress)?, move |watch| {
                 records::read(opened.of::<F>()?, watch)
             })?;
             Ok((F::array(py, values)?, records::to_python(py, ids)?))
@@ -326,7 +331,7 @@ impl PyIndex {
         let opened = self.opened(py)?;
         let id = ids::one(id)?;
         by_width!(width_of(&opened.segments), F => {
-            let found = run(py, &How::default(), move |_| {
+            let found = run_apart(py, &How::default(), move |_| {
                 Ok(opened.of::<F>()?.fingerprints_of_id(id.as_id())?)
             })?;
             F::array(py, found)
@@ -344,7 +349,7 @@ impl PyIndex {
         let opened = self.opened(py)?;
         let how = how(threads, progress)?;
         let count = how.threads.unwrap_or(0);
-        run(py, &how, move |watch| {
+        run_apart(py, &how, move |watch| {
             let mut options = WarmOptions::default();
             options.threads = count;
             let report = opened.segments.warm_with(&options, |progress| {
@@ -368,7 +373,7 @@ impl PyIndex {
     ) -> PyResult<()> {
         let opened = self.opened(py)?;
         by_width!(width_of(&opened.segments), F => {
-            run(py, &how(threads, progress)?, move |watch| verify(opened.of::<F>()?, watch))
+            run_apart(py, &how(threads, progress)?, move |watch| verify(opened.of::<F>()?, watch))
         })
     }
 
@@ -537,7 +542,7 @@ pub(crate) fn open(
 /// Opens files as a pickled index says.
 #[pyfunction]
 pub(crate) fn _reopen(py: Python<'_>, paths: Vec<PathBuf>, in_memory: bool) -> PyResult<PyIndex> {
-    let opened = run(py, &How::default(), move |_| {
+    let opened = run_apart(py, &How::default(), move |_| {
         Ok(Opened::open(paths, in_memory)?)
     })?;
     Ok(PyIndex::new(opened))

@@ -6,6 +6,7 @@
 //! No state relies on the lock of the interpreter, so that the module may be loaded by builds of Python without it: all classes are
 //! frozen; what changes in them is behind a lock of its own (`PyIndex::opened`, `Matches::positions`), as is the pool of threads
 //! (`run::pool`). A caller's array is read while a call runs, with the lock or without: nobody may write to it meanwhile.
+//! A call that is broken off returns when its array is not read any more, see `run::Watch::let_go`.
 
 mod arrow;
 mod build;

@@ -18,7 +18,7 @@ use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
 use crate::opened::Opened;
 use crate::records;
-use crate::run::{How, run, run_short};
+use crate::run::{How, run_apart, run_short};
 use crate::width::{Width, by_width, width_of};
 
 /// Fingerprints whose ids and positions are read without a thread of their own.
@@ -96,6 +96,7 @@ fn over<F: Width, T: Send + 'static>(
 ) -> PyResult<T> {
     let opened = Arc::clone(opened);
     let few = found.len() <= FEW;
+    let found = found.into_owned();
     let work = move |report: &mut dyn FnMut(usize) -> simidx::Result<()>| {
         let segments = opened.of::<F>()?;
         Ok::<T, Failure>(work(segments, &found, report)?)
@@ -103,7 +104,7 @@ fn over<F: Width, T: Send + 'static>(
     let how = How::default();
     match few {
         true => run_short(py, &how, || work(&mut |_| Ok(()))),
-        false => run(py, &how, |watch| work(&mut |_| watch.check())),
+        false => run_apart(py, &how, |watch| work(&mut |_| watch.check())),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -27,6 +27,8 @@ const COMMITTING: u8 = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     state: AtomicU8,
+    /// Whether the work reads no memory that is lent, and will not.
+    is_apart: AtomicBool,
     progress: Mutex<Option<Progress>>,
 }
 
@@ -58,6 +60,13 @@ impl Watch {
         let state = &self.state;
         let _ = state.compare_exchange(WORKING, COMMITTING, Ordering::AcqRel, Ordering::Acquire);
         self.check()
+    }
+
+    /// Lets go of what the caller lent: all of it. From here on a call that is broken off does not wait for the work.
+    pub(crate) fn let_go<T>(&self, lent: T) {
+        drop(lent);
+        // What was read before is read before the caller may write.
+        self.is_apart.store(true, Ordering::Release);
     }
 
     /// Breaks the work off, unless it cannot be any more.
@@ -97,6 +106,17 @@ struct Slot<T> {
     is_there: Condvar,
 }
 
+impl<T> Slot<T> {
+    /// Waits until the work has ended, or has let go of what is lent to it.
+    fn wait(&self, watch: &Watch) {
+        let mut outcome = lock(&self.outcome);
+        while outcome.is_none() && !watch.is_apart.load(Ordering::Acquire) {
+            let waited = self.is_there.wait_timeout(outcome, POLL / 4);
+            (outcome, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
 /// How work is run.
 #[derive(Debug, Default)]
 pub(crate) struct How {
@@ -108,15 +128,37 @@ pub(crate) struct How {
 
 /// Runs work on a pool of threads without the interpreter, and waits for it.
 ///
-/// A signal for which Python raises an exception is seen while it runs: then the exception is raised, and the work ends on its
-/// own when it asks its watch next. What it made is dropped.
+/// A signal for which Python raises an exception is seen while it runs: the work then ends when it asks its watch next, and the
+/// exception is raised after that. The work may read memory that the caller lends: nobody reads it once this has returned.
+/// Work that asks seldom lets go of that memory before, see [`Watch::let_go`]; then nobody waits for it. What the work made is dropped.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     how: &How,
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
+    run_watched(py, how, Watch::default(), work)
+}
+
+/// The same for work that reads nothing which the caller could change: files, texts, what was copied. The exception is raised at
+/// once, and the work ends on its own.
+pub(crate) fn run_apart<T: Send + 'static>(
+    py: Python<'_>,
+    how: &How,
+    work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    let watch = Watch::default();
+    watch.let_go(());
+    run_watched(py, how, watch, work)
+}
+
+fn run_watched<T: Send + 'static>(
+    py: Python<'_>,
+    how: &How,
+    watch: Watch,
+    work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
     let pool = pool(py, how.threads)?;
-    let watch = Arc::new(Watch::default());
+    let watch = Arc::new(watch);
     let slot = Arc::new(Slot {
         outcome: Mutex::new(None),
         is_there: Condvar::new(),
@@ -150,10 +192,12 @@ pub(crate) fn run<T: Send + 'static>(
         let interrupted = py.check_signals();
         let interrupted = interrupted.and_then(|()| tell(py, how, &watch, &mut seen));
         if let Err(error) = interrupted {
-            if watch.cancel() {
-                return Err(error);
+            if !watch.cancel() {
+                late = Err(error);
+                continue;
             }
-            late = Err(error);
+            py.detach(|| slot.wait(&watch));
+            return Err(error);
         }
     }
 }

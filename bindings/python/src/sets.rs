@@ -113,6 +113,7 @@ fn pairs_of<'py, F: Width>(
             finder.extend_from_slice(piece)?;
             watch.check()?;
         }
+        watch.let_go(column);
         let (mut left, mut right, mut distances) = (Vec::new(), Vec::new(), Vec::new());
         let visit = |pair: Pair<F>| {
             left.push(pair.smaller);
@@ -163,12 +164,13 @@ pub(crate) fn clusters<'py>(
     let labels = by_width!(read.width(), F => {
         let column = column::<F>(py, read)?;
         run(py, &given.how, move |watch| {
-            let found = decide(&column, &options, None, watch)?;
+            let rows = column.len();
+            let found = decide(column, &options, None, watch)?;
             let label = |row: usize| match found.decision(row) {
                 Decision::Duplicate { of, .. } => of as i64,
                 _ => row as i64,
             };
-            Ok((0..column.len()).map(label).collect::<Vec<i64>>())
+            Ok((0..rows).map(label).collect::<Vec<i64>>())
         })?
     });
     Ok(labels.into_pyarray(py).into_any())
@@ -197,13 +199,15 @@ pub(crate) fn dedup<'py>(
     let read = input::fingerprints(fingerprints, expected)?;
     let mask = by_width!(read.width(), F => {
         let column = column::<F>(py, read)?;
-        let priority = priorities(py, priority.as_ref(), column.len())?;
+        let rows = column.len();
+        // What is lent is not needed after the fingerprints have been read.
+        let priority = priorities(py, priority.as_ref(), rows)?.map(Column::into_owned);
         run(py, &given.how, move |watch| {
-            let mut found = decide(&column, &options, against, watch)?;
+            let mut found = decide(column, &options, against, watch)?;
             if let Some(priority) = priority {
                 found.keep_by(|row| priority[row]);
             }
-            Ok((0..column.len()).map(|row| found.is_kept(row)).collect::<Vec<bool>>())
+            Ok((0..rows).map(|row| found.is_kept(row)).collect::<Vec<bool>>())
         })?
     });
     Ok(mask.into_pyarray(py).into_any())
@@ -247,7 +251,7 @@ fn priorities(
 }
 
 fn decide<F: Width>(
-    rows: &[F],
+    rows: Column<F>,
     options: &DedupOptions,
     against: Option<Arc<Opened>>,
     watch: &Watch,
@@ -257,6 +261,7 @@ fn decide<F: Width>(
         documents.extend_from_slice(piece)?;
         watch.check()?;
     }
+    watch.let_go(rows);
     if let Some(opened) = against {
         documents.exclude(opened.of::<F>()?)?;
     }

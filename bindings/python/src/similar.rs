@@ -13,7 +13,7 @@ use crate::errors::Class;
 use crate::input;
 use crate::keywords::Keywords;
 use crate::options;
-use crate::run::{How, Watch, run};
+use crate::run::{How, Watch, run_apart};
 use crate::texts;
 
 /// Texts between two reports of progress.
@@ -76,7 +76,7 @@ impl Search {
         work: impl FnOnce(SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,
     ) -> PyResult<T> {
         let (texts, pipeline, options) = (self.texts, self.pipeline, self.options);
-        run(py, &self.how, move |watch| {
+        run_apart(py, &self.how, move |watch| {
             let texts = texts.all();
             let total = texts.len() as u64;
             let mut collected = SimilarTexts::new(&pipeline, &options)?;
@@ -114,8 +114,8 @@ pub(crate) fn dedup_texts<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords::new(py, "dedup_texts", options, &COMMON)?;
-    let mask = Search::new(texts, similarity, &keywords)?.run(py, |candidates, _| {
-        let found = candidates.dedup()?;
+    let mask = Search::new(texts, similarity, &keywords)?.run(py, |candidates, watch| {
+        let found = candidates.dedup_watched(|done, total| watch.report("compare", done, total))?;
         let kept = (0..found.text_count()).map(|text| found.is_kept(text));
         Ok(kept.collect::<Vec<bool>>())
     })?;
@@ -171,8 +171,9 @@ pub(crate) fn clusters_texts<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords::new(py, "clusters_texts", options, &COMMON)?;
-    let labels = Search::new(texts, similarity, &keywords)?.run(py, |mut candidates, _| {
-        let labels = candidates.clusters()?.into_iter();
+    let labels = Search::new(texts, similarity, &keywords)?.run(py, |mut candidates, watch| {
+        let report = |done, total| watch.report("compare", done, total);
+        let labels = candidates.clusters_watched(report)?.into_iter();
         Ok(labels.map(|first| first as i64).collect::<Vec<i64>>())
     })?;
     Ok(labels.into_pyarray(py).into_any())

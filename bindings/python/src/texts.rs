@@ -11,7 +11,7 @@ use crate::column::Texts;
 use crate::errors::{Class, Failure};
 use crate::input;
 use crate::options;
-use crate::run::{How, Watch, run};
+use crate::run::{How, Watch, run_apart};
 use crate::width::{Width, by_width};
 
 /// Texts between two reports of progress.
@@ -71,7 +71,7 @@ impl PyPipeline {
         work: impl FnOnce(&Pipeline, &[&str], &Watch) -> Result<T, Failure> + Send + 'static,
     ) -> PyResult<T> {
         let pipeline = self.pipeline.clone();
-        run(py, how, move |watch| work(&pipeline, &texts.all(), watch))
+        run_apart(py, how, move |watch| work(&pipeline, &texts.all(), watch))
     }
 }
 
@@ -87,6 +87,24 @@ fn all_fingerprints<F: Width>(
         watch.report("fingerprint", all.len() as u64, texts.len() as u64)?;
     }
     Ok(all)
+}
+
+fn with_features<F: Width>(
+    pipeline: &Pipeline,
+    texts: &[&str],
+    watch: &Watch,
+) -> Result<(Vec<F>, Vec<bool>), Failure> {
+    let parallel = pipeline.parallel::<F>()?;
+    // What `fingerprints` gives for a text without features.
+    let none = pipeline.empty_fingerprint::<F>();
+    let (mut all, mut mask) = (Vec::new(), Vec::new());
+    for piece in texts.chunks(PIECE) {
+        let found = parallel.fingerprints_if_any(piece);
+        mask.extend(found.iter().map(Option::is_some));
+        all.extend(found.into_iter().map(|found| found.unwrap_or(none)));
+        watch.report("fingerprint", all.len() as u64, texts.len() as u64)?;
+    }
+    Ok((all, mask))
 }
 
 #[pymethods]
@@ -148,6 +166,23 @@ impl PyPipeline {
             value.map_err(|error| Failure::from(error).raise(py))?.to_u128()
         });
         Ok(value.into_pyobject(py)?)
+    }
+
+    /// The fingerprints of texts and whether any feature of each text counts, in one pass: `fingerprints` and `has_features`.
+    #[pyo3(signature = (texts, *, threads=None, progress=None))]
+    fn fingerprints_and_features<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+        threads: Option<&Bound<'py, PyAny>>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let texts = input::texts(texts)?;
+        let how = how(threads, progress)?;
+        by_width!(self.width, F => {
+            let (values, mask) = self.over(py, texts, &how, with_features::<F>)?;
+            Ok((F::array(py, values)?, mask.into_pyarray(py).into_any()))
+        })
     }
 
     /// Whether any feature of each text counts. The fingerprint of a text without features says nothing about it.
@@ -279,7 +314,7 @@ pub(crate) fn compare(
 ) -> PyResult<Comparison> {
     let width = check_width(py, width)?;
     let pipeline = given(pipeline, py)?;
-    by_width!(width, F => run(py, &How::default(), move |_| {
+    by_width!(width, F => run_apart(py, &How::default(), move |_| {
         let found = pipeline.fingerprinter::<F>()?.compare(&a, &b);
         let features = found.most_different(NAMED).into_iter();
         Ok(Comparison {

@@ -91,11 +91,51 @@ def test_an_interrupt_ends_a_long_call(tmp_path: Path, call: str) -> None:
     assert not (tmp_path / "big.simidx").exists()
 
 
-@pytest.mark.parametrize("call", ["pairs", "rows", "clusters", "dedup"])
+@pytest.mark.parametrize("call", ["pairs", "rows", "clusters", "dedup", "join"])
 def test_what_is_interrupted_ends(tmp_path: Path, call: str) -> None:
     found = run_python(LONG, str(tmp_path), call, "0.5", "wait")
     assert found.stdout.startswith("interrupted"), (found.stdout, found.stderr)
     assert found.stdout.endswith("quiet\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mprotect is of Unix")
+def test_nothing_is_read_after_a_call_that_is_broken_off(tmp_path: Path) -> None:
+    # Memory that may not be read any more: a read of it ends the process.
+    code = """
+import signal, sys, threading, time
+import numpy as np
+import simidx
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+folder = sys.argv[1]
+array = np.random.default_rng(1).integers(0, 2**64, 200_000, dtype=np.uint64)
+index = simidx.build(folder + "/small.simidx", array[:20_000])
+import ctypes, mmap
+libc = ctypes.CDLL(None, use_errno=True)
+for call in (simidx.pairs, simidx.clusters, simidx.dedup, lambda *a: simidx.pairs(*a, rows=True), index.query, index.join,
+             lambda a, k: index.nearest(a, 5), index.contains, lambda a, k: simidx.build(folder + "/b.simidx", a, a)):
+    memory = mmap.mmap(-1, array.nbytes)
+    lent = np.frombuffer(memory, np.uint64)
+    lent[:] = array
+    timer = threading.Timer(0.02, signal.raise_signal, [signal.SIGINT])
+    try:
+        timer.start()
+        call(lent, 8)
+        timer.join()
+        time.sleep(0.05)
+    except KeyboardInterrupt:
+        pass
+    timer.join()
+    assert libc.mprotect(ctypes.c_void_p(lent.ctypes.data), ctypes.c_size_t(array.nbytes), 0) == 0
+    time.sleep(0.2)
+    kept = globals().setdefault("kept", [])
+    kept.append((memory, lent))
+print("alive", flush=True)
+import os
+os._exit(0)
+"""
+    found = run_python(code, str(tmp_path))
+    assert found.stdout == "alive\n", (found.returncode, found.stderr)
 
 
 def test_other_threads_run_meanwhile() -> None:

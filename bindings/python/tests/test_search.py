@@ -127,6 +127,8 @@ def test_several_files_are_one(tmp_path: Path, width: int) -> None:
         assert found.ids() == merged.query(queries, 4).ids()
         assert index.record_count == 900
     assert len(again.info()["files"][0]["tables"]) == 1
+    with pytest.raises(simidx.OptionError, match="rows"):
+        simidx.merge(tmp_path / "no.simidx", merged, exclude_ids="rows")
     less = simidx.merge(tmp_path / "less.simidx", merged, exclude_ids=[0, 3], exclude_fingerprints=queries[1:2])
     assert less.record_count == 900 - len({0, 3} | {r for r in range(900) if values[r] == values[1]})
     # Places are counted on through the files.

@@ -206,3 +206,40 @@ def test_it_runs_as_a_module(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "2 documents, 1 written" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("section", "line"),
+    [
+        ("algorithm", 'ngram_size = "3"'),
+        ("algorithm", "ngram_size = 0"),
+        ("algorithm", "bit_diff = true"),
+        ("algorithm", "bit_diff = -1"),
+        ("algorithm", "f = 64.0"),
+        ("algorithm", "jaccard_threshold = 2"),
+        ("algorithm", "check_false_positive = 1"),
+        ("output", "save_clusters = 'yes'"),
+    ],
+)
+def test_values_of_options_are_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], section: str, line: str
+) -> None:
+    sections = {"algorithm": 'algorithm_name = "simhash"\ntext_column = "text"', "output": 'output_dir = "out"'}
+    sections[section] += f"\n{line}"
+    path = tmp_path / "config.toml"
+    path.write_text("".join(f"[{name}]\n{lines}\n" for name, lines in sections.items()))
+    assert main(["--config", str(path)]) == 2
+    assert f"[{section}] {line.split()[0]} is " in capsys.readouterr().err
+
+
+def test_what_has_no_effect_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.toml"
+    lines = '[algorithm]\nalgorithm_name = "simhash"\ntext_column = "text"\nnum_proc = 8\n[output]\noutput_dir = "out"\n'
+    path.write_text(lines + "clean_cache = true\n[input]\ninput_type = 'nothing'\n")
+    assert main(["--config", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "[algorithm] without effect: num_proc\n" in said
+    assert "[output] without effect: clean_cache\n" in said
+    for wrong in ("algorithm = 5\n", "[algorithm]\nalgorithm_name = ['simhash']\n", "[algorithm]\nalgorithm_name = 3\n"):
+        path.write_text(wrong)
+        assert main(["--config", str(path)]) == 2

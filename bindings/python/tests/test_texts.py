@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,3 +141,21 @@ def test_wrong_texts_are_refused() -> None:
     with pytest.raises(simidx.OptionError):
         simidx.dedup_texts(["a"], words=0)
     assert simidx.dedup_texts([]).tolist() == []
+
+
+@pytest.mark.parametrize("name", ["web", "short", "code"])
+@pytest.mark.parametrize("width", [32, 64, 128])
+def test_one_call_gives_fingerprints_and_features(name: str, width: int) -> None:
+    pipeline = simidx.Pipeline(name, width=width)
+    texts = ["", "?!", "a page about otters and what else they are about", "to be"]
+    values, mask = pipeline.fingerprints_and_features(texts)
+    assert values.tolist() == pipeline.fingerprints(texts).tolist()
+    assert mask.tolist() == pipeline.has_features(texts).tolist()
+    assert mask.any() and not mask.all()
+
+
+def test_excluded_fingerprints_may_be_signed(tmp_path: Path) -> None:
+    values = np.array([1, 2**63 + 5], np.uint64)
+    index = simidx.build(tmp_path / "a.simidx", values)
+    less = simidx.merge(tmp_path / "b.simidx", index, exclude_fingerprints=values[1:].view(np.int64), signed=True)
+    assert less.fingerprints().tolist() == [1]

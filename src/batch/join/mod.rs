@@ -190,13 +190,58 @@ pub fn join<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     options: &JoinOptions,
     visit: impl FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<JoinReport> {
-    join_view(segments.as_segments()?, queries, options, visit)
+    join_view(
+        segments.as_segments()?,
+        queries,
+        options,
+        &mut |_, _| Ok(()),
+        visit,
+    )
 }
+
+/// [`join`] that calls `progress` on this thread with how many parts of the search are done, of how many, whenever a thread has
+/// searched a piece, and before the first one. It may break off by an error: each thread then ends with the piece that it is at.
+///
+/// ```
+/// use simidx::batch::{JoinOptions, join_watched};
+///
+/// # use simidx::{Index, IndexBuilder};
+/// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
+/// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
+/// # let mut file = Vec::new();
+/// # builder.finish(&mut file)?;
+/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// let mut last = (0, 0);
+/// let progress = |done, total| {
+///     last = (done, total);
+///     Ok(())
+/// };
+/// join_watched(&index, &[0xff03], &JoinOptions::default(), progress, |_, _| Ok(()))?;
+/// assert_eq!(last, (1, 1));
+/// # Ok::<(), simidx::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`join`], and what `progress` gives.
+pub fn join_watched<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: &(impl AsSegments<F, D> + ?Sized),
+    queries: &[F],
+    options: &JoinOptions,
+    mut progress: impl FnMut(u64, u64) -> Result<()>,
+    visit: impl FnMut(usize, Match<F>) -> Result<()>,
+) -> Result<JoinReport> {
+    let segments = segments.as_segments()?;
+    join_view(segments, queries, options, &mut progress, visit)
+}
+
+/// Hears how many parts are done, of how many, and may break off.
+type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;
 
 fn join_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     segments: SegmentsView<'_, F, D>,
     queries: &[F],
     options: &JoinOptions,
+    progress: Progress<'_>,
     visit: impl FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<JoinReport> {
     let limit = MemoryLimit::new(options.memory)?;
@@ -215,8 +260,8 @@ fn join_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
         given => given,
     };
     let stats = match strategy {
-        JoinStrategy::Probe => probe::run(&input, &mut hits)?,
-        _ => stream::run(&input, plan, &mut hits)?,
+        JoinStrategy::Probe => probe::run(&input, &mut hits, progress)?,
+        _ => stream::run(&input, plan, &mut hits, progress)?,
     };
     hits.for_each(visit)?;
     Ok(JoinReport { strategy, stats })

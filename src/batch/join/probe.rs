@@ -3,8 +3,8 @@
 
 use std::sync::Mutex;
 
-use super::JoinInput;
 use super::hits::{Hit, HitSorter, hide};
+use super::{JoinInput, Progress};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -21,6 +21,7 @@ const TASK_LEN: usize = 1 << 12;
 pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     input: &JoinInput<'_, F, D>,
     hits: &mut HitSorter<F>,
+    progress: Progress<'_>,
 ) -> Result<QueryStats> {
     let stats = Mutex::new(QueryStats::default());
     let tasks: Vec<&[F]> = input.queries.distinct().chunks(TASK_LEN).collect();
@@ -46,7 +47,12 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
         }
         give(&mut found)
     };
+    let (mut done, total) = (0, tasks.len() as u64);
+    progress(done, total)?;
     in_order(tasks.len(), Scratch::new, work, |found| {
+        // An empty list ends a task.
+        done += u64::from(found.is_empty());
+        progress(done.min(total), total)?;
         hits.add(found, input.queries)
     })?;
     Ok(stats.into_inner().unwrap_or_default())

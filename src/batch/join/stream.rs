@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use super::JoinInput;
 use super::hits::{Hit, HitSorter, hide};
 use super::query_tables::{Cover, LookUps, QueryTables};
+use super::{JoinInput, Progress};
 use crate::batch::ordered::{Give, in_order};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
@@ -35,6 +35,7 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     input: &JoinInput<'_, F, D>,
     cover: Cover<F>,
     hits: &mut HitSorter<F>,
+    progress: Progress<'_>,
 ) -> Result<QueryStats> {
     let tables = QueryTables::new(input.queries.distinct(), input.distance, cover);
     let stats = Mutex::new(QueryStats::default());
@@ -48,7 +49,12 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
         }
         searched.map_err(input.segments.blame(tasks[task].segment))
     };
+    let (mut done, total) = (0, tasks.len() as u64);
+    progress(done, total)?;
     in_order(tasks.len(), LookUps::default, work, |found| {
+        // An empty list ends a task.
+        done += u64::from(found.is_empty());
+        progress(done.min(total), total)?;
         hits.add(found, input.queries)
     })?;
     Ok(stats.into_inner().unwrap_or_default())

@@ -286,6 +286,7 @@ def merge(
     newest_wins: bool = False,
     exclude_ids: _Ids | None = None,
     exclude_fingerprints: _Fingerprints | None = None,
+    signed: bool = False,
     memory: _Memory | None = None,
     temp_dir: _Path | None = None,
     threads: int | None = None,
@@ -464,6 +465,10 @@ class Pipeline:
         """The fingerprints of texts, in order."""
     def fingerprint(self, text: str) -> int:
         """The fingerprint of one text."""
+    def fingerprints_and_features(
+        self, texts: _Texts, *, threads: int | None = None, progress: _Progress | None = None
+    ) -> tuple[_UInts, npt.NDArray[np.bool_]]:
+        """What ``fingerprints`` and ``has_features`` give, in one pass over the texts."""
     def has_features(self, texts: _Texts, *, threads: int | None = None) -> npt.NDArray[np.bool_]:
         """Whether any feature of each text counts. The fingerprint of a text without features says nothing about it."""
     @property

@@ -71,13 +71,18 @@ class Fingerprint:
         return batch.assign(**new)
 
     def _columns(self, texts: Any) -> dict[str, Any]:
-        values: Any = self.pipeline.fingerprints(texts, threads=self.threads)
+        values: Any
+        mask: Any = None
+        if self.has_features is None:
+            values = self.pipeline.fingerprints(texts, threads=self.threads)
+        else:
+            values, mask = self.pipeline.fingerprints_and_features(texts, threads=self.threads)
         if values.ndim == 2:
             raw = values.astype(">u8").tobytes()
             values = [raw[start : start + 16] for start in range(0, len(raw), 16)]
         new = {self.output: values}
         if self.has_features is not None:
-            new[self.has_features] = self.pipeline.has_features(texts, threads=self.threads)
+            new[self.has_features] = mask
         return new
 
 

@@ -63,8 +63,8 @@ class SimidxSignature(PipelineStep):  # type: ignore[misc, unused-ignore]
         values, numbers, seen = [], [], 0
         while texts := [document.text for document in islice(documents, _BATCH)]:
             with self.track_time():
-                found = self.pipeline.fingerprints(texts, threads=self.threads)
-                rows = np.flatnonzero(self.pipeline.has_features(texts, threads=self.threads))
+                found, mask = self.pipeline.fingerprints_and_features(texts, threads=self.threads)
+                rows = np.flatnonzero(mask)
                 values.append(found[rows])
                 numbers.append((rows + seen).astype(np.uint64))
                 seen += len(texts)

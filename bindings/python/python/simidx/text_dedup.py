@@ -71,11 +71,78 @@ _OUTPUT: dict[str, Any] = {
 }
 
 
-def _section(config: dict[str, Any], name: str, known: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
+#: What the values of options are, with the least and the most; the other options are not looked at.
+_RANGES: dict[str, tuple[type, float, float]] = {
+    "seed": (int, 0, 2**64 - 1),
+    "min_length": (int, 0, 2**31),
+    "ngram_size": (int, 1, 64),
+    "f": (int, 1, 128),
+    "bit_diff": (int, 0, 128),
+    "num_bucket": (int, 1, 128),
+    "jaccard_threshold": (float, 0, 1),
+    "threshold": (float, 0, 1),
+}
+_TEXTS = ("text_column", "cluster_column", "output_dir")
+_SWITCHES = (
+    "check_false_positive",
+    "skip_filtering",
+    "save_clusters",
+    "keep_index_column",
+    "keep_cluster_column",
+)
+#: Options that text-dedup has and that change nothing here.
+_WITHOUT_EFFECT: dict[str, tuple[str, ...]] = {
+    "algorithm": (
+        "num_proc",
+        "batch_size",
+        "index_column",
+        "signature_column",
+        "num_perm",
+        "bands",
+        "rows",
+        "hash_bits",
+        "hash_func_name",
+        "false_positive_weight",
+        "false_negative_weight",
+    ),
+    "output": ("clean_cache",),
+}
+
+
+def _check(section: str, key: str, value: Any) -> None:
+    place = f"[{section}] {key}"
+    if key in _RANGES:
+        kind, least, most = _RANGES[key]
+        kinds = (int, float) if kind is float else (int,)
+        if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
+            name = "a number" if kind is float else "an integer"
+            raise OptionError(f"{place} is {value!r}; {name} from {least} to {most} is expected")
+    elif key in _TEXTS and not isinstance(value, str):
+        raise OptionError(f"{place} is {value!r}; a string is expected")
+    elif key in _SWITCHES and not isinstance(value, bool):
+        raise OptionError(f"{place} is {value!r}; true or false is expected")
+
+
+def _table(config: dict[str, Any], name: str) -> dict[str, Any]:
     given = config.get(name, {})
+    if not isinstance(given, dict):
+        raise OptionError(f"{name} is {given!r}; a section [{name}] is expected")
+    return given
+
+
+def _say_what_does_nothing(config: dict[str, Any]) -> None:
+    for section, keys in _WITHOUT_EFFECT.items():
+        without = [key for key in keys if key in _table(config, section)]
+        if without:
+            print(f"simidx.text_dedup: [{section}] without effect: {', '.join(without)}", file=sys.stderr)
+
+
+def _section(config: dict[str, Any], name: str, known: dict[str, Any], needed: Sequence[str]) -> dict[str, Any]:
+    given = _table(config, name)
     for key in given:
         if key not in known:
             raise OptionError(f"[{name}] {key}: text-dedup has no such option; known are {', '.join(known)}")
+        _check(name, key, given[key])
     for key in needed:
         if given.get(key) is None:
             raise OptionError(f"[{name}]: {key} is missing")
@@ -91,15 +158,19 @@ def _read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         config: dict[str, Any] = toml.loads(Path(path).read_text(encoding="utf-8"))
     except toml.TOMLDecodeError as error:
         raise InputError(f"{os.fspath(path)}: {error}") from None
-    name = config.get("algorithm", {}).get("algorithm_name")
-    if name not in _ALGORITHMS:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{os.fspath(path)} is not UTF-8 at byte {error.start}") from None
+    name = _table(config, "algorithm").get("algorithm_name")
+    if not isinstance(name, str) or name not in _ALGORITHMS:
         raise OptionError(f"[algorithm] algorithm_name is {name!r}; answered are {' and '.join(_ALGORITHMS)}")
     needed = ["text_column"] + (["threshold", "num_perm"] if name == "minhash" else [])
-    return {
-        "input": config.get("input", {}),
+    options = {
+        "input": _table(config, "input"),
         "algorithm": _section(config, "algorithm", _ALGORITHMS[name], needed),
         "output": _section(config, "output", _OUTPUT, ["output_dir"]),
     }
+    _say_what_does_nothing(config)
+    return options
 
 
 def _load(options: dict[str, Any]) -> Any:
@@ -110,9 +181,15 @@ def _load(options: dict[str, Any]) -> Any:
         raise InputError("this takes Hugging Face datasets: pip install simidx[datasets]") from None
     kinds = {"local_files": datasets.load_dataset, "local_hf_dataset": datasets.load_from_disk}
     kind = options.get("input_type", "local_files")
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise OptionError(f"[input] input_type is {kind!r}; known are {' and '.join(kinds)}")
-    data = kinds[kind](**options.get("read_arguments", {}))
+    arguments = options.get("read_arguments", {})
+    if not isinstance(arguments, dict):
+        raise OptionError(f"[input] read_arguments is {arguments!r}; a section [input.read_arguments] is expected")
+    try:
+        data = kinds[kind](**arguments)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"[input.read_arguments]: {error}") from None
     if not isinstance(data, datasets.Dataset):
         raise InputError('[input]: these are several splits; name one, as in split = "train" of read_arguments')
     return data

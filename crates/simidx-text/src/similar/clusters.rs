@@ -20,7 +20,20 @@ impl SimilarCandidates {
     ///
     /// A text that was needed and not given, and temporary files that cannot be read or written.
     pub fn clusters(&mut self) -> Result<Vec<usize>> {
-        let clusters = self.joined()?;
+        self.clusters_watched(|_, _| Ok(()))
+    }
+
+    /// [`SimilarCandidates::clusters`] that calls `progress` on this thread with how many texts are in their clusters, of how
+    /// many, every few thousand of them. It may break off by an error.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SimilarCandidates::clusters`], and what `progress` gives.
+    pub fn clusters_watched(
+        &mut self,
+        mut progress: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<Vec<usize>> {
+        let clusters = self.joined(&mut progress)?;
         let mut first = vec![usize::MAX; self.text_count()];
         // The first of a cluster in the order of decisions comes before all others of it.
         for place in 0..self.text_count() as u32 {
@@ -30,7 +43,7 @@ impl SimilarCandidates {
         Ok(first)
     }
 
-    fn joined(&mut self) -> Result<DisjointSets> {
+    fn joined(&mut self, progress: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<DisjointSets> {
         self.complete()?;
         let count = self.text_count();
         let mut sets = DisjointSets::new(count);
@@ -38,6 +51,7 @@ impl SimilarCandidates {
         let mut buffers = Buffers::default();
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
+            progress(start as u64, count as u64)?;
             let end = count.min(start + block);
             let groups = self.groups_at(start..end)?;
             let earlier: Result<Vec<_>> = (start..end)
@@ -94,7 +108,7 @@ impl SimilarCandidates {
     ///
     /// As for [`SimilarCandidates::clusters`].
     pub fn dedup_by_chains(mut self) -> Result<SimilarDedup> {
-        let clusters = self.joined()?;
+        let clusters = self.joined(&mut |_, _| Ok(()))?;
         let mut decisions = Decisions::keeping(self.text_count());
         let mut buffers = Buffers::default();
         for place in 0..self.text_count() as u32 {

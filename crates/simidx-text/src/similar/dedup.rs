@@ -124,7 +124,20 @@ impl SimilarCandidates {
     /// # Errors
     ///
     /// A text that was needed and not given, and temporary files that cannot be read or written.
-    pub fn dedup(mut self) -> Result<SimilarDedup> {
+    pub fn dedup(self) -> Result<SimilarDedup> {
+        self.dedup_watched(|_, _| Ok(()))
+    }
+
+    /// [`SimilarCandidates::dedup`] that calls `progress` on this thread with how many texts are decided, of how many, every few
+    /// thousand of them. It may break off by an error.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SimilarCandidates::dedup`], and what `progress` gives.
+    pub fn dedup_watched(
+        mut self,
+        mut progress: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<SimilarDedup> {
         self.complete()?;
         let count = self.text_count();
         let mut crowds = Crowds::default();
@@ -136,6 +149,7 @@ impl SimilarCandidates {
         };
         let (mut start, mut block) = (0, FIRST_BLOCK);
         while start < count {
+            progress(start as u64, count as u64)?;
             let end = count.min(start + block);
             let groups = self.groups_at(start..end)?;
             let earlier: Result<Vec<_>> = (start..end)

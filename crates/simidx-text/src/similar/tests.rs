@@ -426,3 +426,36 @@ fn too_little_memory_and_missing_texts_are_errors() {
     let error = candidates.dedup().unwrap_err();
     assert!(error.to_string().ends_with("was not given"), "{error}");
 }
+
+#[test]
+fn decisions_and_clusters_say_how_far_they_are_and_break_off() {
+    let texts = texts(2000);
+    let options = SimilarOptions::default();
+    let candidates = || given(collected(&texts, &options).candidates().unwrap(), &texts);
+    let mut seen = Vec::new();
+    let found = candidates().dedup_watched(|done, total| {
+        seen.push((done, total));
+        Ok(())
+    });
+    let (found, plain) = (found.unwrap(), candidates().dedup().unwrap());
+    assert!((0..texts.len()).all(|text| found.fate(text) == plain.fate(text)));
+    let mut seen_of_clusters = Vec::new();
+    let clusters = candidates().clusters_watched(|done, total| {
+        seen_of_clusters.push((done, total));
+        Ok(())
+    });
+    assert_eq!(clusters.unwrap(), candidates().clusters().unwrap());
+    for seen in [seen, seen_of_clusters] {
+        assert!(seen.len() > 1 && seen[0] == (0, 2000) && seen.is_sorted());
+        assert!(
+            seen.iter()
+                .all(|&(done, total)| done < total && total == 2000)
+        );
+    }
+    let stop = |done: u64, _: u64| match done {
+        0 => Ok(()),
+        _ => Err(std::io::Error::other("enough").into()),
+    };
+    assert!(candidates().dedup_watched(stop).is_err());
+    assert!(candidates().clusters_watched(stop).is_err());
+}
