@@ -81,7 +81,7 @@ pub(crate) unsafe fn string<'a>(name: impl Display, at: *const c_char) -> Result
 }
 
 /// A text, which must be UTF-8.
-pub(crate) fn utf8<'a>(name: impl Display, bytes: &'a [u8]) -> Result<&'a str> {
+pub(crate) fn utf8(name: impl Display, bytes: &[u8]) -> Result<&str> {
     str::from_utf8(bytes).map_err(|error| {
         let message = format!("{name} is not UTF-8 at byte {}", error.valid_up_to());
         Failure::argument(message)

@@ -40,7 +40,7 @@ class Fingerprint:
         threads: int | None = None,
     ) -> None:
         """Choose the pipeline; ``width`` counts if it is given by its name."""
-        self.pipeline = pipeline if isinstance(pipeline, Pipeline) else Pipeline(pipeline, width=width)
+        self.pipeline: Pipeline = pipeline if isinstance(pipeline, Pipeline) else Pipeline(pipeline, width=width)
         self.column = column
         self.output = output
         self.has_features = has_features

@@ -10,16 +10,29 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from datatrove.io import get_datafolder
-from datatrove.pipeline.base import PipelineStep
 
 from simidx._simidx import Index, Pipeline, build, clusters, open
+
+if TYPE_CHECKING:
+    # datatrove has no types.
+    class PipelineStep:
+        """What is used here of a step."""
+
+        def track_time(self) -> AbstractContextManager[Any]:
+            """Count the time."""
+            raise NotImplementedError
+
+        def stat_update(self, *labels: str, value: int = 1) -> None:
+            """Count something."""
+else:
+    from datatrove.pipeline.base import PipelineStep
 
 __all__ = ["SimidxCluster", "SimidxSignature"]
 
@@ -28,7 +41,7 @@ _BATCH = 10_000
 _SUFFIX = ".simidx"
 
 
-class SimidxSignature(PipelineStep):  # type: ignore[misc, unused-ignore]
+class SimidxSignature(PipelineStep):
     """First step: the fingerprints of the documents of each task, in an index file of its own.
 
     The file of task 7 is ``000007.simidx``. The id of a document is the number of the task times 2^32 plus the place
@@ -51,8 +64,8 @@ class SimidxSignature(PipelineStep):  # type: ignore[misc, unused-ignore]
     ) -> None:
         """Choose folder and pipeline; ``k`` is the distance for which the tables of the files are chosen."""
         super().__init__()
-        self.output_folder = get_datafolder(output_folder)
-        self.pipeline = pipeline if isinstance(pipeline, Pipeline) else Pipeline(pipeline, width=width)
+        self.output_folder: Any = get_datafolder(output_folder)
+        self.pipeline: Pipeline = pipeline if isinstance(pipeline, Pipeline) else Pipeline(pipeline, width=width)
         self.k = k
         self.memory = memory
         self.threads = threads
@@ -92,7 +105,7 @@ class SimidxSignature(PipelineStep):  # type: ignore[misc, unused-ignore]
                 shutil.copyfileobj(source, target)
 
 
-class SimidxCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
+class SimidxCluster(PipelineStep):
     """Second step, in one task: what to remove, in the files that ``MinhashDedupFilter`` reads.
 
     Two documents are in one cluster if steps of at most ``k`` bits lead from one to the other. The first document of a
@@ -118,8 +131,8 @@ class SimidxCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
     ) -> None:
         """Choose folders and distance."""
         super().__init__()
-        self.input_folder = get_datafolder(input_folder)
-        self.output_folder = get_datafolder(output_folder)
+        self.input_folder: Any = get_datafolder(input_folder)
+        self.output_folder: Any = get_datafolder(output_folder)
         self.k = k
         self.against = against
         self.save_cluster_id = save_cluster_id
