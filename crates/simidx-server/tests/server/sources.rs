@@ -9,7 +9,7 @@ use simidx_server::{IdIter, Search, Server, Sink, Source, SourceSize};
 use crate::harness::{Fixture, default, options, run};
 
 /// Fingerprints with their ids, in order.
-struct Plain(BTreeMap<u64, Vec<IdBuf>>);
+pub(crate) struct Plain(pub(crate) BTreeMap<u64, Vec<IdBuf>>);
 
 impl Source for Plain {
     fn width(&self) -> u32 {
