@@ -617,23 +617,17 @@ async fn reload(
     let app = app.clone();
     let reloading = tokio::task::spawn_blocking(move || {
         let is_asked = |served: &&Served| params.index.as_ref().is_none_or(|n| *n == served.name);
-        let mut reloaded = Vec::new();
-        let mut failed = None;
-        for index in app.indexes.iter().filter(is_asked) {
-            match app.reload(index) {
-                Ok(done) => reloaded.push(json!({
-                    "index": index.name,
-                    "generation": done.generation,
-                    "changed": done.is_changed,
-                    "seconds": done.took.as_secs_f64(),
-                })),
-                Err(problem) => failed = failed.or(Some(problem)),
-            }
-        }
-        match failed {
-            Some(problem) => Err(problem),
-            None => Ok(json!({ "reloaded": reloaded })),
-        }
+        let asked: Vec<&Served> = app.indexes.iter().filter(is_asked).collect();
+        let reloaded = app.reload(&asked)?;
+        let reloaded = asked.iter().zip(reloaded).map(|(index, done)| {
+            json!({
+                "index": index.name,
+                "generation": done.generation,
+                "changed": done.is_changed,
+                "seconds": done.took.as_secs_f64(),
+            })
+        });
+        Ok::<Value, Problem>(json!({ "reloaded": reloaded.collect::<Vec<_>>() }))
     });
     let broken = |_| Problem::busy("the reload broke off");
     let reloaded = reloading.await.map_err(broken)??;

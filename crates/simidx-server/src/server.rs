@@ -122,7 +122,7 @@ impl ServerHandle {
         self.shut_down();
     }
 
-    /// Opens all files anew, and lets those that are good answer. Returns when they do.
+    /// Opens all files anew, and lets them answer if all are good. Returns when they do.
     pub fn reload(&self) {
         self.app.reload_all();
     }
