@@ -9,6 +9,7 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
+use simidx::format::MAX_ID_LEN;
 use simidx::{IdBuf, IdKind};
 
 use crate::answer::{Asked, Form};
@@ -27,9 +28,6 @@ const OPENAPI: &str = include_str!("../openapi.json");
 
 /// What Prometheus calls its text.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// Bytes of an identifier of a record, at most: those of the format.
-const MAX_ID_LEN: usize = 1 << 16;
 
 /// An address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
