@@ -155,6 +155,8 @@ pub(crate) struct Metrics {
     pub(crate) cut: AtomicU64,
     pub(crate) reloads_good: AtomicU64,
     pub(crate) reloads_failed: AtomicU64,
+    /// Bytes of bodies that are kept.
+    pub(crate) bodies: AtomicU64,
     /// Open generations of all indexes.
     pub(crate) generations: AtomicU64,
 }
@@ -172,6 +174,7 @@ impl Default for Metrics {
             cut: AtomicU64::new(0),
             reloads_good: AtomicU64::new(0),
             reloads_failed: AtomicU64::new(0),
+            bodies: AtomicU64::new(0),
             generations: AtomicU64::new(0),
         }
     }
@@ -280,6 +283,11 @@ impl Metrics {
         }
         let gauges = [
             ("simidx_connections", "Open connections.", &self.connections),
+            (
+                "simidx_body_bytes",
+                "Bytes of the bodies of requests under way.",
+                &self.bodies,
+            ),
             (
                 "simidx_generations",
                 "Open generations of all indexes.",

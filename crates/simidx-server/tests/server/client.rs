@@ -154,7 +154,8 @@ impl Client {
         Ok(response)
     }
 
-    fn line(&mut self) -> io::Result<String> {
+    /// A line of the head, or of the body.
+    pub(crate) fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -50,6 +50,25 @@ fn bodies_that_trickle_are_cut() {
 }
 
 #[test]
+fn bodies_that_are_announced_and_do_not_come_take_no_room() {
+    let fixture = Fixture::<u64>::new(400);
+    let server = serve(&fixture.path);
+    // Announced they are as much as all bodies together may be.
+    let head = "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/octet-stream\r\n\
+                expect: 100-continue\r\ncontent-length: 16776192\r\n\r\n";
+    let mut idle: Vec<Client> = (0..20).map(|_| server.client()).collect();
+    for client in &mut idle {
+        client.send(head.as_bytes()).unwrap();
+        // The server waits for the body.
+        assert_eq!(client.receive(true).unwrap().status, 100);
+    }
+    let body = fixture.fingerprints[0].to_le_bytes();
+    let mut client = server.client();
+    let response = client.post("/v1/query", "application/octet-stream", &body);
+    assert_eq!(response.status, 200, "{response:?}");
+}
+
+#[test]
 fn a_client_that_reads_nothing_is_cut() {
     let fixture = Fixture::<u64>::new(4000);
     let mut options = options(vec![default(&fixture.path)]);
