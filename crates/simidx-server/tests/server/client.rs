@@ -1,7 +1,7 @@
 //! A client that sends what it is told, byte for byte, and waits a bounded time.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -77,6 +77,11 @@ impl Client {
 
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
+    }
+
+    /// Says that nothing more is sent, and goes on reading.
+    pub(crate) fn end_sending(&self) {
+        self.stream.get_ref().shutdown(Shutdown::Write).unwrap();
     }
 
     pub(crate) fn get(&mut self, path: &str) -> Response {

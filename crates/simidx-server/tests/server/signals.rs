@@ -21,7 +21,7 @@ struct Opening<F> {
 }
 
 impl<F: Fn()> Opening<F> {
-    fn new(act: F) -> Vec<(String, Box<dyn Source>)>
+    fn sources(act: F) -> Vec<(String, Box<dyn Source>)>
     where
         F: Send + Sync + 'static,
     {
@@ -101,7 +101,7 @@ fn signals_that_come_while_files_are_opened_are_obeyed() {
         options.signals = true;
         options.threads = threads;
         // The old file is open by now.
-        let replaced = Opening::new(move || {
+        let replaced = Opening::sources(move || {
             std::fs::rename(&other, &path).unwrap();
             raise(Signal::HUP);
         });
@@ -118,7 +118,7 @@ fn signals_that_come_while_files_are_opened_are_obeyed() {
         // What takes long to open holds no end up.
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let receiver = std::sync::Mutex::new(receiver);
-        let slow = Opening::new(move || {
+        let slow = Opening::sources(move || {
             raise(Signal::TERM);
             let _ = receiver.lock().unwrap().recv_timeout(PATIENCE);
         });

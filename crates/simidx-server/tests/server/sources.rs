@@ -176,7 +176,8 @@ impl<F: Fn(&[u128]) + Send + Sync + 'static> Source for Acting<F> {
     }
 }
 
-fn acting(
+/// A server of such a source.
+pub(crate) fn acting(
     options: ServerOptions,
     act: impl Fn(&[u128]) + Send + Sync + 'static,
 ) -> crate::harness::Running {
@@ -240,4 +241,26 @@ fn a_batch_that_takes_too_long_ends_after_the_query_at_which_it_does() {
         asked.len() <= 2 && asked.iter().all(|&len| len == 1),
         "{asked:?}"
     );
+}
+
+#[test]
+fn a_search_that_breaks_off_is_500_and_the_server_goes_on() {
+    let server = acting(options(Vec::new()), |queries| {
+        assert!(!queries.contains(&2), "as the test wants it");
+    });
+    let mut client = server.client();
+    let response = client.get("/v1/query/2");
+    assert_eq!(
+        (response.status, response.kind()),
+        (500, "other".to_owned())
+    );
+    let body = [1u64.to_le_bytes(), 2u64.to_le_bytes()].concat();
+    let response = client.post("/v1/query", "application/octet-stream", &body);
+    assert_eq!(
+        (response.status, response.kind()),
+        (500, "other".to_owned())
+    );
+    assert_eq!(client.get("/v1/query/1").status, 200);
+    let failed = server.metric("simidx_requests_total{route=\"/v1/query\",status=\"500\"}");
+    assert_eq!(failed, 1.0);
 }
