@@ -24,7 +24,7 @@ const MAX_LEN: u64 = 4096;
 /// assert!(Token::new("short").is_err());
 /// # Ok::<(), String>(())
 /// ```
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Token(String);
 
 impl fmt::Debug for Token {
@@ -52,12 +52,16 @@ impl Token {
     /// The token that a file holds; white space around it does not count.
     ///
     /// # Errors
-    /// The file cannot be read or holds none. The message does not name the file.
+    /// The file cannot be read, holds none or is longer than 4,096 bytes. The message does not name the file.
     pub fn read(path: &Path) -> Result<Self, String> {
         let mut text = String::new();
         let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
-        let read = file.take(MAX_LEN).read_to_string(&mut text);
-        read.map_err(|error| error.to_string())?;
+        let read = file.take(MAX_LEN + 1).read_to_string(&mut text);
+        if read.map_err(|error| error.to_string())? as u64 > MAX_LEN {
+            return Err(format!(
+                "the file is longer than {MAX_LEN} bytes, so it is none of a token"
+            ));
+        }
         Token::new(text.trim())
     }
 
@@ -150,6 +154,22 @@ mod tests {
             assert!(!shows(bad, true), "{bad}");
         }
         assert!(!token.is_shown(&HeaderMap::new(), true));
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_refused_and_not_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let read = |len: u64| {
+            std::fs::write(&path, "t".repeat(len as usize)).unwrap();
+            Token::read(&path)
+        };
+        let whole = read(MAX_LEN).unwrap();
+        assert!(whole.equals("t".repeat(MAX_LEN as usize).as_bytes()));
+        assert!(read(MAX_LEN + 1).unwrap_err().contains("4096"));
+        // White space around the token counts for the length of the file.
+        std::fs::write(&path, format!("{}\n", "t".repeat(16))).unwrap();
+        assert!(Token::read(&path).unwrap().equals(b"tttttttttttttttt"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Batches: answered in chunks on threads of their own, so that no request holds up others for long.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,10 +12,21 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{Answered, Asked, Budget, Form, answer};
 use crate::problem::Problem;
+use crate::request::What;
+use crate::routes::BodyRoom;
 use crate::state::{App, Generation};
 
-/// Queries that are answered together.
-pub(crate) const CHUNK: usize = 256;
+/// Queries that are answered on a thread before it takes up those of another request, at most.
+const CHUNK: usize = 256;
+
+/// Nanoseconds of these queries, as far as they can be foreseen.
+const CHUNK_NS: f64 = 5_000_000.0;
+
+/// Nanoseconds of the queries between two looks at the deadline, as far as they can be foreseen.
+const GROUP_NS: f64 = 500_000.0;
+
+/// Nanoseconds to fingerprint a byte of a text: a rough guess.
+const TEXT_NS: f64 = 50.0;
 
 /// Pieces of an answer that wait for a client to read.
 const PIECES: usize = 4;
@@ -32,6 +44,8 @@ pub(crate) struct Batch {
     pub(crate) form: Form,
     budget: Budget,
     deadline: Instant,
+    /// The room of the body that the queries come from.
+    room: Option<BodyRoom>,
 }
 
 /// The answer to a chunk, and what ended it early.
@@ -53,29 +67,67 @@ impl Batch {
             generation,
             queries,
             form,
+            room: None,
         }
+    }
+
+    /// Keeps the room of a body as long as its queries.
+    pub(crate) fn keeping(mut self, room: BodyRoom) -> Self {
+        self.room = Some(room);
+        self
     }
 
     fn style(&self) -> JsonStyle {
         self.app.options.json
     }
 
-    /// Answers the queries from one on, at most [`CHUNK`].
-    fn chunk(&self, start: usize) -> Chunk {
-        let end = (start + CHUNK).min(self.queries.len());
+    /// The end of the queries from one on that take no more than this: one at least, [`CHUNK`] at most.
+    fn end(&self, start: usize, ns: f64) -> usize {
+        let mut left = ns;
+        // Most often all queries are searched for in one way.
+        let mut known = None;
+        let together = self.queries[start..]
+            .iter()
+            .take(CHUNK)
+            .take_while(|asked| {
+                let cost = match known {
+                    Some((search, cost)) if search == asked.search => cost,
+                    _ => self.generation.source.cost(asked.search),
+                };
+                known = Some((asked.search, cost));
+                let text = match &asked.what {
+                    What::Text(text) => text.len() as f64 * TEXT_NS,
+                    What::Fingerprint(_) => 0.0,
+                };
+                left -= cost + text;
+                left >= 0.0
+            });
+        start + together.count().max(1)
+    }
+
+    /// Answers some of the queries, as long as there is time.
+    fn chunk(&self, queries: Range<usize>) -> Chunk {
         let mut answered = Answered::default();
-        if Instant::now() >= self.deadline {
-            return (answered, Err(timed_out()));
+        let mut start = queries.start;
+        while start < queries.end {
+            if Instant::now() >= self.deadline {
+                return (answered, Err(timed_out()));
+            }
+            let end = self.end(start, GROUP_NS).min(queries.end);
+            let outcome = answer(
+                &self.generation,
+                &self.app.indexes[self.index].metrics,
+                &self.queries[start..end],
+                (self.form, self.style()),
+                &self.budget,
+                &mut answered,
+            );
+            if outcome.is_err() {
+                return (answered, outcome);
+            }
+            start = end;
         }
-        let outcome = answer(
-            &self.generation,
-            &self.app.indexes[self.index].metrics,
-            &self.queries[start..end],
-            (self.form, self.style()),
-            &self.budget,
-            &mut answered,
-        );
-        (answered, outcome)
+        (answered, Ok(()))
     }
 
     /// Whether the queries take so little that they are answered where they arrived.
@@ -87,7 +139,7 @@ impl Batch {
         self.queries.iter().all(|asked| {
             left -= self.generation.source.cost(asked.search);
             // To fingerprint takes longer than to search, and how long depends on the text.
-            left >= 0.0 && !matches!(asked.what, crate::request::What::Text(_))
+            left >= 0.0 && !matches!(asked.what, What::Text(_))
         })
     }
 
@@ -97,7 +149,7 @@ impl Batch {
     /// What keeps one of them from being answered.
     pub(crate) async fn whole(self) -> Result<Answered, Problem> {
         if self.is_cheap() {
-            let (answered, outcome) = self.chunk(0);
+            let (answered, outcome) = self.chunk(0..self.queries.len());
             return outcome.map(|()| answered);
         }
         let mut chunks = Chunks::start(Arc::new(self))?;
@@ -243,10 +295,11 @@ impl Chunks {
         }
         let (sender, receiver) = oneshot::channel();
         let (batch, start) = (self.batch.clone(), self.next);
-        self.next += CHUNK;
+        self.next = batch.end(start, CHUNK_NS);
+        let queries = start..self.next;
         self.batch.app.pool.spawn_fifo(move || {
             if !sender.is_closed() {
-                let _ = sender.send(batch.chunk(start));
+                let _ = sender.send(batch.chunk(queries));
             }
         });
         self.under_way.push_back(receiver);

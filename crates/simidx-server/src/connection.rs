@@ -185,12 +185,17 @@ where
     }
 }
 
-/// A stream that is closed when its other side reads nothing for too long.
+/// Bytes in a second that a client has to read at least, in the long run.
+const RATE: f64 = 16_384.0;
+
+/// A stream that is closed when its other side reads nothing for too long, or too slowly for long. Patience wears off while
+/// a write waits, and comes back with what is read, up to what it was.
 struct Patient<S> {
     stream: S,
     patience: Duration,
-    /// Since a write has been waiting.
-    waits: Option<Pin<Box<Sleep>>>,
+    left: Duration,
+    /// The time since a write has been waiting, and the end of patience.
+    waits: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl<S> Patient<S> {
@@ -198,29 +203,46 @@ impl<S> Patient<S> {
         Patient {
             stream,
             patience,
+            left: patience,
             waits: None,
         }
     }
 
-    /// Lets a write wait for so long and no longer.
+    /// Lets a write wait as long as patience lasts. `len` is the number of bytes that it wrote.
     fn limit<T>(
         &mut self,
         context: &mut Context<'_>,
         written: Poll<io::Result<T>>,
+        len: impl FnOnce(&T) -> usize,
     ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.waits = None;
+        if let Poll::Ready(outcome) = &written {
+            let waited = self.waits.take().map(|(since, _)| since.elapsed());
+            let len = outcome.as_ref().map_or(0, len);
+            self.left = patience_after(self.left, waited, len, self.patience);
             return written;
         }
-        let patience = self.patience;
-        let waits = self
-            .waits
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + patience)));
-        match waits.as_mut().poll(context) {
+        let left = self.left;
+        let (_, end) = self.waits.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(tokio::time::sleep_until(now + left)))
+        });
+        match end.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
         }
     }
+}
+
+/// What is left of patience after a write that had to wait, or had not, and wrote so many bytes.
+fn patience_after(
+    left: Duration,
+    waited: Option<Duration>,
+    len: usize,
+    most: Duration,
+) -> Duration {
+    let left = left.saturating_sub(waited.unwrap_or_default());
+    let earned = Duration::from_secs_f64(len as f64 / RATE);
+    left.saturating_add(earned).min(most)
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
@@ -240,7 +262,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.limit(context, written)
+        self.limit(context, written, |&len| len)
     }
 
     fn poll_write_vectored(
@@ -249,7 +271,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.limit(context, written)
+        self.limit(context, written, |&len| len)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -258,11 +280,56 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.limit(context, flushed)
+        self.limit(context, flushed, |()| 0)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.limit(context, shut)
+        self.limit(context, shut, |()| 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_reads_a_byte_now_and_then_is_cut() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let outcome = runtime.block_on(async {
+            let (server, mut client) = tokio::io::duplex(1);
+            tokio::spawn(async move {
+                while client.read_u8().await.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            });
+            let mut patient = Patient::new(server, Duration::from_millis(200));
+            // Without an end to patience this takes minutes.
+            let bytes = vec![0; 100_000];
+            let written = patient.write_all(&bytes);
+            tokio::time::timeout(Duration::from_secs(30), written).await
+        });
+        let error = outcome.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn patience_comes_back_with_what_is_read() {
+        let seconds = Duration::from_secs;
+        let after = |left, waited, len| {
+            patience_after(seconds(left), Some(seconds(waited)), len, seconds(60))
+        };
+        let rate = RATE as usize;
+        assert_eq!(after(60, 10, rate * 4), seconds(54));
+        assert_eq!(after(60, 10, rate * 10), seconds(60));
+        // Nobody saves more than there was.
+        assert_eq!(after(60, 10, rate * 1000), seconds(60));
+        assert_eq!(after(5, 10, 0), seconds(0));
+        assert_eq!(patience_after(seconds(7), None, 0, seconds(60)), seconds(7));
     }
 }

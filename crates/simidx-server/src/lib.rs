@@ -7,7 +7,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `server.rs` | binding, running, ending; signals and watching |
+//! | `server.rs` | binding, running, ending; watching |
+//! | `signals.rs` | SIGHUP, SIGINT, SIGTERM |
 //! | `connection.rs` | the accept loop, timeouts of connections |
 //! | `routes.rs` | the addresses, and what each answers |
 //! | `request.rs` | parameters and bodies |
@@ -32,6 +33,7 @@ pub mod request;
 mod response;
 mod routes;
 mod server;
+mod signals;
 mod source;
 mod state;
 mod store;

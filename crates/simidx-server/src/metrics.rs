@@ -36,10 +36,18 @@ pub(crate) const BOUNDS: [u64; 22] = [
     10_000_000_000,
 ];
 
-/// Statuses that are counted by themselves; all others are 500.
-const STATUSES: [u16; 16] = [
-    200, 303, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 431, 500, 503, 507,
+/// Statuses that are counted by themselves; all others are [`OTHERS`].
+const STATUSES: [u16; 15] = [
+    200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 431, 500, 503, 507,
 ];
+
+/// The status that those without a place of their own count as.
+const OTHERS: u16 = 500;
+
+/// The place of a status among [`STATUSES`].
+fn place(status: u16) -> Option<usize> {
+    STATUSES.iter().position(|&known| known == status)
+}
 
 /// Times in buckets.
 #[derive(Debug, Default)]
@@ -147,6 +155,8 @@ pub(crate) struct Metrics {
     pub(crate) cut: AtomicU64,
     pub(crate) reloads_good: AtomicU64,
     pub(crate) reloads_failed: AtomicU64,
+    /// Bytes of bodies that are kept.
+    pub(crate) bodies: AtomicU64,
     /// Open generations of all indexes.
     pub(crate) generations: AtomicU64,
 }
@@ -164,6 +174,7 @@ impl Default for Metrics {
             cut: AtomicU64::new(0),
             reloads_good: AtomicU64::new(0),
             reloads_failed: AtomicU64::new(0),
+            bodies: AtomicU64::new(0),
             generations: AtomicU64::new(0),
         }
     }
@@ -183,10 +194,11 @@ pub(crate) struct IndexLine<'a> {
 impl Metrics {
     /// Counts a response.
     pub(crate) fn answered(&self, route: Route, status: StatusCode, time: Duration) {
-        let status = status.as_u16();
-        let other = STATUSES.len() - 2;
-        let place = STATUSES.iter().position(|&known| known == status);
-        self.requests[route as usize][place.unwrap_or(other)].fetch_add(1, Ordering::Relaxed);
+        let place = place(status.as_u16()).or_else(|| place(OTHERS));
+        let count = place.and_then(|place| self.requests[route as usize].get(place));
+        if let Some(count) = count {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
         self.times[route as usize].add(time);
     }
 
@@ -271,6 +283,11 @@ impl Metrics {
         }
         let gauges = [
             ("simidx_connections", "Open connections.", &self.connections),
+            (
+                "simidx_body_bytes",
+                "Bytes of the bodies of requests under way.",
+                &self.bodies,
+            ),
             (
                 "simidx_generations",
                 "Open generations of all indexes.",
@@ -476,6 +493,19 @@ fn write_store(out: &mut String, store: &CollectionStats) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_without_a_place_counts_as_500() {
+        for (status, counted) in [(200, 200), (418, 500), (500, 500), (503, 503), (507, 507)] {
+            let metrics = Metrics::default();
+            let code = StatusCode::from_u16(status).unwrap();
+            metrics.answered(Route::Livez, code, Duration::ZERO);
+            let text = metrics.write(&[], None, true);
+            let line =
+                format!("simidx_requests_total{{route=\"/livez\",status=\"{counted}\"}} 1\n");
+            assert!(text.contains(&line), "{status}: {text}");
+        }
+    }
 
     #[test]
     fn a_time_is_in_the_first_bucket_that_is_not_below_it() {

@@ -147,7 +147,8 @@ pub struct ServerOptions {
     pub watch: Option<Duration>,
     /// How long requests are still taken after the server was told to end. Default none.
     pub drain_delay: Duration,
-    /// Whether SIGINT and SIGTERM end the server and SIGHUP reloads, on systems that have them. Default `false`.
+    /// Whether SIGINT and SIGTERM end the server and SIGHUP reloads, on systems that have them. They do from the
+    /// start of [`Server::bind`](crate::Server::bind). Default `false`.
     pub signals: bool,
     /// What the log looks like.
     pub log_format: LogFormat,

@@ -1,6 +1,7 @@
 //! The addresses of the server, and what each of them answers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
@@ -9,6 +10,7 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
+use simidx::format::MAX_ID_LEN;
 use simidx::{IdBuf, IdKind};
 
 use crate::answer::{Asked, Form};
@@ -27,9 +29,6 @@ const OPENAPI: &str = include_str!("../openapi.json");
 
 /// What Prometheus calls its text.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// Bytes of an identifier of a record, at most: those of the format.
-const MAX_ID_LEN: usize = 1 << 16;
 
 /// An address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,9 +159,7 @@ pub(crate) async fn serve(app: &Arc<App>, request: Request<Incoming>) -> Respons
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         }
         if problem.status() == StatusCode::SERVICE_UNAVAILABLE {
-            app.metrics
-                .shed
-                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            app.metrics.shed.fetch_add(1, Ordering::Relaxed);
         }
         if problem.status() == StatusCode::INTERNAL_SERVER_ERROR {
             let fields = [("route", route.name()), ("error", problem.detail())];
@@ -516,6 +513,8 @@ async fn batch(
                 return Err(trouble.clone());
             }
             let batch = Batch::new(app, index, generation, asked, Form::Lines);
+            // The queries are as long as the body.
+            let batch = batch.keeping(body.into_room());
             response::pieces(NDJSON, batch.lines(trouble).await?)
         }
     };
@@ -617,62 +616,111 @@ async fn reload(
     let app = app.clone();
     let reloading = tokio::task::spawn_blocking(move || {
         let is_asked = |served: &&Served| params.index.as_ref().is_none_or(|n| *n == served.name);
-        let mut reloaded = Vec::new();
-        let mut failed = None;
-        for index in app.indexes.iter().filter(is_asked) {
-            match app.reload(index) {
-                Ok(done) => reloaded.push(json!({
-                    "index": index.name,
-                    "generation": done.generation,
-                    "changed": done.is_changed,
-                    "seconds": done.took.as_secs_f64(),
-                })),
-                Err(problem) => failed = failed.or(Some(problem)),
-            }
-        }
-        match failed {
-            Some(problem) => Err(problem),
-            None => Ok(json!({ "reloaded": reloaded })),
-        }
+        let asked: Vec<&Served> = app.indexes.iter().filter(is_asked).collect();
+        let reloaded = app.reload(&asked)?;
+        let reloaded = asked.iter().zip(reloaded).map(|(index, done)| {
+            json!({
+                "index": index.name,
+                "generation": done.generation,
+                "changed": done.is_changed,
+                "seconds": done.took.as_secs_f64(),
+            })
+        });
+        Ok::<Value, Problem>(json!({ "reloaded": reloaded.collect::<Vec<_>>() }))
     });
     let broken = |_| Problem::busy("the reload broke off");
     let reloaded = reloading.await.map_err(broken)??;
     Ok(response::json(StatusCode::OK, &reloaded))
 }
 
-/// Reads a body, as long as it may be and as long as it may take.
-pub(crate) async fn read(app: &App, mut body: Incoming) -> Result<Bytes, Problem> {
+/// A body, with the room that it takes among all bodies.
+pub(crate) struct Held {
+    bytes: Bytes,
+    room: BodyRoom,
+}
+
+impl Held {
+    /// The room alone, for those who have read the body and keep what they read.
+    pub(crate) fn into_room(self) -> BodyRoom {
+        self.room
+    }
+}
+
+impl std::ops::Deref for Held {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Room among the bodies; it is free again after this.
+pub(crate) struct BodyRoom {
+    app: Arc<App>,
+    kib: u32,
+}
+
+impl BodyRoom {
+    fn new(app: &Arc<App>) -> Self {
+        let app = app.clone();
+        BodyRoom { app, kib: 0 }
+    }
+
+    /// Takes room for as many bytes in all.
+    ///
+    /// # Errors
+    /// There is none.
+    fn grow(&mut self, len: usize) -> Result<(), Problem> {
+        let kib = u32::try_from(len.div_ceil(1024)).unwrap_or(u32::MAX);
+        let more = kib.saturating_sub(self.kib);
+        let permit = self.app.bodies.try_acquire_many(more);
+        let no_room = |_| Problem::busy("there is no memory for further bodies");
+        permit.map_err(no_room)?.forget();
+        self.kib += more;
+        let bodies = &self.app.metrics.bodies;
+        bodies.fetch_add(u64::from(more) * 1024, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for BodyRoom {
+    fn drop(&mut self) {
+        self.app.bodies.add_permits(self.kib as usize);
+        let bodies = &self.app.metrics.bodies;
+        bodies.fetch_sub(u64::from(self.kib) * 1024, Ordering::Relaxed);
+    }
+}
+
+/// Reads a body, as long as it may be and as long as it may take. It takes room as it arrives.
+pub(crate) async fn read(app: &Arc<App>, mut body: Incoming) -> Result<Held, Problem> {
     let limits = &app.options.limits;
     let too_large =
         || Problem::too_large(format!("the limit of a body is {} bytes", limits.max_body));
-    let announced = body.size_hint();
-    if announced.lower() > limits.max_body as u64 {
+    if body.size_hint().lower() > limits.max_body as u64 {
         return Err(too_large());
     }
-    let most = announced.upper().unwrap_or(limits.max_body as u64);
-    let room = u32::try_from(most / 1024 + 1).unwrap_or(u32::MAX);
-    let _room = app
-        .bodies
-        .try_acquire_many(room)
-        .map_err(|_| Problem::busy("there is no memory for further bodies"))?;
+    let mut room = BodyRoom::new(app);
     let reading = async {
         let mut whole = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let broken = |_| Problem::bad("cut", "the body broke off");
             if let Ok(data) = frame.map_err(broken)?.into_data() {
-                if whole.len() + data.len() > limits.max_body {
+                let len = whole.len() + data.len();
+                if len > limits.max_body {
                     return Err(too_large());
                 }
+                room.grow(len)?;
                 whole.extend_from_slice(&data);
             }
         }
         Ok(whole.freeze())
     };
-    match tokio::time::timeout(limits.timeout, reading).await {
-        Ok(body) => body,
+    let bytes = match tokio::time::timeout(limits.timeout, reading).await {
+        Ok(bytes) => bytes?,
         Err(_) => {
             let detail = "the body took too long to arrive";
-            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", detail))
+            return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", detail));
         }
-    }
+    };
+    Ok(Held { bytes, room })
 }

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::connection::{self, Tls, told};
 use crate::options::ServerOptions;
 use crate::problem::Problem;
+use crate::signals::Signals;
 use crate::source::Source;
 use crate::state::App;
 
@@ -41,6 +42,9 @@ pub enum StartError {
     /// An index cannot be served.
     #[error(transparent)]
     Index(#[from] Problem),
+    /// A signal said to end while files were opened.
+    #[error("a signal ended the start")]
+    Ended,
     /// This program was built without what the options ask for.
     #[error("this program was built without {0}")]
     Missing(&'static str),
@@ -80,6 +84,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<Tls>,
+    signals: Option<Signals>,
     stop: watch::Sender<bool>,
 }
 
@@ -111,7 +116,13 @@ impl ServerHandle {
         self.stop.send_replace(true);
     }
 
-    /// Opens all files anew, and lets those that are good answer. Returns when they do.
+    /// The same after a signal.
+    pub(crate) fn end_by(&self, signal: &'static str) {
+        self.app.log.info("ending", &[("signal", signal)]);
+        self.shut_down();
+    }
+
+    /// Opens all files anew, and lets them answer if all are good. Returns when they do.
     pub fn reload(&self) {
         self.app.reload_all();
     }
@@ -125,8 +136,11 @@ impl ServerHandle {
 impl Server {
     /// Takes the address, opens and warms the indexes.
     ///
+    /// With [`ServerOptions::signals`], signals are listened to before files are opened: one to reload is kept for
+    /// [`Server::run`], one to end ends the start.
+    ///
     /// # Errors
-    /// Any of that fails, or the address may not be taken without a token.
+    /// Any of that fails, the address may not be taken without a token, or a signal said to end.
     pub fn bind(options: ServerOptions) -> Result<Self, StartError> {
         Self::bind_with_sources(options, Vec::new())
     }
@@ -158,14 +172,31 @@ impl Server {
             .worker_threads(options.threads)
             .enable_all()
             .build()?;
+        // A signal to reload that comes while files are opened may be about one that is open by then.
+        let mut signals = match options.signals {
+            true => Some(runtime.block_on(async { Signals::listen() })?),
+            false => None,
+        };
         allow_files(options.limits.max_connections);
-        let app = Arc::new(App::open(options, sources)?);
+        let app = match &mut signals {
+            None => App::open(options, sources)?,
+            Some(signals) => match runtime.block_on(open_until_told(options, sources, signals)) {
+                Some(opened) => opened?,
+                None => {
+                    // Nobody waits for what is being opened.
+                    runtime.shutdown_background();
+                    return Err(StartError::Ended);
+                }
+            },
+        };
+        let app = Arc::new(app);
         Ok(Server {
             app,
             runtime,
             listener,
             address,
             tls,
+            signals,
             stop: watch::Sender::new(false),
         })
     }
@@ -200,6 +231,7 @@ impl Server {
             runtime,
             listener,
             tls,
+            signals,
             stop,
             ..
         } = self;
@@ -207,8 +239,8 @@ impl Server {
             .info("serving", &[("address", &*self.address.to_string())]);
         let outcome = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            if app.options.signals {
-                signals(handle)?;
+            if let Some(signals) = signals {
+                tokio::spawn(signals.obey(handle));
             }
             if let Some(period) = app.options.watch {
                 tokio::spawn(watch_files(app.clone(), period, stop.subscribe()));
@@ -254,6 +286,22 @@ fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
     }
 }
 
+/// Opens everything, if no signal says to end before that.
+async fn open_until_told(
+    options: ServerOptions,
+    sources: Vec<(String, Box<dyn Source>)>,
+    signals: &mut Signals,
+) -> Option<Result<App, Problem>> {
+    let opening = tokio::task::spawn_blocking(move || App::open(options, sources));
+    tokio::select! {
+        opened = opening => {
+            let broken = |_| Err(Problem::busy("the opening broke off"));
+            Some(opened.unwrap_or_else(broken))
+        }
+        _ = signals.end() => None,
+    }
+}
+
 /// Looks at the files every so often.
 async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<bool>) {
     let mut refused = Vec::new();
@@ -269,44 +317,6 @@ async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<
         });
         refused = looking.await.unwrap_or_default();
     }
-}
-
-/// Ends the server at SIGINT and SIGTERM, reloads at SIGHUP.
-#[cfg(unix)]
-fn signals(handle: ServerHandle) -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let (mut interrupt, mut terminate) = (
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-    );
-    let mut hangup = signal(SignalKind::hangup())?;
-    tokio::spawn(async move {
-        loop {
-            let name = tokio::select! {
-                _ = hangup.recv() => {
-                    let handle = handle.clone();
-                    let _ = tokio::task::spawn_blocking(move || handle.reload()).await;
-                    continue;
-                }
-                _ = interrupt.recv() => "SIGINT",
-                _ = terminate.recv() => "SIGTERM",
-            };
-            handle.app.log.info("ending", &[("signal", name)]);
-            handle.shut_down();
-        }
-    });
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn signals(handle: ServerHandle) -> io::Result<()> {
-    tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            handle.shut_down();
-        }
-    });
-    Ok(())
 }
 
 /// Asks the system for as many open files as there may be connections. What it does not give, accepting waits for.

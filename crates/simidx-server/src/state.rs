@@ -41,6 +41,8 @@ pub(crate) struct App {
     pub(crate) waiting: Semaphore,
     /// Room for bodies, in KiB.
     pub(crate) bodies: Semaphore,
+    /// Taken while files are opened anew.
+    reloading: Mutex<()>,
     is_ready: AtomicBool,
 }
 
@@ -51,7 +53,6 @@ pub(crate) struct Served {
     files: Vec<PathBuf>,
     current: ArcSwap<Generation>,
     pub(crate) metrics: IndexMetrics,
-    reloading: Mutex<()>,
 }
 
 /// A source as long as it answers, with what makes fingerprints for it.
@@ -179,6 +180,7 @@ impl App {
             bodies: Semaphore::new(body_room(options.limits.max_body)),
             indexes: Vec::new(),
             store: None,
+            reloading: Mutex::new(()),
             is_ready: AtomicBool::new(false),
             options,
             metrics,
@@ -228,7 +230,6 @@ impl App {
             files,
             current: ArcSwap::from_pointee(generation),
             metrics: IndexMetrics::default(),
-            reloading: Mutex::new(()),
         });
         Ok(())
     }
@@ -336,61 +337,71 @@ impl App {
             .map_err(|error| unusable(error.to_string()))
     }
 
-    /// Opens the files of an index anew, and lets them answer if they are good. Takes as long as reading them; to be called
-    /// where nothing waits for it.
+    /// Opens the files of some indexes anew, and lets them answer if all of them are good. Takes as long as reading them; to
+    /// be called where nothing waits for it.
     ///
     /// # Errors
-    /// The files cannot be used. Nothing has changed then.
-    pub(crate) fn reload(&self, index: &Served) -> Result<Reloaded, Problem> {
-        let _one_at_a_time = index
+    /// The first index whose files cannot be used. Nothing has changed then, in no index.
+    pub(crate) fn reload(&self, indexes: &[&Served]) -> Result<Vec<Reloaded>, Problem> {
+        let _one_at_a_time = self
             .reloading
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let started = Instant::now();
-        let before = index.current();
-        if index.files.is_empty() {
-            return Ok(Reloaded {
-                generation: before.source.generation(),
-                is_changed: false,
-                took: started.elapsed(),
+        let mut opened = Vec::new();
+        let mut failed = None;
+        for index in indexes {
+            let started = Instant::now();
+            let before = index.current();
+            if index.files.is_empty() {
+                opened.push((None, before.source.generation(), false, started.elapsed()));
+                continue;
+            }
+            // All are looked at, so that the log names each that is bad.
+            match self.load(&index.files, Some(&before)) {
+                Ok(generation) => {
+                    let name = generation.source.generation();
+                    let is_changed = name != before.source.generation();
+                    let took = started.elapsed();
+                    opened.push((Some(generation), name, is_changed, took));
+                }
+                Err(problem) => {
+                    let fields = [("index", &*index.name), ("error", problem.detail())];
+                    self.log
+                        .error("reload failed, the old files go on answering", &fields);
+                    failed = failed.or(Some(problem));
+                }
+            }
+        }
+        if let Some(problem) = failed {
+            self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
+            return Err(problem);
+        }
+        let mut all = Vec::new();
+        for (index, (fresh, generation, is_changed, took)) in indexes.iter().zip(opened) {
+            if let Some(fresh) = fresh {
+                retire(index.current.swap(Arc::new(fresh)));
+                self.metrics.reloads_good.fetch_add(1, Ordering::Relaxed);
+                let ms = took.as_millis().to_string();
+                let fields = [
+                    ("index", &*index.name),
+                    ("generation", &*generation),
+                    ("ms", &*ms),
+                ];
+                self.log.info("reloaded", &fields);
+            }
+            all.push(Reloaded {
+                generation,
+                is_changed,
+                took,
             });
         }
-        let loaded = self.load(&index.files, Some(&before));
-        let generation = match loaded {
-            Ok(generation) => generation,
-            Err(problem) => {
-                self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
-                let fields = [("index", &*index.name), ("error", problem.detail())];
-                self.log
-                    .error("reload failed, the old files go on answering", &fields);
-                return Err(problem);
-            }
-        };
-        let name = generation.source.generation();
-        let is_changed = name != before.source.generation();
-        drop(before);
-        retire(index.current.swap(Arc::new(generation)));
-        self.metrics.reloads_good.fetch_add(1, Ordering::Relaxed);
-        let took = started.elapsed();
-        let ms = took.as_millis().to_string();
-        let fields = [
-            ("index", &*index.name),
-            ("generation", &*name),
-            ("ms", &*ms),
-        ];
-        self.log.info("reloaded", &fields);
-        Ok(Reloaded {
-            generation: name,
-            is_changed,
-            took,
-        })
+        Ok(all)
     }
 
-    /// Reloads all indexes; a failure of one is logged and does not keep the others from it.
+    /// Reloads all indexes or, if one of them fails, none. A failure is logged.
     pub(crate) fn reload_all(&self) {
-        for index in &self.indexes {
-            let _ = self.reload(index);
-        }
+        let all: Vec<&Served> = self.indexes.iter().collect();
+        let _ = self.reload(&all);
     }
 
     /// Reloads the indexes whose files are others than those that were opened or, last time, refused.
@@ -403,7 +414,7 @@ impl App {
                 continue;
             }
             refused.retain(|refused| refused.index != number);
-            if self.reload(index).is_err() {
+            if self.reload(&[index]).is_err() {
                 refused.push(Refused {
                     index: number,
                     stamps: now,

@@ -188,6 +188,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
+    interrupt::survive_hangups()?;
     let mut indexes = args.index;
     if !args.paths.is_empty() {
         let unnamed = NamedIndex::new(NamedIndex::DEFAULT, args.paths.clone());
@@ -255,7 +256,10 @@ pub(crate) fn run(args: Args) -> Answer {
         options.store = Some(store);
     }
     interrupt::expect_lost_pages()?;
-    let server = Server::bind(options).map_err(not_started)?;
+    let server = match Server::bind(options) {
+        Err(StartError::Ended) => return Ok(true),
+        bound => bound.map_err(not_started)?,
+    };
     let mut out = stdout();
     writeln!(out, "listening on {}", server.url())?;
     out.flush()?;

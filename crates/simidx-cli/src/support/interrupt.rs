@@ -66,6 +66,16 @@ pub(crate) fn expect_lost_pages() -> io::Result<()> {
     expect(&[])
 }
 
+/// Lets SIGHUP end nothing from now on. One that asks for a reload before files are open has nothing to do.
+///
+/// # Errors
+/// The signal handler cannot be installed.
+#[cfg(all(feature = "serve", unix))]
+pub(crate) fn survive_hangups() -> io::Result<()> {
+    let unread = std::sync::Arc::default();
+    signal_hook::flag::register(signal_hook::consts::SIGHUP, unread).map(drop)
+}
+
 #[cfg(unix)]
 fn expect(which: &[i32]) -> io::Result<()> {
     use signal_hook::iterator::Signals;
@@ -135,6 +145,11 @@ pub(crate) fn expect_signals() -> io::Result<()> {
 
 #[cfg(all(feature = "serve", not(unix)))]
 pub(crate) fn expect_lost_pages() -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(all(feature = "serve", not(unix)))]
+pub(crate) fn survive_hangups() -> io::Result<()> {
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! A client that sends what it is told, byte for byte, and waits a bounded time.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -79,6 +79,11 @@ impl Client {
         self.stream.get_mut().write_all(bytes)
     }
 
+    /// Says that nothing more is sent, and goes on reading.
+    pub(crate) fn end_sending(&self) {
+        self.stream.get_ref().shutdown(Shutdown::Write).unwrap();
+    }
+
     pub(crate) fn get(&mut self, path: &str) -> Response {
         self.request("GET", path, "", b"")
     }
@@ -154,7 +159,8 @@ impl Client {
         Ok(response)
     }
 
-    fn line(&mut self) -> io::Result<String> {
+    /// A line of the head, or of the body.
+    pub(crate) fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

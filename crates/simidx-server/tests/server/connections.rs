@@ -2,10 +2,12 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use crate::client::Client;
+use crate::client::{Client, PATIENCE};
 use crate::harness::{Fixture, default, options, serve, start};
+use crate::sources::acting;
 
 #[test]
 fn heads_that_trickle_are_cut_while_others_are_answered() {
@@ -47,6 +49,25 @@ fn bodies_that_trickle_are_cut() {
         (response.status, response.kind()),
         (408, "timeout".to_owned())
     );
+}
+
+#[test]
+fn bodies_that_are_announced_and_do_not_come_take_no_room() {
+    let fixture = Fixture::<u64>::new(400);
+    let server = serve(&fixture.path);
+    // Announced they are as much as all bodies together may be.
+    let head = "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/octet-stream\r\n\
+                expect: 100-continue\r\ncontent-length: 16776192\r\n\r\n";
+    let mut idle: Vec<Client> = (0..20).map(|_| server.client()).collect();
+    for client in &mut idle {
+        client.send(head.as_bytes()).unwrap();
+        // The server waits for the body.
+        assert_eq!(client.receive(true).unwrap().status, 100);
+    }
+    let body = fixture.fingerprints[0].to_le_bytes();
+    let mut client = server.client();
+    let response = client.post("/v1/query", "application/octet-stream", &body);
+    assert_eq!(response.status, 200, "{response:?}");
 }
 
 #[test]
@@ -139,7 +160,7 @@ fn requests_follow_each_other_on_a_connection() {
 }
 
 #[test]
-fn the_server_ends_after_what_it_has_begun() {
+fn the_server_answers_while_it_drains() {
     let fixture = Fixture::<u64>::new(400);
     let mut options = options(vec![default(&fixture.path)]);
     options.drain_delay = Duration::from_millis(200);
@@ -156,4 +177,31 @@ fn the_server_ends_after_what_it_has_begun() {
     let address = server.address;
     server.join();
     assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn the_server_ends_after_what_it_has_begun() {
+    let (began, begun) = mpsc::channel::<()>();
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let server = acting(options(Vec::new()), move |_| {
+        began.send(()).unwrap();
+        let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+    });
+    let mut client = server.client();
+    client
+        .send(b"GET /v1/query/ff HTTP/1.1\r\nhost: t\r\n\r\n")
+        .unwrap();
+    begun.recv_timeout(PATIENCE).unwrap();
+    server.handle.shut_down();
+    // It takes no connections any more, and the request is still there.
+    let started = std::time::Instant::now();
+    while TcpStream::connect(server.address).is_ok() {
+        assert!(started.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(release);
+    assert_eq!(client.receive(false).unwrap().status, 200);
+    assert!(client.is_closed());
+    server.join();
 }

@@ -1,11 +1,10 @@
 //! Requests that are wrong in every way: each gets an answer of the 400 family, and the server goes on.
 
-use std::net::Shutdown;
 use std::time::Duration;
 
 use simidx_server::Limits;
 
-use crate::client::{Client, Response};
+use crate::client::Response;
 use crate::documents::store;
 use crate::harness::{Fixture, Running, default, options, serve, start};
 
@@ -344,12 +343,24 @@ fn until(is_so: impl Fn() -> bool) {
 fn half_a_connection_is_answered_or_closed() {
     let fixture = Fixture::<u64>::new(400);
     let server = serve(&fixture.path);
-    let stream = std::net::TcpStream::connect(server.address).unwrap();
-    stream.shutdown(Shutdown::Write).unwrap();
-    let mut client = Client::new(server.address);
-    client
-        .send(b"GET /livez HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n")
-        .unwrap();
-    assert_eq!(client.receive(false).unwrap().status, 200);
-    assert!(client.is_closed());
+    for (sent, may_answer) in [
+        ("", false),
+        ("GET /livez HTTP/1.1\r\nho", false),
+        ("GET /livez HTTP/1.1\r\nhost: t\r\n\r\n", true),
+        (
+            "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/octet-stream\r\ncontent-length: 8\r\n\r\n123",
+            false,
+        ),
+    ] {
+        let mut client = server.client();
+        client.send(sent.as_bytes()).unwrap();
+        client.end_sending();
+        if let Ok(response) = client.receive(false) {
+            let is_good = may_answer && response.status == 200;
+            assert!(is_good || response.status >= 400, "{sent:?}: {response:?}");
+        }
+        assert!(client.is_closed(), "{sent:?}");
+    }
+    until(|| server.metric("simidx_connections ") <= 1.0);
+    assert!(answers(&server));
 }

@@ -10,6 +10,8 @@ mod operations;
 mod page;
 mod queries;
 mod reloading;
+#[cfg(unix)]
+mod signals;
 mod sources;
 #[cfg(feature = "tls")]
 mod tls;

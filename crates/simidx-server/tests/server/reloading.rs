@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simidx::Index;
+use simidx_server::NamedIndex;
 
 use crate::client::{Client, PATIENCE};
 use crate::harness::{Fixture, Running, default, fingerprints, options, serve, start, write};
@@ -172,6 +173,50 @@ fn a_watched_file_is_opened_when_it_was_replaced() {
     assert_eq!(generation(), versions.generations[1]);
     replace(&fixture.path, &versions.bytes[0]);
     until(|| generation() == versions.generations[0]);
+}
+
+#[test]
+fn a_reload_of_which_one_index_fails_changes_none() {
+    let fixture = Fixture::<u64>::new(400);
+    let versions = Versions::new(&fixture);
+    let [first, second] = ["a", "b"].map(|name| fixture.folder.path().join(name));
+    let names = ["first", "second"];
+    for (good, bad, bad_one) in [(&first, &second, 1), (&second, &first, 0)] {
+        for path in [&first, &second] {
+            replace(path, &versions.bytes[0]);
+        }
+        let indexes = [("first", &first), ("second", &second)]
+            .map(|(name, path)| NamedIndex::new(name, [path]).unwrap());
+        let server = start(options(indexes.into()));
+        let generations = || {
+            names.map(|name| {
+                let path = format!("/v1/query/1?index={name}");
+                server.client().get(&path).generation()
+            })
+        };
+        let [old, new] = &versions.generations;
+        replace(good, &versions.bytes[1]);
+        replace(bad, b"junk");
+        let response = reload(&server);
+        assert_eq!(response.status, 422, "{response:?}");
+        assert_eq!(generations(), [old.clone(), old.clone()]);
+        server.handle.reload();
+        assert_eq!(generations(), [old.clone(), old.clone()]);
+        let failed = server.metric("simidx_reloads_total{result=\"failed\"}");
+        assert_eq!(failed, 2.0);
+        assert_eq!(server.metric("simidx_reloads_total{result=\"good\"}"), 0.0);
+        // One alone is asked for by its name.
+        let path = format!("/-/reload?index={}", names[1 - bad_one]);
+        assert_eq!(server.client().post(&path, "", b"").status, 200);
+        let mut changed = [old.clone(), old.clone()];
+        changed[1 - bad_one] = new.clone();
+        assert_eq!(generations(), changed);
+        replace(bad, &versions.bytes[1]);
+        let response = reload(&server);
+        assert_eq!(response.status, 200, "{response:?}");
+        assert_eq!(generations(), [new.clone(), new.clone()]);
+        until(|| server.handle.generation_count() == 2);
+    }
 }
 
 #[test]

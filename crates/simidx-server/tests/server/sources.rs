@@ -1,15 +1,18 @@
 //! A source of another kind than files: records in memory, searched one by one. Its answers are those of a file.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use simidx::{Fingerprint, Id, IdBuf, IdKind};
-use simidx_server::{IdIter, Search, Server, Sink, Source, SourceSize};
+use simidx_server::{IdIter, Search, Server, ServerOptions, Sink, Source, SourceSize};
 
+use crate::client::PATIENCE;
 use crate::harness::{Fixture, default, options, run};
 
 /// Fingerprints with their ids, in order.
-struct Plain(BTreeMap<u64, Vec<IdBuf>>);
+pub(crate) struct Plain(pub(crate) BTreeMap<u64, Vec<IdBuf>>);
 
 impl Source for Plain {
     fn width(&self) -> u32 {
@@ -120,4 +123,144 @@ fn another_source_answers_as_a_file_with_the_same_records() {
     );
     assert_eq!(client.post("/-/reload", "", b"").status, 200);
     assert_eq!(client.get("/?index=plain&q=id-5").status, 200);
+}
+
+/// A source without records that does something at each search: with the queries.
+struct Acting<F>(Plain, F);
+
+impl<F: Fn(&[u128]) + Send + Sync + 'static> Source for Acting<F> {
+    fn width(&self) -> u32 {
+        self.0.width()
+    }
+
+    fn max_distance(&self) -> u32 {
+        self.0.max_distance()
+    }
+
+    fn id_kind(&self) -> IdKind {
+        self.0.id_kind()
+    }
+
+    fn pipeline(&self) -> Option<&str> {
+        None
+    }
+
+    fn generation(&self) -> String {
+        self.0.generation()
+    }
+
+    fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
+        self.1(queries);
+        self.0.find(queries, search, sink)
+    }
+
+    fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
+        self.0.fingerprints_of_id(id)
+    }
+
+    /// A millisecond.
+    fn cost(&self, _: Search) -> f64 {
+        1e6
+    }
+
+    fn size(&self) -> SourceSize {
+        self.0.size()
+    }
+
+    fn figures(&self) -> simidx::Result<Value> {
+        self.0.figures()
+    }
+
+    fn resident_fraction(&self) -> Option<f64> {
+        self.0.resident_fraction()
+    }
+}
+
+/// A server of such a source.
+pub(crate) fn acting(
+    options: ServerOptions,
+    act: impl Fn(&[u128]) + Send + Sync + 'static,
+) -> crate::harness::Running {
+    let source: Box<dyn Source> = Box::new(Acting(Plain(BTreeMap::new()), act));
+    run(Server::bind_with_sources(options, vec![("acting".to_owned(), source)]).unwrap())
+}
+
+#[test]
+fn a_body_takes_room_until_its_last_query_is_answered() {
+    let (sender, receiver) = mpsc::channel::<()>();
+    let receiver = Mutex::new(receiver);
+    // The query 2 waits until it is told.
+    let server = acting(options(Vec::new()), move |queries| {
+        if queries.contains(&2) {
+            let _ = receiver.lock().unwrap().recv_timeout(PATIENCE);
+        }
+    });
+    assert_eq!(server.metric("simidx_body_bytes "), 0.0);
+    let line = |query: u64| format!("\"{query:x}\"{}\n", " ".repeat(1000));
+    let body = format!("{}{}", line(1).repeat(300), line(2));
+    let mut client = server.client();
+    let head = format!(
+        "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    client.send(head.as_bytes()).unwrap();
+    client.send(body.as_bytes()).unwrap();
+    // The head of the answer and its first lines are there.
+    assert!(client.line().unwrap().contains(" 200 "));
+    assert!(server.metric("simidx_body_bytes ") >= body.len() as f64);
+    drop(sender);
+    while client.line().unwrap() != "{\"done\":true,\"count\":301}" {}
+    let started = Instant::now();
+    while server.metric("simidx_body_bytes ") != 0.0 {
+        assert!(started.elapsed() < PATIENCE);
+    }
+}
+
+#[test]
+fn a_batch_that_takes_too_long_ends_after_the_query_at_which_it_does() {
+    let mut options = options(Vec::new());
+    let timeout = Duration::from_millis(200);
+    options.limits.timeout = timeout;
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = asked.clone();
+    let server = acting(options, move |queries| {
+        log.lock().unwrap().push(queries.len());
+        std::thread::sleep(timeout);
+    });
+    let body = 1u64.to_le_bytes().repeat(256);
+    let mut client = server.client();
+    let response = client.post("/v1/query", "application/octet-stream", &body);
+    assert_eq!(
+        (response.status, response.kind()),
+        (503, "timeout".to_owned())
+    );
+    drop(server);
+    // One on each of two threads at most.
+    let asked = asked.lock().unwrap();
+    assert!(
+        asked.len() <= 2 && asked.iter().all(|&len| len == 1),
+        "{asked:?}"
+    );
+}
+
+#[test]
+fn a_search_that_breaks_off_is_500_and_the_server_goes_on() {
+    let server = acting(options(Vec::new()), |queries| {
+        assert!(!queries.contains(&2), "as the test wants it");
+    });
+    let mut client = server.client();
+    let response = client.get("/v1/query/2");
+    assert_eq!(
+        (response.status, response.kind()),
+        (500, "other".to_owned())
+    );
+    let body = [1u64.to_le_bytes(), 2u64.to_le_bytes()].concat();
+    let response = client.post("/v1/query", "application/octet-stream", &body);
+    assert_eq!(
+        (response.status, response.kind()),
+        (500, "other".to_owned())
+    );
+    assert_eq!(client.get("/v1/query/1").status, 200);
+    let failed = server.metric("simidx_requests_total{route=\"/v1/query\",status=\"500\"}");
+    assert_eq!(failed, 1.0);
 }
