@@ -112,8 +112,9 @@ array = np.random.default_rng(1).integers(0, 2**64, 200_000, dtype=np.uint64)
 index = simidx.build(folder + "/small.simidx", array[:20_000])
 import ctypes, mmap
 libc = ctypes.CDLL(None, use_errno=True)
-for call in (simidx.pairs, simidx.clusters, simidx.dedup, lambda *a: simidx.pairs(*a, rows=True), index.query, index.join,
-             lambda a, k: index.nearest(a, 5), index.contains, lambda a, k: simidx.build(folder + "/b.simidx", a, a)):
+for call in (simidx.pairs, simidx.clusters, simidx.dedup, lambda *a: simidx.pairs(*a, rows=True), index.query,
+             index.join, lambda a, k: index.nearest(a, 5), index.contains,
+             lambda a, k: simidx.build(folder + "/b.simidx", a, a)):
     memory = mmap.mmap(-1, array.nbytes)
     lent = np.frombuffer(memory, np.uint64)
     lent[:] = array

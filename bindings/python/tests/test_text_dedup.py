@@ -234,12 +234,18 @@ def test_values_of_options_are_checked(
 
 def test_what_has_no_effect_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "config.toml"
-    lines = '[algorithm]\nalgorithm_name = "simhash"\ntext_column = "text"\nnum_proc = 8\n[output]\noutput_dir = "out"\n'
+    lines = (
+        '[algorithm]\nalgorithm_name = "simhash"\ntext_column = "text"\nnum_proc = 8\n[output]\noutput_dir = "out"\n'
+    )
     path.write_text(lines + "clean_cache = true\n[input]\ninput_type = 'nothing'\n")
     assert main(["--config", str(path)]) == 2
     said = capsys.readouterr().err
     assert "[algorithm] without effect: num_proc\n" in said
     assert "[output] without effect: clean_cache\n" in said
-    for wrong in ("algorithm = 5\n", "[algorithm]\nalgorithm_name = ['simhash']\n", "[algorithm]\nalgorithm_name = 3\n"):
+    for wrong in (
+        "algorithm = 5\n",
+        "[algorithm]\nalgorithm_name = ['simhash']\n",
+        "[algorithm]\nalgorithm_name = 3\n",
+    ):
         path.write_text(wrong)
         assert main(["--config", str(path)]) == 2

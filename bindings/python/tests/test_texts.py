@@ -151,7 +151,8 @@ def test_one_call_gives_fingerprints_and_features(name: str, width: int) -> None
     values, mask = pipeline.fingerprints_and_features(texts)
     assert values.tolist() == pipeline.fingerprints(texts).tolist()
     assert mask.tolist() == pipeline.has_features(texts).tolist()
-    assert mask.any() and not mask.all()
+    assert mask.any()
+    assert not mask.all()
 
 
 def test_excluded_fingerprints_may_be_signed(tmp_path: Path) -> None:

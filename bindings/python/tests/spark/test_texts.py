@@ -98,9 +98,9 @@ def test_dedup_by_stars_and_numbers(spark: SparkSession) -> None:
 def test_ids_must_be_there_unique_and_stable(spark: SparkSession) -> None:
     df = spark.createDataFrame([("a", "x y z"), ("a", "x y z"), (None, "p q r")], "id string, text string")
     with pytest.raises(Exception, match="two records have the id 'a'"):
-        on_spark.dedup(df.where("id is not null"))
+        on_spark.dedup(df.where("id is not null"))[0].collect()
     with pytest.raises(Exception, match="no id"):
-        on_spark.dedup(df)
+        on_spark.dedup(df)[0].collect()
     numbered = df.withColumn("number", F.monotonically_increasing_id())
     with pytest.raises(simidx.InputError, match="monotonically_increasing_id"):
         on_spark.dedup(numbered, id_column="number")

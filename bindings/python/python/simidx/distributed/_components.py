@@ -223,7 +223,8 @@ class Settled:
 class Members:
     """The records that have a label, at the places of their labels: with it in the column ``label``.
 
-    With ``equals``, records with the same value have it for a label if there is no other.
+    With ``equals``, records with the same value have it for a label if there is no other. Without it the value stands
+    for the id, and two records with one id are refused.
     """
 
     schema: pa.Schema = MESSAGE
@@ -250,9 +251,12 @@ class Members:
             member = found >= 0
             label = own.copy()
             label[member] = least[found[member]]
+            _, ranks = _ranks(own)
+            is_shared = np.bincount(ranks)[ranks] > 1
             if self._equals:
-                _, ranks = _ranks(own)
-                member |= np.bincount(ranks)[ranks] > 1
+                member |= is_shared
+            elif is_shared.any():
+                unique_ids(table.column("id").filter(pa.array(is_shared)))
             rows = np.flatnonzero(member)
             label = label[rows]
             together = table.take(pa.array(rows)).append_column("label", to_arrow(label))
