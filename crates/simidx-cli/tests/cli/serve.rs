@@ -150,6 +150,15 @@ fn ids_that_are_numbers_are_strings_on_request() {
 }
 
 #[test]
+fn a_hangup_before_the_first_request_ends_nothing() {
+    let sandbox = Sandbox::with_index(("d.jsonl", DOCUMENTS), &["-q"]);
+    let server = Serving::start(&sandbox, &["x.simidx"]);
+    server.signal("-HUP");
+    assert_eq!(server.get("/readyz").0, 200);
+    server.end();
+}
+
+#[test]
 fn a_hangup_opens_the_files_anew_and_good_ones_only() {
     let sandbox = Sandbox::with_index(("d.hex", b"ff\n"), &["-q"]);
     let server = Serving::start(
