@@ -223,7 +223,7 @@ impl<F: Fingerprint> IndexBuilder<F> {
     }
 
     /// Adds a record without an id and its sketch, which has as many numbers as the options say
-    /// ([`SketchParameters::words`]). Of several records with the same fingerprint the index keeps the sketch whose bytes are
+    /// ([`SketchParameters::u64_count`]). Of several records with the same fingerprint the index keeps the sketch whose bytes are
     /// smallest.
     ///
     /// ```

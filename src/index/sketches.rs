@@ -67,7 +67,7 @@ impl<'a> Sketches<'a> {
         self.len() == 0
     }
 
-    /// Appends some sketches to `words`, [`SketchParameters::words`] numbers each. Bit i of a sketch is bit i mod 64 of its number
+    /// Appends some sketches to `words`, [`SketchParameters::u64_count`] numbers each. Bit i of a sketch is bit i mod 64 of its number
     /// i / 64.
     ///
     /// # Errors
