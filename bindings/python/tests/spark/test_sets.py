@@ -60,10 +60,10 @@ def test_pairs_and_clusters_are_those_of_the_program(
     assert len(expected) > 1000
     assert lines_of_pairs(on_spark.pairs(df, 3, partitions=partitions)) == expected
     program("build", path, "-o", "one.simidx")
-    expected = printed_clusters(program("clusters", "one.simidx").splitlines())
-    assert len(expected) > 500
+    clusters = printed_clusters(program("clusters", "one.simidx").splitlines())
+    assert len(clusters) > 500
     found = on_spark.clusters(df, 3, partitions=partitions)
-    assert found_clusters(found) == expected
+    assert found_clusters(found) == clusters
     for row in found.groupBy("cluster").agg({"id": "min"}).collect():
         assert row["cluster"] == row["min(id)"]
 
