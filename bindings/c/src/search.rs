@@ -207,6 +207,25 @@ fn ask<A>(
     }
 }
 
+/// Asks within a distance, and writes as many of the matches as fit.
+fn answer(
+    searcher: *const simidx_searcher,
+    places: Result<(Buffer<usize>, Buffer<simidx_match>)>,
+    distance: u32,
+    query: impl FnOnce(&mut (dyn Search + Send), u32) -> Result<()>,
+) -> Result<()> {
+    let arguments = places.and_then(|places| Ok((places, checked(distance)?)));
+    ask(
+        searcher,
+        arguments,
+        |searcher, ((found, buffer), distance)| {
+            query(searcher, distance)?;
+            found.set(searcher.matches(0, &buffer));
+            Ok(())
+        },
+    )
+}
+
 fn checked(distance: u32) -> Result<u32> {
     match distance <= MOST_DISTANCE {
         true => Ok(distance),
@@ -265,16 +284,9 @@ pub unsafe extern "C" fn simidx_query(
     guard(|| {
         // SAFETY: the caller's promises.
         let places = unsafe { places(buffer, capacity, found) };
-        let arguments = places.and_then(|places| Ok((places, checked(distance)?)));
-        ask(
-            searcher,
-            arguments,
-            |searcher, ((found, buffer), distance)| {
-                searcher.within(fingerprint, distance)?;
-                found.set(searcher.matches(0, &buffer));
-                Ok(())
-            },
-        )
+        answer(searcher, places, distance, |searcher, distance| {
+            searcher.within(fingerprint, distance)
+        })
     })
 }
 
@@ -297,16 +309,9 @@ pub unsafe extern "C" fn simidx_nearest(
     guard(|| {
         // SAFETY: the caller's promises.
         let places = unsafe { places(buffer, capacity, found) };
-        let arguments = places.and_then(|places| Ok((places, checked(distance)?)));
-        ask(
-            searcher,
-            arguments,
-            |searcher, ((found, buffer), distance)| {
-                searcher.nearest(fingerprint, count, distance)?;
-                found.set(searcher.matches(0, &buffer));
-                Ok(())
-            },
-        )
+        answer(searcher, places, distance, |searcher, distance| {
+            searcher.nearest(fingerprint, count, distance)
+        })
     })
 }
 

@@ -53,6 +53,7 @@ impl PipelineArgs {
     }
 
     /// Whether stages other than the default ones are asked for, files apart.
+    #[cfg(feature = "serve")]
     pub(crate) fn names_stages(&self) -> bool {
         *self.pipeline != Preset::default().options() || self.html.is_some()
     }

@@ -92,15 +92,14 @@ impl Crowded {
             ..LARGE => return Ok(()),
             LARGE => {
                 let kept = groups.kept(band, group, &mut buffer)?;
-                let places = kept.iter().map(place_of).collect();
-                (self.kept.entry((band, group)).or_default(), places)
+                (self.kept.entry((band, group)).or_default(), kept)
             }
             _ => match self.kept.get_mut(&(band, group)) {
-                Some(known) => (known, vec![place]),
+                Some(known) => (known, std::slice::from_ref(&place)),
                 None => return Ok(()),
             },
         };
-        for place in new {
+        for place in new.iter().map(place_of) {
             match PlacedDigest::new(place, digest(place)) {
                 Some(placed) if self.room > 0 => {
                     self.room -= 1;
