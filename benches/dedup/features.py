@@ -4,8 +4,9 @@ import json
 import re
 import unicodedata
 
-# A Han character is a word; so is a run of other letters and digits.
-WORD = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
+# A character of a script that is written without spaces is a word: Han, kana, Thai. So is a run of other letters and digits.
+UNSPACED = r"\u0e01-\u0e3a\u0e40-\u0e46\u0e4d\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff"
+WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 
 
 def words(text):

@@ -1,18 +1,78 @@
 #!/usr/bin/env python3
-"""Makes many documents, one on each line, of which a part are near-duplicates: `make_lines.py FILE COUNT`.
+"""Makes many documents, one on each line, of which a part are near-duplicates.
 
-Each is put together from two package descriptions in `data/en.jsonl.gz`: the beginning of one and the end of another.
-Half of them come with one to three copies, in which up to eight words are replaced, inserted or deleted. The order is
-random. The same COUNT gives the same file.
+    make_lines.py FILE COUNT [KIND [SOURCE]]
+
+| KIND | from |
+|---|---|
+| `en` | the package descriptions in `data/en.jsonl.gz`; this is the default |
+| `zh` | those in `data/zh.jsonl.gz` |
+| `mixed` | both |
+| `ja` | package descriptions in Japanese: SOURCE is `dists/bookworm/main/i18n/Translation-ja.bz2` of a mirror of Debian |
+| `th` | Thai words: SOURCE is `th_TH.dic` of Debian's package `hunspell-th` |
+| `code` | the functions of Python's own library |
+
+Each document is put together from two sources: the beginning of one and the end of another. Half of them come with one to
+three copies, in which up to eight words, or characters where there are no spaces between words, are replaced, inserted
+or deleted. The order is random. The same COUNT and source give the same file.
 """
 
+import ast
+import bz2
 import gzip
 import json
 import random
+import re
 import sys
+import sysconfig
 from pathlib import Path
 
-EN = Path(__file__).resolve().parent.parent.parent / "data" / "en.jsonl.gz"
+DATA = Path(__file__).resolve().parent.parent.parent / "data"
+
+
+def descriptions(name):
+    """The texts of a collection of the repository."""
+    with gzip.open(DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [json.loads(line)["text"] for line in file]
+
+
+def translations(source):
+    """The descriptions in a list of translations by Debian."""
+    with bz2.open(source, "rt", encoding="utf-8") as file:
+        found = re.findall(r"^Description-\w+: (.*\n(?: .*\n)*)", file.read(), re.MULTILINE)
+    return [re.sub(r"^ \.?", "", text, flags=re.MULTILINE) for text in found]
+
+
+def phrases(source, dice):
+    """Texts of random words of a dictionary of hunspell, with a space after some of them."""
+    with open(source, encoding="utf-8") as file:
+        words = [line.split("/")[0].strip() for line in file][1:]
+    return ["".join(dice.choice(words) + " " * (dice.random() < 0.1) for _ in range(60)) for _ in range(4000)]
+
+
+def functions():
+    """The source of functions of Python's library."""
+    found = []
+    for path in sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        parts = ast.walk(ast.parse(text))
+        found += [ast.get_source_segment(text, part) for part in parts if isinstance(part, ast.FunctionDef)]
+    return found
+
+
+def sources(kind, source, dice):
+    """The lists of words, or of characters, that documents are made from, and what joins them."""
+    texts = {
+        "en": lambda: descriptions("en"),
+        "zh": lambda: descriptions("zh"),
+        "mixed": lambda: descriptions("en") + descriptions("zh"),
+        "ja": lambda: translations(source),
+        "th": lambda: phrases(source, dice),
+        "code": functions,
+    }[kind]()
+    if kind in ("zh", "ja", "th"):
+        return [list(" ".join(text.split())) for text in texts], ""
+    return [text.split() for text in texts], " "
 
 
 def edited(words, vocabulary, dice):
@@ -30,14 +90,13 @@ def edited(words, vocabulary, dice):
     return words
 
 
-def documents(count, dice):
-    """The documents, as many as asked for."""
-    with gzip.open(EN, "rt", encoding="utf-8") as file:
-        descriptions = [json.loads(line)["text"].split() for line in file]
-    vocabulary = [word for words in descriptions for word in words]
+def documents(count, dice, texts=None):
+    """The documents as lists of words, as many as asked for; from English descriptions if no other texts are given."""
+    texts = texts or sources("en", None, dice)[0]
+    vocabulary = [word for words in texts for word in words]
     made = []
     while len(made) < count:
-        beginning, end = dice.choice(descriptions), dice.choice(descriptions)
+        beginning, end = dice.choice(texts), dice.choice(texts)
         words = beginning[: dice.randint(20, 80)] + end[-dice.randint(20, 80) :]
         made.append(words)
         if dice.random() < 0.5:
@@ -48,10 +107,15 @@ def documents(count, dice):
 
 
 def main():
-    output, count = sys.argv[1:]
+    if not 3 <= len(sys.argv) <= 5:
+        sys.exit(__doc__)
+    output, count, *rest = sys.argv[1:]
+    kind, source, *_ = [*rest, *["en", None][len(rest) :]]
+    dice = random.Random(7)
+    texts, between = sources(kind, source, dice)
     with open(output, "w", encoding="utf-8") as file:
-        for words in documents(int(count), random.Random(7)):
-            file.write(" ".join(words) + "\n")
+        for words in documents(int(count), dice, texts):
+            file.write(between.join(words) + "\n")
 
 
 if __name__ == "__main__":

@@ -178,23 +178,27 @@ def pairs_of(source):
 class Collection:
     """Documents in a file of JSON lines, with their truth."""
 
-    def __init__(self, name, source, cache):
+    def __init__(self, name, source, cache, joins):
         self.name = name
         self.path = cache / "data" / f"{name}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        ids = []
+        ids, texts = [], []
         with gzip.open(source, "rt", encoding="utf-8") as packed, open(self.path, "w", encoding="utf-8") as file:
             for line in packed:
                 record = json.loads(line)
                 ids.append(record["id"])
+                texts.append(record["text"])
                 # Nothing else, so that no tool reads more than another.
                 file.write(json.dumps({"id": record["id"], "text": record["text"]}, ensure_ascii=False) + "\n")
         self.set_ids(ids)
-        with gzip.open(pairs_of(source), "rt", encoding="utf-8") as file:
-            next(file)
-            pairs = [line.rstrip("\n").split("\t")[:2] for line in file]
+        if joins:
+            pairs = [(i, j) for i, j, _ in similar_pairs([triples(text) for text in texts], SIMILARITY)]
+        else:
+            with gzip.open(pairs_of(source), "rt", encoding="utf-8") as file:
+                next(file)
+                pairs = [[self.place[id] for id in line.rstrip("\n").split("\t")[:2]] for line in file]
         self.pairs = len(pairs)
-        self.truth = Truth(len(ids), [(self.place[a], self.place[b]) for a, b in pairs])
+        self.truth = Truth(len(ids), pairs)
         # Chinese has its own rules for words in tools that ask for the language.
         with open(self.path, encoding="utf-8") as file:
             sample = file.read(1 << 20)
@@ -305,6 +309,7 @@ def read_arguments():
     add("cache", type=Path, help="folder for environments and copies of the data, outside of the repository")
     add("--simidx", type=Path, required=True, help="the program, built for release")
     add("--corpora", type=Path, action="append", default=[], help="folder of more NAME.jsonl.gz with NAME.j80.tsv.gz")
+    add("--join", action="store_true", help="find the similar pairs by an exact join in place of NAME.j80.tsv.gz")
     add("--no-data", action="store_true", help="leave out the collections of the repository")
     add("--lines", type=Path, help="a file with a document on each line, for the contenders that are fit for many")
     add("--count", type=int, default=100_000, help="how many of these lines [100000]")
@@ -336,8 +341,9 @@ def main():
         folders = ([] if arguments.no_data else [HERE.parent.parent / "data"]) + arguments.corpora
         for folder in folders:
             for source in sorted(folder.glob("*.jsonl.gz")):
-                if pairs_of(source).exists():
-                    collections.append(Collection(source.name.removesuffix(".jsonl.gz"), source, arguments.cache))
+                if arguments.join or pairs_of(source).exists():
+                    name = source.name.removesuffix(".jsonl.gz")
+                    collections.append(Collection(name, source, arguments.cache, arguments.join))
 
     if not collections or not contenders:
         sys.exit("no collection, or no contender, is selected")

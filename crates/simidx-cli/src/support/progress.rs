@@ -98,6 +98,17 @@ impl ProgressMode {
         self.bar("{msg} ({elapsed})")
     }
 
+    /// Texts that are compared with each other, of how many; what it calls reports how many are done.
+    pub(crate) fn comparing(self) -> (ProgressBar, impl FnMut(u64, u64)) {
+        let bar = self.bar("comparing texts ({percent}%, {elapsed})");
+        let shown = bar.clone();
+        let progress = move |done, all| {
+            shown.set_length(all);
+            shown.set_position(done);
+        };
+        (bar, progress)
+    }
+
     /// Records, of this kind, that are read from inputs.
     pub(crate) fn reading(self, what: &'static str) -> ReadingBar {
         ReadingBar {

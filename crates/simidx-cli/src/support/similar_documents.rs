@@ -14,6 +14,7 @@ use crate::support::progress::ProgressMode;
 use crate::support::records::{Fingerprinted, InputArgs, Refusal, Sink, read_originals};
 use crate::support::reread::each_text;
 use crate::support::resources::ResourceArgs;
+use crate::support::similarity::without_width;
 use crate::support::transient::SourceArgs;
 
 /// The error of a record that has no text.
@@ -83,6 +84,7 @@ impl SimilarDocuments {
         resources: &ResourceArgs,
         mode: ProgressMode,
     ) -> Result<Self, Failure> {
+        without_width(input.width)?;
         let temp_dir = resources.temp_dir.as_deref();
         let options = input.fields.options();
         let originals = input

@@ -2,6 +2,9 @@
 
 use simidx_text::dedup::Similarity;
 
+use crate::support::failure::Failure;
+use crate::support::width::Width;
+
 /// The least similarity for which texts are found as surely as for all others.
 const SMALLEST: f64 = 0.02;
 
@@ -86,6 +89,19 @@ impl SimilarityArgs {
         };
         // Both were checked when they were read.
         similarity.unwrap_or_default()
+    }
+}
+
+/// Refuses a width of fingerprints where texts are compared.
+///
+/// # Errors
+/// Another width than that of the default.
+pub(crate) fn without_width(width: Width) -> Result<(), Failure> {
+    match width {
+        Width::W64 => Ok(()),
+        _ => Err(Failure::new(
+            "--width is that of fingerprints, and --similarity compares texts; leave one of them out",
+        )),
     }
 }
 

@@ -204,6 +204,43 @@ fn the_corpora_in_the_data_lose_their_duplicates() {
 }
 
 #[test]
+fn without_options_nearly_all_similar_documents_go_and_nothing_else() {
+    for name in ["en", "zh"] {
+        let corpus = Corpus::load(&data(), name);
+        let kept = corpus.kept(&[]);
+        let dropped = |text: &usize| kept[*text] != *text;
+        // What goes if the first of similar documents are kept.
+        let mut wanted = vec![false; kept.len()];
+        let mut earlier: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &(a, b) in &corpus.pairs {
+            earlier.entry(b).or_default().push(a);
+        }
+        for (b, before) in earlier {
+            wanted[b] = before.iter().any(|&a| !wanted[a]);
+        }
+        let said = (0..kept.len()).filter(dropped).count() as f64;
+        let right = (0..kept.len())
+            .filter(dropped)
+            .filter(|&text| wanted[text])
+            .count() as f64;
+        let precision = right / said;
+        let recall = right / wanted.iter().filter(|wanted| **wanted).count() as f64;
+        let f1 = 2.0 * precision * recall / (precision + recall);
+        assert!(
+            precision >= 0.998 && f1 >= 0.995,
+            "{name}: {precision} {f1}"
+        );
+        // Each is similar to the one that is kept for it.
+        let pair = |text: usize| (text.min(kept[text]), text.max(kept[text]));
+        assert!(
+            (0..kept.len())
+                .filter(dropped)
+                .all(|text| corpus.pairs.contains(&pair(text)))
+        );
+    }
+}
+
+#[test]
 fn corpora_elsewhere_lose_their_duplicates() {
     let Some(folder) = std::env::var_os("SIMIDX_CORPORA").map(PathBuf::from) else {
         println!("skipped: SIMIDX_CORPORA names no folder of corpora");

@@ -222,4 +222,33 @@ fn a_similarity_has_a_plan_of_its_own() {
     assert_eq!(larger["features"], "runs of 5 words");
     let ran = Sandbox::new().run(&["plan", "--count", "9", "--text-size", "1KiB"]);
     assert!(ran.refusal().contains("--similarity"), "{ran:?}");
+    // The features alone ask for this plan, too.
+    let sandbox = Sandbox::new();
+    let features = [
+        "plan",
+        "--count",
+        "1e6",
+        "--features",
+        "words:5",
+        "--text-size",
+        "500",
+    ];
+    assert!(
+        sandbox
+            .run(&features)
+            .done()
+            .text()
+            .contains("by runs of 5 words")
+    );
+    for more in [
+        ["--memory", "1MiB"],
+        ["--width", "128"],
+        ["--medium", "ssd"],
+        ["--codec", "ef"],
+        ["--block-size", "1KiB"],
+    ] {
+        let args = ["plan", "--count", "1e6", "--similarity", "0.8"];
+        let ran = sandbox.run(&[&args[..], &more].concat());
+        assert!(ran.refusal().contains("--similarity"), "{ran:?}");
+    }
 }

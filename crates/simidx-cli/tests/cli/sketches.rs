@@ -144,6 +144,18 @@ fn texts_make_similarities_exact() {
         object["matches"][0]["similarity"].as_f64().is_some(),
         "{object}"
     );
+    // The queries and the texts need not be of the same format.
+    let lines: String = (0..600)
+        .filter(|i| i % 3 > 0)
+        .map(|i| words(i).join(" ") + "\n")
+        .collect();
+    sandbox.write("q.txt", lines);
+    let mut other = join;
+    other[2] = "q.txt";
+    let ran = sandbox
+        .run(&[&other[..], &["--input", "lines"]].concat())
+        .done();
+    assert_eq!(ran.lines().len(), found.len());
     // Texts of half of the documents.
     sandbox.write("some.jsonl", documents((0..300).step_by(3)));
     let mut fewer = join;
@@ -192,6 +204,23 @@ fn threads_and_memory_change_nothing() {
         .run(&[&join[..], &["--threads", "1"]].concat())
         .done();
     assert_eq!(ran.text(), expected.text());
+    // Few queries and matches fit in at a time.
+    for more in [
+        &[][..],
+        &["--json"],
+        &["--limit", "2"],
+        &["--texts", "docs.jsonl"],
+    ] {
+        let join = [&join[..4], &["0.1", "--margin", "1"], more].concat();
+        let roomy = sandbox.run(&join);
+        assert_eq!(roomy.code, Some(0));
+        assert!(roomy.lines().len() >= 400);
+        for memory in ["1", "20KiB", "400KiB"] {
+            let tight = sandbox.run(&[&join[..], &["--memory", memory]].concat());
+            assert!(tight.text() == roomy.text(), "{memory} {more:?}");
+            assert_eq!(tight.code, roomy.code);
+        }
+    }
     for more in [&["--threads", "1"][..], &["--memory", "64MiB"]] {
         let build = [
             "build",

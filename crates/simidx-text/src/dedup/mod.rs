@@ -34,7 +34,9 @@ pub struct TextDedupOptions {
     /// The distance of fingerprints, the memory and the folder of temporary files. Of a memory limit a quarter goes to the
     /// feature sets of candidates; the texts themselves do not count.
     pub search: DedupOptions,
-    /// How similar two texts must be to be near-duplicates. By default the distance of their fingerprints decides.
+    /// How similar two texts must be besides to be near-duplicates. By default the distance of their fingerprints decides.
+    /// Only texts within the distance are compared: at a distance of 3, nine in ten pairs of a similarity of 0.8 are not.
+    /// [`SimilarTexts`](crate::similar::SimilarTexts) finds all similar texts, whatever their fingerprints.
     pub similarity: Option<Similarity>,
 }
 
@@ -63,8 +65,12 @@ pub enum DedupError {
 /// Decides which of a collection of texts to keep: one of each cluster of near-duplicates, the first unless
 /// [`Deduplicated::keep_by`] says otherwise.
 ///
-/// Texts are numbered in order, from 0. A text without features is a duplicate of equal texts only. It works on all threads of the current rayon pool. A collection that memory does
-/// not hold goes through a [`Deduplicator`] and a [`TextVerifier`] in the same steps.
+/// Near-duplicates are texts whose fingerprints are within a distance, and with [`TextDedupOptions::similarity`] those of
+/// them that are so similar. For "all that is 80 % the same" use [`SimilarTexts`](crate::similar::SimilarTexts).
+///
+/// Texts are numbered in order, from 0. A text without features is a duplicate of equal texts only. It works on all threads
+/// of the current rayon pool. A collection that memory does not hold goes through a [`Deduplicator`] and a [`TextVerifier`]
+/// in the same steps.
 ///
 /// ```
 /// use simidx_text::dedup::{Similarity, TextDedupOptions, dedup};

@@ -12,6 +12,9 @@ use super::dedup::{Decisions, SimilarDedup, groups_of};
 const FIRST_BLOCK: usize = 64;
 const LARGEST_BLOCK: usize = 1 << 12;
 
+/// Texts whose similarity to the first of their cluster is measured together.
+const MEASURED_BLOCK: u32 = 1 << 14;
+
 impl SimilarCandidates {
     /// For each text the first one of its cluster. Two texts are in one cluster if a chain of similar ones leads from one
     /// to the other: the clusters are the connected components.
@@ -107,15 +110,39 @@ impl SimilarCandidates {
     /// # Errors
     ///
     /// As for [`SimilarCandidates::clusters`].
-    pub fn dedup_by_chains(mut self) -> Result<SimilarDedup> {
-        let clusters = self.joined(&mut |_, _| Ok(()))?;
+    pub fn dedup_by_chains(self) -> Result<SimilarDedup> {
+        self.dedup_by_chains_watched(|_, _| Ok(()))
+    }
+
+    /// [`SimilarCandidates::dedup_by_chains`] that calls `progress` on this thread with how many texts are in their clusters,
+    /// of how many, every few thousand of them. It may break off by an error.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SimilarCandidates::clusters`], and what `progress` gives.
+    pub fn dedup_by_chains_watched(
+        mut self,
+        mut progress: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<SimilarDedup> {
+        let clusters = self.joined(&mut progress)?;
+        let count = self.text_count() as u32;
         let mut decisions = Decisions::keeping(self.text_count());
-        let mut buffers = Buffers::default();
-        for place in 0..self.text_count() as u32 {
-            let kept = clusters.root(place);
-            if kept != place {
-                let jaccard = self.jaccard(place, kept, &mut buffers)?;
-                decisions.drop_for(place, kept, jaccard);
+        for start in (0..count).step_by(MEASURED_BLOCK as usize) {
+            progress(count.into(), count.into())?;
+            let of_place = |buffers: &mut Buffers, place| {
+                let kept = clusters.root(place);
+                let jaccard = match kept == place {
+                    true => 1.0,
+                    false => self.jaccard(place, kept, buffers)?,
+                };
+                Ok((place, kept, jaccard))
+            };
+            let places = (start..count.min(start + MEASURED_BLOCK)).into_par_iter();
+            let measured: Result<Vec<_>> = places.map_init(Buffers::default, of_place).collect();
+            for (place, kept, jaccard) in measured? {
+                if kept != place {
+                    decisions.drop_for(place, kept, jaccard);
+                }
             }
         }
         drop(clusters);

@@ -1,17 +1,19 @@
-//! Numbers of all texts, a column for each band: in memory as long as they fit, otherwise in temporary files.
+//! Numbers of all texts, a column for each band: in memory as long as they fit, otherwise in a temporary file.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::files::{NUMBER_LEN, blame, bytes_of, read_numbers};
+use super::files::{NUMBER_LEN, blame, bytes_of, read_numbers, write_at};
 
 /// Bytes of numbers that are written to a file together, at the most and at the least.
 const WRITE_LEN: usize = 1 << 18;
 const LEAST_WRITE_LEN: usize = 1 << 10;
 
 /// Columns of equal length.
+///
+/// All share one file, however many there are, since processes may have few files open.
 #[derive(Debug)]
 pub(super) struct Columns {
     folder: PathBuf,
@@ -19,15 +21,34 @@ pub(super) struct Columns {
     budget: u64,
     columns: Vec<Column>,
     len: usize,
+    file: Option<File>,
+    /// Numbers in the file.
+    file_len: u64,
 }
 
 #[derive(Debug, Default)]
 struct Column {
-    file: Option<File>,
-    /// Numbers in the file.
-    written: usize,
-    /// What comes after them.
+    /// What is in the file, part after part.
+    parts: Vec<Part>,
+    /// What comes after it.
     rest: Vec<u32>,
+}
+
+/// A part of a column in the file.
+#[derive(Debug)]
+struct Part {
+    /// The row of its first number.
+    row: usize,
+    /// Numbers in the file before it.
+    start: u64,
+    len: usize,
+}
+
+impl Column {
+    /// Rows in the file.
+    fn written(&self) -> usize {
+        self.parts.last().map_or(0, |part| part.row + part.len)
+    }
 }
 
 impl Columns {
@@ -37,6 +58,8 @@ impl Columns {
             budget: budget.unwrap_or(u64::MAX),
             columns: (0..count).map(|_| Column::default()).collect(),
             len: 0,
+            file: None,
+            file_len: 0,
         }
     }
 
@@ -61,26 +84,57 @@ impl Columns {
         self.len += 1;
         let is_over = self.is_over(self.len);
         let write_len = self.write_len();
-        for (column, &number) in self.columns.iter_mut().zip(row) {
+        for (place, &number) in row.iter().enumerate() {
+            let column = &mut self.columns[place];
             column.rest.push(number);
             if is_over && column.rest.len() * NUMBER_LEN >= write_len {
-                let written = column.write(&self.folder);
-                written.map_err(|error| blame(&self.folder, error))?;
+                let rest = std::mem::take(&mut column.rest);
+                self.write(place, &rest)?;
             }
         }
         Ok(())
     }
 
+    /// Appends numbers to the part of a column that is in the file.
+    fn write(&mut self, column: usize, numbers: &[u32]) -> io::Result<()> {
+        let part = Part {
+            row: self.columns[column].written(),
+            start: self.file_len,
+            len: numbers.len(),
+        };
+        self.write_part(part.start, numbers)?;
+        self.file_len += part.len as u64;
+        self.columns[column].parts.push(part);
+        Ok(())
+    }
+
+    fn write_part(&mut self, start: u64, numbers: &[u32]) -> io::Result<()> {
+        let Columns { folder, file, .. } = self;
+        let write = || {
+            let file = match file {
+                Some(file) => file,
+                file => file.insert(tempfile::tempfile_in(&*folder)?),
+            };
+            let (mut at, mut bytes) = (start * NUMBER_LEN as u64, Vec::new());
+            for numbers in numbers.chunks(WRITE_LEN / NUMBER_LEN) {
+                bytes_of(numbers, &mut bytes);
+                write_at(file, &bytes, at)?;
+                at += bytes.len() as u64;
+            }
+            Ok(())
+        };
+        write().map_err(|error| blame(folder, error))
+    }
+
     /// Takes a column out; [`Columns::put`] fills it again.
     pub(super) fn take(&mut self, column: usize) -> io::Result<Vec<u32>> {
-        let column = std::mem::take(&mut self.columns[column]);
-        let mut numbers = match column.file {
-            None => return Ok(column.rest),
-            Some(_) => Vec::with_capacity(column.written + column.rest.len()),
-        };
-        let read = column.read(0..column.written, &mut numbers);
-        read.map_err(|error| blame(&self.folder, error))?;
-        numbers.extend_from_slice(&column.rest);
+        let rest = std::mem::take(&mut self.columns[column].rest);
+        if self.columns[column].parts.is_empty() {
+            return Ok(rest);
+        }
+        let mut numbers = Vec::with_capacity(self.len);
+        self.read(column, 0..self.columns[column].written(), &mut numbers)?;
+        numbers.extend_from_slice(&rest);
         Ok(numbers)
     }
 
@@ -89,18 +143,20 @@ impl Columns {
         self.columns[column] = Column::default();
     }
 
-    /// Fills a column that was taken out.
-    pub(super) fn put(&mut self, column: usize, numbers: Vec<u32>) -> io::Result<()> {
-        let is_over = self.is_over(self.len);
-        let column = &mut self.columns[column];
-        column.rest = numbers;
-        match is_over {
-            true => {
-                let written = column.write(&self.folder);
-                written.map_err(|error| blame(&self.folder, error))
-            }
-            false => Ok(()),
+    /// Fills a column that was taken out. What is in the file stays where it is.
+    pub(super) fn put(&mut self, column: usize, mut numbers: Vec<u32>) -> io::Result<()> {
+        let parts = std::mem::take(&mut self.columns[column].parts);
+        for part in &parts {
+            self.write_part(part.start, &numbers[part.row..part.row + part.len])?;
         }
+        self.columns[column].parts = parts;
+        let written = self.columns[column].written();
+        if self.is_over(self.len) {
+            return self.write(column, &numbers[written..]);
+        }
+        numbers.drain(..written);
+        self.columns[column].rest = numbers;
+        Ok(())
     }
 
     /// Appends a part of a column to `out`.
@@ -110,38 +166,23 @@ impl Columns {
         rows: Range<usize>,
         out: &mut Vec<u32>,
     ) -> io::Result<()> {
-        let read = self.columns[column].read(rows, out);
-        read.map_err(|error| blame(&self.folder, error))
-    }
-}
-
-impl Column {
-    /// Moves all numbers to the file.
-    fn write(&mut self, folder: &Path) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            file => file.insert(tempfile::tempfile_in(folder)?),
-        };
-        let mut bytes = Vec::new();
-        for numbers in self.rest.chunks(WRITE_LEN / NUMBER_LEN) {
-            bytes_of(numbers, &mut bytes);
-            file.write_all(&bytes)?;
-        }
-        self.written += self.rest.len();
-        self.rest = Vec::new();
-        Ok(())
-    }
-
-    fn read(&self, rows: Range<usize>, out: &mut Vec<u32>) -> io::Result<()> {
-        let in_file = rows.start.min(self.written)..rows.end.min(self.written);
-        if let (Some(file), false) = (&self.file, in_file.is_empty()) {
-            for start in in_file.clone().step_by(WRITE_LEN) {
-                let end = in_file.end.min(start + WRITE_LEN);
-                read_numbers(file, start as u64, end - start, out)?;
+        let Column { parts, rest } = &self.columns[column];
+        let first = parts.partition_point(|part| part.row + part.len <= rows.start);
+        for part in parts[first..].iter().take_while(|part| part.row < rows.end) {
+            let Some(file) = &self.file else {
+                unreachable!("what is not in memory was written");
+            };
+            let from = rows.start.max(part.row);
+            let to = rows.end.min(part.row + part.len);
+            for row in (from..to).step_by(WRITE_LEN) {
+                let start = part.start + (row - part.row) as u64;
+                let read = read_numbers(file, start, to.min(row + WRITE_LEN) - row, out);
+                read.map_err(|error| blame(&self.folder, error))?;
             }
         }
-        let rest = |row: usize| row.max(self.written) - self.written;
-        out.extend_from_slice(&self.rest[rest(rows.start)..rest(rows.end)]);
+        let written = self.columns[column].written();
+        let in_rest = |row: usize| row.max(written) - written;
+        out.extend_from_slice(&rest[in_rest(rows.start)..in_rest(rows.end)]);
         Ok(())
     }
 }
@@ -151,20 +192,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_come_back_from_memory_and_from_files() {
+    fn columns_come_back_from_memory_and_from_the_file() {
         const ROWS: u32 = 200_000;
         for budget in [None, Some(0), Some(1 << 20)] {
             let mut columns = Columns::new(3, budget, None);
             for i in 0..ROWS {
                 columns.push(&[i, 7 * i, !i]).unwrap();
             }
-            assert_eq!(columns.columns[0].file.is_some(), budget.is_some());
+            assert_eq!(columns.file.is_some(), budget.is_some());
             let mut part = Vec::new();
             columns.read(2, 199_000..200_000, &mut part).unwrap();
             assert!(part.into_iter().eq((199_000..ROWS).map(|i| !i)));
             let expected: Vec<u32> = (0..ROWS).map(|i| 7 * i).collect();
             assert_eq!(columns.take(1).unwrap(), expected);
+            // What is put back differs from what was there, and stands in the same place.
+            let expected: Vec<u32> = expected.iter().map(|number| !number).collect();
             columns.put(1, expected.clone()).unwrap();
+            let mut whole = Vec::new();
+            columns.read(1, 0..ROWS as usize, &mut whole).unwrap();
+            assert_eq!(whole, expected);
+            assert_eq!(columns.take(2).unwrap().len(), ROWS as usize);
             let mut part = Vec::new();
             columns.read(1, 5..70_000, &mut part).unwrap();
             assert_eq!(part, expected[5..70_000]);

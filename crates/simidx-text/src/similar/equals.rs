@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rayon::prelude::*;
+use simidx::Fingerprint;
 
 use super::NONE;
 use super::columns::Columns;
@@ -19,7 +19,8 @@ pub(super) fn first_equals(
     place_of: impl Fn(usize) -> u32,
 ) -> io::Result<Vec<u32>> {
     let count = columns.len();
-    let mut hashes: Vec<(u64, u32, u32)> = Vec::with_capacity(count);
+    // Of each the hash and, in the lowest 32 bits, the place.
+    let mut hashes: Vec<u128> = Vec::with_capacity(count);
     let mut numbers = [const { Vec::new() }; HASH_NUMBERS];
     for start in (0..count).step_by(ROWS) {
         let rows = start..count.min(start + ROWS);
@@ -28,15 +29,16 @@ pub(super) fn first_equals(
             columns.read(column, rows.clone(), numbers)?;
         }
         for (row, text) in rows.enumerate() {
-            let [a, b, c] = [0, 1, 2].map(|i| numbers[i][row]);
-            hashes.push((u64::from(a) << 32 | u64::from(b), c, place_of(text)));
+            let hash = numbers.iter().map(|numbers| numbers[row]);
+            let all = hash.chain([place_of(text)]);
+            hashes.push(all.fold(0, |hash, number| hash << 32 | u128::from(number)));
         }
     }
-    hashes.par_sort_unstable();
+    Fingerprint::sort(&mut hashes);
     let mut firsts = vec![NONE; count];
-    for equal in hashes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        for (.., place) in &equal[1..] {
-            firsts[*place as usize] = equal[0].2;
+    for equal in hashes.chunk_by(|a, b| a >> 32 == b >> 32) {
+        for &other in &equal[1..] {
+            firsts[other as u32 as usize] = equal[0] as u32;
         }
     }
     Ok(firsts)

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
+use simidx::Fingerprint;
 
 use super::NONE;
 use super::files::{blame, bytes_of, read_numbers, write_at};
@@ -79,7 +79,7 @@ impl Groups {
             sorted.extend(place_of(text).map(|place| u64::from(key) << 32 | u64::from(place)));
         }
         let mut group_of = keys;
-        sorted.par_sort_unstable();
+        Fingerprint::sort(&mut sorted);
         group_of.fill(NONE);
         let groups = || {
             let all = sorted.chunk_by(|a, b| a >> 32 == b >> 32);

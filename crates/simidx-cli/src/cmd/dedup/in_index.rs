@@ -7,9 +7,14 @@ use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{
     JaccardEstimate, SignedText, SimilarTexts, SketchMatch, SketchSearch, TextSketch,
+    chance_matches,
 };
 
 use crate::support::failure::Failure;
+use crate::support::output::counted;
+
+/// Records that a document which is like none of them may be expected to match: more would drop documents by mistake.
+const MOST_CHANCE_MATCHES: f64 = 0.001;
 
 /// Bytes of features that wait until their texts are compared with the index together.
 const WAITING_LEN: usize = 32 << 20;
@@ -59,6 +64,13 @@ impl<'a, F: Fingerprint> Against<'a, F> {
             return refuse(message.to_owned());
         }
         let search = SketchSearch::new(segments, similarity.least(), 0.0)?;
+        if search.chance_matches() > MOST_CHANCE_MATCHES {
+            return refuse(too_short(
+                &search,
+                segments.record_count(),
+                similarity.least(),
+            ));
+        }
         let features = search.sketcher().features();
         if similarity.words() != Some(features.words()) {
             let words = features.words();
@@ -130,6 +142,33 @@ impl<'a, F: Fingerprint> Against<'a, F> {
         self.compare(texts)?;
         Ok(self.found)
     }
+}
+
+/// What to do where sketches are too short for the number of records.
+fn too_short<F: Fingerprint>(
+    search: &SketchSearch<'_, F, Storage>,
+    records: u64,
+    least: f64,
+) -> String {
+    let bits = search.sketcher().parameters().bits();
+    let is_enough = |least, bits| chance_matches(records, least, 0.0, bits) <= MOST_CHANCE_MATCHES;
+    let percents = (least * 100.0).ceil() as u32..=100;
+    let higher = percents
+        .map(|percent| f64::from(percent) / 100.0)
+        .find(|&higher| is_enough(higher, bits));
+    let higher = higher.map(|higher| format!("--similarity {higher}"));
+    let longer = (1..=8)
+        .map(|words| 64 * words)
+        .find(|&longer| is_enough(least, longer));
+    let longer = longer.map(|longer| format!("build it with --sketch {longer}"));
+    let ways: Vec<String> = higher.into_iter().chain(longer).collect();
+    format!(
+        "has {} with sketches of {bits} bits: of a document that is like none of them, {:.2} would seem to have a \
+         similarity of {least} by chance; {}",
+        counted(records, "record"),
+        search.chance_matches(),
+        ways.join(", or ")
+    )
 }
 
 impl InIndex {

@@ -9,7 +9,7 @@ use simidx_text::similar::SketchFeatures;
 use super::Args;
 use crate::support::failure::Failure;
 use crate::support::page::{decimal, plural};
-use crate::support::similarity::features_of;
+use crate::support::similarity::{features_of, without_width};
 use crate::support::width::Width;
 
 /// The largest distance where none is given.
@@ -36,7 +36,10 @@ impl Measure {
         originals: &[InputFile],
     ) -> Result<Self, Failure> {
         let measure = match (args.similarity.given(), args.max_distance) {
-            (Some(similarity), _) => Measure::Similarity(similarity),
+            (Some(similarity), _) => {
+                without_width(args.input.width)?;
+                Measure::Similarity(similarity)
+            }
             (None, Some(distance)) => Measure::Distance(distance, None),
             (None, None) => match about_fingerprints(args, against, originals)? {
                 None => Measure::Similarity(args.similarity.or_default()),

@@ -57,12 +57,15 @@ impl Similar {
         let source = (originals, &documents.labels.positions);
         let text_of = |document| in_index.text_of(document);
         let candidates = candidates::<F>(texts, lengths, &text_of, source, mode)?;
-        let bar = mode.spinner();
-        bar.set_message("comparing texts");
+        let (bar, mut progress) = mode.comparing();
+        let watch = |done, all| {
+            progress(done, all);
+            Ok(())
+        };
         let start = Instant::now();
         let fates = match by_chains {
-            false => candidates.dedup()?,
-            true => candidates.dedup_by_chains()?,
+            false => candidates.dedup_watched(watch)?,
+            true => candidates.dedup_by_chains_watched(watch)?,
         };
         bar.finish_and_clear();
         let mut found = Similar::of(fates, in_index);

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use simidx::Fingerprint;
 use simidx::batch::DedupCounts;
+use simidx_text::dedup::Similarity;
 use simidx_text::similar::JaccardEstimate;
 
 use super::judged::{Found, Judged};
@@ -51,9 +52,12 @@ pub(super) struct Summary {
     /// Bits of the sketches by which texts were compared with the index.
     #[serde(skip_serializing_if = "Option::is_none")]
     sketch_bits: Option<u32>,
+    /// Standard error of these estimates at the least similarity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate_standard_error: Option<f64>,
     /// Documents that only equal ones are near to.
     without_features: u64,
-    /// Documents with a single feature, since they have fewer words than a run.
+    /// Documents with a single feature: they have no more words than a run, or repeat one.
     #[serde(skip_serializing_if = "Option::is_none")]
     single_feature: Option<u64>,
     /// Kept documents that have much in common without being similar enough: how many, and one of them.
@@ -159,9 +163,16 @@ impl Summary {
             }
         };
         let similarity = measure.similarity();
+        let sketch_bits = similar.map(|s| s.in_index.bits).filter(|&bits| bits > 0);
+        let error_of = |(similarity, bits): (Similarity, u32)| {
+            let distance = (1.0 - similarity.least()) / 2.0 * f64::from(bits);
+            let error = JaccardEstimate::at(distance as u32, bits).standard_error;
+            (error * 1000.0).round() / 1000.0
+        };
         Ok(Summary {
             single_feature: similar.map(Similar::single_feature_count),
-            sketch_bits: similar.map(|s| s.in_index.bits).filter(|&bits| bits > 0),
+            sketch_bits,
+            estimate_standard_error: similarity.zip(sketch_bits).map(error_of),
             templates: templates.transpose()?,
             max_distance: measure.distance(),
             reason: measure.reason(),
@@ -234,6 +245,9 @@ impl Summary {
             ("records not judged", self.skipped),
         ];
         let mut figures = figures.map(|(name, value)| (name, grouped(value))).to_vec();
+        if let Some(estimates) = self.estimates() {
+            figures.push(("how members of the index were found", estimates));
+        }
         for TemplateFigure { count, label, .. } in self.templates.iter().flatten() {
             let template = format!("{}, such as {label}", grouped(*count));
             figures.push(("kept documents of one template", template));
@@ -259,6 +273,14 @@ impl Summary {
             ));
         }
         Ok(())
+    }
+
+    /// How documents of an index were found, if that was by estimates.
+    fn estimates(&self) -> Option<String> {
+        let (bits, error) = (self.sketch_bits?, self.estimate_standard_error?);
+        Some(format!(
+            "estimates by sketches of {bits} bits, standard error {error:.3}"
+        ))
     }
 
     /// The share of documents that others are kept for, if it is very large. What an index has does not count.
@@ -287,13 +309,7 @@ impl Summary {
             let measure = format_args!("{similarity} and more, by {features}");
             row("similarity", &measure)?;
         }
-        if let (Some(similarity), Some(bits)) = (self.similarity, self.sketch_bits) {
-            let error =
-                JaccardEstimate::at(((1.0 - similarity) / 2.0 * f64::from(bits)) as u32, bits);
-            let method = format_args!(
-                "estimates by sketches of {bits} bits, standard error {:.3}",
-                error.standard_error
-            );
+        if let Some(method) = self.estimates() {
             row("in the index", &method)?;
         }
         if let (Some(distance), Some(reason)) = (self.max_distance, self.reason) {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde_json::{Map, Value};
 use simidx::segments::Segments;
 use simidx::{Fingerprint, IdBuf, IdKind, Storage};
-use simidx_input::{Content, RecordId};
+use simidx_input::{Content, Format, RecordId};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
 use simidx_text::similar::{SketchMatch, SketchSearch, Sketcher, TextSketch};
@@ -27,6 +27,9 @@ use crate::support::records::{OnError, refused};
 /// Documents that are sketched together, and bytes of them.
 const BATCH_DOCUMENTS: usize = 4096;
 const BATCH_TEXT_LEN: usize = 16 << 20;
+
+/// Records that a query which is like none of them may be expected to match before that is reported.
+const MOST_CHANCE_MATCHES: f64 = 0.001;
 
 /// Margin in standard errors where texts decide.
 const MARGIN_OF_TEXTS: f64 = 2.0;
@@ -51,21 +54,38 @@ pub(super) fn join<F: Fingerprint>(
         }
         other => other.into(),
     })?;
+    let memory = args.resources.memory_limit();
     let mut joined = Joined {
         segments,
         sketcher: search.sketcher().clone(),
         fingerprinter: search.sketcher().pipeline()?.parallel()?,
+        args,
+        least,
+        room: Room::of(memory, &search),
         queries: Vec::new(),
         found: Vec::new(),
+        feature_len: 0,
         compared: 0,
         query_count: 0,
         match_count: 0,
+        missing: 0,
     };
-    joined.read_queries(args, &search, has_texts)?;
-    if let Some(texts) = &args.similar.texts {
-        joined.verify(texts, args, least)?;
+    joined.read_queries(&search)?;
+    joined.finish_part()?;
+    if let (Some(texts), missing @ 1..) = (&args.similar.texts, joined.missing) {
+        say(format_args!(
+            "{} left out: {} has no documents with their ids",
+            counted(missing, "match"),
+            texts.display()
+        ));
     }
-    joined.hand_over(args)?;
+    let by_chance = search.chance_matches();
+    if !has_texts && by_chance > MOST_CHANCE_MATCHES {
+        say(format_args!(
+            "of a query that is like no document, {by_chance:.2} would seem similar by chance: the sketches are short for so \
+             many records and so low a similarity"
+        ));
+    }
     if args.style.stats {
         say(format_args!(
             "{} by {} sketches: {}",
@@ -77,18 +97,60 @@ pub(super) fn join<F: Fingerprint>(
     Ok(joined.match_count > 0)
 }
 
+/// How much is held at a time.
+struct Room {
+    /// Queries that are searched for together.
+    queries: usize,
+    /// Matches, and bytes of features, until queries are answered.
+    matches: usize,
+    features: usize,
+}
+
+impl Room {
+    /// What fits the memory.
+    fn of<F: Fingerprint>(memory: u64, search: &SketchSearch<'_, F, Storage>) -> Self {
+        let share = memory / 4;
+        let matches = share as usize / size_of::<Found>();
+        Room {
+            queries: search.batch_len(share),
+            matches: matches.max(1),
+            features: share as usize,
+        }
+    }
+}
+
+/// Why a search ended early.
+enum Stop {
+    /// There are more matches than there is room for.
+    Full,
+    Failed(simidx::Error),
+}
+
+impl From<simidx::Error> for Stop {
+    fn from(error: simidx::Error) -> Self {
+        Stop::Failed(error)
+    }
+}
+
 /// The queries that are not yet answered, and what is similar to them.
 struct Joined<'a, F: Fingerprint> {
     segments: &'a Segments<F, Storage>,
     sketcher: Sketcher,
     fingerprinter: ParallelFingerprinter<F>,
+    args: &'a Args,
+    least: f64,
+    room: Room,
     queries: Vec<Query>,
     found: Vec<Found>,
+    /// Bytes of the features of the queries.
+    feature_len: usize,
     /// Sketches that were looked at.
     compared: u64,
     /// Queries that are answered, and their matches.
     query_count: u64,
     match_count: u64,
+    /// Matches of which there are no texts.
+    missing: u64,
 }
 
 /// A document that is asked for.
@@ -113,19 +175,16 @@ struct Document {
 }
 
 impl<F: Fingerprint> Joined<'_, F> {
-    /// Reads all queries and finds what is similar to them by sketches. If no texts are to be compared, they are answered as
-    /// they come.
-    fn read_queries(
-        &mut self,
-        args: &Args,
-        search: &SketchSearch<'_, F, Storage>,
-        keeps_features: bool,
-    ) -> Result<(), Failure> {
-        let mut sketches: Vec<TextSketch> = Vec::new();
-        let path = args.query_path()?;
+    /// Reads all queries and finds what is similar to them by sketches, as many at a time as there is memory for. They are
+    /// answered as they come, but those whose texts are to be compared wait for others.
+    fn read_queries(&mut self, search: &SketchSearch<'_, F, Storage>) -> Result<(), Failure> {
+        let (mut queries, mut sketches, mut waiting_len) = (Vec::new(), Vec::new(), 0);
+        let keeps_features = self.args.similar.texts.is_some();
+        let path = self.args.query_path()?;
+        let format = self.args.input.and_then(|input| input.0);
+        let fingerprinter = search.sketcher().pipeline()?.parallel::<F>()?;
         let sketcher = self.sketcher.clone();
-        for_each_batch::<F>(path, args, &mut 0, |documents| {
-            let fingerprinter = &self.fingerprinter;
+        for_each_batch::<F>(path, self.args, format, &mut 0, |documents| {
             let sketch = |document: &Document| {
                 let set = fingerprinter.with(|f| sketcher.feature_set(f, &document.text));
                 let sketch = sketcher.sketch_of(&set);
@@ -133,55 +192,88 @@ impl<F: Fingerprint> Joined<'_, F> {
             };
             let made: Vec<_> = documents.par_iter().map(sketch).collect();
             for (document, (sketch, features)) in documents.into_iter().zip(made) {
-                let id = document.id;
+                waiting_len += features.as_ref().map_or(0, feature_len);
                 sketches.push(sketch);
-                self.queries.push(Query { id, features });
-            }
-            if sketches.len() >= SketchSearch::<F, Storage>::BATCH {
-                self.search(search, &mut sketches)?;
-                if !keeps_features {
-                    self.hand_over(args)?;
+                queries.push(Query {
+                    id: document.id,
+                    features,
+                });
+                if queries.len() >= self.room.queries || waiting_len >= self.room.features {
+                    waiting_len = 0;
+                    let part = (std::mem::take(&mut queries), std::mem::take(&mut sketches));
+                    self.search(search, part)?;
                 }
             }
             Ok(())
         })?;
-        self.search(search, &mut sketches)
+        self.search(search, (queries, sketches))
     }
 
-    /// Finds what is similar to the last queries, and forgets the features of those that nothing is similar to.
+    /// Finds what is similar to queries, and forgets the features of those that nothing is similar to.
     fn search(
         &mut self,
         search: &SketchSearch<'_, F, Storage>,
-        sketches: &mut Vec<TextSketch>,
+        (mut queries, mut sketches): (Vec<Query>, Vec<TextSketch>),
     ) -> Result<(), Failure> {
-        let (first, start) = (self.queries.len() - sketches.len(), self.found.len());
-        let found = &mut self.found;
-        search.for_each_match::<simidx::Error>(sketches, |mut one| {
+        let (first, start) = (self.queries.len(), self.found.len());
+        let (found, room) = (&mut self.found, self.room.matches);
+        let searched = search.for_each_match(&sketches, |mut one| {
+            if found.len() >= room && (start > 0 || queries.len() > 1) {
+                return Err(Stop::Full);
+            }
             one.query += first;
             found.push(Found {
                 sketches: one,
                 similarity: None,
             });
             Ok(())
-        })?;
+        });
+        self.compared += self.segments.record_count() * u64::from(!queries.is_empty());
+        match searched {
+            Ok(()) => {}
+            Err(Stop::Failed(error)) => return Err(error.into()),
+            Err(Stop::Full) => {
+                self.found.truncate(start);
+                if start > 0 {
+                    self.finish_part()?;
+                    return self.search(search, (queries, sketches));
+                }
+                let half = queries.len() / 2;
+                let rest = (queries.split_off(half), sketches.split_off(half));
+                self.search(search, (queries, sketches))?;
+                return self.search(search, rest);
+            }
+        }
         // Those of a query by their estimates, equal ones in the order of the index.
         self.found[start..].sort_by_key(|found| (found.sketches.query, found.sketches.distance));
-        let mut is_found = vec![false; sketches.len()];
+        let mut is_found = vec![false; queries.len()];
         for found in &self.found[start..] {
             is_found[found.sketches.query - first] = true;
         }
-        for (query, is_found) in self.queries[first..].iter_mut().zip(is_found) {
+        for (query, is_found) in queries.iter_mut().zip(is_found) {
             query.features.take_if(|_| !is_found);
+            self.feature_len += query.features.as_ref().map_or(0, feature_len);
         }
-        if !sketches.is_empty() {
-            self.compared += self.segments.record_count();
+        self.queries.append(&mut queries);
+        let is_full = self.found.len() >= self.room.matches / 2
+            || self.feature_len >= self.room.features
+            || self.queries.len() >= SketchSearch::<F, Storage>::BATCH;
+        match is_full || self.args.similar.texts.is_none() {
+            true => self.finish_part(),
+            false => Ok(()),
         }
-        sketches.clear();
-        Ok(())
+    }
+
+    /// Compares the texts of what was found so far if they are there, and answers.
+    fn finish_part(&mut self) -> Result<(), Failure> {
+        if let (Some(texts), false) = (&self.args.similar.texts, self.found.is_empty()) {
+            self.verify(texts)?;
+        }
+        self.hand_over()
     }
 
     /// Compares the texts of the matches, and keeps those that are similar.
-    fn verify(&mut self, texts: &Path, args: &Args, least: f64) -> Result<(), Failure> {
+    fn verify(&mut self, texts: &Path) -> Result<(), Failure> {
         let mut wanted: HashMap<IdBuf, Vec<usize>> = HashMap::new();
         for (number, found) in self.found.iter().enumerate() {
             if let Some(id) = self.id(&found.sketches)? {
@@ -191,7 +283,7 @@ impl<F: Fingerprint> Joined<'_, F> {
         let (kind, sketcher) = (self.segments.id_kind(), self.sketcher.clone());
         let mut number = 0;
         for path in simidx_input::expand(texts, None)? {
-            for_each_batch::<F>(&path, args, &mut number, |documents| {
+            for_each_batch::<F>(&path, self.args, None, &mut number, |documents| {
                 let compare = |document: &Document| {
                     let numbers = wanted.get(&stored_id(&document.id, kind)?)?;
                     let set = self
@@ -213,14 +305,9 @@ impl<F: Fingerprint> Joined<'_, F> {
                 Ok(())
             })?;
         }
-        let missing = self.found.iter().filter(|f| f.similarity.is_none()).count();
-        if missing > 0 {
-            say(format_args!(
-                "{} left out: {} has no documents with their ids",
-                counted(missing as u64, "match"),
-                texts.display()
-            ));
-        }
+        let missing = self.found.iter().filter(|f| f.similarity.is_none());
+        self.missing += missing.count() as u64;
+        let least = self.least;
         self.found.retain(|found| {
             found
                 .similarity
@@ -235,13 +322,14 @@ impl<F: Fingerprint> Joined<'_, F> {
     }
 
     /// Answers the queries so far, and forgets them.
-    fn hand_over(&mut self, args: &Args) -> Result<(), Failure> {
-        self.limit(args.style.limit);
-        self.print(args)?;
+    fn hand_over(&mut self) -> Result<(), Failure> {
+        self.limit(self.args.style.limit);
+        self.print(self.args)?;
         self.query_count += self.queries.len() as u64;
         self.match_count += self.found.len() as u64;
         self.queries.clear();
         self.found.clear();
+        self.feature_len = 0;
         Ok(())
     }
 
@@ -318,6 +406,11 @@ impl<F: Fingerprint> Joined<'_, F> {
     }
 }
 
+/// Bytes of features.
+fn feature_len(features: &FeatureSet) -> usize {
+    size_of_val(features.hashes())
+}
+
 /// Four digits after the point.
 fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
@@ -334,16 +427,16 @@ fn stored_id(id: &RecordId, kind: IdKind) -> Option<IdBuf> {
     }
 }
 
-/// Hands the documents of a file to `take`, many at a time. One without an id gets its number among those of all files, as
+/// Hands the documents of a file of this format, or of what it seems to be, to `take`, many at a time. One without an id gets its number among those of all files, as
 /// in a build: `next` is the number of the next one.
 fn for_each_batch<F: Fingerprint>(
     path: &Path,
     args: &Args,
+    format: Option<Format>,
     next: &mut u64,
     mut take: impl FnMut(Vec<Document>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let options = args.fields.options();
-    let format = args.input.and_then(|input| input.0);
     let mut reader = simidx_input::open_with::<F>(path, format, &options)?;
     let mut diagnostics = Diagnostics::new(OnError::Stop);
     diagnostics.note_guess(&*reader);

@@ -45,23 +45,28 @@ pub(crate) struct Args {
         long,
         value_name = "SIZE",
         default_value = "1KiB",
-        requires = "similarity"
+        requires = "SimilarityArgs"
     )]
     text_size: Size,
     /// Bits per fingerprint
-    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64)]
+    #[arg(long, value_enum, value_name = "BITS", default_value_t = Width::W64, conflicts_with = "SimilarityArgs")]
     width: Width,
     /// Largest acceptable file, such as 1GiB, 500MB or a number of bytes
-    #[arg(long, value_name = "SIZE", alias = "memory")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        alias = "memory",
+        conflicts_with = "SimilarityArgs"
+    )]
     max_size: Option<Size>,
     /// Where the file is when it is queried
-    #[arg(long, value_enum, value_name = "MEDIUM", default_value_t = MediumChoice::Memory)]
+    #[arg(long, value_enum, value_name = "MEDIUM", default_value_t = MediumChoice::Memory, conflicts_with = "SimilarityArgs")]
     medium: MediumChoice,
     /// Code of the tables; auto compares all codes
-    #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto)]
+    #[arg(long, value_enum, value_name = "CODEC", default_value_t = CodecChoice::Auto, conflicts_with = "SimilarityArgs")]
     codec: CodecChoice,
     /// Bytes per block, a power of two such as 512 or 4KiB
-    #[arg(long, value_name = "SIZE", default_value_t = 512, value_parser = block_size)]
+    #[arg(long, value_name = "SIZE", default_value_t = 512, value_parser = block_size, conflicts_with = "SimilarityArgs")]
     block_size: u32,
     /// Print JSON: one object
     #[arg(long)]

@@ -264,7 +264,7 @@ fn templates_and_short_documents_are_named() {
     for row in [
         "kept                    52\n",
         "without features        1\n",
-        "with a single feature   2\n",
+        "with a single feature   1\n",
         "of one template         50, such as o0\n",
     ] {
         assert!(ran.stderr.contains(row), "{row}{ran:?}");
@@ -277,7 +277,7 @@ fn templates_and_short_documents_are_named() {
         found["templates"],
         json!([{ "count": 50, "example": "o0" }])
     );
-    assert_eq!(found["single_feature"], 2);
+    assert_eq!(found["single_feature"], 1);
 }
 
 #[test]
@@ -342,6 +342,7 @@ fn what_an_index_has_by_its_sketches_is_dropped_first() {
         assert!(in_index > 5);
         assert_eq!(ran.json()["in_index"], in_index);
         assert_eq!(ran.json()["sketch_bits"], 256);
+        assert_eq!(ran.json()["estimate_standard_error"], 0.037);
         let mut lines_of = report(&sandbox).into_iter();
         let mut kept = Vec::new();
         for &text in &new {
@@ -398,6 +399,67 @@ fn what_an_index_has_by_its_sketches_is_dropped_first() {
         (7, 16, "", "")
     );
     assert!(line[6].parse::<f64>().unwrap() >= 0.8);
+}
+
+#[test]
+fn an_index_with_sketches_too_short_for_the_similarity_drops_nothing() {
+    let sandbox = Sandbox::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data");
+    let [en, zh] = ["en", "zh"].map(|name| format!("{data}/{name}.jsonl.gz"));
+    let build = ["build", &en, "--sketch", "64", "-o", "en.simidx"];
+    sandbox.run(&build).done();
+    let dedup = |more: &[&str]| {
+        let args = ["dedup", &zh, "--against", "en.simidx", "--force"];
+        sandbox.run(&[&args, more].concat())
+    };
+    // Half of the bits are equal by chance: no Chinese text is like an English one.
+    let page = ["-o", "kept.jsonl", "--report", "r.html"];
+    let ran = dedup(&[&page[..], &["--similarity", "0.3"]].concat());
+    ran.refused(
+        "en.simidx: has 4438 records with sketches of 64 bits: of a document that is like none of them, 37.41 would seem \
+         to have a similarity of 0.3 by chance; --similarity 0.63, or build it with --sketch 320",
+    );
+    assert!(!sandbox.path("kept.jsonl").exists());
+    let ran = dedup(&[&page[..], &["--similarity", "0.63", "--json"]].concat()).done();
+    // One in a thousand of 1,520, if they have nothing in common.
+    assert!(ran.json()["in_index"].as_u64() <= Some(3), "{ran:?}");
+    let html = String::from_utf8(sandbox.read("r.html")).unwrap();
+    assert!(html.contains("estimates by sketches of 64 bits, standard error 0.094"));
+    let build = [
+        "build",
+        &en,
+        "--sketch",
+        "320",
+        "-o",
+        "en.simidx",
+        "--force",
+    ];
+    sandbox.run(&build).done();
+    // One is similar, and a dozen copies of one template are a little like an English text.
+    let ran = dedup(&["--dry-run", "--similarity", "0.3", "--json"]).done();
+    assert!(ran.json()["in_index"].as_u64() <= Some(20), "{ran:?}");
+    // A join shows estimates, and warns.
+    let join = ["join", "en.simidx", &zh, "--similarity", "0.2"];
+    let ran = sandbox.run(&join);
+    assert!(
+        ran.stderr.contains("would seem similar by chance"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_width_is_of_fingerprints_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one two three four\n");
+    for args in [
+        &["dedup", "--dry-run", "--similarity", "0.8"][..],
+        &["pairs", "--similarity", "0.8"],
+        &["clusters", "--similarity", "0.8"],
+    ] {
+        let rest = ["a.txt", "--input", "lines", "--width", "128"];
+        let ran = sandbox.run(&[&args[..1], &rest, &args[1..]].concat());
+        ran.refused("--width is that of fingerprints, and --similarity compares texts; leave one of them out");
+    }
 }
 
 #[test]

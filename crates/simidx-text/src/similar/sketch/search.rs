@@ -47,8 +47,8 @@ impl SketchMatch {
     }
 }
 
-/// Finds the records of an index, or of several, that are similar to new texts, by the sketches that the index carries: its texts
-/// need not be there. Whatever is found is an estimate with a known error, see [`JaccardEstimate`].
+/// Finds the records of an index, or of several, that are similar to new texts, by the sketches that the index carries: its
+/// texts need not be there. Whatever is found is an estimate with a known error, see [`JaccardEstimate`].
 ///
 /// Looked for are sketches whose estimate is at least the least similarity, less a margin of so many standard errors.
 /// Without a margin, half of the texts of just this similarity are estimated below it, and as many of slightly less
@@ -58,7 +58,12 @@ impl SketchMatch {
 /// A batch of queries takes one pass over all sketches, on all threads of the current rayon pool: some nanoseconds for each
 /// query and sketch where queries are few, and about a microsecond for each sketch where they are many
 /// ([`SketchBanding`]). Memory: the queries, and tables of 4 bytes for each band and query, and for each band and value of
-/// its bits: for 65,536 queries 45 MB at 0.8 with 256 bits, up to 400 MB at lower similarities or with a margin; [`SketchSearch::batch_len`] says how many queries fit less.
+/// its bits: for 65,536 queries 45 MB at 0.8 with 256 bits, up to 400 MB at lower similarities or with a margin;
+/// [`SketchSearch::batch_len`] says how many queries fit less.
+///
+/// Half of the bits of two sketches are equal by chance. In a large index some sketches are therefore near that of a text
+/// that is like none of the documents, if the sketches are short or the least similarity is low:
+/// [`SketchSearch::chance_matches`] says how many.
 ///
 /// ```
 /// use simidx::{BuildOptions, Index, IndexBuilder};
@@ -134,6 +139,43 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
             least,
             margin,
         })
+    }
+
+    /// How many records a text that has nothing in common with any of them is expected to match: the number of the sketches
+    /// times the probability that so many of the bits of two are equal by chance.
+    ///
+    /// ```
+    /// # use simidx::{BuildOptions, Index, IndexBuilder};
+    /// # use simidx_text::similar::{SketchFeatures, SketchSearch, Sketcher};
+    /// # let sketcher = Sketcher::new(64, SketchFeatures::default())?;
+    /// # let mut fingerprinter = sketcher.pipeline()?.fingerprinter::<u64>()?;
+    /// # let mut options = BuildOptions::default();
+    /// # options.sketches = Some(sketcher.parameters().clone());
+    /// # let mut builder = IndexBuilder::new(options)?;
+    /// # for number in 0..1000 {
+    /// #     let text = format!("The quick brown fox jumps over {number} lazy dogs");
+    /// #     let sketch = sketcher.sketch(&mut fingerprinter, &text);
+    /// #     builder.push_with_sketch(fingerprinter.fingerprint(&text), sketch.as_u64s())?;
+    /// # }
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let index = Index::<u64, _>::from_bytes(file)?;
+    /// // A thousand sketches of 64 bits.
+    /// assert!(SketchSearch::new(&index, 0.3, 0.0)?.chance_matches() > 5.0);
+    /// assert!(SketchSearch::new(&index, 0.8, 0.0)?.chance_matches() < 1e-6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn chance_matches(&self) -> f64 {
+        let of_segment = |segment| Some(self.segments.sketches(segment).ok()??.len());
+        let count: u64 = (0..self.segments.segment_count())
+            .filter_map(of_segment)
+            .sum();
+        chance_matches(
+            count,
+            self.least,
+            self.margin,
+            self.sketcher.parameters().bits(),
+        )
     }
 
     /// What makes sketches of new texts like those of the index.
@@ -275,6 +317,23 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
         }
         Ok(())
     }
+}
+
+/// How many of so many records a text that has nothing in common with them is expected to match by sketches of so many
+/// bits: those with an estimate of at least `least` less `margin` standard errors. It rounds to nothing beyond some 1,000
+/// bits.
+///
+/// ```
+/// use simidx_text::similar::chance_matches;
+///
+/// assert!(chance_matches(1_000_000, 0.8, 0.0, 64) < 0.001);
+/// assert!(chance_matches(1_000_000, 0.5, 0.0, 64) > 30.0);
+/// assert!(chance_matches(1_000_000, 0.5, 0.0, 256) < 1e-8);
+/// ```
+pub fn chance_matches(records: u64, least: f64, margin: f64, sketch_bits: u32) -> f64 {
+    // With no queries at all, all are compared: bands miss none.
+    let banding = SketchBanding::new(least, margin, sketch_bits, 0);
+    records as f64 * banding.recall(0.0)
 }
 
 /// Bytes of the best match of a query.
