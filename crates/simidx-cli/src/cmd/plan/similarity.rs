@@ -34,6 +34,12 @@ const MEMBER_LEN: f64 = 4.0;
 const TEXT_SECONDS: f64 = 4e-6;
 const BYTE_SECONDS: f64 = 16e-9;
 
+/// Processor time in seconds for finding what a text may be similar to and comparing it, where few are: from the same texts.
+const COMPARE_SECONDS: f64 = 2.5e-6;
+
+/// Values of a key.
+const KEYS: f64 = 4294967296.0;
+
 /// What a search for similar texts takes and finds.
 #[derive(Debug, Serialize)]
 pub(super) struct SimilarityPlan {
@@ -50,8 +56,10 @@ pub(super) struct SimilarityPlan {
     /// With everything else in temporary files, and with everything in memory.
     least_memory: u64,
     full_memory: u64,
-    /// Processor time, without that for comparing near-duplicates.
+    /// Processor time, if most texts are similar to few others.
     cpu_seconds: f64,
+    /// Pairs of unlike texts that have a key in common by chance.
+    chance_candidates: f64,
     alternatives: Vec<Alternative>,
     by_similarity: Vec<Compared>,
 }
@@ -99,7 +107,9 @@ pub(super) fn plan(similarity: Similarity, count: u64, text_size: Size) -> Simil
         mean_recall: choice.mean_recall(least),
         least_memory,
         full_memory: least_memory + (texts * (keys + FEATURE_LEN * features)) as u64,
-        cpu_seconds: texts * (TEXT_SECONDS + BYTE_SECONDS * text_bytes as f64),
+        cpu_seconds: texts
+            * (TEXT_SECONDS + COMPARE_SECONDS + BYTE_SECONDS * text_bytes as f64),
+        chance_candidates: texts * (texts - 1.0).max(0.0) / 2.0 * choice.band_count() as f64 / KEYS,
         alternatives: rows
             .map(|rows| Banding::with_rows(least, rows))
             .filter(|banding| banding.band_count() <= MOST_BANDS)
@@ -165,8 +175,15 @@ impl SimilarityPlan {
         row(
             "processor time",
             format!(
-                "about {}, and that of comparing",
+                "about {}, if most are similar to few others",
                 duration(self.cpu_seconds)
+            ),
+        )?;
+        row(
+            "candidates",
+            format!(
+                "{:.0} pairs by chance, and of pairs by their similarity the shares below",
+                self.chance_candidates
             ),
         )?;
         writeln!(
@@ -235,6 +252,8 @@ mod tests {
         assert_eq!(at(0.8), plan.recall);
         assert!(at(0.2) < 0.03 && at(1.0) == 1.0);
         assert!(plan.least_memory < plan.full_memory);
+        // 15 keys of 32 bits for each of half a billion pairs and a thousand times as many.
+        assert!((1745.0..1747.0).contains(&plan.chance_candidates));
         for percent in 2..=100 {
             let similarity = Similarity::of_words(f64::from(percent) / 100.0, 3).unwrap();
             let plan = super::plan(similarity, 1000, Size(500));
