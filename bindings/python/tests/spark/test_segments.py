@@ -22,7 +22,7 @@ from simidx import distributed
 from simidx import spark as on_spark
 from simidx.distributed._store import MANIFEST
 
-from .conftest import Program, frame, hexadecimal, near_values, tsv
+from .conftest import Program, frame, near_values, tsv
 
 VALUES = near_values(64, 4000, 5)
 
@@ -56,21 +56,6 @@ def test_the_program_and_the_package_read_a_set(spark: SparkSession, program: Pr
     assert program("pairs", "set", "--sort") == program("pairs", "one.simidx", "--sort")
     program("verify", "set")
     assert len(simidx.open(tmp_path / "set").query(VALUES[:9], k=2).offsets) == 10
-
-
-@pytest.mark.parametrize("ids", ["string", "number", None])
-def test_join_finds_what_the_program_finds(
-    spark: SparkSession, program: Program, tmp_path: Path, ids: str | None
-) -> None:
-    stored, queries = VALUES[:3000], sorted(set(VALUES[2000:]))
-    df = frame(spark, stored, 64, 3, ids or "string")
-    on_spark.build(df, tmp_path / "set", ids and "id", segments=3)
-    (tmp_path / "queries.hex").write_text("".join(f"{value:016x}\n" for value in queries))
-    expected = sorted(program("join", "set", "queries.hex", "-k", 4).splitlines())
-    found = on_spark.join(frame(spark, queries + queries[:9], 64, 4), tmp_path / "set", k=4).collect()
-    columns = [[hexadecimal(r["query"]), hexadecimal(r["match"]), str(r["distance"]), r["id"]] for r in found]
-    assert sorted("\t".join(str(c) for c in row if c is not None) for row in columns) == expected
-    assert len(expected) > 1000
 
 
 def test_nothing_is_visible_before_the_commit_and_orphans_are_swept(spark: SparkSession, tmp_path: Path) -> None:
@@ -179,8 +164,3 @@ def test_two_attempts_at_a_segment_write_the_same_file(tmp_path: Path) -> None:
     assert found[0] == found[1]
     assert sorted(os.listdir(tmp_path)) == sorted(row["name"] for row in found[0])
     assert len(found[0]) == 2
-
-
-def test_sweep_is_for_local_folders_and_others(tmp_path: Path) -> None:
-    (tmp_path / "segment-00000-00.simidx").write_bytes(b"left behind")
-    assert distributed.sweep(tmp_path.as_uri(), older_than=0) == ["segment-00000-00.simidx"]
