@@ -48,8 +48,26 @@ def program(folder: Path, cores: int, *command: object) -> None:
         subprocess.run([*given, "--quiet", "--threads", str(cores)], stdout=out, check=True)
 
 
-def timed(work: Callable[[], Any]) -> float:
-    """Seconds that it takes."""
-    start = time.perf_counter()
+def processor_seconds() -> float:
+    """Seconds of processor time of this process and of all that it has started and that still run, or were waited for."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        # The numbers of proc(5), from the third one on.
+        parents[int(folder.name)] = int(fields[1])
+        ticks[int(folder.name)] = sum(map(int, fields[11:15]))
+    ours = {os.getpid()}
+    while more := {process for process, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return sum(ticks[process] for process in ours) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds that it takes, and of processor time."""
+    start, before = time.perf_counter(), processor_seconds()
     work()
-    return time.perf_counter() - start
+    return time.perf_counter() - start, processor_seconds() - before

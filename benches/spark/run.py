@@ -3,8 +3,9 @@
     python3 benches/spark/run.py [--counts 1000000,3000000,10000000] [--cores 2] [--svg FILE]
 
 Needs the wheel of the package, PySpark and Java. Both read Parquet files of the same records from the same disk, and write
-Parquet or an index. Spark has started before the clock does. Prints seconds, how much longer Spark takes, the bytes that Spark
-has sent between tasks by its own count, and what `model.py` says of them.
+Parquet or an index. Spark has started before the clock does. Prints seconds, how much longer Spark takes, seconds of processor
+time, which say something on a busy machine too, the bytes that Spark has sent between tasks by its own count, and what
+`model.py` says of them.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ def main() -> None:
     with_sign, without = make(folder, 10_000)
     spark.pairs(session.read.parquet(str(with_sign))).count()
 
-    print("| fingerprints | job | program, s | Spark, s | Spark / program | shuffled, MB | by the model, MB |")
-    print("|---:|---|---:|---:|---:|---:|---:|")
+    columns = ["program, s", "Spark, s", "ratio", "program, CPU s", "Spark, CPU s", "shuffled, MB", "by the model, MB"]
+    print(f"| fingerprints | job | {' | '.join(columns)} |")
+    print(f"|---:|---|{'---:|' * len(columns)}")
     points: dict[str, list[tuple[int, float, float]]] = {}
     for count in map(int, args.counts.split(",")):
         with_sign, without = make(folder, count)
@@ -86,16 +88,17 @@ def main() -> None:
         for name in args.jobs.split(","):
             work, command = jobs[name]
             shutil.rmtree(out, ignore_errors=True)
-            of_program = local.timed(lambda command=command: local.program(folder, args.cores, *command))
+            of_program, cpu_of_program = local.timed(lambda command=command: local.program(folder, args.cores, *command))
             before = local.shuffled(session)
-            of_spark = local.timed(work)
+            of_spark, cpu_of_spark = local.timed(work)
             shuffled = (local.shuffled(session) - before) / 1e6
             spark.release()
             # Records with their ids go to their segments.
             predicted = (16.0 * count if name == "build" else model.sent(count, args.cores).of(name)) / 1e6
             points.setdefault(name, []).append((count, of_program, of_spark))
-            figures = f"{of_program:.2f} | {of_spark:.2f} | {of_spark / of_program:.2f} | {shuffled:.0f} | {predicted:.0f}"
-            print(f"| {count:,} | {name} | {figures} |", flush=True)
+            seconds = [of_program, of_spark, of_spark / of_program, cpu_of_program, cpu_of_spark]
+            figures = [*(f"{value:.2f}" for value in seconds), f"{shuffled:.0f}", f"{predicted:.0f}"]
+            print(f"| {count:,} | {name} | {' | '.join(figures)} |", flush=True)
     if args.svg:
         args.svg.write_text(chart(points))
     session.stop()

@@ -82,7 +82,7 @@ def main() -> None:
             command = ["dedup", docs, "-o", folder / "kept.jsonl", "--report", report, "--force"]
             local.program(folder, args.cores, *command)
 
-        seconds = local.timed(by_program)
+        seconds, _ = local.timed(by_program)
         dropped = sum(1 for _ in open(report))
         print(f"| {count:,} | simidx dedup | {seconds:.1f} | {dropped:,} |", flush=True)
 
@@ -92,7 +92,7 @@ def main() -> None:
             dropped_by_spark.append(found.count())
 
         dropped_by_spark: list[int] = []
-        seconds = local.timed(by_spark)
+        seconds, _ = local.timed(by_spark)
         print(f"| {count:,} | simidx.spark.dedup | {seconds:.1f} | {dropped_by_spark[0]:,} |", flush=True)
         spark.release()
         if python is not None:
@@ -100,7 +100,7 @@ def main() -> None:
             scratch.mkdir()
             found: list[int] = []
             work = lambda: found.append(beside(args.beside, python, docs, args.cores, scratch))  # noqa: B023, E731
-            seconds = local.timed(work)
+            seconds, _ = local.timed(work)
             print(f"| {count:,} | {args.beside} minhash | {seconds:.1f} | {found[0]:,} |", flush=True)
             shutil.rmtree(scratch)
     session.stop()

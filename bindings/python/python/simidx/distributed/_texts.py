@@ -60,7 +60,7 @@ def given_texts(texts: pa.ChunkedArray | pa.Array) -> Any:
 
 
 class Prints:
-    """What there is to compare of documents: ``id``, ``fingerprint``, ``identity``, if asked for ``length`` and ``text``.
+    """What there is to compare of documents: ``id``, ``fingerprint``, ``identity``; ``length`` and ``text`` on demand.
 
     A text without features has no fingerprint. What it has instead is the identity, a hash of its bytes: it is a
     duplicate of equal texts only.
