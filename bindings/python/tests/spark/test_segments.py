@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
@@ -45,6 +49,18 @@ def test_a_merged_set_is_the_file_of_the_program(
     others = on_spark.build(df.repartition(5), tmp_path / "other", segments=4)
     assert others == names
     assert contents(tmp_path / "other") == contents(tmp_path / "set")
+
+
+def test_ranges_of_a_sparse_sample_do_not_depend_on_partitions(
+    spark: SparkSession, program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simidx.spark._segments.LEAST_SAMPLE", 10)
+    program("build", tsv(tmp_path / "records.tsv", VALUES, 64), "-o", "one.simidx", "-k", 3)
+    df = frame(spark, VALUES, 64, 2)
+    names = on_spark.build(df, tmp_path / "set", segments=4, merged=tmp_path / "merged.simidx")
+    assert len(names) == 4
+    assert on_spark.build(df.repartition(5), tmp_path / "other", segments=4) == names
+    assert (tmp_path / "merged.simidx").read_bytes() == (tmp_path / "one.simidx").read_bytes()
 
 
 def test_the_program_and_the_package_read_a_set(spark: SparkSession, program: Program, tmp_path: Path) -> None:
@@ -142,8 +158,25 @@ def test_tasks_may_fail(spark: SparkSession, tmp_path: Path, wrapped: Any, kill:
     on_spark.release()
 
 
+def test_tasks_that_run_twice_at_a_time_write_the_same_set(spark: SparkSession, tmp_path: Path) -> None:
+    """Speculation, which only a Spark of several executors has."""
+    rows = {"id": [f"d{i:05}" for i in range(len(VALUES))], "fingerprint": np.array(VALUES, np.uint64).view(np.int64)}
+    pq.write_table(pa.table(rows), tmp_path / "records.parquet")
+    script = Path(__file__).with_name("speculate.py")
+    command = [sys.executable, str(script), str(tmp_path)]
+    environment = {**os.environ, "SPARK_HOME": os.path.dirname(pyspark.__file__), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert "Build-1" in found["again"]
+    names = on_spark.build(spark.read.parquet(str(tmp_path / "records.parquet")), tmp_path / "other", segments=3)
+    assert found["names"] == names
+    on_spark.sweep(tmp_path / "set", older_than=0)
+    assert contents(tmp_path / "set") == contents(tmp_path / "other")
+
+
 def test_two_attempts_at_a_segment_write_the_same_file(tmp_path: Path) -> None:
-    """Speculation: both attempts run at once, and read their messages in different orders."""
+    """Both attempts run at once, and read their messages in different orders."""
     values = np.array(VALUES, dtype=np.uint64)
     rows = pa.table({"fingerprint": distributed.to_arrow(values), "id": [f"d{i:05}" for i in range(len(values))]})
     splits = distributed.Splits.of([(64, len(values), values.tobytes())], 2)

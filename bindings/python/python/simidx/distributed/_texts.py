@@ -201,6 +201,7 @@ class Decide:
     def __call__(self, batches: Batches) -> Batches:
         for table in by_id(batches):
             ids, values = table.column("id"), from_arrow(table.column("fingerprint"))
+            unique_ids(ids)
             optional = {"texts": "text", "priority": "length"}
             given = {name: table.column(of) for name, of in optional.items() if of in table.column_names}
             if "priority" in given:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -117,12 +118,16 @@ def _words(features: str | None) -> int | None:
     raise OptionError(f"--features {features}: words:N and pipeline are possible")
 
 
-def _refuse_existing(session: SparkSession, paths: list[str]) -> None:
+def _refuse_existing(session: Any, paths: list[str]) -> None:
     """Says so before the work and not after it."""
+    try:
+        jvm, settings = session._jvm, session._jsc.hadoopConfiguration()
+    except Exception:  # Spark Connect has neither: there the writer says it.
+        return
     for path in paths:
-        there = session._jvm.org.apache.hadoop.fs.Path(path)  # type: ignore[attr-defined]
-        if there.getFileSystem(session._jsc.hadoopConfiguration()).exists(there):  # type: ignore[attr-defined]
-            raise FileError(f"{path}: exists already; --force replaces it")
+        there = jvm.org.apache.hadoop.fs.Path(path)
+        if there.getFileSystem(settings).exists(there):
+            raise FileError(f"{path} is there already; --force replaces it")
 
 
 def _run(session: SparkSession, args: argparse.Namespace) -> None:

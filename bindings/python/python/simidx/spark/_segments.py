@@ -27,6 +27,10 @@ SEGMENT = 1 << 23
 #: Records below which a segment is not worth a core.
 LEAST_SEGMENT = 1 << 20
 
+#: One in so many distinct fingerprints may be in the sample, if that leaves enough of them.
+SPARSE = 64
+LEAST_SAMPLE = 1 << 14
+
 #: Queries up to which all are sent to all tasks: 80 MB of 64 bits.
 BROADCAST = 10_000_000
 
@@ -63,8 +67,7 @@ def build(
         raise FileError(f"{path}: there is a set already; overwrite=True replaces it")
     wiring.fingerprints(df, fingerprint_column)
     data = wiring.records(df, fingerprint_column, id_column)
-    rows = run(data.select("fingerprint"), d.Sample("fingerprint")).collect()
-    count = sum(row["count"] for row in rows)
+    rows, count = _sample(data.select("fingerprint"))
     cores = wiring.parallelism(df, partitions)
     if segments is None:
         segments = max(1, -(-count // SEGMENT), min(cores, count // LEAST_SEGMENT))
@@ -80,6 +83,18 @@ def build(
         given: dict[str, Any] = {name: value for name, value in merge_options.items() if value is not None}
         simidx.merge(merged, [store.fetch(segment) for segment in segments_of(path)], **given).close()
     return [str(row["name"]) for row in built]
+
+
+def _sample(fingerprints: DataFrame) -> tuple[list[Any], int]:
+    """A sample of fingerprints for each part, which depends on their values alone, and their number, about."""
+    # Spark itself leaves most out: rows are dear on their way to Python.
+    few = fingerprints.where(F.xxhash64("fingerprint").bitwiseAND(SPARSE - 1) == 0)
+    rows = run(few, d.Sample("fingerprint")).collect()
+    count = SPARSE * sum(row["count"] for row in rows)
+    if count < SPARSE * LEAST_SAMPLE:
+        rows = run(fingerprints, d.Sample("fingerprint")).collect()
+        count = sum(row["count"] for row in rows)
+    return rows, count
 
 
 def join(
