@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-import pyspark
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
@@ -156,23 +152,6 @@ def test_tasks_may_fail(spark: SparkSession, tmp_path: Path, wrapped: Any, kill:
     assert sorted(map(tuple, on_spark.pairs(df, 3).collect())) == pairs
     assert sorted(map(tuple, on_spark.clusters(df, 3).collect())) == clusters
     on_spark.release()
-
-
-def test_tasks_that_run_twice_at_a_time_write_the_same_set(spark: SparkSession, tmp_path: Path) -> None:
-    """Speculation, which only a Spark of several executors has."""
-    rows = {"id": [f"d{i:05}" for i in range(len(VALUES))], "fingerprint": np.array(VALUES, np.uint64).view(np.int64)}
-    pq.write_table(pa.table(rows), tmp_path / "records.parquet")
-    script = Path(__file__).with_name("speculate.py")
-    command = [sys.executable, str(script), str(tmp_path)]
-    environment = {**os.environ, "SPARK_HOME": os.path.dirname(pyspark.__file__), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert "Build-1" in found["again"]
-    names = on_spark.build(spark.read.parquet(str(tmp_path / "records.parquet")), tmp_path / "other", segments=3)
-    assert found["names"] == names
-    on_spark.sweep(tmp_path / "set", older_than=0)
-    assert contents(tmp_path / "set") == contents(tmp_path / "other")
 
 
 def test_two_attempts_at_a_segment_write_the_same_file(tmp_path: Path) -> None:

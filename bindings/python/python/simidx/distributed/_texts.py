@@ -206,9 +206,16 @@ class Decide:
             given = {name: table.column(of) for name, of in optional.items() if of in table.column_names}
             if "priority" in given:
                 given["priority"] = given["priority"].to_numpy()
-            kept, *facts = _dedup_documents(values, self._width, self._k, **given, **self._how, threads=1)
+            kept, distances, similarities = _dedup_documents(
+                values, self._width, self._k, **given, **self._how, threads=1
+            )
             dropped = np.flatnonzero(kept >= 0)
-            columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), *(f[dropped] for f in facts)]
+            columns = [
+                ids.take(pa.array(dropped)),
+                ids.take(pa.array(kept[dropped])),
+                distances[dropped],
+                similarities[dropped],
+            ]
             names = self.schema.names
             yield from pa.table(columns[: len(names)], names=names).cast(self.schema).to_batches()
 
