@@ -3,23 +3,20 @@
     python3 benches/spark/run.py [--counts 1000000,3000000,10000000] [--cores 2] [--svg FILE]
 
 Needs the wheel of the package, PySpark and Java. Both read Parquet files of the same records from the same disk, and write
-Parquet or an index. Spark has started before the clock does. Prints seconds, and how much longer Spark takes.
+Parquet or an index. Spark has started before the clock does. Prints seconds, how much longer Spark takes, seconds of processor
+time, which say something on a busy machine too, the bytes that Spark has sent between tasks by its own count, and what
+`model.py` says of them.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import subprocess
-import sys
-import sysconfig
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import local
+import model
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,12 +39,6 @@ def make(folder: Path, count: int) -> tuple[Path, Path]:
     return with_sign, without
 
 
-def timed(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--counts", default="1000000,3000000,10000000")
@@ -57,37 +48,18 @@ def main() -> None:
     parser.add_argument("--svg", type=Path, help="chart of the seconds by the number of fingerprints")
     args = parser.parse_args()
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
-
     from simidx import spark
 
     folder = Path(tempfile.mkdtemp(dir=args.temp_dir))
-    session = (
-        SparkSession.builder.master(f"local[{args.cores}]")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "4g")
-        .config("spark.local.dir", str(folder / "local"))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    program = os.path.join(sysconfig.get_path("scripts"), "simidx")
-
-    def run(*command: object) -> None:
-        with open(folder / "out", "wb") as out:
-            given = [program, *map(str, command), "--quiet", "--threads", str(args.cores)]
-            subprocess.run(given, stdout=out, check=True)
+    session = local.session(folder, args.cores)
 
     # Workers start, and code is compiled, before the clock starts.
     with_sign, without = make(folder, 10_000)
     spark.pairs(session.read.parquet(str(with_sign))).count()
 
-    print("| fingerprints | job | program, s | Spark, s | Spark / program |")
-    print("|---:|---|---:|---:|---:|")
+    columns = ["program, s", "Spark, s", "ratio", "program, CPU s", "Spark, CPU s", "shuffled, MB", "by the model, MB"]
+    print(f"| fingerprints | job | {' | '.join(columns)} |")
+    print(f"|---:|---|{'---:|' * len(columns)}")
     points: dict[str, list[tuple[int, float, float]]] = {}
     for count in map(int, args.counts.split(",")):
         with_sign, without = make(folder, count)
@@ -116,11 +88,17 @@ def main() -> None:
         for name in args.jobs.split(","):
             work, command = jobs[name]
             shutil.rmtree(out, ignore_errors=True)
-            of_program = timed(lambda command=command: run(*command))
-            of_spark = timed(work)
+            of_program, cpu_of_program = local.timed(lambda command=command: local.program(folder, args.cores, *command))
+            before = local.shuffled(session)
+            of_spark, cpu_of_spark = local.timed(work)
+            shuffled = (local.shuffled(session) - before) / 1e6
             spark.release()
+            # Records with their ids go to their segments.
+            predicted = (16.0 * count if name == "build" else model.sent(count, args.cores).of(name)) / 1e6
             points.setdefault(name, []).append((count, of_program, of_spark))
-            print(f"| {count:,} | {name} | {of_program:.2f} | {of_spark:.2f} | {of_spark / of_program:.2f} |", flush=True)
+            seconds = [of_program, of_spark, of_spark / of_program, cpu_of_program, cpu_of_spark]
+            figures = [*(f"{value:.2f}" for value in seconds), f"{shuffled:.0f}", f"{predicted:.0f}"]
+            print(f"| {count:,} | {name} | {' | '.join(figures)} |", flush=True)
     if args.svg:
         args.svg.write_text(chart(points))
     session.stop()

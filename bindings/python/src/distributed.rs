@@ -3,22 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use numpy::{IntoPyArray, PyArrayMethods};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 use simidx::Fingerprint;
 use simidx::batch::{self, PairRound, PairRounds, RoundsRequest};
 use simidx::segments::Manifest;
-use simidx_text::dedup::content_identity;
-use simidx_text::similar::{Fate, TextSigner};
 
 use crate::column::Column;
 use crate::errors::{Class, Failure};
 use crate::input::{self, Expected};
-use crate::keywords::Keywords;
 use crate::options;
-use crate::run::{How, run, run_apart};
-use crate::similar::Search;
+use crate::run::{How, run};
 use crate::width::{Width, by_width};
 
 /// A round as Python keeps it: within, value, mask, before, divided.
@@ -70,7 +66,7 @@ impl PyRounds {
     }
 }
 
-fn of_width<F: Width>(object: &Bound<'_, PyAny>, width: u32) -> PyResult<Column<F>> {
+pub(crate) fn of_width<F: Width>(object: &Bound<'_, PyAny>, width: u32) -> PyResult<Column<F>> {
     let expected = Expected {
         width: Some(width),
         signed: true,
@@ -310,74 +306,12 @@ pub(crate) fn _lookup<'py>(
     })
 }
 
-/// A hash of each text.
-#[pyfunction]
-pub(crate) fn _hash_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let texts = input::texts(texts)?;
-    let hashes: Vec<u64> = texts
-        .all()
-        .into_iter()
-        .map(|text| content_identity(text) as u64)
-        .collect();
-    Ok(hashes.into_pyarray(py).into_any())
-}
-
 /// A task has one core.
 fn one_thread() -> How {
     How {
         threads: Some(1),
         progress: None,
     }
-}
-
-/// The keys of texts: a row for each text, a column for each band.
-#[pyfunction]
-#[pyo3(signature = (texts, similarity, **options), text_signature = "(texts, similarity, *, words=3, pipeline=None, threads=None)")]
-pub(crate) fn _text_keys<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    similarity: f64,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = Keywords::new(py, "_text_keys", options, &["words", "pipeline", "threads"])?;
-    let search = Search::new(texts, similarity, &keywords)?;
-    let signer = TextSigner::new(search.options.similarity);
-    let (texts, pipeline) = (search.texts, search.pipeline);
-    let (rows, keys) = run_apart(py, &search.how, move |_| {
-        let texts = texts.all();
-        let parallel = pipeline.parallel::<u64>()?;
-        let keys = signer.all_wide_keys(&parallel, &texts);
-        Ok((texts.len(), keys))
-    })?;
-    let columns = keys.len().checked_div(rows).unwrap_or_default();
-    Ok(keys.into_pyarray(py).reshape([rows, columns])?.into_any())
-}
-
-/// What `dedup_texts` decides, and why: for each text the row that is kept for it or -1, and their similarity.
-#[pyfunction]
-#[pyo3(signature = (texts, similarity, **options), text_signature = "(texts, similarity, *, words=3, pipeline=None, memory=None, threads=None)")]
-pub(crate) fn _dedup_texts<'py>(
-    py: Python<'py>,
-    texts: &Bound<'py, PyAny>,
-    similarity: f64,
-    options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let known = ["words", "pipeline", "memory", "threads"];
-    let keywords = Keywords::new(py, "_dedup_texts", options, &known)?;
-    let search = Search::new(texts, similarity, &keywords)?;
-    let (kept, jaccards) = search.run(py, |candidates, watch| {
-        let found = candidates.dedup_watched(|_, _| watch.check())?;
-        let fates = (0..found.text_count()).map(|text| match found.fate(text) {
-            Fate::Kept => (-1, 1.0),
-            Fate::Dropped { kept, jaccard } => (kept as i64, jaccard),
-        });
-        Ok(fates.unzip::<i64, f64, Vec<_>, Vec<_>>())
-    })?;
-    let (kept, jaccards) = (kept.into_pyarray(py), jaccards.into_pyarray(py));
-    PyTuple::new(py, [kept.into_any(), jaccards.into_any()])
 }
 
 /// Gives an index file the name of a segment, in which `{content}` stands for its content identifier: that name, and the manifest of
@@ -422,14 +356,17 @@ pub(crate) fn _join_manifests<'py>(
     Ok(PyBytes::new(py, &all.to_bytes().map_err(raise)?))
 }
 
-/// The names of the segments of a manifest.
+/// The names of the segments of a manifest, each with the identifier of its contents.
 #[pyfunction]
-pub(crate) fn _manifest_names(py: Python<'_>, manifest: &[u8]) -> PyResult<Vec<String>> {
+pub(crate) fn _manifest_segments(
+    py: Python<'_>,
+    manifest: &[u8],
+) -> PyResult<Vec<(String, String)>> {
     let read = Manifest::from_bytes(manifest);
     let read = read.map_err(|error| Failure::from(error).raise(py))?;
     Ok(read
         .segments
         .into_iter()
-        .map(|segment| segment.name)
+        .map(|segment| (segment.name, format!("{:032x}", segment.content_id)))
         .collect())
 }

@@ -12,6 +12,7 @@ mod arrow;
 mod build;
 mod column;
 mod distributed;
+mod distributed_texts;
 mod errors;
 mod ids;
 mod index;
@@ -52,13 +53,23 @@ fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(distributed::_places, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::_distinct, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::_components, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_text_keys, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_dedup_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed_texts::_text_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed_texts::_dedup_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(
+        distributed_texts::_dedup_documents,
+        module
+    )?)?;
+    module.add_function(wrap_pyfunction!(distributed_texts::_check_measure, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed_texts::_sketch_words, module)?)?;
+    module.add_function(wrap_pyfunction!(
+        distributed_texts::_sketch_matches,
+        module
+    )?)?;
     module.add_function(wrap_pyfunction!(distributed::_lookup, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_hash_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed_texts::_identities, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::_segment_manifest, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::_join_manifests, module)?)?;
-    module.add_function(wrap_pyfunction!(distributed::_manifest_names, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::_manifest_segments, module)?)?;
     module.add_function(wrap_pyfunction!(index::_reopen, module)?)?;
     module.add_function(wrap_pyfunction!(texts::_pipeline, module)?)?;
     module.add_function(wrap_pyfunction!(index::open, module)?)?;

@@ -225,7 +225,7 @@ fn index_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<Opened>> {
 }
 
 /// A number for each row.
-fn priorities(
+pub(crate) fn priorities(
     py: Python<'_>,
     object: Option<&Bound<'_, PyAny>>,
     rows: usize,

@@ -75,6 +75,16 @@ impl Search {
         py: Python<'_>,
         work: impl FnOnce(SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,
     ) -> PyResult<T> {
+        self.run_in_order(py, false, work)
+    }
+
+    /// The same, with the longest texts first if they are to be decided on in that order.
+    pub(crate) fn run_in_order<T: Send + 'static>(
+        self,
+        py: Python<'_>,
+        longest_first: bool,
+        work: impl FnOnce(SimilarCandidates, &Watch) -> simidx::Result<T> + Send + 'static,
+    ) -> PyResult<T> {
         let (texts, pipeline, options) = (self.texts, self.pipeline, self.options);
         run_apart(py, &self.how, move |watch| {
             let texts = texts.all();
@@ -87,7 +97,10 @@ impl Search {
                 }
             }
             watch.report("group", 0, total)?;
-            let mut candidates = collected.candidates()?;
+            let mut candidates = match longest_first {
+                false => collected.candidates()?,
+                true => collected.candidates_by(|text| texts[text].len() as u64)?,
+            };
             if candidates.needs_texts() {
                 for (number, text) in texts.iter().enumerate() {
                     if candidates.needs_text(number) {

@@ -36,19 +36,23 @@ __all__ = [
     "Pipeline",
     "_PairRounds",
     "__version__",
+    "_check_measure",
     "_components",
+    "_dedup_documents",
     "_dedup_texts",
     "_distinct",
-    "_hash_texts",
+    "_identities",
     "_join_manifests",
     "_lookup",
-    "_manifest_names",
+    "_manifest_segments",
     "_pipeline",
     "_places",
     "_program",
     "_reopen",
     "_scatter",
     "_segment_manifest",
+    "_sketch_matches",
+    "_sketch_words",
     "_text_keys",
     "build",
     "clusters",
@@ -510,7 +514,7 @@ def _places(values: _Fingerprints, width: int, places: int) -> npt.NDArray[np.ui
 def _distinct(values: _Fingerprints, width: int) -> tuple[_UInts, int]: ...
 def _components(left: _Fingerprints, right: _Fingerprints, width: int) -> tuple[_UInts, _UInts]: ...
 def _lookup(ordered: _Fingerprints, values: _Fingerprints, width: int) -> npt.NDArray[np.int64]: ...
-def _hash_texts(texts: _Texts) -> npt.NDArray[np.uint64]: ...
+def _identities(texts: _Texts) -> npt.NDArray[np.uint64]: ...
 def _text_keys(
     texts: _Texts,
     similarity: float,
@@ -527,7 +531,38 @@ def _dedup_texts(
     pipeline: str | Pipeline | None = None,
     memory: _Memory | None = None,
     threads: int | None = None,
+    longest: bool = False,
+    chains: bool = False,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+def _dedup_documents(
+    fingerprints: _Fingerprints,
+    width: int,
+    k: int,
+    *,
+    texts: _Texts | None = None,
+    verify: str | None = None,
+    pipeline: str | Pipeline | None = None,
+    priority: _Ids | None = None,
+    memory: _Memory | None = None,
+    threads: int | None = None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64]]: ...
+def _check_measure(value: str) -> None: ...
+def _sketch_words(index: Index) -> int | None: ...
+def _sketch_matches(
+    index: Index,
+    texts: _Texts,
+    similarity: float,
+    *,
+    words: int | None = 3,
+    pipeline: str | Pipeline | None = None,
+    threads: int | None = None,
+) -> tuple[
+    npt.NDArray[np.int64],
+    _UInts,
+    npt.NDArray[np.uint64] | ArrowColumn | None,
+    npt.NDArray[np.float64],
+    npt.NDArray[np.float64],
+]: ...
 def _segment_manifest(path: _Path, name: str) -> tuple[str, bytes]: ...
 def _join_manifests(manifests: Sequence[bytes], notes: dict[str, str]) -> bytes: ...
-def _manifest_names(manifest: bytes) -> list[str]: ...
+def _manifest_segments(manifest: bytes) -> list[tuple[str, str]]: ...

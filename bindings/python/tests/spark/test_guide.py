@@ -43,6 +43,15 @@ def test_the_program_dedups_json_lines(spark: SparkSession, tmp_path: Path, capf
     assert sorted(row["url"] for row in spark.read.json(kept).collect()) == ["a", "c"]
     assert [(r["id"], r["duplicate_of"]) for r in spark.read.json(dropped).collect()] == [("b", "a")]
     assert "dropped 1 documents" in capfd.readouterr().err
+    for output in ([kept], [str(tmp_path / "other"), "--report", dropped]):
+        assert main(["dedup", docs, *output, "--id-field", "url"]) == 2
+        assert "is there already" in capfd.readouterr().err
+    assert not (tmp_path / "other").exists()
+    options = ["--keep", "longest", "--similarity", "0.5", "--features", "words:2", "--force"]
+    assert main(["dedup", docs, kept, "--id-field", "url", *options, "--output-format", "json"]) == 0
+    assert sorted(row["url"] for row in spark.read.json(kept).collect()) == ["b", "c"]
+    assert main(["dedup", docs, kept, "--id-field", "url", "--features", "letters", "--force"]) == 2
+    assert "words:N and pipeline are possible" in capfd.readouterr().err
     assert main(["dedup", docs, kept, "--id-field", "name", "--force"]) == 2
     assert "no column 'name'" in capfd.readouterr().err
     assert main(["sweep", str(tmp_path), "--older-than", "0"]) == 0

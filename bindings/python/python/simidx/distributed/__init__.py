@@ -9,34 +9,45 @@ A message has packed values in it: what would be a million rows is one. So a shu
 
 from __future__ import annotations
 
+from simidx.distributed._against import NearIndex, SimilarToIndex
 from simidx.distributed._columns import arrow_type, from_arrow, sort_key, to_arrow, width_of
 from simidx.distributed._components import LargeStar, Links, Members, SmallStar, Together, Unite
+from simidx.distributed._join import Attach, Meet, Records, Spread
 from simidx.distributed._messages import MESSAGE, SendRecords
-from simidx.distributed._pairs import Collapse, Distinct, Find, Profile, Send, choose_rounds
+from simidx.distributed._pairs import Collapse, Distinct, Find, Meeting, Profile, Send, choose_rounds
 from simidx.distributed._segments import Build, Range, Sample, Search, Splits, sweep
-from simidx.distributed._texts import Fingerprint, Judge, SendKeys, ShareKeys
+from simidx.distributed._texts import Decide, Fingerprint, Judge, Prints, SendKeys, ShareKeys
 
 __all__ = [
     "MESSAGE",
+    "Attach",
     "Build",
     "Collapse",
+    "Decide",
     "Distinct",
     "Find",
     "Fingerprint",
     "Judge",
     "LargeStar",
     "Links",
+    "Meet",
+    "Meeting",
     "Members",
+    "NearIndex",
+    "Prints",
     "Profile",
     "Range",
+    "Records",
     "Sample",
     "Search",
     "Send",
     "SendKeys",
     "SendRecords",
     "ShareKeys",
+    "SimilarToIndex",
     "SmallStar",
     "Splits",
+    "Spread",
     "Together",
     "Unite",
     "arrow_type",

@@ -28,6 +28,9 @@ from simidx.distributed._columns import (
 )
 from simidx.distributed._messages import MESSAGE, Batches, by_place, from_stream, messages, received, rows_for
 
+#: Rows of two columns in a message.
+PIECE = 1 << 18
+
 #: Parts of messages.
 RECORDS = 0
 LABELS = -1
@@ -49,8 +52,9 @@ def _send_columns(one: Array, other: Array, part: int, places: int) -> Iterator[
     ends = np.searchsorted(of_rows[order], np.arange(places), side="right")
     start = 0
     for place, end in enumerate(ends.tolist()):
-        if end > start:
-            yield place, part, pack(np.concatenate([one[start:end], other[start:end]]))
+        for first in range(start, end, PIECE):
+            rows = slice(first, min(end, first + PIECE))
+            yield place, part, pack(np.concatenate([one[rows], other[rows]]))
         start = end
 
 

@@ -27,6 +27,12 @@ from simidx.distributed._messages import MESSAGE, Batches, gathered, messages, r
 #: Fingerprints of a sample of each place.
 SAMPLE = 1 << 12
 
+#: Fingerprints that a place of a round gets at most: 128 MiB of 64 bits.
+PLACE = 1 << 24
+
+#: Fingerprints of a message: rows of some megabytes.
+PIECE = 1 << 19
+
 
 class Collapse:
     """Sends the distinct fingerprints of a column to places, by their value."""
@@ -76,12 +82,15 @@ class Distinct:
             row = {
                 "place": place,
                 "part": width,
-                "data": pack(values),
                 "count": len(values),
                 "varying": varying.to_bytes(16, "little"),
                 "sample": pack(smallest_hashes(values, SAMPLE)),
             }
-            yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+            for start in range(0, len(values), PIECE):
+                row["data"] = pack(values[start : start + PIECE])
+                yield pa.RecordBatch.from_pylist([row], schema=self.schema)
+                # What is known of all is in the first row.
+                row = {"place": place, "part": width, "count": 0, "varying": b"", "sample": b""}
 
 
 def smallest_hashes(values: Array, most: int) -> Array:
@@ -131,35 +140,76 @@ def choose_rounds(profile: Profile, k: int, places: int) -> _PairRounds:
     return _PairRounds.choose(k, profile.count, profile.varying, profile.sample, 0.25 / places)
 
 
+class Meeting:
+    """Where fingerprints meet in each round.
+
+    A round has so many places, of at most `PLACE` fingerprints each. If one place can hold all, it works on several
+    rounds, so that fingerprints are sent once for each core and not once for each round.
+    """
+
+    def __init__(self, rounds: _PairRounds, count: int, cores: int) -> None:
+        self.rounds = rounds
+        self._of_each = max(1, -(-count // PLACE))
+        self._is_grouped = self._of_each == 1
+        if self._is_grouped:
+            self.places = max(1, min(cores, len(rounds)))
+        else:
+            self._of_each = max(self._of_each, -(-cores // len(rounds)))
+            self.places = self._of_each * len(rounds)
+        plain = [within == 0 and not divided for within, _, _, _, divided in rounds.rounds]
+        self._takes_all = plain
+
+    @property
+    def copies(self) -> int:
+        """How often a fingerprint is sent."""
+        return self.places if self._is_grouped else len(self.rounds)
+
+    def send(self, values: Array) -> Iterator[tuple[int, Array]]:
+        """The places of fingerprints."""
+        if self._is_grouped:
+            yield from ((place, values) for place in range(self.places))
+            return
+        for round in range(len(self.rounds)):
+            scattered, ends = self.rounds.scatter(round, values, self._of_each)
+            start = 0
+            for place, end in enumerate(ends.tolist()):
+                if end > start:
+                    yield round * self._of_each + place, scattered[start:end]
+                start = end
+
+    def find(self, place: int, values: Array, links: bool) -> Iterator[tuple[Array, Array]]:
+        """The pairs of the distinct fingerprints that came to a place."""
+        if not self._is_grouped:
+            yield self.rounds.find(place // self._of_each, values, links, 1)
+            return
+        for round in range(place, len(self.rounds), self.places):
+            taken = values if self._takes_all[round] else self.rounds.scatter(round, values, 1)[0]
+            yield self.rounds.find(round, taken, links, 1)
+
+
 class Send:
-    """Sends packed fingerprints to a place of each round: place ``round * places + i`` of ``places * len(rounds)``."""
+    """Sends packed fingerprints to all places where they meet others, as those of a side if there are two."""
 
     schema: pa.Schema = MESSAGE
 
-    def __init__(self, rounds: _PairRounds, places: int) -> None:
-        self._rounds, self._places = rounds, places
+    def __init__(self, meeting: Meeting, side: int = 1) -> None:
+        self._meeting, self._side = meeting, side
 
     def __call__(self, batches: Batches) -> Batches:
         return messages(self._rows(batches))
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
         for _, width, data in received(batches):
-            values = unpack(data, width)
-            for round in range(len(self._rounds)):
-                scattered, ends = self._rounds.scatter(round, values, self._places)
-                start = 0
-                for place, end in enumerate(ends.tolist()):
-                    if end > start:
-                        yield round * self._places + place, width, pack(scattered[start:end])
-                    start = end
+            for place, values in self._meeting.send(unpack(data, width)):
+                yield place, width * self._side, pack(values)
 
 
 class Find:
     """The pairs that meet at each place, or with ``links`` as few as link the same fingerprints, packed."""
 
-    def __init__(self, rounds: _PairRounds, places: int, links: bool = False) -> None:
-        self._rounds, self._places, self._links = rounds, places, links
-        kind = arrow_type(rounds.width)
+    def __init__(self, meeting: Meeting, links: bool = False) -> None:
+        self._meeting, self._links = meeting, links
+        kind = arrow_type(meeting.rounds.width)
         pairs = pa.schema([("left", kind), ("right", kind), ("distance", pa.int32())])
         self.schema: pa.Schema = MESSAGE if links else pairs
 
@@ -167,9 +217,10 @@ class Find:
         places: dict[int, list[Array]] = {}
         for place, width, data in received(batches):
             places.setdefault(place, []).append(unpack(data, width))
-        found = (self._find(place, places.pop(place)) for place in sorted(places))
+        found = (both for place in sorted(places) for both in self._find(place, places.pop(place)))
         if self._links:
-            yield from messages((0, self._rounds.width, pack(np.concatenate(both))) for both in found if len(both[0]))
+            width = self._meeting.rounds.width
+            yield from messages((0, width, pack(np.concatenate(both))) for both in found if len(both[0]))
             return
         for left, right in found:
             for start in range(0, len(left), 1 << 16):
@@ -177,6 +228,9 @@ class Find:
                 columns = [to_arrow(one), to_arrow(other), pa.array(distances(one, other))]
                 yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _find(self, place: int, parts: list[Array]) -> tuple[Array, Array]:
-        left, right = self._rounds.find(place // self._places, np.concatenate(parts), self._links, 1)
-        return left, right
+    def _find(self, place: int, parts: list[Array]) -> Iterator[tuple[Array, Array]]:
+        values = np.concatenate(parts)
+        parts.clear()
+        for left, right in self._meeting.find(place, values, self._links):
+            for start in range(0, max(1, len(left)), PIECE):
+                yield left[start : start + PIECE], right[start : start + PIECE]

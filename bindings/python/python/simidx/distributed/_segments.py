@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 import simidx
-from simidx._simidx import _distinct, _join_manifests, _manifest_names, _segment_manifest
+from simidx._simidx import _distinct, _join_manifests, _manifest_segments, _segment_manifest
 from simidx.distributed._columns import Array, arrow_type, empty, from_arrow, pack, to_arrow, unpack, width_of_array
 from simidx.distributed._components import check_ids
 from simidx.distributed._messages import MESSAGE, Batches, by_place, from_stream, gathered, messages, received, rows_for
 from simidx.distributed._pairs import smallest_hashes
-from simidx.distributed._store import MANIFEST, UNFINISHED, Store
+from simidx.distributed._store import MANIFEST, UNFINISHED, Segment, Store
 
 #: Fingerprints of a sample from which ranges are chosen.
 SAMPLE = 1 << 14
@@ -147,12 +147,21 @@ def commit(path: str, manifests: Iterable[bytes], notes: dict[str, str]) -> None
     Store(path).write(MANIFEST, _join_manifests(list(manifests), notes))
 
 
-def segments_of(path: str) -> list[str]:
-    """The names of the segments of a set."""
+def segments_of(path: str) -> list[Segment]:
+    """The segments of a set."""
     data = Store(path).read(MANIFEST)
     if data is None:
         raise simidx.FileMissingError(f"{path}: there is no {MANIFEST}; the set has not been committed")
-    return list(_manifest_names(data))
+    return [Segment(name, content) for name, content in _manifest_segments(data)]
+
+
+def fetched(paths: Iterable[str]) -> list[str]:
+    """Paths on this machine for index files and sets, of which those that are elsewhere are copied."""
+    found: list[str] = []
+    for path in paths:
+        store = Store(path)
+        found += [store.path] if store.is_local else [store.fetch(segment) for segment in segments_of(path)]
+    return found
 
 
 def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
@@ -164,7 +173,7 @@ def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
     """
     store = Store(path)
     data = store.read(MANIFEST)
-    listed = set(_manifest_names(data)) if data is not None else set()
+    listed = {name for name, _ in _manifest_segments(data)} if data is not None else set()
     gone = []
     for name, age in store.names():
         is_ours = name.startswith(UNFINISHED) or (name.startswith("segment-") and name.endswith(".simidx"))
@@ -174,21 +183,26 @@ def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
     return gone
 
 
+def matches_schema(width: int, id_type: pa.DataType) -> pa.Schema:
+    """The columns of the matches of queries."""
+    kind = arrow_type(width)
+    return pa.schema([("query", kind), ("match", kind), ("distance", pa.int32()), ("id", id_type)])
+
+
 class Search:
-    """The matches of packed queries in segments: rows of a segment's name and queries go in."""
+    """The matches of packed queries in segments: rows of a segment's ``name``, its ``content``, and queries go in."""
 
     def __init__(self, path: str, width: int, id_type: pa.DataType, k: int | None) -> None:
         self._path, self._width, self._k = path, width, k
-        kind = arrow_type(width)
-        names = [("query", kind), ("match", kind), ("distance", pa.int32()), ("id", id_type)]
-        self.schema: pa.Schema = pa.schema(names)
+        self.schema: pa.Schema = matches_schema(width, id_type)
 
     def __call__(self, batches: Batches) -> Batches:
         store = Store(self._path)
         for batch in batches:
             for row in range(batch.num_rows):
-                name, data = batch.column("name")[row].as_py(), batch.column("data")[row].as_buffer()
-                with simidx.open(store.fetch(name)) as index:
+                segment = Segment(batch.column("name")[row].as_py(), batch.column("content")[row].as_py())
+                data = batch.column("data")[row].as_buffer()
+                with simidx.open(store.fetch(segment)) as index:
                     yield from self._search(index, unpack(data, self._width))
 
     def _search(self, index: simidx.Index, queries: Array) -> Batches:

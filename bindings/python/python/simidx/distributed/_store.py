@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import time
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -21,6 +22,13 @@ MANIFEST = "manifest.simidx-set"
 
 #: What files are called that are not complete.
 UNFINISHED = ".unfinished-"
+
+
+class Segment(NamedTuple):
+    """An index file of a set: its name, and the identifier of its contents."""
+
+    name: str
+    content: str
 
 
 class Store:
@@ -122,18 +130,30 @@ class Store:
             system, base = self._remote()
             system.delete_file(f"{base}/{name}")
 
-    def fetch(self, name: str) -> str:
-        """The path of a file on this machine. One from elsewhere is copied once for each machine, and kept."""
+    def fetch(self, segment: Segment) -> str:
+        """The path of a segment on this machine. One from elsewhere is copied once for each machine, and kept."""
         if self.is_local:
-            return os.path.join(self.path, name)
-        folder = os.path.join(tempfile.gettempdir(), f"simidx-segments-{os.getuid()}")
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        # Its name has the hash of its contents: whoever has the name has the file.
-        kept = os.path.join(folder, os.path.basename(name))
+            return os.path.join(self.path, segment.name)
+        # What has the hash of its contents for a name is never out of date.
+        kept = os.path.join(_cache(), f"{segment.content}.simidx")
         if not os.path.exists(kept):
             system, base = self._remote()
             temp = f"{kept}.{uuid.uuid4().hex}"
-            with system.open_input_stream(f"{base}/{name}") as source, open(temp, "wb") as sink:
-                shutil.copyfileobj(source, sink, 8 << 20)
-            os.replace(temp, kept)
+            try:
+                with system.open_input_stream(f"{base}/{segment.name}") as source, open(temp, "wb") as sink:
+                    shutil.copyfileobj(source, sink, 8 << 20)
+                os.replace(temp, kept)
+            finally:
+                if os.path.exists(temp):
+                    os.unlink(temp)
         return kept
+
+
+def _cache() -> str:
+    """The folder of this user for copies of segments: nobody else may put anything there."""
+    folder = os.path.join(tempfile.gettempdir(), f"simidx-segments-{os.getuid()}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    about = os.lstat(folder)
+    if about.st_uid != os.getuid() or about.st_mode & 0o022 or not stat.S_ISDIR(about.st_mode):
+        raise FileError(f"{folder}: others can write there; remove it, or set TMPDIR to a folder of your own")
+    return folder

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from simidx._simidx import Pipeline, _components, _dedup_texts, _hash_texts, _text_keys
-from simidx.distributed._columns import Array, arrow_type, pack, to_arrow, unpack
+from simidx._errors import InputError
+from simidx._simidx import Pipeline, _components, _dedup_documents, _dedup_texts, _identities, _text_keys
+from simidx.distributed._columns import Array, arrow_type, from_arrow, pack, to_arrow, unpack
 from simidx.distributed._components import _send_columns, check_ids, unique_ids
 from simidx.distributed._messages import MESSAGE, Batches, from_stream, gathered, messages, received, rows_for
 
@@ -47,8 +49,47 @@ def nodes_of(ids: pa.ChunkedArray | pa.Array) -> Array:
     if pa.types.is_integer(ids.type):
         numbers: Array = ids.to_numpy().astype("i8").view("<u8")
         return numbers
-    hashes: Array = _hash_texts(ids.cast(pa.string()))
-    return hashes
+    return np.ascontiguousarray(_identities(ids.cast(pa.string()))[:, 1])
+
+
+def given_texts(texts: pa.ChunkedArray | pa.Array) -> Any:
+    """The texts of a column. A record without one is refused, as nothing says what it is a duplicate of."""
+    if texts.null_count:
+        raise InputError("a record has no text: filter rows whose text is null")
+    return texts.cast(pa.string())
+
+
+class Prints:
+    """What there is to compare of documents: ``id``, ``fingerprint``, ``identity``; ``length`` and ``text`` on demand.
+
+    A text without features has no fingerprint. What it has instead is the identity, a hash of its bytes: it is a
+    duplicate of equal texts only.
+    """
+
+    def __init__(
+        self, id_column: str, text_column: str, id_type: pa.DataType, pipeline: Pipeline, length: bool, text: bool
+    ) -> None:
+        self._id_column, self._text_column, self._pipeline = id_column, text_column, pipeline
+        names = [("id", id_type), ("fingerprint", arrow_type(pipeline.width)), ("identity", arrow_type(128))]
+        names += [("length", pa.int64())] if length else []
+        names += [("text", pa.string())] if text else []
+        self.schema: pa.Schema = pa.schema(names)
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            texts = given_texts(batch.column(self._text_column))
+            values, has_features = self._pipeline.fingerprints_and_features(texts, threads=1)
+            rows = np.arange(len(texts))
+            lengths = pc.binary_length(texts)
+            columns = {
+                "id": batch.column(self._id_column),
+                "fingerprint": to_arrow(values).take(pa.array(rows, mask=~has_features)),
+                "identity": to_arrow(_identities(texts)).take(pa.array(rows, mask=has_features)),
+                "length": lengths,
+                "text": texts,
+            }
+            arrays = [columns[name].cast(type) for name, type in zip(self.schema.names, self.schema.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 class SendKeys:
@@ -76,7 +117,7 @@ class SendKeys:
         for table in gathered(batches, 1 << 13):
             ids = table.column(self._id_column)
             check_ids(ids)
-            texts = table.column(self._text_column).fill_null("").cast(pa.string())
+            texts = given_texts(table.column(self._text_column))
             rows = _text_keys(texts, self._similarity, words=self._words, pipeline=self._pipeline, threads=1)
             keys.append(rows.reshape(-1))
             nodes.append(np.repeat(nodes_of(ids), rows.shape[1]))
@@ -121,7 +162,7 @@ class Nodes:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             ids, texts = batch.column(self._id_column), batch.column(self._text_column)
-            columns = [to_arrow(nodes_of(ids)), ids, texts.fill_null("")]
+            columns = [to_arrow(nodes_of(ids)), ids, given_texts(texts)]
             yield pa.RecordBatch.from_arrays(
                 [c.cast(t) for c, t in zip(columns, self.schema.types, strict=True)], schema=self.schema
             )
@@ -130,28 +171,59 @@ class Nodes:
 class Judge:
     """Which of the texts that came to a place are dropped, for which, and how similar the two are."""
 
-    def __init__(
-        self, id_type: pa.DataType, similarity: float, words: int | None, pipeline: Pipeline, memory: Any = None
-    ) -> None:
+    def __init__(self, id_type: pa.DataType, similarity: float, words: int | None, how: dict[str, Any]) -> None:
+        """``how`` are the options ``pipeline``, ``memory``, ``longest`` and ``chains``."""
         self.schema: pa.Schema = pa.schema([("id", id_type), ("duplicate_of", id_type), ("similarity", pa.float64())])
-        self._similarity, self._words, self._pipeline, self._memory = similarity, words, pipeline, memory
+        self._similarity, self._how = similarity, {"words": words, **how}
 
     def __call__(self, batches: Batches) -> Batches:
-        places: dict[int, list[pa.Table]] = {}
-        for place, _, data in received(batches):
-            places.setdefault(place, []).append(from_stream(data))
-        for place in sorted(places):
-            table = pa.concat_tables(places.pop(place)).sort_by("id").combine_chunks()
+        for table in by_id(batches):
             ids = table.column("id")
             unique_ids(ids)
-            kept, similarities = _dedup_texts(
-                table.column("text"),
-                self._similarity,
-                words=self._words,
-                pipeline=self._pipeline,
-                memory=self._memory,
-                threads=1,
-            )
+            kept, similarities = _dedup_texts(table.column("text"), self._similarity, **self._how, threads=1)
             dropped = np.flatnonzero(kept >= 0)
             columns = [ids.take(pa.array(dropped)), ids.take(pa.array(kept[dropped])), similarities[dropped]]
             yield from pa.table(columns, names=self.schema.names).cast(self.schema).to_batches()
+
+
+class Decide:
+    """Which of the documents that came to a place are dropped, for which, and how far their fingerprints are apart.
+
+    If texts are verified, also how similar these are.
+    """
+
+    def __init__(self, id_type: pa.DataType, width: int, k: int, how: dict[str, Any]) -> None:
+        """``how`` are the options ``verify``, ``pipeline`` and ``memory``."""
+        names = [("id", id_type), ("duplicate_of", id_type), ("distance", pa.int32()), ("similarity", pa.float64())]
+        self.schema: pa.Schema = pa.schema(names if how.get("verify") else names[:3])
+        self._width, self._k, self._how = width, k, how
+
+    def __call__(self, batches: Batches) -> Batches:
+        for table in by_id(batches):
+            ids, values = table.column("id"), from_arrow(table.column("fingerprint"))
+            unique_ids(ids)
+            optional = {"texts": "text", "priority": "length"}
+            given = {name: table.column(of) for name, of in optional.items() if of in table.column_names}
+            if "priority" in given:
+                given["priority"] = given["priority"].to_numpy()
+            kept, distances, similarities = _dedup_documents(
+                values, self._width, self._k, **given, **self._how, threads=1
+            )
+            dropped = np.flatnonzero(kept >= 0)
+            columns = [
+                ids.take(pa.array(dropped)),
+                ids.take(pa.array(kept[dropped])),
+                distances[dropped],
+                similarities[dropped],
+            ]
+            names = self.schema.names
+            yield from pa.table(columns[: len(names)], names=names).cast(self.schema).to_batches()
+
+
+def by_id(batches: Batches) -> Iterator[pa.Table]:
+    """The records that came to each place, in the order of their ids."""
+    places: dict[int, list[pa.Table]] = {}
+    for place, _, data in received(batches):
+        places.setdefault(place, []).append(from_stream(data))
+    for place in sorted(places):
+        yield pa.concat_tables(places.pop(place)).sort_by("id").combine_chunks()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from simidx import spark
-from simidx._errors import Error
+from simidx._errors import Error, FileError, OptionError
+from simidx.spark._dedup import SIMILARITY
 
 EXAMPLES = """examples:
   python -m simidx.spark dedup 's3a://crawl/*.parquet' s3a://crawl-kept --id-field url
@@ -51,7 +53,15 @@ def _parser() -> argparse.ArgumentParser:
     dedup = command("dedup", "Keep one of each set of near-duplicate documents.", "folder of the kept records")
     fields(dedup, None)
     dedup.add_argument("--similarity", type=float, metavar="J", help="least Jaccard similarity of texts [default: 0.8]")
-    dedup.add_argument("--words", type=int, default=3, metavar="N", help="words of a run [default: 3]")
+    dedup.add_argument("--chains", action="store_true", help="drop what chains of similar documents lead to")
+    dedup.add_argument("--verify", metavar="SIMILARITY", help="with -k: jaccard:T or jaccard:T:N, as in `simidx dedup`")
+    dedup.add_argument(
+        "--width", type=int, default=64, choices=[32, 64, 128], help="bits of fingerprints [default: 64]"
+    )
+    dedup.add_argument("--against", nargs="+", metavar="INDEX", help="indexes or sets, whose documents are dropped")
+    dedup.add_argument("--keep", choices=["first", "longest"], default="first", help="[default: first]")
+    dedup.add_argument("--features", metavar="WHAT", help="words:N, or pipeline [default: words:3]")
+    dedup.add_argument("--memory", metavar="SIZE", help="limit of each task, such as 1GiB")
     dedup.add_argument("--report", metavar="DIR", help="folder for a row on each document that is dropped")
     dedup.add_argument("--output-format", choices=["parquet", "json"], help="format of the output, if not the input's")
 
@@ -98,7 +108,31 @@ def _with_fingerprints(df: DataFrame, args: argparse.Namespace) -> tuple[DataFra
     return spark.fingerprint(df, args.text_field, pipeline=args.pipeline), "fingerprint"
 
 
+def _words(features: str | None) -> int | None:
+    """Words of a run; none for the features of the pipeline."""
+    name, _, count = (features or "words:3").partition(":")
+    if name == "words" and count.isdecimal():
+        return int(count)
+    if features == "pipeline":
+        return None
+    raise OptionError(f"--features {features}: words:N and pipeline are possible")
+
+
+def _refuse_existing(session: Any, paths: list[str]) -> None:
+    """Says so before the work and not after it."""
+    try:
+        jvm, settings = session._jvm, session._jsc.hadoopConfiguration()
+    except Exception:  # Spark Connect has neither: there the writer says it.
+        return
+    for path in paths:
+        there = jvm.org.apache.hadoop.fs.Path(path)
+        if there.getFileSystem(settings).exists(there):
+            raise FileError(f"{path} is there already; --force replaces it")
+
+
 def _run(session: SparkSession, args: argparse.Namespace) -> None:
+    if not args.force and args.command != "build":
+        _refuse_existing(session, [path for path in (args.output, getattr(args, "report", None)) if path])
     df = _read(session, args)
     format = _format(args.input, args.input_format)
     common = {"partitions": args.partitions}
@@ -108,11 +142,17 @@ def _run(session: SparkSession, args: argparse.Namespace) -> None:
             df,
             text,
             args.id_field,
-            similarity=args.similarity,
-            words=args.words,
+            similarity=SIMILARITY if args.similarity is None and args.features else args.similarity,
+            words=_words(args.features),
             pipeline=args.pipeline,
             k=args.max_distance,
+            width=args.width,
             fingerprint_column=args.fingerprint_field,
+            against=args.against,
+            verify=args.verify,
+            keep=args.keep,
+            chains=args.chains,
+            memory=args.memory,
             **common,
         )
         _write(kept, args.output, args.output_format or format, args.force)

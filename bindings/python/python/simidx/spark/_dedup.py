@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+import simidx
 from simidx import Pipeline
 from simidx import distributed as d
-from simidx._errors import OptionError
+from simidx._errors import InputError, OptionError
+from simidx._simidx import _check_measure, _sketch_words
 from simidx.distributed._columns import distances, from_arrow
-from simidx.distributed._texts import Judge, Nodes, as_pipeline
+from simidx.distributed._segments import fetched
+from simidx.distributed._store import Store
+from simidx.distributed._texts import Nodes, as_pipeline
 from simidx.spark import _wiring as wiring
 from simidx.spark._search import UNITED, keep, labels, members
-from simidx.spark._texts import fingerprint
 from simidx.spark._wiring import run, shuffle
 
 #: Dropped documents up to which their ids are sent to all executors.
 BROADCAST = 4_000_000
+
+#: The similarity and the distance of near-duplicates if none is given.
+SIMILARITY = 0.8
+DISTANCE = 3
+
+Path = str | os.PathLike[str]
 
 
 class Dedup(NamedTuple):
@@ -27,8 +38,33 @@ class Dedup(NamedTuple):
 
     #: The rows to keep, with all their columns.
     kept: DataFrame
-    #: A row for each document that is dropped: ``id``, ``duplicate_of``, and ``similarity`` or ``distance``.
+    #: A row for each document that is dropped: ``id``, ``duplicate_of``, and ``similarity``, ``distance``, or both.
+    #: With ``against`` also ``index_fingerprint`` and ``index_id``, for documents of the index, and ``estimate`` with
+    #: its ``standard_error`` if texts are compared.
     report: DataFrame
+
+
+class Job(NamedTuple):
+    """What `dedup` is given beside the documents."""
+
+    text_column: str | None
+    id_column: str
+    id_type: pa.DataType
+    fingerprint_column: str | None
+    pipeline: Pipeline
+    words: int | None
+    memory: int | str | None
+    partitions: int | None
+    united: int
+    is_longest: bool
+    verify: str | None
+    chains: bool
+
+    def text(self) -> str:
+        """The column of the texts, which there must be."""
+        if self.text_column is None:
+            raise OptionError("name a text_column, or a fingerprint_column")
+        return self.text_column
 
 
 def dedup(
@@ -40,7 +76,12 @@ def dedup(
     words: int | None = 3,
     pipeline: str | Pipeline = "web",
     k: int | None = None,
+    width: int = 64,
     fingerprint_column: str | None = None,
+    against: Path | Sequence[Path] | None = None,
+    verify: str | None = None,
+    keep: Literal["first", "longest"] = "first",
+    chains: bool = False,
     memory: int | str | None = None,
     partitions: int | None = None,
     united: int = UNITED,
@@ -48,37 +89,111 @@ def dedup(
     """Keeps one of each set of near-duplicates: what ``simidx dedup`` keeps of the documents in the order of their ids.
 
     By default texts are compared: a document is dropped if the Jaccard similarity of its runs of ``words`` words with
-    those of
-    a kept one of smaller id is at least ``similarity``, 0.8 unless given. With ``words=None`` the features of the
-    pipeline are
-    compared. With ``k`` fingerprints are: of each cluster within ``k`` bits the document of the smallest id is kept;
-    then
-    ``fingerprint_column`` may name them instead of a text. Ids must be unique, and the same whenever they are read.
+    those of a kept one of smaller id is at least ``similarity``, 0.8 unless given. With ``words=None`` the features of
+    the pipeline are compared. ``chains`` drops also what chains of similar documents lead to.
+
+    With ``k`` fingerprints of ``width`` bits are compared: of each cluster within ``k`` bits the document of the
+    smallest id is kept; then ``fingerprint_column`` may name them instead of a text. ``verify``, such as
+    ``"jaccard:0.8:3"``, also requires that the texts are similar.
+
+    ``keep="longest"`` keeps the longest text instead of the smallest id. ``against`` names index files or sets, whose
+    documents are dropped first: by the sketches that they carry if texts are compared, otherwise by their fingerprints.
+
+    Ids must be unique, and the same whenever they are read. ``memory`` limits each task.
     """
-    if fingerprint_column is not None and k is None:
-        k = 3
-    if k is not None and similarity is not None:
-        raise OptionError("similarity compares texts, and k compares fingerprints: choose one of the two")
+    _check(text_column, fingerprint_column, similarity, k, verify, keep, chains)
+    paths = _paths(against)
     if k is None:
-        if text_column is None:
-            raise OptionError("name a text_column, or a fingerprint_column")
-        least = 0.8 if similarity is None else similarity
-        report = _by_text(df, text_column, id_column, least, words, as_pipeline(pipeline), memory, partitions, united)
+        k = _distance(similarity, fingerprint_column, paths, words, verify)
+    if k is not None and chains:
+        raise OptionError("chains=True goes with a similarity; within a distance, chains always count")
+    made = as_pipeline(pipeline, width)
+    job = Job(
+        text_column,
+        id_column,
+        wiring.ids(df, id_column),
+        fingerprint_column,
+        made,
+        words,
+        memory,
+        partitions,
+        united,
+        keep == "longest",
+        verify,
+        chains,
+    )
+    if k is None:
+        report = _by_text(df, job, SIMILARITY if similarity is None else similarity, paths)
     else:
-        documents = df
-        if fingerprint_column is None:
-            if text_column is None:
-                raise OptionError("name a text_column, or a fingerprint_column")
-            documents = fingerprint(df.select(id_column, text_column), text_column, pipeline=pipeline)
-            fingerprint_column = "fingerprint"
-        found = members(documents, k, fingerprint_column, id_column, partitions, united)
-        report = run(found, Dropped(wiring.ids(df, id_column)))
-    report = keep(report)
-    count = report.count()
-    dropped = report.select(F.col("id").alias(id_column))
-    if count <= BROADCAST:
-        dropped = F.broadcast(dropped)
-    return Dedup(df.join(dropped, id_column, "left_anti").select(*df.columns), report)
+        report = _by_fingerprint(df, job, k, paths)
+    report = _kept(report)
+    return Dedup(_without(df, report, id_column), report)
+
+
+#: The argument `keep` of `dedup` has the same name.
+_kept = keep
+
+
+def _check(
+    text_column: str | None,
+    fingerprint_column: str | None,
+    similarity: float | None,
+    k: int | None,
+    verify: str | None,
+    keep: str,
+    chains: bool,
+) -> None:
+    if similarity is not None and (k is not None or fingerprint_column is not None):
+        raise OptionError("similarity compares texts, and k compares fingerprints: choose one of the two")
+    if similarity is not None and verify is not None:
+        raise OptionError("verify goes with k; a similarity compares texts without it")
+    if keep not in ("first", "longest"):
+        raise OptionError(f"keep={keep!r}: 'first' or 'longest' is possible")
+    if verify is not None:
+        _check_measure(verify)
+    for needs, option in ((verify is not None, "verify"), (keep == "longest", "keep='longest'")):
+        if needs and text_column is None:
+            raise OptionError(f"{option} needs a text_column")
+    if text_column is None and fingerprint_column is None:
+        raise OptionError("name a text_column, or a fingerprint_column")
+
+
+def _paths(against: Path | Sequence[Path] | None) -> list[str]:
+    given = [] if against is None else [against] if isinstance(against, (str, os.PathLike)) else list(against)
+    # Workers may have another working directory.
+    return [Store(path).path for path in given]
+
+
+def _distance(
+    similarity: float | None, fingerprint_column: str | None, paths: list[str], words: int | None, verify: str | None
+) -> int | None:
+    """The distance if fingerprints are to be compared though none was given."""
+    if similarity is not None:
+        return None
+    if fingerprint_column is not None or verify is not None:
+        return DISTANCE
+    if paths:
+        with simidx.open(fetched(paths)) as index:
+            if words is None or _sketch_words(index) != words:
+                return DISTANCE
+    return None
+
+
+def _without(df: DataFrame, gone: DataFrame, id_column: str) -> DataFrame:
+    """The rows but for those with these ids."""
+    ids = gone.select(F.col("id").alias(id_column))
+    if gone.count() <= BROADCAST:
+        ids = F.broadcast(ids)
+    return df.join(ids, id_column, "left_anti").select(*df.columns)
+
+
+def _together(found: DataFrame, in_index: DataFrame | None) -> DataFrame:
+    """One report of what is dropped for a document and for a record of an index."""
+    return found if in_index is None else found.unionByName(in_index, allowMissingColumns=True)
+
+
+def _index_id(index: simidx.Index) -> pa.DataType:
+    return pa.int64() if index.id_kind == "number" else pa.string()
 
 
 class Dropped:
@@ -96,25 +211,80 @@ class Dropped:
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
 
-def _by_text(
-    df: DataFrame,
-    text_column: str,
-    id_column: str,
-    similarity: float,
-    words: int | None,
-    pipeline: Pipeline,
-    memory: int | str | None,
-    partitions: int | None,
-    united: int,
-) -> DataFrame:
-    """The documents that are dropped."""
-    wiring.texts(df, text_column)
-    id_type = wiring.ids(df, id_column)
-    places = wiring.parallelism(df, partitions)
-    documents = df.select(id_column, text_column)
-    keys = run(documents, d.SendKeys(id_column, text_column, similarity, words, pipeline, places))
-    links = keep(run(shuffle(keys, places), d.ShareKeys()))
-    records = run(run(documents, Nodes(id_column, text_column, id_type)), d.SendRecords("node", places))
-    everything = records.unionAll(labels(links, 64, places, united))
+def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFrame:
+    """The documents that are dropped for those within a distance."""
+    has_text = job.verify is not None
+    id = F.col(job.id_column).cast("string" if job.id_type == pa.string() else "bigint").alias("id")
+    if job.fingerprint_column is not None:
+        columns: list[Column] = [id, F.col(job.fingerprint_column).alias("fingerprint")]
+        columns += [F.octet_length(job.text()).cast("bigint").alias("length")] if job.is_longest else []
+        columns += [F.col(job.text()).alias("text")] if has_text else []
+        width = wiring.fingerprints(df, job.fingerprint_column)
+        documents, same = df.select(*columns), None
+    else:
+        wiring.texts(df, job.text())
+        width = job.pipeline.width
+        made = d.Prints("id", "text", job.id_type, job.pipeline, job.is_longest, has_text)
+        documents = run(df.select(id, F.col(job.text()).alias("text")), made)
+        if not has_text:
+            documents = _kept(documents)
+        same = documents.where("identity is not null").select("id", F.col("identity").alias("fingerprint"))
+        documents = documents.where("identity is null").drop("identity")
+    in_index = None
+    if paths:
+        in_index = _kept(run(documents.select("id", "fingerprint"), _near_index(job, paths, width, k)))
+        documents = _without(documents, in_index, "id")
+    found, places = members(documents, k, job.partitions, job.united)
+    if job.is_longest or has_text:
+        how = {"verify": job.verify, "pipeline": job.pipeline, "memory": job.memory}
+        dropped = run(shuffle(found, places), d.Decide(job.id_type, width, k, how))
+    else:
+        dropped = _first_kept(found, places, width, job.id_type)
+    if same is not None:
+        dropped = dropped.unionByName(_equal(same, places, job, list(dropped.columns)))
+    return _together(dropped, in_index)
+
+
+def _first_kept(found: DataFrame, places: int, width: int, id_type: pa.DataType) -> DataFrame:
+    return run(run(shuffle(found, places), d.Together(width, id_type)), Dropped(id_type))
+
+
+def _equal(same: DataFrame, places: int, job: Job, columns: list[str]) -> DataFrame:
+    """The documents that are dropped for equal ones, which have no features to compare."""
+    sent = run(same, d.SendRecords("fingerprint", places))
+    found = run(shuffle(sent, places), d.Members("fingerprint", 128, places, equals=True))
+    dropped = _first_kept(found, places, 128, job.id_type)
+    return dropped.withColumn("similarity", F.lit(1.0)).select(*columns)
+
+
+def _near_index(job: Job, paths: list[str], width: int, k: int) -> d.NearIndex:
+    with simidx.open(fetched(paths)) as index:
+        if index.width != width:
+            raise InputError(
+                f"{paths[0]}: its fingerprints have {index.width} bits, and those of the documents {width}"
+            )
+        own = job.pipeline.description
+        if job.fingerprint_column is None and index.pipeline not in (None, own):
+            raise InputError(f"{paths[0]} was built with another pipeline, which `simidx info` shows: pass that one")
+        return d.NearIndex(paths, "id", job.id_type, width, _index_id(index), k)
+
+
+def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str]) -> DataFrame:
+    """The documents that are dropped for those with similar texts."""
+    text, id_column = job.text(), job.id_column
+    wiring.texts(df, text)
+    places = wiring.parallelism(df, job.partitions)
+    documents = df.select(id_column, text)
+    in_index = None
+    if paths:
+        with simidx.open(fetched(paths)) as index:
+            facts = (job.id_type, index.width, _index_id(index), similarity, job.words, job.pipeline)
+        in_index = _kept(run(documents, d.SimilarToIndex(paths, (id_column, text), *facts)))
+        documents = _without(documents, in_index, id_column)
+    keys = run(documents, d.SendKeys(id_column, text, similarity, job.words, job.pipeline, places))
+    links = _kept(run(shuffle(keys, places), d.ShareKeys()))
+    records = run(run(documents, Nodes(id_column, text, job.id_type)), d.SendRecords("node", places))
+    everything = records.unionAll(labels(links, 64, places, job.united))
     together = run(shuffle(everything, places), d.Members("node", 64, places))
-    return run(shuffle(together, places), Judge(id_type, similarity, words, pipeline, memory))
+    how = {"pipeline": job.pipeline, "memory": job.memory, "longest": job.is_longest, "chains": job.chains}
+    return _together(run(shuffle(together, places), d.Judge(job.id_type, similarity, job.words, how)), in_index)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
 from functools import reduce
-from typing import Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -12,64 +10,64 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from simidx import distributed as d
 from simidx._errors import OptionError
+from simidx._simidx import _PairRounds
 from simidx.distributed._components import Settled, Stars
+from simidx.distributed._pairs import PLACE
 from simidx.spark import _wiring as wiring
 from simidx.spark._wiring import run, shuffle
-
-#: Fingerprints that a place of a round gets at most: 64 MiB of 64 bits.
-PLACE = 1 << 23
 
 #: Links up to which one task finds the clusters: 16 bytes each in its memory, and 40 while they are sorted.
 UNITED = 200_000_000
 
-_persisted: list[Any] = []
+_kept: list[DataFrame] = []
 
 
 def keep(df: DataFrame) -> DataFrame:
     """Keeps what is used more than once, on the disks of the executors."""
     df = df.persist(StorageLevel.DISK_ONLY)
-    _persisted.append(weakref.ref(df))
-    _strong.append(df)
+    _kept.append(df)
     return df
-
-
-_strong: list[DataFrame] = []
 
 
 def release() -> None:
     """Frees what earlier calls have kept on disk. DataFrames that they returned are then computed from the start."""
-    while _strong:
-        _strong.pop().unpersist()
+    while _kept:
+        _kept.pop().unpersist()
 
 
 class Near:
-    """Fingerprints that have been collapsed, and the rounds in which near ones meet."""
+    """Fingerprints that have been collapsed, and what is known of them."""
 
-    def __init__(self, df: DataFrame, column: str, k: int, partitions: int | None) -> None:
-        self.k = k
+    def __init__(self, df: DataFrame, column: str, partitions: int | None) -> None:
         self.width = wiring.fingerprints(df, column)
-        if not 0 <= k <= self.width:
-            raise OptionError(f"k={k}: a distance is a number of bits, at most {self.width}")
-        self.session = df.sparkSession
         self.cores = wiring.parallelism(df, partitions)
         sent = run(df.select(column), d.Collapse(column, self.cores))
-        self.distinct = keep(run(shuffle(sent, self.cores), d.Distinct()))
-        rows = self.distinct.select("part", "count", "varying", "sample").collect()
-        self.profile = d.Profile.of([(r["part"], r["count"], bytes(r["varying"]), bytes(r["sample"])) for r in rows])
+        self._distinct = keep(run(shuffle(sent, self.cores), d.Distinct()))
+        rows = self._distinct.where("count > 0").select("part", "count", "varying", "sample").collect()
+        self.known = [(r["part"], r["count"], bytes(r["varying"]), bytes(r["sample"])) for r in rows]
+        self.profile = d.Profile.of(self.known)
 
-    def find(self, links: bool) -> DataFrame:
+    @property
+    def packed(self) -> DataFrame:
+        """The fingerprints, as messages."""
+        return self._distinct.select("place", "part", "data")
+
+    def meeting(self, k: int, profile: d.Profile | None = None) -> d.Meeting | None:
+        """Where these fingerprints meet, or those of a profile; none if no two can."""
+        if not 0 <= k <= self.width:
+            raise OptionError(f"k={k}: a distance is a number of bits, at most {self.width}")
+        profile = profile or self.profile
+        places = max(-(-profile.count // PLACE), self.cores)
+        rounds = d.choose_rounds(profile, k, places) if profile.count > 1 else None
+        return d.Meeting(rounds, profile.count, self.cores) if rounds is not None and len(rounds) else None
+
+    def find(self, k: int, links: bool) -> DataFrame:
         """The pairs, or as few of them as link the same, as messages."""
-        places = max(1, -(-self.profile.count // PLACE))
-        rounds = d.choose_rounds(self.profile, self.k, max(places, self.cores)) if self.profile.count > 1 else None
-        count = 0 if rounds is None else len(rounds)
-        if rounds is None or not count:
-            from simidx._simidx import _PairRounds
-
-            none = d.Find(_PairRounds(self.width, self.k, []), 1, links)
-            return run(self.distinct.select("place", "part", "data").limit(0), none)
-        places = max(places, -(-self.cores // count))
-        sent = run(self.distinct.select("place", "part", "data"), d.Send(rounds, places))
-        return run(shuffle(sent, places * count), d.Find(rounds, places, links))
+        meeting = self.meeting(k)
+        if meeting is None:
+            none = d.Meeting(_PairRounds(self.width, k, []), 0, 1)
+            return run(self.packed.limit(0), d.Find(none, links))
+        return run(shuffle(run(self.packed, d.Send(meeting)), meeting.places), d.Find(meeting, links))
 
 
 def pairs(
@@ -81,7 +79,7 @@ def pairs(
     the
     pairs are read. ``partitions`` is the number of tasks that read them side by side, by default that of the cores.
     """
-    return Near(df, fingerprint_column, k, partitions).find(links=False)
+    return Near(df, fingerprint_column, partitions).find(k, links=False)
 
 
 def labels(links: DataFrame, width: int, places: int, united: int) -> DataFrame:
@@ -105,16 +103,17 @@ def _star(edges: DataFrame, width: int, places: int) -> DataFrame:
     return run(shuffle(large, places), d.SmallStar(width, places))
 
 
-def members(df: DataFrame, k: int, fingerprint_column: str, id_column: str, partitions: int | None, united: int) -> Any:
-    """The records of clusters, as `simidx.distributed.Together` gives them."""
-    id_type = wiring.ids(df, id_column)
-    near = Near(df, fingerprint_column, k, partitions)
+def members(records: DataFrame, k: int, partitions: int | None, united: int) -> tuple[DataFrame, int]:
+    """The records that have a near-duplicate, as messages to the places of their clusters, and the number of these.
+
+    Records have the columns ``fingerprint`` and ``id``, and maybe others.
+    """
+    near = Near(records, "fingerprint", partitions)
     places = max(near.cores, -(-near.profile.count // PLACE))
-    links = keep(near.find(links=True))
-    records = run(wiring.records(df, fingerprint_column, id_column), d.SendRecords("fingerprint", places))
-    everything = records.unionAll(labels(links, near.width, places, united))
-    of_clusters = run(shuffle(everything, places), d.Members("fingerprint", near.width, places, equals=True))
-    return run(shuffle(of_clusters, places), d.Together(near.width, id_type))
+    links = keep(near.find(k, links=True))
+    sent = run(records, d.SendRecords("fingerprint", places))
+    everything = sent.unionAll(labels(links, near.width, places, united))
+    return run(shuffle(everything, places), d.Members("fingerprint", near.width, places, equals=True)), places
 
 
 def clusters(
@@ -132,5 +131,8 @@ def clusters(
     smallest id
     of its records. Up to ``united`` links one task finds the clusters, above that all do, in rounds.
     """
-    found: DataFrame = members(df, k, fingerprint_column, id_column, partitions, united)
-    return found.select("cluster", "fingerprint", "id")
+    width = wiring.fingerprints(df, fingerprint_column)
+    id_type = wiring.ids(df, id_column)
+    found, places = members(wiring.records(df, fingerprint_column, id_column), k, partitions, united)
+    together = run(shuffle(found, places), d.Together(width, id_type))
+    return together.select("cluster", "fingerprint", "id")

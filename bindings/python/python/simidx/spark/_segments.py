@@ -13,9 +13,12 @@ import simidx
 from simidx import Pipeline
 from simidx import distributed as d
 from simidx._errors import FileError, InputError
+from simidx.distributed._join import QUERIES, STORED
+from simidx.distributed._pairs import PLACE
 from simidx.distributed._segments import commit, segments_of
 from simidx.distributed._store import MANIFEST, Store
 from simidx.spark import _wiring as wiring
+from simidx.spark._search import Near
 from simidx.spark._wiring import run, shuffle
 
 #: Records of a segment, unless so many segments keep more cores busy.
@@ -23,6 +26,13 @@ SEGMENT = 1 << 23
 
 #: Records below which a segment is not worth a core.
 LEAST_SEGMENT = 1 << 20
+
+#: One in so many distinct fingerprints may be in the sample, if that leaves enough of them.
+SPARSE = 64
+LEAST_SAMPLE = 1 << 14
+
+#: Queries up to which all are sent to all tasks: 80 MB of 64 bits.
+BROADCAST = 10_000_000
 
 
 def build(
@@ -56,12 +66,8 @@ def build(
     if not overwrite and store.read(MANIFEST) is not None:
         raise FileError(f"{path}: there is a set already; overwrite=True replaces it")
     wiring.fingerprints(df, fingerprint_column)
-    columns = [F.col(fingerprint_column).alias("fingerprint")]
-    if id_column is not None:
-        columns = [*wiring_columns(df, fingerprint_column, id_column)]
-    data = df.select(*columns)
-    rows = run(data.select("fingerprint"), d.Sample("fingerprint")).collect()
-    count = sum(row["count"] for row in rows)
+    data = wiring.records(df, fingerprint_column, id_column)
+    rows, count = _sample(data.select("fingerprint"))
     cores = wiring.parallelism(df, partitions)
     if segments is None:
         segments = max(1, -(-count // SEGMENT), min(cores, count // LEAST_SEGMENT))
@@ -72,18 +78,23 @@ def build(
     built = run(shuffle(sent, len(splits)), d.Build(path, how)).collect()
     built.sort(key=lambda row: int(row["place"]))
     commit(path, [bytes(row["manifest"]) for row in built], {"written-by": f"simidx {simidx.__version__}"})
-    names = [str(row["name"]) for row in built]
     if merged is not None:
         merge_options = {"tables": tables, "k": k, "memory": memory}
-        given = {name: value for name, value in merge_options.items() if value is not None}
-        simidx.merge(merged, [store.fetch(name) for name in names], **given).close()  # type: ignore[arg-type]
-    return names
+        given: dict[str, Any] = {name: value for name, value in merge_options.items() if value is not None}
+        simidx.merge(merged, [store.fetch(segment) for segment in segments_of(path)], **given).close()
+    return [str(row["name"]) for row in built]
 
 
-def wiring_columns(df: DataFrame, fingerprint_column: str, id_column: str) -> list[Any]:
-    """The columns of records."""
-    type = "string" if wiring.ids(df, id_column) == pa.string() else "bigint"
-    return [F.col(fingerprint_column).alias("fingerprint"), F.col(id_column).cast(type).alias("id")]
+def _sample(fingerprints: DataFrame) -> tuple[list[Any], int]:
+    """A sample of fingerprints for each part, which depends on their values alone, and their number, about."""
+    # Spark itself leaves most out: rows are dear on their way to Python.
+    few = fingerprints.where(F.xxhash64("fingerprint").bitwiseAND(SPARSE - 1) == 0)
+    rows = run(few, d.Sample("fingerprint")).collect()
+    count = SPARSE * sum(row["count"] for row in rows)
+    if count < SPARSE * LEAST_SAMPLE:
+        rows = run(fingerprints, d.Sample("fingerprint")).collect()
+        count = sum(row["count"] for row in rows)
+    return rows, count
 
 
 def join(
@@ -92,29 +103,55 @@ def join(
     *,
     k: int | None = None,
     fingerprint_column: str = "fingerprint",
+    partitions: int | None = None,
+    broadcast: int = BROADCAST,
 ) -> DataFrame:
     """All fingerprints of a set within ``k`` bits of queries: ``query``, ``match``, ``distance``, ``id``.
 
-    A row for each id of a match; in a set without ids it is null. Each distinct query counts once. The queries are
-    broadcast, 8 bytes each, and each segment is the work of one task. ``k`` is by default that of the segments.
+    A row for each id of a match; in a set without ids it is null. Each distinct query counts once. ``k`` is by default
+    that of the segments.
+
+    The queries are read at once, and kept on disk. Up to ``broadcast`` of them are sent to all tasks, 8 bytes each, and
+    each segment is searched by one. If there are more, they and the fingerprints of the set are sent to where near ones
+    meet, as for `pairs`: the set is then read as a whole.
     """
     store = Store(path)
     path = store.path
-    names = segments_of(path)
     width = wiring.fingerprints(df, fingerprint_column)
-    if not names:
+    listed = segments_of(path)
+    if not listed:
         raise InputError(f"{path}: the set has no segments")
-    with simidx.open(store.fetch(names[0])) as first:
+    with simidx.open(store.fetch(listed[0])) as first:
         if first.width != width:
             raise InputError(f"{path}: its fingerprints have {first.width} bits, and those of the queries {width}")
+        has_ids = first.id_kind != "none"
         id_type = pa.int64() if first.id_kind == "number" else pa.string()
-    session = df.sparkSession
-    segments = session.createDataFrame([(i, name) for i, name in enumerate(names)], "place int, name string")
-    segments = shuffle(segments, len(names)).drop("place")
-    collapsed = run(df.select(fingerprint_column), d.Collapse(fingerprint_column, 1))
-    queries = run(shuffle(collapsed, 1), d.Distinct()).select("data")
-    rows = segments.crossJoin(F.broadcast(queries))
-    return run(rows, d.Search(path, width, id_type, k))
+        k = first.k if k is None else k
+    queries = Near(df, fingerprint_column, partitions)
+    rows = [(i, *segment) for i, segment in enumerate(listed)]
+    segments = df.sparkSession.createDataFrame(rows, "place int, name string, content string")
+    segments = shuffle(segments, len(listed)).drop("place")
+    if queries.profile.count <= broadcast:
+        one = run(shuffle(run(queries.packed, d.Spread(1)), 1), d.Distinct()).select("data")
+        return run(segments.crossJoin(F.broadcast(one)), d.Search(path, width, id_type, k))
+    return _join_by_shuffle(queries, segments, d.Records(path, width, id_type, has_ids), k, id_type)
+
+
+def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int, id_type: pa.DataType) -> DataFrame:
+    """The same by exploding both sides by the masks of the rounds."""
+    width = queries.width
+    records = run(segments, read)
+    stored = Near(records, "fingerprint", queries.cores)
+    meeting = queries.meeting(k, d.Profile.of(queries.known + stored.known))
+    places = max(queries.cores, -(-(queries.profile.count + stored.profile.count) // PLACE))
+    if "id" not in records.columns:
+        records = records.withColumn("id", F.lit(None).cast("string"))
+    found = run(records, d.SendRecords("fingerprint", places)).unionAll(run(queries.packed, d.Spread(places)))
+    if meeting is not None:
+        sides = [run(queries.packed, d.Send(meeting, QUERIES)), run(stored.packed, d.Send(meeting, STORED))]
+        met = run(shuffle(sides[0].unionAll(sides[1]), meeting.places), d.Meet(meeting, places))
+        found = found.unionAll(met)
+    return run(shuffle(found, places), d.Attach(width, id_type))
 
 
 def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list[str]:

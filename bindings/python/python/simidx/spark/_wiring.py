@@ -111,7 +111,10 @@ def refuse_unstable(df: DataFrame, name: str) -> None:
                 )
 
 
-def records(df: DataFrame, fingerprint_column: str, id_column: str) -> DataFrame:
-    """The columns ``fingerprint`` and ``id``."""
-    type = "string" if ids(df, id_column) == pa.string() else "bigint"
-    return df.select(F.col(fingerprint_column).alias("fingerprint"), F.col(id_column).cast(type).alias("id"))
+def records(df: DataFrame, fingerprint_column: str, id_column: str | None) -> DataFrame:
+    """The columns ``fingerprint`` and ``id``, or the first alone."""
+    columns = [F.col(fingerprint_column).alias("fingerprint")]
+    if id_column is not None:
+        type = "string" if ids(df, id_column) == pa.string() else "bigint"
+        columns.append(F.col(id_column).cast(type).alias("id"))
+    return df.select(*columns)

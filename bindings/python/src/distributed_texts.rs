@@ -1,0 +1,369 @@
+//! Texts on many machines, for `simidx.distributed`: their keys, and what is decided where all that may be near one another is.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use simidx::batch::{Decision, DedupOptions, Deduplicator, IdColumn, Verifier};
+use simidx::{Error, IdBuf, IdKind, Storage};
+use simidx_text::Pipeline;
+use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions, content_identity};
+use simidx_text::similar::{
+    Fate, JaccardEstimate, SketchFeatures, SketchSearch, TextSigner, TextSketch,
+};
+
+use crate::column::{Column, Texts};
+use crate::distributed::of_width;
+use crate::errors::{Class, Failure};
+use crate::index::PyIndex;
+use crate::input;
+use crate::keywords::Keywords;
+use crate::opened::Opened;
+use crate::options;
+use crate::records;
+use crate::run::{How, Watch, run_apart};
+use crate::sets::priorities;
+use crate::similar::Search;
+use crate::texts;
+use crate::width::{Width, by_width, width_of};
+
+/// The part of a memory limit that goes to the feature sets of candidates.
+const SET_SHARE: u64 = 4;
+
+/// Texts of which sketches are looked for at a time.
+const SKETCHED: usize = 1 << 16;
+
+/// A hash of all bytes of each text, of 128 bits: what tells apart texts without features.
+#[pyfunction]
+pub(crate) fn _identities<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let texts = input::texts(texts)?;
+    let identities = texts.all().into_iter().map(content_identity).collect();
+    u128::array(py, identities)
+}
+
+/// The keys of texts: a row for each text, a column for each band.
+#[pyfunction]
+#[pyo3(signature = (texts, similarity, **options), text_signature = "(texts, similarity, *, words=3, pipeline=None, threads=None)")]
+pub(crate) fn _text_keys<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    similarity: f64,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let keywords = Keywords::new(py, "_text_keys", options, &["words", "pipeline", "threads"])?;
+    let search = Search::new(texts, similarity, &keywords)?;
+    let signer = TextSigner::new(search.options.similarity);
+    let (texts, pipeline) = (search.texts, search.pipeline);
+    let (rows, keys) = run_apart(py, &search.how, move |_| {
+        let texts = texts.all();
+        let parallel = pipeline.parallel::<u64>()?;
+        let keys = signer.all_wide_keys(&parallel, &texts);
+        Ok((texts.len(), keys))
+    })?;
+    let columns = keys.len().checked_div(rows).unwrap_or_default();
+    Ok(keys.into_pyarray(py).reshape([rows, columns])?.into_any())
+}
+
+/// What `dedup_texts` decides, and why: for each text the row that is kept for it or -1, and their similarity. `longest` decides on
+/// longer texts first, `chains` drops what chains of similar texts lead to.
+#[pyfunction]
+#[pyo3(signature = (texts, similarity, **options), text_signature = "(texts, similarity, *, words=3, pipeline=None, memory=None, threads=None, longest=False, chains=False)")]
+pub(crate) fn _dedup_texts<'py>(
+    py: Python<'py>,
+    texts: &Bound<'py, PyAny>,
+    similarity: f64,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let known = [
+        "words", "pipeline", "memory", "threads", "longest", "chains",
+    ];
+    let keywords = Keywords::new(py, "_dedup_texts", options, &known)?;
+    let (longest, chains) = (keywords.flag("longest")?, keywords.flag("chains")?);
+    let search = Search::new(texts, similarity, &keywords)?;
+    let (kept, jaccards) = search.run_in_order(py, longest, move |candidates, watch| {
+        let found = match chains {
+            false => candidates.dedup_watched(|_, _| watch.check())?,
+            true => candidates.dedup_by_chains()?,
+        };
+        let fates = (0..found.text_count()).map(|text| match found.fate(text) {
+            Fate::Kept => (-1, 1.0),
+            Fate::Dropped { kept, jaccard } => (kept as i64, jaccard),
+        });
+        Ok(fates.unzip::<i64, f64, Vec<_>, Vec<_>>())
+    })?;
+    let (kept, jaccards) = (kept.into_pyarray(py), jaccards.into_pyarray(py));
+    PyTuple::new(py, [kept.into_any(), jaccards.into_any()])
+}
+
+/// How documents are deduplicated by their fingerprints.
+struct Near {
+    options: DedupOptions,
+    verify: Option<Similarity>,
+    pipeline: Pipeline,
+    /// What is kept of a cluster is the document of the highest one.
+    priorities: Option<Vec<u64>>,
+}
+
+/// What becomes of documents: for each the row that is kept for it or -1, their distance, and the similarity of their texts.
+type Fates = (Vec<i64>, Vec<i32>, Vec<f64>);
+
+impl Near {
+    fn decide<F: Width>(
+        mut self,
+        values: &[F],
+        texts: &[&str],
+        watch: &Watch,
+    ) -> Result<Fates, Failure> {
+        let mut verifier = None;
+        if let Some(similarity) = self.verify {
+            let mut options = TextVerifierOptions::default();
+            options.similarity = similarity;
+            options.memory = self.options.memory.map(|memory| memory / SET_SHARE);
+            let rest = |memory| memory - memory / SET_SHARE;
+            self.options.memory = self.options.memory.map(rest);
+            verifier = Some(TextVerifier::new(&self.pipeline, &options)?);
+        }
+        let mut documents = Deduplicator::<F>::new(&self.options);
+        documents.extend_from_slice(values)?;
+        if let Some(verifier) = &mut verifier {
+            for (document, is_candidate) in documents.candidates()?.into_iter().enumerate() {
+                if is_candidate {
+                    verifier.push(document, texts[document])?;
+                }
+            }
+        }
+        let given = verifier
+            .as_mut()
+            .map(|verifier| verifier as &mut dyn Verifier);
+        let mut found = documents.finish_watched(given, |_, _| watch.check())?;
+        if let Some(priorities) = self.priorities {
+            found.keep_by(|document| priorities[document]);
+        }
+        let mut fates: Fates = (Vec::new(), Vec::new(), Vec::new());
+        for document in 0..values.len() {
+            let (kept, distance, jaccard) = match found.decision(document) {
+                Decision::Duplicate { of, distance } => {
+                    let jaccard = verifier.as_mut().map(|v| v.jaccard(of, document));
+                    (of as i64, distance as i32, jaccard.transpose()?)
+                }
+                _ => (-1, 0, None),
+            };
+            fates.0.push(kept);
+            fates.1.push(distance);
+            fates.2.push(jaccard.unwrap_or(1.0));
+        }
+        Ok(fates)
+    }
+}
+
+/// What `simidx dedup -k` decides of documents, and why: for each the row that is kept for it or -1, the distance of their
+/// fingerprints, and with `verify` the similarity of their texts. Of each cluster the document of the highest priority is kept.
+#[pyfunction]
+#[pyo3(signature = (fingerprints, width, k, **options), text_signature = "(fingerprints, width, k, *, texts=None, verify=None, pipeline=None, priority=None, memory=None, threads=None)")]
+pub(crate) fn _dedup_documents<'py>(
+    py: Python<'py>,
+    fingerprints: &Bound<'py, PyAny>,
+    width: u32,
+    k: &Bound<'py, PyAny>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let known = [
+        "texts", "verify", "pipeline", "priority", "memory", "threads",
+    ];
+    let keywords = Keywords::new(py, "_dedup_documents", options, &known)?;
+    let mut options = DedupOptions::default();
+    options.distance = options::distance(k, "k")?;
+    options.memory = keywords.memory()?;
+    let how = keywords.how()?;
+    let given = keywords.get("texts")?;
+    let given = given.map(|texts| input::texts(&texts)).transpose()?;
+    let (kept, distances, jaccards) = by_width!(width, F => {
+        let values = of_width::<F>(fingerprints, width).map(Column::into_owned)?;
+        let priority = keywords.get("priority")?;
+        let near = Near {
+            options,
+            verify: keywords.read("verify", |value, _| measure(value))?,
+            pipeline: texts::given(keywords.get("pipeline")?.as_ref(), py)?,
+            priorities: priorities(py, priority.as_ref(), values.len())?.map(Column::into_owned),
+        };
+        run_apart(py, &how, move |watch| {
+            let texts = given.as_ref().map(Texts::all).unwrap_or_default();
+            if near.verify.is_some() && texts.len() != values.len() {
+                let message = "there is not a text for each fingerprint".to_owned();
+                return Err(Failure::Other(Class::Input, message));
+            }
+            near.decide(&values, &texts, watch)
+        })?
+    });
+    let columns = [
+        kept.into_pyarray(py).into_any(),
+        distances.into_pyarray(py).into_any(),
+        jaccards.into_pyarray(py).into_any(),
+    ];
+    PyTuple::new(py, columns)
+}
+
+/// A similarity as the program has it: `jaccard:T`, or `jaccard:T:N` for runs of N words.
+fn measure(value: &Bound<'_, PyAny>) -> PyResult<Similarity> {
+    let text: String = value.extract()?;
+    let parsed = text.parse::<Similarity>();
+    parsed.map_err(|error| Class::Option.error(value.py(), error.to_string()))
+}
+
+/// Checks what `verify` is.
+#[pyfunction]
+pub(crate) fn _check_measure(value: &Bound<'_, PyAny>) -> PyResult<()> {
+    measure(value).map(drop)
+}
+
+/// The number of words in the runs of which an index has sketches, if it has some of one kind.
+#[pyfunction]
+pub(crate) fn _sketch_words(py: Python<'_>, index: &PyIndex) -> PyResult<Option<usize>> {
+    let opened = index.opened(py)?;
+    by_width!(width_of(&opened.segments), F => {
+        let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
+        match segments.view().sketch_parameters() {
+            Ok(parameters) => {
+                let features = parameters.map(|p| p.features().parse::<SketchFeatures>());
+                Ok(features.and_then(Result::ok).map(|features| features.words()))
+            }
+            Err(Error::Segment { .. }) => Ok(None),
+            Err(error) => Err(Failure::from(error).raise(py)),
+        }
+    })
+}
+
+/// The records of an index that are most like texts, of those that have one: row, record, and what is estimated.
+struct InIndex<F> {
+    rows: Vec<i64>,
+    fingerprints: Vec<F>,
+    ids: Option<IdColumn>,
+    estimates: Vec<f64>,
+    standard_errors: Vec<f64>,
+}
+
+impl<F: Width> InIndex<F> {
+    fn find(
+        opened: &Opened,
+        texts: &[&str],
+        similarity: Similarity,
+        pipeline: &Pipeline,
+        watch: &Watch,
+    ) -> Result<Self, Failure> {
+        let segments = opened.of::<F>()?;
+        let search = SketchSearch::<F, Storage>::new(segments, similarity.least(), 0.0)?;
+        let features = search.sketcher().features();
+        if similarity.words() != Some(features.words())
+            || pipeline.options().html != features.html()
+        {
+            let message = format!(
+                "the index has sketches of runs of {} words, of texts with html={}; say so with words and pipeline",
+                features.words(),
+                features.html()
+            );
+            return Err(Failure::Other(Class::Input, message));
+        }
+        let signer = TextSigner::new(similarity);
+        let mut fingerprinter = pipeline.fingerprinter::<u64>()?;
+        let mut found = InIndex {
+            rows: Vec::new(),
+            fingerprints: Vec::new(),
+            ids: match segments.id_kind() {
+                IdKind::None => None,
+                IdKind::Number => Some(IdColumn::Numbers(Vec::new())),
+                IdKind::String => Some(IdColumn::Strings {
+                    ends: Vec::new(),
+                    text: String::new(),
+                }),
+            },
+            estimates: Vec::new(),
+            standard_errors: Vec::new(),
+        };
+        for (number, some) in texts.chunks(SKETCHED).enumerate() {
+            watch.check()?;
+            let mut sketch = |text: &&str| {
+                let signed = signer.sign(&mut fingerprinter, text);
+                search.sketcher().sketch_of(signed.features())
+            };
+            let sketches: Vec<TextSketch> = some.iter().map(&mut sketch).collect();
+            let best = search.best_matches(&sketches)?;
+            for (row, matched) in (number * SKETCHED..).zip(best) {
+                let Some(matched) = matched else { continue };
+                let index = &segments.segments()[matched.segment];
+                let fingerprint = index.fingerprint(index.rank_of_record(matched.record)?)?;
+                found.rows.push(row as i64);
+                found.fingerprints.push(fingerprint.unwrap_or_default());
+                found.push_id(index.id_of_record(matched.record)?);
+                let bits = search.sketcher().parameters().bits();
+                let JaccardEstimate {
+                    similarity,
+                    standard_error,
+                    ..
+                } = matched.estimate(bits);
+                found.estimates.push(similarity);
+                found.standard_errors.push(standard_error);
+            }
+        }
+        Ok(found)
+    }
+
+    fn push_id(&mut self, id: Option<IdBuf>) {
+        match (&mut self.ids, id) {
+            (Some(IdColumn::Numbers(numbers)), Some(IdBuf::Number(number))) => numbers.push(number),
+            (Some(IdColumn::Strings { ends, text }), Some(IdBuf::String(id))) => {
+                text.push_str(&id);
+                ends.push(text.len() as u64);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Which texts an index has, by the sketches that it carries: rows, and for each the fingerprint and the id of the record that is
+/// most like it, the estimate of their similarity and its standard error.
+#[pyfunction]
+#[pyo3(signature = (index, texts, similarity, **options), text_signature = "(index, texts, similarity, *, words=3, pipeline=None, threads=None)")]
+pub(crate) fn _sketch_matches<'py>(
+    py: Python<'py>,
+    index: &PyIndex,
+    texts: &Bound<'py, PyAny>,
+    similarity: f64,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let known = ["words", "pipeline", "threads"];
+    let keywords = Keywords::new(py, "_sketch_matches", options, &known)?;
+    let Search {
+        texts,
+        pipeline,
+        options,
+        how,
+    } = Search::new(texts, similarity, &keywords)?;
+    let opened = index.opened(py)?;
+    by_width!(width_of(&opened.segments), F => {
+        let found = in_index::<F>(py, opened, texts, (options.similarity, pipeline), &how)?;
+        let columns = [
+            found.rows.into_pyarray(py).into_any(),
+            F::array(py, found.fingerprints)?,
+            records::to_python(py, found.ids)?,
+            found.estimates.into_pyarray(py).into_any(),
+            found.standard_errors.into_pyarray(py).into_any(),
+        ];
+        PyTuple::new(py, columns)
+    })
+}
+
+fn in_index<F: Width>(
+    py: Python<'_>,
+    opened: Arc<Opened>,
+    texts: Texts,
+    (similarity, pipeline): (Similarity, Pipeline),
+    how: &How,
+) -> PyResult<InIndex<F>> {
+    run_apart(py, how, move |watch| {
+        InIndex::<F>::find(&opened, &texts.all(), similarity, &pipeline, watch)
+    })
+}
