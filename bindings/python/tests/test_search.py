@@ -206,20 +206,21 @@ def test_records_are_left_out(tmp_path: Path, width: int, kind: str) -> None:
     ids: list[Any] = [row if kind == "number" else f"row {row}" for row in range(600)]
     paths = [tmp_path / f"{part}.simidx" for part in range(2)]
     for part, path in enumerate(paths):
-        rows = range(part, 600, 2)
-        simidx.build(path, as_array([values[row] for row in rows], width), [ids[row] for row in rows]).close()
+        simidx.build(path, as_array(values[part::2], width), ids[part::2]).close()
     whole = simidx.open(paths)
     queries, expected = as_array(values[:80], width), whole.query(as_array(values[:80], width), 4).ids()
     gone = set(range(0, 600, 5))
     none = {values[1], values[2]}
     less = whole.without([ids[row] for row in gone])
-    for index, left in (
-        (less, [row for row in range(600) if row not in gone]),
-        (less.without(fingerprints=as_array(sorted(none), width)), None),
-        (whole.without([ids[row] for row in gone], fingerprints=as_array(sorted(none), width)), None),
+    kept = [row for row in range(600) if row not in gone]
+    kept_of_both = [row for row in kept if values[row] not in none]
+    cases = [
+        (less, kept),
+        (less.without(fingerprints=as_array(sorted(none), width)), kept_of_both),
+        (whole.without([ids[row] for row in gone], fingerprints=as_array(sorted(none), width)), kept_of_both),
         (whole.without([ids[0], ids[1], ids[2]], file=1), [row for row in range(600) if row != 1]),
-    ):
-        rows = left or [row for row in range(600) if row not in gone and values[row] not in none]
+    ]
+    for index, rows in cases:
         by_value: dict[int, list[Any]] = {}
         for row in rows:
             by_value.setdefault(values[row], []).append(ids[row])
@@ -234,7 +235,7 @@ def test_records_are_left_out(tmp_path: Path, width: int, kind: str) -> None:
         assert as_ints(index.records()[0]) == sorted(values[row] for row in rows)
         assert as_ints(index.fingerprints_of(ids[0])) == ([values[0]] if 0 in rows else [])
         mask = simidx.dedup(queries, 0, against=index)
-        assert not any(value in by_value for value, kept in zip(values[:80], mask.tolist(), strict=True) if kept)
+        assert not any(value in by_value for value, stays in zip(values[:80], mask.tolist(), strict=True) if stays)
         # A file that is made of it has what is left.
         merged = simidx.merge(tmp_path / "merged.simidx", index)
         assert merged.record_count == len(rows)
@@ -250,9 +251,10 @@ def test_records_are_left_out(tmp_path: Path, width: int, kind: str) -> None:
 
 def test_what_cannot_be_left_out_is_refused(tmp_path: Path) -> None:
     index = simidx.build(tmp_path / "a.simidx", [1, 2], [10, 20])
-    for wrong in ({"ids": ["10"]}, {"ids": "rows"}, {"ids": [10], "file": 1}):
+    wrong: list[dict[str, Any]] = [{"ids": ["10"]}, {"ids": "rows"}, {"ids": [10], "file": 1}]
+    for given in wrong:
         with pytest.raises(simidx.OptionError):
-            index.without(**wrong)  # type: ignore[arg-type]
+            index.without(**given)
     with pytest.raises(simidx.InputError, match="32 bits"):
         index.without(fingerprints=np.ones(1, dtype=np.uint32))
     index.close()

@@ -82,7 +82,7 @@ def test_what_comes_out_goes_in(tmp_path: Path, width: int) -> None:
     assert index.contains(table["fingerprint"], 0).all()
     assert index.contains(found.to_polars()["fingerprint"].to_arrow().cast(table["fingerprint"].type), 0).all()
     with pytest.raises(simidx.InputTypeError, match="a table with 5 columns"):
-        index.query(found)  # type: ignore[arg-type]
+        index.query(found)
 
 
 def test_a_table_outlives_its_index(tmp_path: Path) -> None:
