@@ -19,6 +19,7 @@ import statistics
 import struct
 import subprocess
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 DISTANCE = 3
@@ -55,12 +56,19 @@ class Side:
     def __init__(self, command: list[str], **more: object) -> None:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **more)
 
-    def turn(self) -> tuple[float, int]:
-        """Seconds, and the number of matches."""
+    def turn(self) -> tuple[float, float, int]:
+        """Seconds, those of them that threads ran, and the number of matches."""
+        before = self.running()
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         seconds, found = self.process.stdout.readline().split()
-        return float(seconds), int(found)
+        return float(seconds), self.running() - before, int(found)
+
+    def running(self) -> float:
+        """Seconds that its threads have run, also those that have ended."""
+        clock = ctypes.c_int()
+        ctypes.CDLL(None).clock_getcpuclockid(self.process.pid, ctypes.byref(clock))
+        return time.clock_gettime(clock.value)
 
     def close(self) -> None:
         """Ends it."""
@@ -88,23 +96,25 @@ def main() -> None:
         flags = [f"-I{prefix}/include", f"-L{prefix}/lib", "-lsimidx", f"-Wl,-rpath,{prefix}/lib"]
         subprocess.run(["cc", "-std=c99", "-O2", str(HERE / "query.c"), *flags, "-o", program], check=True)
         print(f"{given.queries:,} queries of {given.count:,} fingerprints, distance {DISTANCE}, {given.rounds} turns:\n")
-        print("| | C, queries/s | Rust, queries/s | C / Rust, median | of the best turns |\n|---|---|---|---|---|")
+        print("| | C, queries/s | Rust, queries/s | C / Rust, median | of the best turns | of processor time, median |")
+        print("|---|---|---|---|---|---|")
         for threads, call in CALLS.items():
             more = [index, asked, str(DISTANCE), str(threads)]
             c, rust = Side([program, *more]), Side([given.rust, *more])
             times = []
             for turn in range(given.rounds + 3):
-                (of_c, found), (of_rust, expected) = c.turn(), rust.turn()
+                (of_c, ran, found), (of_rust, of_rust_ran, expected) = c.turn(), rust.turn()
                 assert found == expected, (found, expected)
                 # The first turns meet blocks for the first time.
                 if turn >= 3:
-                    times.append((of_c, of_rust))
+                    times.append((of_c, of_rust, ran, of_rust_ran))
             c.close()
             rust.close()
-            rates = [f"{given.queries / statistics.median(column):,.0f}" for column in zip(*times)]
-            ratio = statistics.median(of_rust / of_c for of_c, of_rust in times)
-            best = min(of_rust for _, of_rust in times) / min(of_c for of_c, _ in times)
-            print(f"| {call} | {rates[0]} | {rates[1]} | {ratio:.1%} | {best:.1%} |", flush=True)
+            rates = [f"{given.queries / statistics.median(column):,.0f}" for column in list(zip(*times))[:2]]
+            ratio = statistics.median(of_rust / of_c for of_c, of_rust, *_ in times)
+            best = min(of_rust for _, of_rust, *_ in times) / min(of_c for of_c, *_ in times)
+            running = statistics.median(of_rust / of_c for *_, of_c, of_rust in times)
+            print(f"| {call} | {rates[0]} | {rates[1]} | {ratio:.1%} | {best:.1%} | {running:.1%} |", flush=True)
     print(f"\nLoad at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.")
 
 
