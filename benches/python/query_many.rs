@@ -1,4 +1,4 @@
-//! The Rust side of `run.py query`: answers the same queries from the same file, a round for each line on standard input.
+//! The Rust side of `benches/python/run.py query` and of `benches/c/run.py`: answers the same queries from the same file, a round for each line on standard input.
 
 use std::hint::black_box;
 use std::io::{BufRead, Write};
@@ -21,10 +21,21 @@ fn answer(index: &Index<u64>, queries: &[u64], distance: u32) -> (Vec<usize>, Ve
     (ends, all)
 }
 
+/// The same by the call for one query.
+fn answer_each(index: &Index<u64>, queries: &[u64], distance: u32) -> Vec<Match<u64>> {
+    let (mut searcher, mut all) = (index.searcher(), Vec::new());
+    for &query in queries {
+        all.extend_from_slice(searcher.query(query, distance).unwrap());
+    }
+    all
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, index, queries, distance, threads] = &arguments[..] else {
-        panic!("usage: query_many INDEX QUERIES DISTANCE THREADS")
+        panic!(
+            "usage: query_many INDEX QUERIES DISTANCE THREADS; 0 threads: one query after the other"
+        )
     };
     let index = Index::<u64>::open(index).unwrap();
     let queries = std::fs::read(queries).unwrap();
@@ -39,6 +50,7 @@ fn main() {
     for _ in std::io::stdin().lock().lines() {
         let start = Instant::now();
         let count = match threads {
+            0 => black_box(answer_each(&index, &queries, distance)).len(),
             1 => black_box(answer(&index, &queries, distance)).1.len(),
             _ => pool.install(|| {
                 let pieces = queries.par_chunks(PIECE);

@@ -7,10 +7,11 @@ use pyo3::types::{PyDict, PyString};
 use simidx::build::{AtomicFile, BuildProgress};
 use simidx::design::TableDesign;
 use simidx::segments::{AnySegments, MergeOptions, Segments, merge as merge_segments};
-use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
+use simidx::{BuildOptions, Codec, IdKind, IndexBuilder};
 
 use crate::column::Column;
 use crate::errors::{Class, Failure, raise};
+use crate::exclusions::Excluded;
 use crate::ids::{self, Ids};
 use crate::index::PyIndex;
 use crate::input::{self, Expected};
@@ -228,33 +229,9 @@ pub(crate) fn merge(
             options.max_distance = Some(distance);
             options.design = design(py, distance, Some(count))?;
         }
-        if let Some(given) = exclude_fingerprints {
-            let expected = Expected { width: Some(F::WIDTH), signed };
-            let excluded = F::column(input::fingerprints(given, expected)?);
-            for &fingerprint in excluded.iter().flat_map(|column| column.iter()) {
-                options.exclusions.add_fingerprint(fingerprint);
-            }
-        }
-        let excluded = ids::read(exclude_ids)?;
-        if matches!(excluded, Ids::Rows) {
-            let message = "exclude_ids=\"rows\": the ids themselves are expected, in a list or an array";
-            return Err(Class::Option.error(py, message));
-        }
+        let excluded = Excluded::<F>::read(py, exclude_ids, exclude_fingerprints, signed)?;
         let opened = run(py, &how, move |watch| {
-            match &excluded {
-                Ids::Numbers(numbers) => {
-                    for &id in &**numbers {
-                        options.exclusions.add_number(id)?;
-                    }
-                }
-                Ids::Strings(texts) => {
-                    for id in texts.all() {
-                        options.exclusions.add_string(id)?;
-                    }
-                }
-                Ids::None | Ids::Rows => {}
-            }
-            watch.let_go(excluded);
+            excluded.add_to(&mut options.exclusions, watch)?;
             let of_width = F::segments(&segments);
             let missing = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
             let mut file = AtomicFile::create(&path)?;
@@ -294,7 +271,15 @@ fn gathered(py: Python<'_>, inputs: &Bound<'_, PyAny>) -> PyResult<AnySegments> 
     let Some(first) = all.first() else {
         return Err(Class::Option.error(py, "there is no file to merge"));
     };
+    if all.len() > 1 && all.iter().any(|opened| opened.leaves_out) {
+        let message = "an index without some records is merged alone; pass exclude_ids to merge it with others";
+        return Err(Class::Input.error(py, message));
+    }
     by_width!(width_of(&first.segments), F => {
+        if first.leaves_out {
+            let segments = first.of::<F>().map_err(|failure| failure.raise(py))?;
+            return Ok(F::any(segments.clone()));
+        }
         let mut indexes = Vec::new();
         for opened in &all {
             let Some(segments) = F::segments(&opened.segments) else {

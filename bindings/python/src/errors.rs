@@ -11,10 +11,12 @@ pub(crate) enum Class {
     File,
     FileMissing,
     Format,
+    IdExists,
     Input,
     InputType,
     Internal,
     Limit,
+    Locked,
     Option,
     OptionType,
 }
@@ -26,10 +28,12 @@ impl Class {
             Class::File => "FileError",
             Class::FileMissing => "FileMissingError",
             Class::Format => "FormatError",
+            Class::IdExists => "IdExistsError",
             Class::Input => "InputError",
             Class::InputType => "InputTypeError",
             Class::Internal => "InternalError",
             Class::Limit => "LimitError",
+            Class::Locked => "LockedError",
             Class::Option => "OptionError",
             Class::OptionType => "OptionTypeError",
         }
@@ -53,6 +57,8 @@ impl Class {
 #[derive(Debug)]
 pub(crate) enum Failure {
     Library(Error),
+    /// Files of something else.
+    NotSimidx(String),
     Other(Class, String),
 }
 
@@ -74,10 +80,35 @@ impl From<simidx_text::Error> for Failure {
     }
 }
 
+impl From<simidx_collection::Error> for Failure {
+    fn from(error: simidx_collection::Error) -> Self {
+        use simidx_collection::Error as Kind;
+        let class = match error {
+            Kind::Io(error) => return error.into(),
+            Kind::Index(error) => return error.into(),
+            Kind::NotACollection { .. } => return Failure::NotSimidx(error.to_string()),
+            Kind::Locked(_) => Class::Locked,
+            Kind::Options(_) => Class::Option,
+            Kind::IdExists(_) => Class::IdExists,
+            Kind::BadId(_) => Class::Input,
+            Kind::Unsealed(_) | Kind::Journal(_) => Class::File,
+            _ => Class::Internal,
+        };
+        Failure::Other(class, error.to_string())
+    }
+}
+
 impl Failure {
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
         match self {
             Failure::Library(error) => raise(py, &error),
+            Failure::NotSimidx(message) => {
+                let exception = Class::Format.error(py, message);
+                match exception.value(py).setattr("kind", "not-simidx") {
+                    Ok(()) => exception,
+                    Err(error) => error,
+                }
+            }
             Failure::Other(class, message) => class.error(py, message),
         }
     }

@@ -8,25 +8,21 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use simidx::Fingerprint;
-use simidx::batch::{
-    Answers, JoinOptions, Question, answer_all, contains_all, ids_of_all, join_watched,
-};
+use simidx::batch::{JoinOptions, Question, ids_of_all};
 use simidx::index::WarmOptions;
-use simidx::segments::Segments;
+use simidx::segments::Exclusions;
 
-use crate::column::Column;
 use crate::errors::{Class, Failure};
+use crate::exclusions::Excluded;
 use crate::ids;
-use crate::input::{self, Expected};
-use crate::matches::{Match, Matches, matches_of, to_python};
-use crate::opened::{Opened, file_info, verify};
+use crate::input;
+use crate::matches::{Match, Matches, to_python};
+use crate::opened::{Opened, info, verify};
 use crate::options;
 use crate::records;
-use crate::run::{How, run_apart, run_short};
-use crate::width::{Width, by_width, named, width_of};
-
-/// Nanoseconds that work may take which no signal can break off.
-const SHORT_NS: f64 = 5e6;
+use crate::run::{How, run, run_apart, run_short};
+use crate::search::{answer, contains, distance_or, how, join, one, queries};
+use crate::width::{Width, by_width, width_of};
 
 /// An index that is open: one file, or several that are searched as one.
 #[pyclass(frozen, module = "simidx", name = "Index")]
@@ -47,69 +43,6 @@ impl PyIndex {
         let closed = || Class::Closed.error(py, "the index is closed; open it again");
         opened.clone().ok_or_else(closed)
     }
-
-    fn width_now(&self, py: Python<'_>) -> PyResult<u32> {
-        Ok(width_of(&self.opened(py)?.segments))
-    }
-}
-
-/// How the caller wants long work to be done.
-fn how(threads: Option<&Bound<'_, PyAny>>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<How> {
-    Ok(How {
-        threads: options::optional(threads, "threads", options::count)?,
-        progress: options::progress(progress)?,
-    })
-}
-
-/// Reads queries of the width of an index. They are copied, which costs nothing beside their answers: between two looks at
-/// whether to go on a search may read them for long.
-fn queries<F: Width>(object: &Bound<'_, PyAny>, signed: bool) -> PyResult<Vec<F>> {
-    let expected = Expected {
-        width: Some(F::WIDTH),
-        signed,
-    };
-    let read = input::fingerprints(object, expected)?;
-    let column = F::column(read).map(Column::into_owned);
-    column.ok_or_else(|| Class::Internal.error(object.py(), "a mix of widths"))
-}
-
-/// The distance that is asked for, or that of the files.
-fn distance_or<F: Width>(segments: &Segments<F>, k: Option<&Bound<'_, PyAny>>) -> PyResult<u32> {
-    let given = options::optional(k, "k", options::distance)?;
-    Ok(given.unwrap_or_else(|| segments.max_distance()))
-}
-
-/// Answers queries, at once if there is little to do.
-fn answer<F: Width>(
-    py: Python<'_>,
-    opened: Arc<Opened>,
-    queries: Vec<F>,
-    question: Question,
-    how: &How,
-) -> PyResult<Matches> {
-    let ns = match question {
-        Question::Within(distance) => {
-            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            let plans = segments
-                .view()
-                .indexes()
-                .map(|index| index.plan(distance).ns());
-            plans.sum::<f64>() * queries.len() as f64
-        }
-        Question::Nearest { .. } => f64::INFINITY,
-    };
-    let (of_work, total) = (Arc::clone(&opened), queries.len() as u64);
-    let work = move |report: &mut dyn FnMut(usize) -> simidx::Result<()>| {
-        let segments = of_work.of::<F>()?;
-        Ok::<_, Failure>(answer_all(segments, &queries, question, report)?)
-    };
-    let answers: Answers<F> = match ns < SHORT_NS && how.threads.is_none() {
-        true => run_short(py, how, move || work(&mut |_| Ok(())))?,
-        false => run_apart(py, how, move |watch| {
-            work(&mut |done| watch.report("query", done as u64, total))
-        })?,
-    };
-    Matches::new(py, opened, answers)
 }
 
 #[pymethods]
@@ -127,10 +60,8 @@ impl PyIndex {
     ) -> PyResult<Matches> {
         let opened = self.opened(py)?;
         by_width!(width_of(&opened.segments), F => {
-            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            let distance = distance_or(segments, k)?;
+            let question = Question::Within(distance_or(&opened, k)?);
             let queries = queries::<F>(fingerprints, signed)?;
-            let question = Question::Within(distance);
             answer(py, opened, queries, question, &how(threads, progress)?)
         })
     }
@@ -146,19 +77,8 @@ impl PyIndex {
     ) -> PyResult<Vec<Match>> {
         let opened = self.opened(py)?;
         by_width!(width_of(&opened.segments), F => {
-            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            let distance = distance_or(segments, k)?;
-            let query = input::fingerprint::<F>(fingerprint, signed)?;
-            let (plans, of_work) = (segments.view().indexes(), Arc::clone(&opened));
-            let ns: f64 = plans.map(|index| index.plan(distance).ns()).sum();
-            let work = move || Ok::<_, Failure>(of_work.of::<F>()?.query(query, distance)?);
-            let found = match ns < SHORT_NS {
-                true => run_short(py, &How::default(), work)?,
-                false => run_apart(py, &How::default(), move |_| work())?,
-            };
-            let distances: Vec<u8> = found.iter().map(|found| found.distance as u8).collect();
-            let found: Vec<F> = found.iter().map(|found| found.fingerprint).collect();
-            matches_of(py, &opened, &found, &distances)
+            let distance = distance_or(&opened, k)?;
+            one(py, opened, input::fingerprint::<F>(fingerprint, signed)?, distance)
         })
     }
 
@@ -203,15 +123,9 @@ impl PyIndex {
     ) -> PyResult<Bound<'py, PyAny>> {
         let opened = self.opened(py)?;
         let mask = by_width!(width_of(&opened.segments), F => {
-            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            let distance = distance_or(segments, k)?;
+            let distance = distance_or(&opened, k)?;
             let queries = queries::<F>(fingerprints, signed)?;
-            let how = how(threads, progress)?;
-            run_apart(py, &how, move |watch| {
-                let total = queries.len() as u64;
-                let report = |done| watch.report("query", done as u64, total);
-                Ok(contains_all(opened.of::<F>()?, &queries, distance, report)?)
-            })?
+            contains(py, opened, queries, distance, &how(threads, progress)?)?
         });
         Ok(mask.into_pyarray(py).into_any())
     }
@@ -235,31 +149,12 @@ impl PyIndex {
     ) -> PyResult<Matches> {
         let opened = self.opened(py)?;
         by_width!(width_of(&opened.segments), F => {
-            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
             let mut options = JoinOptions::default();
-            options.distance = distance_or(segments, k)?;
+            options.distance = distance_or(&opened, k)?;
             options.memory = options::optional(memory, "memory", options::bytes)?;
             options.temp_dir = temp_dir.map(options::path).transpose()?;
             let queries = queries::<F>(fingerprints, signed)?;
-            let of_work = Arc::clone(&opened);
-            let answers = run_apart(py, &how(threads, progress)?, move |watch| {
-                let mut answers = Answers::default();
-                let search = |done, total| watch.report("search", done, total);
-                let visit = |query, found| {
-                    while answers.query_count() < query {
-                        answers.end_query();
-                        watch.report("join", answers.query_count() as u64, queries.len() as u64)?;
-                    }
-                    answers.push(found);
-                    Ok(())
-                };
-                join_watched(of_work.of::<F>()?, &queries, &options, search, visit)?;
-                while answers.query_count() < queries.len() {
-                    answers.end_query();
-                }
-                Ok(answers)
-            })?;
-            Matches::new(py, opened, answers)
+            join(py, opened, queries, options, &how(threads, progress)?)
         })
     }
 
@@ -338,6 +233,29 @@ impl PyIndex {
         })
     }
 
+    /// The same index without some records: the files stay as they are, and no answer has these records.
+    #[pyo3(signature = (ids=None, *, fingerprints=None, signed=false, file=None))]
+    fn without(
+        &self,
+        py: Python<'_>,
+        ids: Option<&Bound<'_, PyAny>>,
+        fingerprints: Option<&Bound<'_, PyAny>>,
+        signed: bool,
+        file: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let opened = self.opened(py)?;
+        let only = options::optional(file, "file", options::count)?;
+        let without = by_width!(width_of(&opened.segments), F => {
+            let excluded = Excluded::<F>::read(py, ids, fingerprints, signed)?;
+            run(py, &How::default(), move |watch| {
+                let mut exclusions = Exclusions::default();
+                excluded.add_to(&mut exclusions, watch)?;
+                opened.without(&exclusions, only)
+            })?
+        });
+        Ok(PyIndex::new(without))
+    }
+
     /// Brings the files to memory and checks each block once, so that the first queries are as quick as later ones.
     #[pyo3(signature = (*, threads=None, progress=None))]
     fn warm(
@@ -403,73 +321,41 @@ impl PyIndex {
     /// Bits of a fingerprint: 32, 64 or 128.
     #[getter]
     fn width(&self, py: Python<'_>) -> PyResult<u32> {
-        self.width_now(py)
+        Ok(width_of(&self.opened(py)?.segments))
     }
 
     /// The distance for which the tables were chosen, and that queries have if no other is given.
     #[getter]
     fn k(&self, py: Python<'_>) -> PyResult<u32> {
-        let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            Ok(opened.of::<F>().map_err(|failure| failure.raise(py))?.max_distance())
-        })
+        Ok(self.opened(py)?.max_distance())
     }
 
     /// Number of records.
     #[getter]
     fn record_count(&self, py: Python<'_>) -> PyResult<u64> {
-        let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            Ok(opened.of::<F>().map_err(|failure| failure.raise(py))?.record_count())
-        })
+        Ok(self.opened(py)?.record_count())
     }
 
     /// What the ids are: `"none"`, `"number"` or `"string"`.
     #[getter]
     fn id_kind(&self, py: Python<'_>) -> PyResult<&'static str> {
-        let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            Ok(opened.of::<F>().map_err(|failure| failure.raise(py))?.id_kind().name())
-        })
+        Ok(self.opened(py)?.id_kind().name())
     }
 
     /// How texts became fingerprints, as `Pipeline.description` says it, if the file records it.
     #[getter]
     fn pipeline(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            Ok(segments.pipeline().map(str::to_owned))
-        })
+        Ok(self.opened(py)?.pipeline().map(str::to_owned))
     }
 
     /// Figures of each file, by the names of `simidx info --json`.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let opened = self.opened(py)?;
-        let info = PyDict::new(py);
-        info.set_item("width", self.width(py)?)?;
-        info.set_item("max_distance", self.k(py)?)?;
-        info.set_item("record_count", self.record_count(py)?)?;
-        info.set_item("id_kind", self.id_kind(py)?)?;
-        info.set_item("pipeline", self.pipeline(py)?)?;
-        let files = PyList::empty(py);
-        by_width!(width_of(&opened.segments), F => {
-            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            for (name, index) in named(segments) {
-                files.append(file_info(py, &name, &index)?)?;
-            }
-        });
-        info.set_item("files", files)?;
-        Ok(info)
+        info(py, &*self.opened(py)?)
     }
 
     /// Number of fingerprints of all files; one that several files hold counts for each.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        let opened = self.opened(py)?;
-        by_width!(width_of(&opened.segments), F => {
-            let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            Ok(segments.view().indexes().map(|index| index.len() as usize).sum())
-        })
+        Ok(self.opened(py)?.fingerprint_count() as usize)
     }
 
     /// Whether the index holds this very fingerprint.
@@ -499,6 +385,10 @@ impl PyIndex {
     /// Pickled by its paths, and opened again where it is read.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let opened = self.opened(py)?;
+        if opened.leaves_out {
+            let message = "an index without some records cannot be pickled: pickle the whole one, and call without() there";
+            return Err(Class::Input.error(py, message));
+        }
         let open = py.import("simidx._simidx")?.getattr("_reopen")?;
         let paths = opened.paths.iter().map(std::path::absolute);
         let paths: Result<Vec<PathBuf>, _> = paths.collect();
@@ -517,8 +407,13 @@ impl PyIndex {
         };
         let (len, width) = (self.__len__(py)?, self.width(py)?);
         let (k, ids) = (self.k(py)?, self.id_kind(py)?);
+        let left_out = if opened.leaves_out {
+            ", some left out"
+        } else {
+            ""
+        };
         Ok(format!(
-            "<simidx.Index {names}: {len} fingerprints of {width} bits, k={k}, ids={ids}>"
+            "<simidx.Index {names}: {len} fingerprints of {width} bits, k={k}, ids={ids}{left_out}>"
         ))
     }
 }

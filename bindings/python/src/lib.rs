@@ -1,19 +1,21 @@
 //! The Python package `simidx`: the libraries `simidx` and `simidx-text` for arrays, and the program.
 //!
-//! Nothing is decided here: what is read from Python goes to the libraries, and what they give becomes arrays. Work is done without
+//! Nothing is decided here: what is read from Python goes to the libraries, and what they give becomes arrays and tables. Work is done without
 //! the interpreter, see `run`.
 //!
 //! No state relies on the lock of the interpreter, so that the module may be loaded by builds of Python without it: all classes are
-//! frozen; what changes in them is behind a lock of its own (`PyIndex::opened`, `Matches::positions`), as is the pool of threads
+//! frozen; what changes in them is behind a lock of its own (`PyIndex::opened`, `PyCollection::live`, `Matches::positions`), as is the pool of threads
 //! (`run::pool`). A caller's array is read while a call runs, with the lock or without: nobody may write to it meanwhile.
 //! A call that is broken off returns when its array is not read any more, see `run::Watch::let_go`.
 
 mod arrow;
 mod build;
+mod collection;
 mod column;
 mod distributed;
 mod distributed_texts;
 mod errors;
+mod exclusions;
 mod ids;
 mod index;
 mod input;
@@ -23,8 +25,10 @@ mod opened;
 mod options;
 mod records;
 mod run;
+mod search;
 mod sets;
 mod similar;
+mod table;
 mod texts;
 mod width;
 
@@ -42,10 +46,14 @@ fn _program(py: Python<'_>, args: Vec<OsString>) -> u8 {
 fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrow::ArrowColumn>()?;
+    module.add_class::<collection::Added>()?;
+    module.add_class::<collection::Additions>()?;
+    module.add_class::<collection::PyCollection>()?;
     module.add_class::<distributed::PyRounds>()?;
     module.add_class::<index::PyIndex>()?;
     module.add_class::<matches::Match>()?;
     module.add_class::<matches::Matches>()?;
+    module.add_class::<table::Table>()?;
     module.add_class::<texts::Comparison>()?;
     module.add_class::<texts::PyPipeline>()?;
     module.add_function(wrap_pyfunction!(_program, module)?)?;

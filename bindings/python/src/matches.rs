@@ -2,32 +2,40 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::{ArrayRef, LargeListArray, UInt64Array};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field};
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PySlice, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyInt, PyList, PySlice, PyTuple};
 use simidx::batch::{Answers, IdColumn, IdLists, ids_of_all, positions_of_all};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Id};
+use simidx::{Fingerprint, Id, IdKind};
 
-use crate::arrow::ArrowColumn;
+use crate::arrow::{self, ArrowColumn};
 use crate::column::Column;
 use crate::errors::{Class, Failure};
-use crate::input::{self, Expected};
+use crate::input::{self, Expected, Fingerprints};
 use crate::opened::Opened;
-use crate::records;
 use crate::run::{How, run_apart, run_short};
-use crate::width::{Width, by_width, width_of};
+use crate::table;
+use crate::width::{Width, by_width};
 
 /// Fingerprints whose ids and positions are read without a thread of their own.
 const FEW: usize = 256;
 
+/// Where the ids of matches come from.
+enum Source {
+    /// Files, from which ids and positions are read when they are asked for.
+    Files(Arc<Opened>),
+    /// The answers of a collection, which bring the ids of each match.
+    Answers(Arc<IdLists>),
+}
+
 /// The matches of many queries: those of query `i` are at `offsets[i]:offsets[i + 1]` of the other arrays.
 #[pyclass(frozen, module = "simidx")]
 pub(crate) struct Matches {
-    opened: Arc<Opened>,
+    source: Source,
+    width: u32,
     offsets: Py<PyAny>,
     fingerprints: Py<PyAny>,
     distances: Py<PyAny>,
@@ -37,15 +45,30 @@ pub(crate) struct Matches {
 }
 
 impl Matches {
+    /// Those in files.
     pub(crate) fn new<F: Width>(
         py: Python<'_>,
         opened: Arc<Opened>,
         answers: Answers<F>,
     ) -> PyResult<Self> {
+        Self::of_source(py, Source::Files(opened), answers)
+    }
+
+    /// Those in a collection, with the ids of each.
+    pub(crate) fn with_ids<F: Width>(
+        py: Python<'_>,
+        answers: Answers<F>,
+        ids: IdLists,
+    ) -> PyResult<Self> {
+        Self::of_source(py, Source::Answers(Arc::new(ids)), answers)
+    }
+
+    fn of_source<F: Width>(py: Python<'_>, source: Source, answers: Answers<F>) -> PyResult<Self> {
         let (query_count, match_count) = (answers.query_count(), answers.fingerprints.len());
         let offsets: Vec<i64> = answers.offsets.into_iter().map(|o| o as i64).collect();
         Ok(Matches {
-            opened,
+            source,
+            width: F::WIDTH,
             offsets: offsets.into_pyarray(py).into_any().unbind(),
             fingerprints: F::array(py, answers.fingerprints)?.unbind(),
             distances: answers.distances.into_pyarray(py).into_any().unbind(),
@@ -55,29 +78,79 @@ impl Matches {
         })
     }
 
-    /// The fingerprints as the library sees them.
-    fn found<F: Width>(&self, py: Python<'_>) -> PyResult<Column<F>> {
+    fn fingerprints_now(&self, py: Python<'_>) -> PyResult<Fingerprints> {
         let expected = Expected {
-            width: Some(F::WIDTH),
+            width: Some(self.width),
             signed: false,
         };
-        let found = input::fingerprints(self.fingerprints.bind(py), expected)?;
-        F::column(found).ok_or_else(|| Class::Internal.error(py, "a mix of widths"))
+        input::fingerprints(self.fingerprints.bind(py), expected)
+    }
+
+    /// The fingerprints as the library sees them.
+    fn found<F: Width>(&self, py: Python<'_>) -> PyResult<Column<F>> {
+        let found = F::column(self.fingerprints_now(py)?);
+        found.ok_or_else(|| Class::Internal.error(py, "a mix of widths"))
     }
 
     fn read_positions(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let positions = by_width!(width_of(&self.opened.segments), F => {
-            let found = self.found::<F>(py)?;
-            positions::<F>(py, &self.opened, found)?
-        });
+        let positions = match &self.source {
+            Source::Files(opened) => by_width!(self.width, F => {
+                let found = self.found::<F>(py)?;
+                positions::<F>(py, opened, found)?
+            }),
+            // They come and go, and have none.
+            Source::Answers(_) => vec![-1; self.match_count],
+        };
         Ok(positions.into_pyarray(py).into_any().unbind())
     }
 
+    fn id_kind(&self) -> IdKind {
+        match &self.source {
+            Source::Files(opened) => opened.id_kind(),
+            Source::Answers(_) => IdKind::String,
+        }
+    }
+
     fn lists(&self, py: Python<'_>) -> PyResult<IdLists> {
-        by_width!(width_of(&self.opened.segments), F => {
-            let found = self.found::<F>(py)?;
-            id_lists::<F>(py, &self.opened, found)
-        })
+        let mut lists = match &self.source {
+            Source::Files(opened) => by_width!(self.width, F => {
+                let found = self.found::<F>(py)?;
+                id_lists::<F>(py, opened, found)?
+            }),
+            Source::Answers(ids) => IdLists::clone(ids),
+        };
+        // Where there are none, they are of the kind that they would have.
+        if lists.ids.is_empty() && self.id_kind() == IdKind::String {
+            let (ends, text) = Default::default();
+            lists.ids = IdColumn::Strings { ends, text };
+        }
+        Ok(lists)
+    }
+
+    fn schema(&self) -> Schema {
+        table::of_matches(self.width, self.id_kind())
+    }
+
+    /// All in one table.
+    fn table(&self, py: Python<'_>) -> PyResult<RecordBatch> {
+        let internal = |message: String| Class::Internal.error(py, message);
+        let numbers = |array: &Bound<'_, PyAny>| match Column::<i64>::of_numpy::<i64>(array) {
+            Some(values) => Ok(table::numbers(&values)),
+            None => Err(internal("numbers are expected".to_owned())),
+        };
+        let distances = Column::<u8>::of_numpy::<u8>(self.distances.bind(py));
+        let distances = distances.ok_or_else(|| internal("distances are expected".to_owned()))?;
+        let mut columns = vec![
+            numbers(&self.queries(py)?)?,
+            numbers(self.positions(py)?.bind(py))?,
+            table::fingerprints(py, &self.fingerprints_now(py)?)?,
+            table::bytes(&distances),
+        ];
+        if self.id_kind() != IdKind::None {
+            columns.push(table::lists(py, self.lists(py)?)?);
+        }
+        let batch = RecordBatch::try_new(Arc::new(self.schema()), columns);
+        batch.map_err(|error| internal(error.to_string()))
     }
 }
 
@@ -138,31 +211,19 @@ pub(crate) fn to_python<'py>(py: Python<'py>, id: Id<'_>) -> PyResult<Bound<'py,
 
 /// Lists of ids as Python has them.
 fn to_lists<'py>(py: Python<'py>, lists: &IdLists) -> PyResult<Vec<Bound<'py, PyList>>> {
-    let list = |bounds: &[u64]| {
-        let ids = (bounds[0]..bounds[1]).filter_map(|i| lists.ids.get(i as usize));
-        let ids: Vec<_> = ids.map(|id| to_python(py, id)).collect::<PyResult<_>>()?;
-        PyList::new(py, ids)
-    };
-    lists.offsets.windows(2).map(list).collect()
+    let count = lists.offsets.len() - 1;
+    (0..count)
+        .map(|number| list_of(py, lists, number))
+        .collect()
 }
 
-/// The same as a list column of Arrow.
-fn to_arrow(py: Python<'_>, lists: IdLists) -> PyResult<ArrowColumn> {
-    let refused = |error: &dyn std::fmt::Display| Class::Internal.error(py, error.to_string());
-    let signed =
-        |offsets: Vec<u64>| -> Vec<i64> { offsets.into_iter().map(|o| o as i64).collect() };
-    let values: ArrayRef = match lists.ids {
-        IdColumn::Numbers(numbers) => Arc::new(UInt64Array::from(numbers)),
-        IdColumn::Strings { ends, text } => records::strings(py, ends, text)?,
-    };
-    let kind: DataType = values.data_type().clone();
-    let field = Arc::new(Field::new("id", kind, false));
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(signed(lists.offsets)));
-    let array = LargeListArray::try_new(field, offsets, values, None);
-    let array = array.map_err(|error| refused(&error))?;
-    Ok(ArrowColumn {
-        array: Arc::new(array),
-    })
+/// One of the lists; an empty one if there are not so many.
+fn list_of<'py>(py: Python<'py>, lists: &IdLists, number: usize) -> PyResult<Bound<'py, PyList>> {
+    let bounds = lists.offsets.get(number..number + 2);
+    let bounds = bounds.map_or(0..0, |bounds| bounds[0]..bounds[1]);
+    let ids = bounds.filter_map(|i| lists.ids.get(i as usize));
+    let ids: Vec<_> = ids.map(|id| to_python(py, id)).collect::<PyResult<_>>()?;
+    PyList::new(py, ids)
 }
 
 #[pymethods]
@@ -204,7 +265,7 @@ impl Matches {
 
     /// Number of matches of all queries.
     #[getter]
-    fn match_count(&self) -> usize {
+    pub(crate) fn match_count(&self) -> usize {
         self.match_count
     }
 
@@ -229,8 +290,50 @@ impl Matches {
 
     /// The ids of each match as a column of lists for Arrow.
     fn ids_arrow(&self, py: Python<'_>) -> PyResult<ArrowColumn> {
-        let lists = self.lists(py)?;
-        to_arrow(py, lists)
+        let array = table::lists(py, self.lists(py)?)?;
+        Ok(ArrowColumn { array })
+    }
+
+    /// All matches in a table, a row for each: `query`, `position`, `fingerprint`, `distance`, and `ids` if there are ids.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A producer may give its own types where it cannot give those that are asked for.
+        drop(requested_schema);
+        arrow::stream(py, self.table(py)?)
+    }
+
+    /// What the columns of that table are.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::schema(py, &self.schema())
+    }
+
+    /// The same table for pyarrow.
+    fn to_arrow(this: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        this.py().import("pyarrow")?.call_method1("table", (this,))
+    }
+
+    /// The same table for polars.
+    fn to_polars(this: Bound<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
+        this.py()
+            .import("polars")?
+            .call_method1("DataFrame", (this,))
+    }
+
+    /// The same table for pandas.
+    fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let columns = PyDict::new(py);
+        columns.set_item("query", self.queries(py)?)?;
+        columns.set_item("position", self.positions(py)?)?;
+        columns.set_item("fingerprint", &self.fingerprints)?;
+        columns.set_item("distance", &self.distances)?;
+        if self.id_kind() != IdKind::None {
+            columns.set_item("ids", self.ids(py)?)?;
+        }
+        table::to_pandas(&columns)
     }
 
     /// The matches of query `query`, with their ids.
@@ -246,11 +349,19 @@ impl Matches {
         let range = PySlice::new(py, bound(number)?, bound(number + 1)?, 1);
         let found = self.fingerprints.bind(py).get_item(&range)?;
         let distances: Vec<u8> = self.distances.bind(py).get_item(&range)?.extract()?;
-        by_width!(width_of(&self.opened.segments), F => {
+        by_width!(self.width, F => {
             let expected = Expected { width: Some(F::WIDTH), signed: false };
             let found = F::column(input::fingerprints(&found, expected)?);
             let found = found.map(|found| found.to_vec()).unwrap_or_default();
-            matches_of::<F>(py, &self.opened, &found, &distances)
+            match &self.source {
+                Source::Files(opened) => matches_of::<F>(py, opened, &found, &distances),
+                Source::Answers(ids) => {
+                    let first = bound(number)? as usize;
+                    let lists = (first..first + found.len()).map(|number| list_of(py, ids, number));
+                    let lists: Vec<_> = lists.collect::<PyResult<_>>()?;
+                    singly(py, &found, &distances, &vec![-1; found.len()], lists)
+                }
+            }
         })
     }
 
@@ -271,7 +382,7 @@ impl Matches {
     }
 }
 
-/// Matches one by one.
+/// Matches in files one by one.
 pub(crate) fn matches_of<F: Width>(
     py: Python<'_>,
     opened: &Arc<Opened>,
@@ -280,17 +391,21 @@ pub(crate) fn matches_of<F: Width>(
 ) -> PyResult<Vec<Match>> {
     let positions = positions(py, opened, Column::Owned(found.to_vec()))?;
     let lists = id_lists(py, opened, Column::Owned(found.to_vec()))?;
-    let lists = to_lists(py, &lists)?;
+    singly(py, found, distances, &positions, to_lists(py, &lists)?)
+}
+
+/// Matches one by one, of columns.
+fn singly<F: Width>(
+    py: Python<'_>,
+    found: &[F],
+    distances: &[u8],
+    positions: &[i64],
+    lists: Vec<Bound<'_, PyList>>,
+) -> PyResult<Vec<Match>> {
     let columns = found.iter().zip(distances).zip(positions).zip(lists);
     columns
-        .map(|(((&fingerprint, &distance), position), ids)| {
-            Ok(Match {
-                fingerprint: fingerprint.to_u128().into_pyobject(py)?.unbind(),
-                distance,
-                position,
-                ids: ids.unbind(),
-                digits: F::WIDTH as usize / 4,
-            })
+        .map(|(((&fingerprint, &distance), &position), ids)| {
+            Match::new(py, fingerprint, distance, position, ids)
         })
         .collect()
 }
@@ -305,6 +420,24 @@ pub(crate) struct Match {
     position: i64,
     ids: Py<PyList>,
     digits: usize,
+}
+
+impl Match {
+    pub(crate) fn new<F: Width>(
+        py: Python<'_>,
+        fingerprint: F,
+        distance: u8,
+        position: i64,
+        ids: Bound<'_, PyList>,
+    ) -> PyResult<Self> {
+        Ok(Match {
+            fingerprint: fingerprint.to_u128().into_pyobject(py)?.unbind(),
+            distance,
+            position,
+            ids: ids.unbind(),
+            digits: F::WIDTH as usize / 4,
+        })
+    }
 }
 
 #[pymethods]

@@ -5,12 +5,23 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use simidx::segments::{AnySegments, Segments, SegmentsView};
+use simidx::segments::{AnySegments, Exclusions, Segments, SegmentsView};
 use simidx::{Error, IdKind, Index, Storage};
 
 use crate::errors::{Class, Failure};
 use crate::run::Watch;
-use crate::width::Width;
+use crate::width::{Width, named, width_of};
+
+/// Runs code with segments of whatever width.
+macro_rules! with_segments {
+    ($any:expr, $segments:ident => $body:expr) => {
+        match $any {
+            AnySegments::W32($segments) => $body,
+            AnySegments::W64($segments) => $body,
+            AnySegments::W128($segments) => $body,
+        }
+    };
+}
 
 /// Open files and where they are.
 #[derive(Debug)]
@@ -18,6 +29,8 @@ pub(crate) struct Opened {
     pub(crate) segments: AnySegments,
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) in_memory: bool,
+    /// Whether some records of the files are left out of answers.
+    pub(crate) leaves_out: bool,
 }
 
 impl Opened {
@@ -31,7 +44,48 @@ impl Opened {
             segments,
             paths,
             in_memory,
+            leaves_out: false,
         })
+    }
+
+    /// The same files without some records, of one file if `only` names one by its number.
+    pub(crate) fn without<F: Width>(
+        &self,
+        exclusions: &Exclusions<F>,
+        only: Option<usize>,
+    ) -> Result<Self, Failure> {
+        let segments = self.of::<F>()?.clone();
+        let segments = match only {
+            None => segments.without(exclusions)?,
+            Some(number) => segments.without_from(number, exclusions)?,
+        };
+        Ok(Opened {
+            segments: F::any(segments),
+            paths: self.paths.clone(),
+            in_memory: self.in_memory,
+            leaves_out: true,
+        })
+    }
+
+    pub(crate) fn max_distance(&self) -> u32 {
+        with_segments!(&self.segments, segments => segments.max_distance())
+    }
+
+    pub(crate) fn record_count(&self) -> u64 {
+        with_segments!(&self.segments, segments => segments.record_count())
+    }
+
+    pub(crate) fn id_kind(&self) -> IdKind {
+        with_segments!(&self.segments, segments => segments.id_kind())
+    }
+
+    pub(crate) fn pipeline(&self) -> Option<&str> {
+        with_segments!(&self.segments, segments => segments.pipeline())
+    }
+
+    /// Number of fingerprints; one that several files hold counts for each.
+    pub(crate) fn fingerprint_count(&self) -> u64 {
+        with_segments!(&self.segments, segments => segments.view().indexes().map(Index::len).sum())
     }
 
     /// The segments of a width, which is that of the files.
@@ -63,8 +117,26 @@ pub(crate) fn verify<F: Width>(segments: &Segments<F>, watch: &Watch) -> Result<
     Ok(())
 }
 
+/// The figures of all files.
+pub(crate) fn info<'py>(py: Python<'py>, opened: &Opened) -> PyResult<Bound<'py, PyDict>> {
+    let info = PyDict::new(py);
+    info.set_item("width", width_of(&opened.segments))?;
+    info.set_item("max_distance", opened.max_distance())?;
+    info.set_item("record_count", opened.record_count())?;
+    info.set_item("id_kind", opened.id_kind().name())?;
+    info.set_item("pipeline", opened.pipeline())?;
+    let files = PyList::empty(py);
+    with_segments!(&opened.segments, segments => {
+        for (name, index) in named(segments) {
+            files.append(file_info(py, &name, &index)?)?;
+        }
+    });
+    info.set_item("files", files)?;
+    Ok(info)
+}
+
 /// The figures of a file.
-pub(crate) fn file_info<'py, F: Width>(
+fn file_info<'py, F: Width>(
     py: Python<'py>,
     name: &str,
     index: &Index<F>,

@@ -1,9 +1,5 @@
 //! All records of an index: fingerprints and ids in columns.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, LargeStringArray};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use simidx::batch::IdColumn;
@@ -11,8 +7,9 @@ use simidx::segments::Segments;
 use simidx::{Id, IdKind};
 
 use crate::arrow::ArrowColumn;
-use crate::errors::{Class, Failure};
+use crate::errors::Failure;
 use crate::run::Watch;
+use crate::table;
 use crate::width::Width;
 
 /// Records between two reports.
@@ -56,23 +53,13 @@ pub(crate) fn read<F: Width>(
     Ok((fingerprints, Some(ids)))
 }
 
-/// Strings as an array of Arrow.
-pub(crate) fn strings(py: Python<'_>, mut ends: Vec<u64>, text: String) -> PyResult<ArrayRef> {
-    ends.insert(0, 0);
-    let ends: Vec<i64> = ends.into_iter().map(|end| end as i64).collect();
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-    let strings = LargeStringArray::try_new(offsets, Buffer::from_vec(text.into_bytes()), None);
-    let strings = strings.map_err(|error| Class::Internal.error(py, error.to_string()))?;
-    Ok(Arc::new(strings))
-}
-
 /// Ids as Python has them: an array of numbers, a column of strings, or `None`.
 pub(crate) fn to_python(py: Python<'_>, ids: Option<IdColumn>) -> PyResult<Bound<'_, PyAny>> {
     Ok(match ids {
         None => py.None().into_bound(py),
         Some(IdColumn::Numbers(numbers)) => numbers.into_pyarray(py).into_any(),
         Some(IdColumn::Strings { ends, text }) => {
-            let array = strings(py, ends, text)?;
+            let array = table::strings(py, ends, text)?;
             ArrowColumn { array }.into_pyobject(py)?.into_any()
         }
     })

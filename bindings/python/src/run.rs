@@ -136,12 +136,24 @@ pub(crate) fn run<T: Send + 'static>(
     how: &How,
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
+    let pool = pool(py, how.threads)?;
+    let work = move |watch: &Watch| pool.install(move || work(watch));
     run_watched(py, how, Watch::default(), work)
 }
 
 /// The same for work that reads nothing which the caller could change: files, texts, what was copied. The exception is raised at
 /// once, and the work ends on its own.
 pub(crate) fn run_apart<T: Send + 'static>(
+    py: Python<'_>,
+    how: &How,
+    work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    let pool = pool(py, how.threads)?;
+    run_aside(py, how, move |watch| pool.install(move || work(watch)))
+}
+
+/// The same on one thread, not on the pool: for work that waits for a disk, and would keep others from the pool meanwhile.
+pub(crate) fn run_aside<T: Send + 'static>(
     py: Python<'_>,
     how: &How,
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
@@ -157,7 +169,6 @@ fn run_watched<T: Send + 'static>(
     watch: Watch,
     work: impl FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
 ) -> PyResult<T> {
-    let pool = pool(py, how.threads)?;
     let watch = Arc::new(watch);
     let slot = Arc::new(Slot {
         outcome: Mutex::new(None),
@@ -167,8 +178,7 @@ fn run_watched<T: Send + 'static>(
     let started = thread::Builder::new()
         .name("simidx".to_owned())
         .spawn(move || {
-            let work = || pool.install(move || work(&of_work));
-            let outcome = catch_unwind(AssertUnwindSafe(work));
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&of_work)));
             *lock(&to.outcome) = Some(outcome);
             to.is_there.notify_all();
         });
@@ -209,7 +219,15 @@ pub(crate) fn run_short<T: Send>(
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
     let pool = pool(py, how.threads)?;
-    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| pool.install(work))));
+    run_here(py, || pool.install(work))
+}
+
+/// The same on the thread of the caller.
+pub(crate) fn run_here<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
     finish(py, outcome)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use simidx::batch::{
     Decision, DedupOptions, Deduplicated, Deduplicator, Pair, PairFinder, PairOptions, row_pairs,
 };
@@ -19,6 +19,7 @@ use crate::keywords::Keywords;
 use crate::opened::Opened;
 use crate::options;
 use crate::run::{How, Watch, run};
+use crate::table;
 use crate::width::{Width, by_width};
 
 /// Fingerprints that are handed over between two looks at whether to go on.
@@ -83,7 +84,7 @@ pub(crate) fn pairs<'py>(
     fingerprints: &Bound<'py, PyAny>,
     k: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords::new(py, "pairs", options, &known(&["rows", "max_pairs"]))?;
     let given = Given::new(k, keywords)?;
     let options = given.pairs()?;
@@ -106,7 +107,7 @@ fn pairs_of<'py, F: Width>(
     how: &How,
     column: Column<F>,
     options: PairOptions,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let (left, right, distances) = run(py, how, move |watch| {
         let mut finder = PairFinder::<F>::new(&options)?;
         for piece in column.chunks(PIECE) {
@@ -125,7 +126,11 @@ fn pairs_of<'py, F: Width>(
         Ok((left, right, distances))
     })?;
     let distances = distances.into_pyarray(py).into_any();
-    PyTuple::new(py, [F::array(py, left)?, F::array(py, right)?, distances])
+    table::pairs(
+        py,
+        "Pairs",
+        [F::array(py, left)?, F::array(py, right)?, distances],
+    )
 }
 
 fn rows_of<'py, F: Width>(
@@ -133,7 +138,7 @@ fn rows_of<'py, F: Width>(
     how: &How,
     column: Column<F>,
     options: PairOptions,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let (left, right, distances) = run(py, how, move |watch| {
         let pairs = row_pairs(&column, &options, |done, total| {
             watch.report("compare", done, total)
@@ -145,7 +150,7 @@ fn rows_of<'py, F: Width>(
     })?;
     let (left, right) = (left.into_pyarray(py), right.into_pyarray(py));
     let distances = distances.into_pyarray(py).into_any();
-    PyTuple::new(py, [left.into_any(), right.into_any(), distances])
+    table::pairs(py, "Pairs", [left.into_any(), right.into_any(), distances])
 }
 
 /// For each row the first row of its cluster: `int64`. Two rows are in one cluster if steps of at most `k` bits lead from one

@@ -2,7 +2,7 @@
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use simidx::Error;
 use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
@@ -14,6 +14,7 @@ use crate::input;
 use crate::keywords::Keywords;
 use crate::options;
 use crate::run::{How, Watch, run_apart};
+use crate::table;
 use crate::texts;
 
 /// Texts between two reports of progress.
@@ -143,7 +144,7 @@ pub(crate) fn pairs_texts<'py>(
     texts: &Bound<'py, PyAny>,
     similarity: f64,
     options: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyTuple>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let known = [&["max_pairs"][..], &COMMON].concat();
     let keywords = Keywords::new(py, "pairs_texts", options, &known)?;
     let most = keywords.read("max_pairs", options::count)?;
@@ -170,7 +171,11 @@ pub(crate) fn pairs_texts<'py>(
     let similarities: Vec<f64> = pairs.iter().map(|pair| pair.2).collect();
     let (left, right) = (left.into_pyarray(py), right.into_pyarray(py));
     let similarities = similarities.into_pyarray(py).into_any();
-    PyTuple::new(py, [left.into_any(), right.into_any(), similarities])
+    table::pairs(
+        py,
+        "TextPairs",
+        [left.into_any(), right.into_any(), similarities],
+    )
 }
 
 /// For each text the first of its cluster: `int64`. Two texts are in one cluster if a chain of similar ones leads from one to

@@ -89,6 +89,24 @@ fn all_fingerprints<F: Width>(
     Ok(all)
 }
 
+/// The fingerprints of texts, each of which must have features.
+pub(crate) fn telling_fingerprints<F: Width>(
+    pipeline: &Pipeline,
+    texts: &[&str],
+    watch: &Watch,
+) -> Result<Vec<F>, Failure> {
+    let (fingerprints, mask) = with_features(pipeline, texts, watch)?;
+    match mask.iter().position(|says| !says) {
+        None => Ok(fingerprints),
+        Some(row) => {
+            let message = format!(
+                "texts[{row}]: no feature counts, so that it is near to nothing; leave it out"
+            );
+            Err(Failure::Other(Class::Input, message))
+        }
+    }
+}
+
 fn with_features<F: Width>(
     pipeline: &Pipeline,
     texts: &[&str],

@@ -4,6 +4,7 @@ use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use simidx::segments::{AnySegments, Segments};
 use simidx::{Fingerprint, Index};
+use simidx_collection::{AnyCollection, Collection};
 use std::sync::Arc;
 
 use crate::column::Column;
@@ -38,6 +39,9 @@ pub(crate) trait Width: Fingerprint + Send + Sync + 'static {
     /// The segments if they have this width.
     fn segments(any: &AnySegments) -> Option<&Segments<Self>>;
 
+    /// The collection if it has this width.
+    fn collection(any: &AnyCollection) -> Option<&Collection<Self>>;
+
     /// Segments of this width.
     fn any(segments: Segments<Self>) -> AnySegments;
 
@@ -56,6 +60,13 @@ impl Width for u32 {
     fn segments(any: &AnySegments) -> Option<&Segments<Self>> {
         match any {
             AnySegments::W32(segments) => Some(segments),
+            _ => None,
+        }
+    }
+
+    fn collection(any: &AnyCollection) -> Option<&Collection<Self>> {
+        match any {
+            AnyCollection::W32(collection) => Some(collection),
             _ => None,
         }
     }
@@ -84,6 +95,13 @@ impl Width for u64 {
         }
     }
 
+    fn collection(any: &AnyCollection) -> Option<&Collection<Self>> {
+        match any {
+            AnyCollection::W64(collection) => Some(collection),
+            _ => None,
+        }
+    }
+
     fn any(segments: Segments<Self>) -> AnySegments {
         AnySegments::W64(segments)
     }
@@ -104,6 +122,13 @@ impl Width for u128 {
     fn segments(any: &AnySegments) -> Option<&Segments<Self>> {
         match any {
             AnySegments::W128(segments) => Some(segments),
+            _ => None,
+        }
+    }
+
+    fn collection(any: &AnyCollection) -> Option<&Collection<Self>> {
+        match any {
+            AnyCollection::W128(collection) => Some(collection),
             _ => None,
         }
     }

@@ -68,8 +68,8 @@ def interrupt():
     signal.raise_signal(signal.SIGINT)
 call = calls[sys.argv[2]]
 timer = threading.Timer(float(sys.argv[3]), interrupt)
-timer.start()
 try:
+    timer.start()
     call()
     print("finished")
 except KeyboardInterrupt:

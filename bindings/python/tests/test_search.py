@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,65 @@ def test_all_records_come_out(tmp_path: Path, width: int) -> None:
     found, found_ids = bare.records()
     assert as_ints(found) == sorted(set(values))
     assert found_ids is None
+
+
+@pytest.mark.parametrize("kind", ["number", "string"])
+def test_records_are_left_out(tmp_path: Path, width: int, kind: str) -> None:
+    values = sample(width, 600, 9)
+    ids: list[Any] = [row if kind == "number" else f"row {row}" for row in range(600)]
+    paths = [tmp_path / f"{part}.simidx" for part in range(2)]
+    for part, path in enumerate(paths):
+        simidx.build(path, as_array(values[part::2], width), ids[part::2]).close()
+    whole = simidx.open(paths)
+    queries, expected = as_array(values[:80], width), whole.query(as_array(values[:80], width), 4).ids()
+    gone = set(range(0, 600, 5))
+    none = {values[1], values[2]}
+    less = whole.without([ids[row] for row in gone])
+    kept = [row for row in range(600) if row not in gone]
+    kept_of_both = [row for row in kept if values[row] not in none]
+    cases = [
+        (less, kept),
+        (less.without(fingerprints=as_array(sorted(none), width)), kept_of_both),
+        (whole.without([ids[row] for row in gone], fingerprints=as_array(sorted(none), width)), kept_of_both),
+        (whole.without([ids[0], ids[1], ids[2]], file=1), [row for row in range(600) if row != 1]),
+    ]
+    for index, rows in cases:
+        by_value: dict[int, list[Any]] = {}
+        for row in rows:
+            by_value.setdefault(values[row], []).append(ids[row])
+        plain = [near(set(by_value), value, 4) for value in values[:80]]
+        found = index.query(queries, 4)
+        assert answers(found) == plain
+        assert found.ids() == [sorted(by_value[value]) for of_query in plain for _, value in of_query]
+        assert answers(index.join(queries, 4)) == plain
+        assert answers(index.nearest(queries, 1)) == [near(set(by_value), value, width)[:1] for value in values[:80]]
+        assert index.contains(queries, 0).tolist() == [value in by_value for value in values[:80]]
+        assert as_ints(index.fingerprints()) == sorted(by_value)
+        assert as_ints(index.records()[0]) == sorted(values[row] for row in rows)
+        assert as_ints(index.fingerprints_of(ids[0])) == ([values[0]] if 0 in rows else [])
+        mask = simidx.dedup(queries, 0, against=index)
+        assert not any(value in by_value for value, stays in zip(values[:80], mask.tolist(), strict=True) if stays)
+        # A file that is made of it has what is left.
+        merged = simidx.merge(tmp_path / "merged.simidx", index)
+        assert merged.record_count == len(rows)
+        assert answers(merged.query(queries, 4)) == plain
+        assert repr(index).endswith(", some left out>")
+        with pytest.raises(simidx.InputError, match="cannot be pickled"):
+            pickle.dumps(index)
+        with pytest.raises(simidx.InputError, match="is merged alone"):
+            simidx.merge(tmp_path / "merged.simidx", [index, paths[0]])
+    # The index that it was made of has all.
+    assert whole.query(queries, 4).ids() == expected
+
+
+def test_what_cannot_be_left_out_is_refused(tmp_path: Path) -> None:
+    index = simidx.build(tmp_path / "a.simidx", [1, 2], [10, 20])
+    wrong: list[dict[str, Any]] = [{"ids": ["10"]}, {"ids": "rows"}, {"ids": [10], "file": 1}]
+    for given in wrong:
+        with pytest.raises(simidx.OptionError):
+            index.without(**given)
+    with pytest.raises(simidx.InputError, match="32 bits"):
+        index.without(fingerprints=np.ones(1, dtype=np.uint32))
+    index.close()
+    with pytest.raises(simidx.ClosedError):
+        index.without([10])

@@ -23,30 +23,10 @@ datasets = pytest.importorskip("datasets", reason="datasets is not installed: bi
 
 DATA = Path(os.environ.get("SIMIDX_BOOK", Path(__file__).parents[3] / "book")).parent / "data"
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "defaults": {},
-    "benchmark": {"ngram_size": 1, "bit_diff": 7, "num_bucket": 8, "min_length": 0},
-    "checked": {
-        "ngram_size": 2,
-        "bit_diff": 3,
-        "num_bucket": 6,
-        "check_false_positive": True,
-        "jaccard_threshold": 0.8,
-    },
-    "wide": {"f": 128, "bit_diff": 12, "num_bucket": 13, "check_false_positive": True},
-}
-
-#: Kept documents of text-dedup 0.4.1 (commit 7538f3e), and a digest of its clusters.
-FOUND: dict[tuple[str, str], tuple[int, str]] = {
-    ("en", "defaults"): (4351, "64ee832604a90315"),
-    ("en", "benchmark"): (3425, "1fc217cf08848af4"),
-    ("en", "checked"): (4321, "a33cf11d2540dbd8"),
-    ("en", "wide"): (4221, "8185f411cc48a2d7"),
-    ("zh", "defaults"): (1389, "11ad3f07082df650"),
-    ("zh", "benchmark"): (1359, "fd705462f1e7b0e8"),
-    ("zh", "checked"): (1390, "95aacc44db21ede3"),
-    ("zh", "wide"): (1387, "6e4cf19cf702da46"),
-}
+#: What text-dedup 0.4.1 (commit 7538f3e) found, by `tools/text_dedup_found.py`.
+FOUND: list[dict[str, Any]] = [
+    json.loads(line) for line in Path(__file__).with_name("text_dedup_found.jsonl").read_text("utf-8").splitlines()
+]
 
 
 def config(folder: Path, source: Path, algorithm: dict[str, Any], output: dict[str, Any] | None = None) -> Path:
@@ -99,12 +79,12 @@ def digest(clusters: dict[int, int]) -> str:
     return hashlib.sha256(json.dumps(sorted(clusters.items())).encode()).hexdigest()[:16]
 
 
-@pytest.mark.parametrize(("name", "setting"), list(FOUND))
-def test_text_dedup_kept_the_same(tmp_path: Path, name: str, setting: str) -> None:
-    source = lines_of(shipped(name), tmp_path / "texts.jsonl")
-    deduplicate(config(tmp_path, source, SETTINGS[setting]))
+@pytest.mark.parametrize("found", FOUND, ids=lambda found: f"{found['documents']} {found['setting']}")
+def test_text_dedup_kept_the_same(tmp_path: Path, found: dict[str, Any]) -> None:
+    source = lines_of(shipped(found["documents"]), tmp_path / "texts.jsonl")
+    deduplicate(config(tmp_path, source, found["setting"]))
     kept, clusters = answer(tmp_path)
-    assert (len(kept), digest(clusters)) == FOUND[name, setting]
+    assert (len(kept), digest(clusters)) == (found["kept"], found["clusters"])
 
 
 def plain(fingerprints: list[int], width: int, distance: int, count: int) -> dict[int, int]:

@@ -31,6 +31,7 @@
 //! folder as a set: they see the sealed records, with those that were deleted since.
 
 mod answer;
+mod any;
 mod background;
 mod collection;
 mod core;
@@ -43,6 +44,7 @@ mod recent;
 mod state;
 
 pub use answer::{Added, CollectionStats, Near, Outcome};
+pub use any::AnyCollection;
 pub use collection::Collection;
 pub use error::{Error, Result};
 pub use options::{Options, Sync};

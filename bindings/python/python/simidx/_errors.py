@@ -8,10 +8,12 @@ __all__ = [
     "FileError",
     "FileMissingError",
     "FormatError",
+    "IdExistsError",
     "InputError",
     "InputTypeError",
     "InternalError",
     "LimitError",
+    "LockedError",
     "OptionError",
     "OptionTypeError",
 ]
@@ -21,6 +23,9 @@ class Error(Exception):
     """What simidx raises: all other exceptions here are of this class."""
 
     __module__ = "simidx"
+
+    #: Records that ``Collection.add_many`` had added before it failed.
+    added: int | None = None
 
 
 class FormatError(Error, ValueError):
@@ -52,6 +57,12 @@ class FileMissingError(FileError, FileNotFoundError):
     __module__ = "simidx"
 
 
+class LockedError(FileError):
+    """A collection is open elsewhere, in this process or in another one."""
+
+    __module__ = "simidx"
+
+
 class InputError(Error, ValueError):
     """Fingerprints, ids or texts cannot be used as they are. The message says what to do."""
 
@@ -60,6 +71,12 @@ class InputError(Error, ValueError):
 
 class InputTypeError(InputError, TypeError):
     """Fingerprints, ids or texts have a type that is not understood. The message says what to do."""
+
+    __module__ = "simidx"
+
+
+class IdExistsError(InputError):
+    """An id has a record with another fingerprint, and the collection replaces no records."""
 
     __module__ = "simidx"
 
@@ -86,7 +103,7 @@ class LimitError(Error):
 
 
 class ClosedError(Error, ValueError):
-    """An index was used after it had been closed."""
+    """An index or a collection was used after it had been closed."""
 
     __module__ = "simidx"
 

@@ -3,10 +3,15 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Literal, Protocol, TypeAlias, final, overload
+from typing import Any, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
+import pandas
+import polars
+import pyarrow
+
+from simidx._tables import Pairs, TextPairs
 
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: Any = None, /) -> Any: ...
@@ -28,13 +33,17 @@ _Progress: TypeAlias = Callable[[str, int, int], object]
 _UInts: TypeAlias = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]
 
 __all__ = [
+    "Added",
+    "Additions",
     "ArrowColumn",
+    "Collection",
     "Comparison",
     "Index",
     "Match",
     "Matches",
     "Pipeline",
     "_PairRounds",
+    "_Table",
     "__version__",
     "_check_measure",
     "_components",
@@ -91,7 +100,10 @@ class Match:
         """Number of bits in which it differs from the query."""
     @property
     def position(self) -> int:
-        """Its place in the numeric order of the fingerprints of its file, counted on through several files."""
+        """Its place in the numeric order of the fingerprints of its file, counted on through several files.
+
+        -1 in a collection.
+        """
     @property
     def ids(self) -> list[Any]:
         """The ids of its records, numbers or strings; empty in an index without ids."""
@@ -101,7 +113,8 @@ class Matches:
     """The matches of many queries: those of query ``i`` are at ``offsets[i]:offsets[i + 1]`` of the other arrays.
 
     They come by distance, then by value. ``offsets, distances, positions = matches`` unpacks them as faiss's
-    ``lims, D, I``.
+    ``lims, D, I``. Libraries that read Arrow take them as a table, as ``pyarrow.table(matches)`` and
+    ``polars.DataFrame(matches)`` do.
     """
 
     @property
@@ -117,7 +130,7 @@ class Matches:
     def positions(self) -> npt.NDArray[np.int64]:
         """The place of each in the numeric order of the fingerprints of its file, counted on through several files.
 
-        They are read when they are first asked for.
+        They are read when they are first asked for. -1 in a collection.
         """
     @property
     def query_count(self) -> int:
@@ -137,6 +150,20 @@ class Matches:
         """The ids of each match as an Arrow column of lists."""
     def of(self, query: int) -> list[Match]:
         """The matches of one query, with their ids."""
+    def to_arrow(self) -> pyarrow.Table:
+        """All in a table of pyarrow, a row for each match: query, position, fingerprint, distance, and ids if any.
+
+        ``query`` is the number of the query, ``ids`` a list. Fingerprints of 128 bits are binary of 16 bytes, the
+        highest first.
+        """
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same table for pandas."""
+    def to_polars(self) -> polars.DataFrame:
+        """The same table for polars."""
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The same table as a capsule of Arrow's interface."""
+    def __arrow_c_schema__(self) -> Any:
+        """What the columns of that table are, as a capsule."""
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         """``offsets``, ``distances``, ``positions``."""
 
@@ -205,6 +232,20 @@ class Index:
         """The ids of the records that have this very fingerprint."""
     def fingerprints_of(self, id: int | str) -> _UInts:
         """The fingerprints of the records that have an id, in numeric order."""
+    def without(
+        self,
+        ids: _Ids | None = None,
+        *,
+        fingerprints: _Fingerprints | None = None,
+        signed: bool = False,
+        file: int | None = None,
+    ) -> Index:
+        """The same index without the records that have some ids or some fingerprints; with ``file``, those of one file.
+
+        The files stay as they are and open, and no answer of the new index has these records; nor has a file that
+        ``merge`` makes of it alone. Figures of files, such as ``record_count`` and ``len``, still count them. It cannot
+        be pickled. Memory: 20 to 40 bytes for each fingerprint, each number, and each record with a string.
+        """
     def warm(self, *, threads: int | None = None, progress: _Progress | None = None) -> None:
         """Bring the files to memory and check each block once, so that the first queries are as quick as later ones."""
     def verify(self, *, threads: int | None = None, progress: _Progress | None = None) -> None:
@@ -246,6 +287,187 @@ class Index:
         traceback: TracebackType | None = None,
     ) -> None: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Added:
+    """The answer to an addition to a collection."""
+
+    @property
+    def fingerprint(self) -> int:
+        """The fingerprint that the record has now."""
+    @property
+    def matches(self) -> list[Match]:
+        """What was near before, by distance, then by value. The record of the same id is left out."""
+    @property
+    def outcome(self) -> Literal["new", "unchanged", "replaced"]:
+        """What became of the id: it was new, had this very fingerprint already, or had another one."""
+    @property
+    def replaced(self) -> int | None:
+        """The fingerprint that the record had before, if it had another one."""
+
+@final
+class Additions:
+    """The answers to many additions to a collection, in their order."""
+
+    @property
+    def fingerprints(self) -> _UInts:
+        """The fingerprints of the records."""
+    @property
+    def matches(self) -> Matches:
+        """What was near to each before it was added, the records before it included."""
+    @property
+    def outcomes(self) -> list[Literal["new", "unchanged", "replaced"]]:
+        """What became of each id."""
+    def __len__(self) -> int: ...
+
+@final
+class Collection:
+    """Records that come and go in a folder: a fingerprint with an id, a string, each. An id has one record at most.
+
+    Opening one where there is none makes it. Answers are exact at any time, and threads may share it. ``sync`` says
+    when a change is acknowledged: when it is on disk (``"always"``), or at once; it is on disk after 100 ms then
+    (``"batch"``), or when it is sealed or the collection is closed (``"never"``). ``k``, ``width`` and ``pipeline`` are
+    fixed when it is made, by default 3, 64 and none; of one that is there they must be so. With ``replace=False`` an id
+    with another fingerprint is refused instead of replaced. After ``seal_records`` changes, by default 100,000, recent
+    records go to an index file, on ``threads`` threads in the background, by default one.
+
+    As a context manager it closes itself. It cannot be pickled, and a forked process cannot use it.
+    """
+
+    def __new__(
+        cls,
+        path: _Path,
+        *,
+        k: int | None = None,
+        width: int | None = None,
+        pipeline: str | Pipeline | None = None,
+        sync: Literal["always", "batch", "never"] = "always",
+        replace: bool = True,
+        seal_records: int | None = None,
+        threads: int | None = None,
+    ) -> Collection: ...
+    @staticmethod
+    def open(
+        path: _Path,
+        *,
+        k: int | None = None,
+        width: int | None = None,
+        pipeline: str | Pipeline | None = None,
+        sync: Literal["always", "batch", "never"] = "always",
+        replace: bool = True,
+        seal_records: int | None = None,
+        threads: int | None = None,
+    ) -> Collection:
+        """Open the collection of a folder."""
+    @staticmethod
+    def create(
+        path: _Path,
+        *,
+        k: int | None = None,
+        width: int | None = None,
+        pipeline: str | Pipeline | None = None,
+        sync: Literal["always", "batch", "never"] = "always",
+        replace: bool = True,
+        seal_records: int | None = None,
+        threads: int | None = None,
+    ) -> Collection:
+        """Make an empty collection in a folder, which is made too, or is empty."""
+    def add(
+        self, id: str, fingerprint: _Fingerprint | None = None, *, text: str | None = None, signed: bool = False
+    ) -> Added:
+        """Check and add a record in one step: the answer has what was near before, and every later query finds it.
+
+        ``text`` in place of a fingerprint becomes one by the pipeline of the collection.
+        """
+    def add_many(
+        self,
+        ids: _Ids,
+        fingerprints: _Fingerprints | None = None,
+        *,
+        texts: _Texts | None = None,
+        signed: bool = False,
+        threads: int | None = None,
+        progress: _Progress | None = None,
+    ) -> Additions:
+        """Add records one after the other, each checked against those before it, and wait for the disk once.
+
+        If one cannot be added, those before it have been, and ``added`` of the exception is their number. After a
+        ``FileError`` they may be there or not when the collection is opened again.
+        """
+    def remove(self, id: str) -> bool:
+        """Remove the record of an id; whether there was one."""
+    def get(self, id: str) -> int | None:
+        """The fingerprint of the record with an id, if there is one."""
+    def query(
+        self,
+        fingerprints: _Fingerprints,
+        k: int | None = None,
+        *,
+        signed: bool = False,
+        threads: int | None = None,
+        progress: _Progress | None = None,
+    ) -> Matches:
+        """All fingerprints within ``k`` bits of each query. Changes may come between the answers to two queries."""
+    def query_one(self, fingerprint: _Fingerprint, k: int | None = None, *, signed: bool = False) -> list[Match]:
+        """All fingerprints within ``k`` bits of one, with their ids."""
+    def nearest(
+        self,
+        fingerprints: _Fingerprints,
+        n: int = 1,
+        *,
+        max_distance: int | None = None,
+        signed: bool = False,
+        threads: int | None = None,
+        progress: _Progress | None = None,
+    ) -> Matches:
+        """The ``n`` fingerprints nearest to each query, none farther than ``max_distance``."""
+    def contains(
+        self,
+        fingerprints: _Fingerprints,
+        k: int | None = None,
+        *,
+        signed: bool = False,
+        threads: int | None = None,
+        progress: _Progress | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Whether a fingerprint within ``k`` bits of each query is there."""
+    def sync(self) -> None:
+        """Wait until all changes so far are on disk."""
+    def seal(self) -> None:
+        """Seal all recent records into index files, while changes and queries go on."""
+    def merge(self) -> None:
+        """Merge all index files into one, without what was removed, while changes and queries go on."""
+    def stats(self) -> dict[str, Any]:
+        """Figures: records, recent ones, segments and their bytes, what was removed, and errors in the background."""
+    def close(self) -> None:
+        """Bring all changes to disk and let go of the folder, once the calls of other threads have ended."""
+    @property
+    def closed(self) -> bool:
+        """Whether the collection has been closed."""
+    @property
+    def path(self) -> os.PathLike[str]:
+        """The folder."""
+    @property
+    def width(self) -> int:
+        """Bits of a fingerprint: 32, 64 or 128."""
+    @property
+    def k(self) -> int:
+        """The distance within which additions look for near-duplicates, and that queries have if no other is given."""
+    @property
+    def pipeline(self) -> str | None:
+        """How texts become fingerprints, if the collection records it; for ``Pipeline.from_description``."""
+    @property
+    def change_count(self) -> int:
+        """Number of changes since the collection was made: equal numbers mean equal records."""
+    def __len__(self) -> int:
+        """Number of records."""
+    def __enter__(self) -> Collection: ...
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None: ...
 
 def open(path: _Path | Sequence[_Path], *, in_memory: bool = False, warm: bool = False) -> Index:
     """Open one file, or several that are searched as one. A folder with a manifest is the set of files that it lists.
@@ -301,12 +523,11 @@ def merge(
     With ``newest_wins`` a record is left out if a later input has its id.
     """
 
-@overload
 def pairs(
     fingerprints: _Fingerprints,
     k: int = 3,
     *,
-    rows: Literal[False] = False,
+    rows: bool = False,
     width: int | None = None,
     signed: bool = False,
     max_pairs: int | None = None,
@@ -314,21 +535,7 @@ def pairs(
     temp_dir: _Path | None = None,
     threads: int | None = None,
     progress: _Progress | None = None,
-) -> tuple[_UInts, _UInts, npt.NDArray[np.uint8]]: ...
-@overload
-def pairs(
-    fingerprints: _Fingerprints,
-    k: int = 3,
-    *,
-    rows: Literal[True],
-    width: int | None = None,
-    signed: bool = False,
-    max_pairs: int | None = None,
-    memory: _Memory | None = None,
-    temp_dir: _Path | None = None,
-    threads: int | None = None,
-    progress: _Progress | None = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+) -> Pairs:
     """All pairs within ``k`` bits: three arrays ``left, right, distance``, in order.
 
     By default they are pairs of distinct fingerprints, the smaller one on the left. With ``rows=True`` they are pairs
@@ -397,7 +604,7 @@ def pairs_texts(
     temp_dir: _Path | None = None,
     threads: int | None = None,
     progress: _Progress | None = None,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+) -> TextPairs:
     """All pairs of similar texts: three arrays ``left, right, similarity``, by row."""
 
 def clusters_texts(
@@ -484,6 +691,11 @@ class Pipeline:
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class _Table:
+    def __new__(cls, columns: dict[str, npt.NDArray[Any]]) -> _Table: ...
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 def _program(args: Sequence[str]) -> int: ...
 def _reopen(paths: Sequence[_Path], in_memory: bool) -> Index: ...

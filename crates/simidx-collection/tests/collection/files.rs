@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use simidx::segments::{AnySegments, Manifest};
-use simidx_collection::{Collection, Error, Options, Sync};
+use simidx_collection::{AnyCollection, Collection, Error, Options, Sync};
 
 fn options() -> Options {
     let mut options = Options::default();
@@ -241,4 +241,34 @@ fn less_durable_changes_are_there_after_a_sync() {
         copy(&path, &image);
         assert_eq!(Collection::<u64>::open(&image, options).unwrap().len(), 100);
     }
+}
+
+#[test]
+fn a_collection_of_any_width_is_opened_as_it_was_made() {
+    let folder = tempfile::tempdir().unwrap();
+    for width in [32, 64, 128] {
+        let path = folder.path().join(width.to_string());
+        let made = AnyCollection::open_or_create(&path, width, options()).unwrap();
+        assert_eq!(made.width(), width);
+        made.close().unwrap();
+        // The width that is given is for a new one.
+        let opened = AnyCollection::open(&path, options()).unwrap();
+        assert_eq!(opened.width(), width);
+        opened.close().unwrap();
+        let opened = AnyCollection::open_or_create(&path, 64, options()).unwrap();
+        assert_eq!(opened.width(), width);
+        opened.close().unwrap();
+    }
+    let path = folder.path().join("odd");
+    let refused = AnyCollection::create(&path, 48, options()).unwrap_err();
+    assert!(matches!(refused, Error::Options(_)), "{refused}");
+    assert!(!path.exists());
+    // A manifest of another version.
+    let mut manifest = Manifest::read(folder.path().join("64")).unwrap();
+    manifest
+        .notes
+        .insert("collection.width".to_owned(), "48".to_owned());
+    manifest.publish(folder.path().join("64")).unwrap();
+    let refused = AnyCollection::open(folder.path().join("64"), options()).unwrap_err();
+    assert!(refused.to_string().contains("48 as its width"), "{refused}");
 }

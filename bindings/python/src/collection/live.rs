@@ -1,0 +1,288 @@
+//! An open collection, and how one is opened.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use rayon::prelude::*;
+use simidx::batch::Question;
+use simidx_collection::{AnyCollection, Collection, CollectionStats, Near, Options, Sync};
+use simidx_text::Pipeline;
+use simidx_text::assets::Assets;
+
+use super::answers::Columns;
+use crate::errors::{Class, Failure};
+use crate::keywords::Keywords;
+use crate::options;
+use crate::run::Watch;
+use crate::texts::pipeline_of;
+use crate::width::Width;
+
+/// Queries that a thread takes at a time.
+const PIECE: usize = 64;
+
+/// Bits of the fingerprints of a new collection, if nothing else is said.
+const WIDTH: u32 = 64;
+
+/// How often a closing collection looks whether the calls of others have ended.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// What callers say of a collection.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) options: Options,
+    width: Option<u32>,
+    distance: Option<u32>,
+}
+
+impl Settings {
+    pub(super) fn read(py: Python<'_>, keywords: &Keywords<'_, '_>) -> PyResult<Self> {
+        let mut options = Options::default();
+        let distance = keywords.read("k", options::distance)?;
+        options.max_distance = distance.unwrap_or(options.max_distance);
+        let width = keywords.read("width", options::count)?;
+        let width = width.map(|width| u32::try_from(width).unwrap_or(u32::MAX));
+        let pipeline = keywords.get("pipeline")?;
+        options.pipeline = pipeline.as_ref().map(pipeline_of).transpose()?;
+        if let Some(sync) = keywords.get("sync")? {
+            let name = sync.cast::<PyString>().map(|name| name.to_string());
+            options.sync = match name.as_deref() {
+                Ok("always") => Sync::Always,
+                Ok("batch") => Sync::Batch,
+                Ok("never") => Sync::Never,
+                _ => {
+                    let message = format!(
+                        "sync={}: \"always\", \"batch\" or \"never\" is expected",
+                        sync.repr()?
+                    );
+                    return Err(Class::Option.error(py, message));
+                }
+            };
+        }
+        options.replace = keywords.get("replace")?.is_none() || keywords.flag("replace")?;
+        let records = keywords.read("seal_records", options::count)?;
+        options.seal_records = records.unwrap_or(options.seal_records);
+        let threads = keywords.read("threads", options::count)?;
+        options.threads = threads.unwrap_or(options.threads);
+        Ok(Settings {
+            options,
+            width,
+            distance,
+        })
+    }
+
+    pub(super) fn width_of_new(&self) -> u32 {
+        self.width.unwrap_or(WIDTH)
+    }
+
+    /// What was said must be so, where the collection was there before.
+    fn check(&self, live: &Live) -> Result<(), Failure> {
+        let differs = |what: &str, is: &str, given: &str| {
+            let message = format!("the collection has {what} {is}, not {given}; leave it out");
+            Err(Failure::Other(Class::Option, message))
+        };
+        let (width, distance) = (live.width(), live.max_distance());
+        match &self.options.pipeline {
+            _ if self.width.is_some_and(|given| given != width) => differs(
+                "width",
+                &width.to_string(),
+                &self.width_of_new().to_string(),
+            ),
+            _ if self.distance.is_some_and(|given| given != distance) => {
+                let given = self.options.max_distance;
+                differs("k", &distance.to_string(), &given.to_string())
+            }
+            Some(given) if live.description() != Some(given) => {
+                differs("pipeline", live.description().unwrap_or("none"), given)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An open collection.
+pub(super) struct Live {
+    /// There until it is dropped.
+    collection: Option<AnyCollection>,
+    pipeline: OnceLock<Pipeline>,
+    /// The process that opened it: its children have none of its threads.
+    process: u32,
+}
+
+/// Runs code with a collection of whatever width.
+macro_rules! with_collection {
+    ($live:expr, $collection:ident => $body:expr) => {
+        match $live.any() {
+            AnyCollection::W32($collection) => $body,
+            AnyCollection::W64($collection) => $body,
+            AnyCollection::W128($collection) => $body,
+        }
+    };
+}
+
+impl Live {
+    pub(super) fn start(
+        settings: Settings,
+        open: impl FnOnce(Settings) -> simidx_collection::Result<AnyCollection>,
+    ) -> Result<Self, Failure> {
+        let live = Live {
+            collection: Some(open(settings.clone())?),
+            pipeline: OnceLock::new(),
+            process: std::process::id(),
+        };
+        settings.check(&live)?;
+        Ok(live)
+    }
+
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    fn any(&self) -> &AnyCollection {
+        let collection = self.collection.as_ref();
+        collection.expect("it is taken only when nobody has it any more")
+    }
+
+    /// The collection of a width, which is its own.
+    pub(super) fn of<F: Width>(&self) -> Result<&Collection<F>, Failure> {
+        let of_other = || Failure::Other(Class::Internal, "a mix of widths".to_owned());
+        F::collection(self.any()).ok_or_else(of_other)
+    }
+
+    pub(super) fn width(&self) -> u32 {
+        self.any().width()
+    }
+
+    pub(super) fn max_distance(&self) -> u32 {
+        with_collection!(self, collection => collection.max_distance())
+    }
+
+    pub(super) fn description(&self) -> Option<&str> {
+        with_collection!(self, collection => collection.pipeline())
+    }
+
+    pub(super) fn stats(&self) -> CollectionStats {
+        with_collection!(self, collection => collection.stats())
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        with_collection!(self, collection => collection.len())
+    }
+
+    pub(super) fn change_count(&self) -> u64 {
+        with_collection!(self, collection => collection.change_count())
+    }
+
+    /// How texts become fingerprints.
+    pub(super) fn pipeline(&self) -> Result<&Pipeline, Failure> {
+        if let Some(pipeline) = self.pipeline.get() {
+            return Ok(pipeline);
+        }
+        let Some(description) = self.description() else {
+            let message =
+                "the collection records no pipeline; pass fingerprints, or make it with pipeline=";
+            return Err(Failure::Other(Class::Option, message.to_owned()));
+        };
+        let pipeline = Pipeline::parse(description, &Assets::default())?;
+        Ok(self.pipeline.get_or_init(|| pipeline))
+    }
+
+    /// The fingerprint of a text, which must have features.
+    pub(super) fn fingerprint<F: Width>(&self, text: &str) -> Result<F, Failure> {
+        let found = self.pipeline()?.fingerprinter()?.fingerprint_if_any(text);
+        found.ok_or_else(|| {
+            let message = "text: no feature counts, so that it is near to nothing; leave it out";
+            Failure::Other(Class::Input, message.to_owned())
+        })
+    }
+
+    /// Adds records, and returns what was near to each, and what kept the next one from being added.
+    pub(super) fn add_many<F: Width>(
+        &self,
+        ids: &[&str],
+        fingerprints: &[F],
+        watch: &Watch,
+    ) -> Result<(Columns<F>, Option<Failure>), Failure> {
+        if ids.len() != fingerprints.len() {
+            let [records, ids] = [fingerprints.len(), ids.len()];
+            let message = format!("there are {records} fingerprints and {ids} ids");
+            return Err(Failure::Other(Class::Input, message));
+        }
+        let records = ids.iter().copied().zip(fingerprints.iter().copied());
+        let records: Vec<(&str, F)> = records.collect();
+        let mut columns = Columns::default();
+        let added = self.of::<F>()?.add_each(&records, |added| {
+            columns.push_added(added);
+            let done = columns.outcomes.len() as u64;
+            match watch.report("add", done, records.len() as u64) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        Ok((columns, added.err().map(Failure::from)))
+    }
+
+    /// The answers to queries, on all threads of the current pool.
+    pub(super) fn search<F: Width>(
+        &self,
+        queries: &[F],
+        question: Question,
+        watch: &Watch,
+    ) -> Result<Columns<F>, Failure> {
+        let (collection, total) = (self.of::<F>()?, queries.len() as u64);
+        let done = AtomicU64::new(0);
+        let ask = |&query: &F| match question {
+            Question::Within(distance) => collection.query(query, distance),
+            Question::Nearest {
+                count,
+                max_distance,
+            } => collection.nearest(query, count, max_distance),
+        };
+        let answer = |queries: &[F]| -> Result<Vec<Vec<Near<F>>>, Failure> {
+            let found: Result<Vec<_>, _> = queries.iter().map(ask).collect();
+            let more = queries.len() as u64;
+            let done = done.fetch_add(more, Ordering::Relaxed) + more;
+            watch.report("query", done, total)?;
+            Ok(found?)
+        };
+        let pieces: Result<Vec<_>, Failure> = queries.par_chunks(PIECE).map(answer).collect();
+        let mut columns = Columns::default();
+        for near in pieces?.into_iter().flatten() {
+            columns.push(near);
+        }
+        Ok(columns)
+    }
+
+    /// Brings all changes to disk and ends the threads, once nobody else has it.
+    pub(super) fn close(mut live: Arc<Self>) -> Result<(), Failure> {
+        let mut live = loop {
+            match Arc::try_unwrap(live) {
+                Ok(live) => break live,
+                Err(used) => {
+                    live = used;
+                    std::thread::sleep(PAUSE);
+                }
+            }
+        };
+        match live.collection.take() {
+            Some(collection) if live.is_of_this_process() => Ok(collection.close()?),
+            left => {
+                std::mem::forget(left);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let collection = self.collection.take();
+        // Ending it would wait for threads that are not here.
+        if !self.is_of_this_process() {
+            std::mem::forget(collection);
+        }
+    }
+}
