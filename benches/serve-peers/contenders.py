@@ -209,12 +209,9 @@ ENTRY = struct.Struct("<QI")
 
 # Four tables, one for each band: the value of the band leads to the fingerprints that have it, with their ids.
 NEAR = f"""#!lua name=simidx_peers
-local bits = {{}}
-for value = 0, 65535 do
-  bits[value] = 0
-  for bit = 0, 15 do
-    bits[value] = bits[value] + math.floor(value / 2 ^ bit) % 2
-  end
+local bits = {{[0] = 0}}
+for value = 1, 65535 do
+  bits[value] = bits[(value - value % 2) / 2] + value % 2
 end
 local function differing(a, b)
   local c = bit.bxor(a, b)
@@ -266,7 +263,9 @@ class Redis(Contender):
                     for _ in some:
                         assert answers.readline() == b"+OK\r\n"
             stream.sendall(command("FUNCTION", "LOAD", NEAR))
-            assert answers.readline().startswith(b"$")
+            made = answers.readline()
+            if not made.startswith(b"$"):
+                raise RuntimeError(made.decode())
 
     def key(self, band, value):
         return struct.pack("<BH", band, value)
@@ -307,9 +306,10 @@ class Postgres(Contender):
     user = "bench"
 
     def programs(self):
-        found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: path.parent.name)
-        by_path = shutil.which("postgres")
-        return Path(by_path).parent if by_path else found[-1] if found else None
+        places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -int(path.parent.name))
+        places += [Path(folder) for folder in os.environ["PATH"].split(os.pathsep)]
+        has_all = (place for place in places if all((place / name).exists() for name in ("initdb", "postgres", "psql")))
+        return next(has_all, None)
 
     def missing(self):
         return None if self.programs() else "there is no PostgreSQL server"
