@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from datetime import date
 from pathlib import Path
 
@@ -119,11 +120,25 @@ def write_requests(path, one, queries):
             out.write(struct.pack("<II", len(request), answers) + request)
 
 
-def replay(one, options, *rest, core=None):
+def replay_command(one, options, *rest, core=None):
     pinned = ["taskset", "-c", str(core)] if core is not None else []
     address = f"127.0.0.1:{one.port}"
-    command = [*pinned, options.replay, address, one.protocol, one.folder / "requests", *map(str, rest)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return [*pinned, options.replay, address, one.protocol, one.folder / "requests", *map(str, rest)]
+
+
+def replay(*args, **more):
+    return subprocess.run(replay_command(*args, **more), check=True, stdout=subprocess.PIPE).stdout
+
+
+def memory_under_load(one, options, core):
+    """What the server and its children hold while they answer: some servers have a child for each connection."""
+    command = replay_command(one, options, 2 * WARM_UP, options.connections, core=core)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as load:
+        time.sleep(1.8 * WARM_UP)
+        memory = one.memory()
+    if load.returncode:
+        raise RuntimeError(f"{one.name}: the load failed")
+    return memory
 
 
 def asked(one, options, queries):
@@ -163,7 +178,7 @@ def measured(options, running, core):
             figure = json.loads(replay(one, options, options.seconds, options.connections, core=core))
             figure["processor_us"] = (one.processor_seconds() - before) * 1e6 / figure["requests"]
             figure["per_second"] = figure["requests"] / figure["seconds"]
-            figure["memory"] = one.memory()
+            figure["memory"] = memory_under_load(one, options, core)
             figures[one.name].append(figure)
     return figures
 
