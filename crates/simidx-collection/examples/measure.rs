@@ -1,5 +1,6 @@
 //! What a collection costs: each way to sync, queries beside those of a static file while records are added, and how long
-//! additions wait while segments are sealed and merged.
+//! additions wait while segments are sealed and merged. Threads that only compute show what waiting for a processor alone
+//! costs on the machine at that moment.
 //!
 //! `cargo run --release -p simidx-collection --example measure -- FOLDER [RECORDS] [SECONDS]`
 
@@ -46,6 +47,72 @@ fn print(what: &str, mut times: Vec<Duration>, took: Duration) {
     );
 }
 
+/// Additions that take so long are looked at more closely.
+const LONG: Duration = Duration::from_millis(5);
+
+/// The longest addition of a thread, and for how much of it the thread could have run but had no processor.
+#[derive(Clone, Copy, Default)]
+struct Longest {
+    took: Duration,
+    without_processor: Duration,
+    seen: Duration,
+    count: u64,
+}
+
+impl Longest {
+    fn add(&mut self, took: Duration) {
+        self.count += 1;
+        // What the system says is read now and then, so that little else than the addition is in the difference.
+        if took < LONG && !self.count.is_multiple_of(64) {
+            return;
+        }
+        let seen = without_processor();
+        if took > self.took {
+            (self.took, self.without_processor) = (took, (seen - self.seen).min(took));
+        }
+        self.seen = seen;
+    }
+}
+
+/// How long this thread has waited for a processor, where the system says so.
+fn without_processor() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let field = text.split(' ').nth(1).and_then(|field| field.parse().ok());
+    Duration::from_nanos(field.unwrap_or_default())
+}
+
+fn print_longest(all: impl Iterator<Item = Longest>) {
+    if let Some(longest) = all.max_by_key(|longest| longest.took) {
+        println!(
+            "{:<44} {:.1} ms, of which {:.1} ms without a processor",
+            "  the longest",
+            longest.took.as_secs_f64() * 1e3,
+            longest.without_processor.as_secs_f64() * 1e3
+        );
+    }
+}
+
+/// What threads wait for that ask for nothing but a processor.
+fn nothing(threads: usize) {
+    let end = Instant::now() + Duration::from_secs(3);
+    let started = Instant::now();
+    let all: Vec<Vec<Duration>> = std::thread::scope(|scope| {
+        let compute = || {
+            let mut times = Vec::new();
+            while Instant::now() < end {
+                let started = Instant::now();
+                std::hint::black_box((0..500).fold(0, |sum, number| sum ^ fingerprint(number)));
+                times.push(started.elapsed());
+            }
+            times
+        };
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(compute)).collect();
+        threads.into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    let what = format!("nothing but computing, {threads} threads");
+    print(&what, all.concat(), started.elapsed());
+}
+
 fn measured(count: u64, mut work: impl FnMut(u64)) -> (Vec<Duration>, Duration) {
     let started = Instant::now();
     let times = (0..count).map(|number| {
@@ -54,6 +121,21 @@ fn measured(count: u64, mut work: impl FnMut(u64)) -> (Vec<Duration>, Duration) 
         started.elapsed()
     });
     (times.collect(), started.elapsed())
+}
+
+/// The same for some seconds, with pauses: caches are colder than without, and there is room for others.
+fn paced(seconds: u64, mut work: impl FnMut(u64)) -> (Vec<Duration>, Duration) {
+    let (started, mut times, mut number) = (Instant::now(), Vec::new(), 0);
+    while started.elapsed() < Duration::from_secs(seconds) {
+        let asked = Instant::now();
+        work(number);
+        times.push(asked.elapsed());
+        number += 1;
+        if number % 64 == 0 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+    (times, started.elapsed())
 }
 
 fn syncs(folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -66,31 +148,37 @@ fn syncs(folder: &Path) -> Result<(), Box<dyn Error>> {
             let end = Instant::now() + Duration::from_secs(3);
             let next = AtomicU64::new(0);
             let started = Instant::now();
-            let times: Vec<Duration> = std::thread::scope(|scope| {
+            let all: Vec<(Vec<Duration>, Longest)> = std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..threads)
                     .map(|_| {
                         scope.spawn(|| {
-                            let mut times = Vec::new();
+                            let (mut times, mut longest) = (Vec::new(), Longest::default());
                             while Instant::now() < end {
                                 let number = next.fetch_add(1, Ordering::Relaxed);
                                 let started = Instant::now();
                                 pages.add(&id(number), fingerprint(number)).unwrap();
-                                times.push(started.elapsed());
+                                let took = started.elapsed();
+                                times.push(took);
+                                longest.add(took);
                             }
-                            times
+                            (times, longest)
                         })
                     })
                     .collect();
                 threads
                     .into_iter()
-                    .flat_map(|thread| thread.join().unwrap())
+                    .map(|thread| thread.join().unwrap())
                     .collect()
             });
+            let took = started.elapsed();
+            let longest: Vec<Longest> = all.iter().map(|(_, longest)| *longest).collect();
+            let times = all.into_iter().flat_map(|(times, _)| times).collect();
             print(
                 &format!("add, sync {sync:?}, {threads} threads"),
                 times,
-                started.elapsed(),
+                took,
             );
+            print_longest(longest.into_iter());
             pages.close()?;
             std::fs::remove_dir_all(path)?;
         }
@@ -128,6 +216,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&folder);
     std::fs::create_dir_all(folder)?;
     if records <= 1_000_000 {
+        nothing(1);
+        nothing(16);
         syncs(folder)?;
     }
 
@@ -176,6 +266,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     measured(50_000, &mut ask);
     let (times, took) = measured(200_000, |number| ask(number + 50_000));
     print("query, static file", times, took);
+    let (times, took) = paced(seconds, &mut ask);
+    print("query, static file, with pauses", times, took);
 
     for (sync, threads) in [(Sync::Batch, 4), (Sync::Always, 16)] {
         let mut options = Options::default();
@@ -192,25 +284,20 @@ fn main() -> Result<(), Box<dyn Error>> {
             drop(pages.query(query(number + 50_000, records), 3).unwrap());
         });
         print("query, nothing added", times, took);
+        let (times, took) = paced(seconds, |number| {
+            drop(pages.query(query(number, records), 3).unwrap());
+        });
+        print("query, nothing added, with pauses", times, took);
         let next = AtomicU64::new(pages.len() * 16);
         let ends = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let adders: Vec<_> = (0..threads)
                 .map(|_| scope.spawn(|| add_paced(&pages, &next, threads, &ends)))
                 .collect();
-            let (started, mut times, mut number) = (Instant::now(), Vec::new(), 0);
-            while started.elapsed() < Duration::from_secs(seconds) {
-                let asked = Instant::now();
+            let (times, took) = paced(seconds, |number| {
                 drop(pages.query(query(number, records), 3).unwrap());
-                times.push(asked.elapsed());
-                number += 1;
-                // Some room for the others: queries come at a third of what they could.
-                if number % 64 == 0 {
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-            }
+            });
             ends.store(true, Ordering::Relaxed);
-            let took = started.elapsed();
             print(
                 &format!("query, {RATE} additions a second, {sync:?}"),
                 times,

@@ -37,6 +37,42 @@ impl<F: Fingerprint> Near<F> {
     }
 }
 
+/// An answer, and which state of the collection it comes from.
+///
+/// ```
+/// # use simidx_collection::{Collection, Options};
+/// # let folder = tempfile::tempdir()?;
+/// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
+/// pages.add("a", 0xff)?;
+/// let answer = pages.query_numbered(0xff, 3)?;
+/// assert_eq!((answer.value.len(), answer.change_count), (1, 1));
+/// # pages.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Numbered<T> {
+    /// The answer.
+    pub value: T,
+    /// The number of changes before it, as [`Collection::change_count`](crate::Collection::change_count): it tells of all of
+    /// these, and of no other.
+    pub change_count: u64,
+}
+
+impl<T> Numbered<T> {
+    pub(crate) fn new(value: T, change_count: u64) -> Self {
+        Numbered {
+            value,
+            change_count,
+        }
+    }
+
+    /// The same of what is made of the answer.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Numbered<U> {
+        Numbered::new(make(self.value), self.change_count)
+    }
+}
+
 /// What adding a record did to the records of its id.
 ///
 /// ```
@@ -80,6 +116,8 @@ pub struct Added<F> {
     pub matches: Vec<Near<F>>,
     /// What became of the id.
     pub outcome: Outcome<F>,
+    /// The number of changes of the collection after this one.
+    pub change_count: u64,
 }
 
 /// The figures of a collection.

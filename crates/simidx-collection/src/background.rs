@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use simidx::build::AtomicFile;
+use simidx::index::WarmOptions;
 use simidx::segments::{MergeOptions, Segments, merge};
 use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
 
@@ -16,7 +19,7 @@ use crate::deleted::DeletedIds;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::recent::Record;
-use crate::state::Segment;
+use crate::state::{Deleted, Segment, blame};
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
@@ -27,6 +30,9 @@ const LEAST_DELETED: u64 = 1000;
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause between two tries.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
+/// The priority of merging as the system counts: a tenth of what the threads get that answer, where all cores are busy.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
 /// Bytes of memory of a build or a merge.
 const MEMORY: u64 = 256 << 20;
 
@@ -39,7 +45,7 @@ struct Stoppable<'c, F: 'static> {
 impl<F: Sync + Send> Write for Stoppable<'_, F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.core.stops.load(Ordering::Relaxed) {
-            true => Err(io::Error::other("the collection is being closed")),
+            true => Err(closing()),
             false => self.file.write(bytes),
         }
     }
@@ -87,11 +93,13 @@ impl<F: Fingerprint> Core<F> {
         let sealed = {
             let mut state = self.write();
             let oldest = state.frozen.remove(0);
+            self.frozen_count
+                .store(state.frozen.len(), Ordering::Relaxed);
             if let Some(segment) = segment {
                 let mut segments = state.segments.to_vec();
                 if !oldest.killed.is_empty() {
                     let killed = oldest.killed.iter().cloned();
-                    state.deleted.insert(segment.number, killed.collect());
+                    Arc::make_mut(&mut state.deleted).insert(segment.number, killed.collect());
                 }
                 segments.push(segment);
                 state.segments = Arc::new(segments);
@@ -119,14 +127,14 @@ impl<F: Fingerprint> Core<F> {
         options.temp_dir = Some(self.path().to_owned());
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
-        self.pool.install(|| {
+        self.sealers.install(|| {
             let mut builder = IndexBuilder::new(options)?;
             for record in records {
                 builder.push_with_string(record.fingerprint, &record.id)?;
             }
             builder.finish_to_path(&path)
         })?;
-        files::open_segment(&path, number, last)
+        self.open_warm(&path, number, last)
     }
 
     /// Merges segments that are due; whether there were any.
@@ -183,8 +191,9 @@ impl<F: Fingerprint> Core<F> {
         {
             let mut state = self.write();
             let mut since = Vec::new();
+            let mut now_deleted = Deleted::clone(&state.deleted);
             for (segment, before) in due.iter().zip(&deleted) {
-                let Some(now) = state.deleted.remove(&segment.number) else {
+                let Some(now) = now_deleted.remove(&segment.number) else {
                     continue;
                 };
                 match before {
@@ -200,13 +209,12 @@ impl<F: Fingerprint> Core<F> {
             segments.retain(|segment| !gone.contains(&segment.number));
             if let Some(segment) = segment {
                 if !since.is_empty() {
-                    state
-                        .deleted
-                        .insert(segment.number, since.into_iter().collect());
+                    now_deleted.insert(segment.number, since.into_iter().collect());
                 }
                 segments.insert(place, segment);
             }
             state.segments = Arc::new(segments);
+            state.deleted = Arc::new(now_deleted);
         }
         drop(manifest);
         // Who has them open or mapped keeps them. One that stays is removed when the collection is opened.
@@ -242,7 +250,7 @@ impl<F: Fingerprint> Core<F> {
         let segments = Segments::with_names(named.collect())?;
         let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.segment(number);
-        let merged = self.pool.install(|| {
+        let merged = self.mergers.install(|| {
             AtomicFile::write_with(&path, |file| {
                 let out = Stoppable { file, core: self };
                 merge(&segments, &options, out, |_| ())
@@ -253,7 +261,26 @@ impl<F: Fingerprint> Core<F> {
             return Ok(None);
         }
         let last = due.iter().map(|segment| segment.last).max().unwrap_or(0);
-        Ok(Some(files::open_segment(&path, number, last)?))
+        Ok(Some(self.open_warm(&path, number, last)?))
+    }
+
+    /// Opens a segment, and checks and brings all of it to memory, so that the first queries take no longer than the later
+    /// ones.
+    fn open_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment<F>>> {
+        let segment = files::open_segment(path, number, last)?;
+        let mut options = WarmOptions::default();
+        options.threads = 1;
+        let warmed =
+            segment
+                .index
+                .warm_with(&options, |_| match self.stops.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                });
+        match warmed.map_err(|error| blame(&segment, error))?.is_complete {
+            true => Ok(segment),
+            false => Err(closing().into()),
+        }
     }
 
     /// Seals the oldest records; then sealing fails no longer.
@@ -311,6 +338,17 @@ impl<F: Fingerprint> Core<F> {
             }
         }
     }
+}
+
+fn closing() -> io::Error {
+    io::Error::other("the collection is being closed")
+}
+
+/// Lets the calling thread give way to those that answer, where the system can tell threads apart.
+pub(crate) fn give_way() {
+    // A merge that gives way too little is no reason not to merge.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::setpriority_process(None, NICE);
 }
 
 /// How long to wait after so many failures before one more.

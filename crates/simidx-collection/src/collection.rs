@@ -10,21 +10,22 @@ use std::time::Duration;
 use simidx::Fingerprint;
 use simidx::format::MAX_ID_LEN;
 
-use crate::answer::{Added, CollectionStats, Gathered, Near, Outcome};
+use crate::answer::{Added, CollectionStats, Numbered, Outcome};
+use crate::background;
 use crate::core::{Core, failure};
 use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
 use crate::options::Options;
-use crate::state::{
-    Hit, Place, SegmentList, State, find_sealed, gather_sealed, hits, nearest, places,
-};
+use crate::state::{Hit, Place, SegmentList, State, hits, places};
 
 /// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
 const MOST_TRIES: usize = 3;
-/// Lots of recent records that wait to be sealed before additions are slowed down, and by how much.
+/// Lots of recent records that wait to be sealed before additions are slowed down, and by how much at first.
 const MANY_FROZEN: usize = 4;
 const SLOWED: Duration = Duration::from_millis(2);
+/// Additions that are slowed down wait no longer than this, at the most lots.
+const MOST_SLOWED: Duration = Duration::from_millis(32);
 /// Lots that wait at most: then additions wait too, or are refused if sealing fails.
 const MOST_FROZEN: usize = 16;
 
@@ -57,7 +58,7 @@ const MOST_FROZEN: usize = 16;
 /// ```
 #[derive(Debug)]
 pub struct Collection<F: Fingerprint> {
-    core: Arc<Core<F>>,
+    pub(crate) core: Arc<Core<F>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -107,6 +108,7 @@ impl<F: Fingerprint> Collection<F> {
                 core.keep(Core::seal, &core.seal_error)
             })?;
             collection.keep("simidx-merger", |core| {
+                background::give_way();
                 core.keep(|core| core.merge(false), &core.merge_error);
             })?;
         }
@@ -216,8 +218,12 @@ impl<F: Fingerprint> Collection<F> {
             Ok((outcome, matches, number))
         })
         .map(|(outcome, matches, number)| {
-            let matches = matches.finish();
-            (Added { matches, outcome }, number)
+            let added = Added {
+                matches: matches.finish(),
+                outcome,
+                change_count: number,
+            };
+            (added, number)
         })
     }
 
@@ -226,6 +232,14 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// As for [`Collection::add`].
     pub fn delete(&self, id: &str) -> Result<bool> {
+        Ok(self.delete_numbered(id)?.value)
+    }
+
+    /// [`Collection::delete`] with the number of changes after it.
+    ///
+    /// # Errors
+    /// As for [`Collection::add`].
+    pub fn delete_numbered(&self, id: &str) -> Result<Numbered<bool>> {
         let core = &*self.core;
         self.admit()?;
         let search = |segments: &SegmentList<F>| places(segments, id);
@@ -239,18 +253,20 @@ impl<F: Fingerprint> Collection<F> {
             Ok((true, core.log(state, &change, place != Place::Active)))
         })?;
         core.journal.acknowledge(number)?;
-        Ok(was_there)
+        Ok(Numbered::new(was_there, number))
     }
 
-    /// Slows changes down that come faster than they are sealed, and refuses them when sealing fails for long.
+    /// Slows changes down that come faster than they are sealed, the more the more wait, so that they never come to a stop.
+    /// Refuses them when sealing fails for long.
     fn admit(&self) -> Result<()> {
         let core = &*self.core;
         core.journal.admit()?;
-        if !core.options.background || core.read().frozen.len() <= MANY_FROZEN {
+        let frozen = core.frozen_count.load(Ordering::Relaxed);
+        if !core.options.background || frozen <= MANY_FROZEN {
             return Ok(());
         }
-        std::thread::sleep(SLOWED);
-        while core.read().frozen.len() >= MOST_FROZEN {
+        std::thread::sleep(slowed(frozen));
+        while core.frozen_count.load(Ordering::Relaxed) >= MOST_FROZEN {
             if let Some(error) = failure(&core.seal_error) {
                 return Err(Error::Unsealed(error));
             }
@@ -270,77 +286,18 @@ impl<F: Fingerprint> Collection<F> {
             let found = search(&segments)?;
             let mut state = self.core.write();
             if Arc::ptr_eq(&segments, &state.segments) {
-                return change(&mut state, found);
+                let changed = change(&mut state, found);
+                drop(state);
+                self.core.journal.wake();
+                return changed;
             }
         }
         let mut state = self.core.write();
         let found = search(&state.segments)?;
-        change(&mut state, found)
-    }
-
-    /// All records within a distance, by distance, then by fingerprint. A distance beyond that of the collection is exact too,
-    /// and slower.
-    ///
-    /// # Errors
-    /// A damaged segment.
-    pub fn query(&self, fingerprint: F, distance: u32) -> Result<Vec<Near<F>>> {
-        // The segments of that moment are searched while others change the collection.
-        let (mut gathered, (segments, deleted)) = {
-            let state = self.core.read();
-            let recent = state.gather(Vec::new(), fingerprint, distance, None);
-            (recent, state.sealed())
-        };
-        let search = |scratch: &mut _| hits(&segments, scratch, fingerprint, distance);
-        let found = self.core.with_scratch(search)?;
-        gather_sealed(found, &deleted, None, &mut gathered);
-        Ok(gathered.finish())
-    }
-
-    /// The answers to many queries, each as from [`Collection::query`]; changes may come between them.
-    ///
-    /// # Errors
-    /// A damaged segment.
-    pub fn query_many(&self, fingerprints: &[F], distance: u32) -> Result<Vec<Vec<Near<F>>>> {
-        let queries = fingerprints.iter();
-        queries
-            .map(|&fingerprint| self.query(fingerprint, distance))
-            .collect()
-    }
-
-    /// The `count` fingerprints nearest to one among those within `max_distance`, by distance, then by value; of equally far
-    /// ones the smallest.
-    ///
-    /// # Errors
-    /// A damaged segment.
-    pub fn nearest(&self, fingerprint: F, count: usize, max_distance: u32) -> Result<Vec<Near<F>>> {
-        let mut gathered = Gathered::new();
-        let (segments, deleted) = {
-            let state = self.core.read();
-            state.gather_nearest((fingerprint, count, max_distance), &mut gathered);
-            state.sealed()
-        };
-        let asked = (fingerprint, count, max_distance);
-        self.core
-            .with_scratch(|scratch| nearest(&segments, &deleted, scratch, asked, &mut gathered))?;
-        let mut all = gathered.finish();
-        all.truncate(count);
-        Ok(all)
-    }
-
-    /// The fingerprint of the record with an id.
-    ///
-    /// # Errors
-    /// A damaged segment.
-    pub fn get(&self, id: &str) -> Result<Option<F>> {
-        let (segments, deleted) = {
-            let state = self.core.read();
-            if let Some((_, fingerprint)) = state.find_recent(id) {
-                return Ok(Some(fingerprint));
-            }
-            state.sealed()
-        };
-        let found = find_sealed(&deleted, id, &places(&segments, id)?);
-        Ok(found.map(|(_, fingerprint)| fingerprint))
+        let changed = change(&mut state, found);
+        drop(state);
+        self.core.journal.wake();
+        changed
     }
 
     /// Number of records.
@@ -440,6 +397,12 @@ impl<F: Fingerprint> Collection<F> {
         }
         self.core.journal.close()
     }
+}
+
+/// How long an addition waits where so many lots are to be sealed.
+fn slowed(frozen: usize) -> Duration {
+    let steps = frozen.saturating_sub(MANY_FROZEN + 1) / 2;
+    MOST_SLOWED.min(SLOWED * 2_u32.pow(steps.min(16) as u32))
 }
 
 impl<F: Fingerprint> Drop for Collection<F> {

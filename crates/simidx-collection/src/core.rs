@@ -1,7 +1,7 @@
 //! What the collection and its threads share: the state, the journal and the manifest.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -9,6 +9,7 @@ use std::sync::{
 use simidx::segments::Manifest;
 use simidx::{Fingerprint, Scratch};
 
+use crate::background::give_way;
 use crate::error::{Error, Result};
 use crate::files::{self, Folder, Settings};
 use crate::journal::{Change, Journal};
@@ -29,7 +30,11 @@ pub(crate) struct Core<F: 'static> {
     /// Held by who seals, and by who merges.
     pub(crate) sealing: Mutex<()>,
     pub(crate) merging: Mutex<()>,
-    pub(crate) pool: rayon::ThreadPool,
+    /// Threads that seal, and those that merge: a long merge keeps nothing from being sealed.
+    pub(crate) sealers: rayon::ThreadPool,
+    pub(crate) mergers: rayon::ThreadPool,
+    /// Lots that wait to be sealed, as in the state.
+    pub(crate) frozen_count: AtomicUsize,
     scratches: Mutex<Vec<Scratch<F>>>,
     pub(crate) next_segment: AtomicU64,
     pub(crate) stops: AtomicBool,
@@ -85,11 +90,6 @@ impl<F: Fingerprint> Core<F> {
                 replay(&mut state, number, change);
             }
         }
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(options.threads)
-            .thread_name(|_| "simidx-seal".to_owned())
-            .build();
-        let pool = pool.map_err(|error| Error::Io(std::io::Error::other(error)))?;
         let core = Core {
             folder,
             settings,
@@ -99,7 +99,9 @@ impl<F: Fingerprint> Core<F> {
             manifest: Mutex::new(manifest),
             sealing: Mutex::default(),
             merging: Mutex::default(),
-            pool,
+            sealers: pool("simidx-seal", options.threads, || ())?,
+            mergers: pool("simidx-merge", options.threads, give_way)?,
+            frozen_count: AtomicUsize::new(0),
             scratches: Mutex::default(),
             stops: AtomicBool::new(false),
             signals: Mutex::default(),
@@ -179,6 +181,8 @@ impl<F: Fingerprint> Core<F> {
         let mut frozen = std::mem::replace(&mut state.active, Recent::new(generation));
         frozen.freeze();
         state.frozen.push(frozen);
+        self.frozen_count
+            .store(state.frozen.len(), Ordering::Relaxed);
         self.signal();
     }
 
@@ -201,6 +205,16 @@ impl<F: Fingerprint> Core<F> {
             killed.contains(id) || deleted.iter().any(|deleted| deleted.contains(id))
         })
     }
+}
+
+/// Threads of their own, each of which starts with `start`.
+fn pool(name: &'static str, threads: usize, start: fn()) -> Result<rayon::ThreadPool> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(move |_| name.to_owned())
+        .start_handler(move |_| start())
+        .build();
+    pool.map_err(|error| Error::Io(std::io::Error::other(error)))
 }
 
 /// What a slot for an error has.

@@ -40,10 +40,11 @@ mod error;
 mod files;
 mod journal;
 mod options;
+mod reading;
 mod recent;
 mod state;
 
-pub use answer::{Added, CollectionStats, Near, Outcome};
+pub use answer::{Added, CollectionStats, Near, Numbered, Outcome};
 pub use any::AnyCollection;
 pub use collection::Collection;
 pub use error::{Error, Result};

@@ -50,7 +50,7 @@ pub(crate) enum Place {
 pub(crate) struct State<F> {
     pub(crate) segments: SegmentList<F>,
     /// By the numbers of the segments.
-    pub(crate) deleted: Deleted,
+    pub(crate) deleted: Arc<Deleted>,
     /// Recent records that wait to be sealed, the oldest first.
     pub(crate) frozen: Vec<Recent<F>>,
     pub(crate) active: Recent<F>,
@@ -84,8 +84,8 @@ impl<F: Fingerprint> State<F> {
     }
 
     /// The segments and what is deleted of them, to be searched while others change the collection.
-    pub(crate) fn sealed(&self) -> (SegmentList<F>, Deleted) {
-        (Arc::clone(&self.segments), self.deleted.clone())
+    pub(crate) fn sealed(&self) -> (SegmentList<F>, Arc<Deleted>) {
+        (Arc::clone(&self.segments), Arc::clone(&self.deleted))
     }
 
     /// Deletes the record of an id where it is.
@@ -98,8 +98,8 @@ impl<F: Fingerprint> State<F> {
                 self.frozen[number].kill(id);
             }
             Place::Segment(segment) => {
-                let deleted = self.deleted.entry(segment).or_default();
-                deleted.insert(id.into());
+                let deleted = Arc::make_mut(&mut self.deleted);
+                deleted.entry(segment).or_default().insert(id.into());
             }
         }
     }

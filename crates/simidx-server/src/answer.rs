@@ -71,6 +71,8 @@ pub(crate) struct Answered {
     pub(crate) counts: Vec<u8>,
     /// In columns the distances of all matches.
     pub(crate) distances: Vec<u8>,
+    /// What the source called the records that the first answer comes from, if it did.
+    pub(crate) generation: Option<String>,
 }
 
 /// Answers queries in their order.
@@ -262,6 +264,10 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
         let _ = self.style.close_answer(bytes, query, false, None);
         end_line(self.form, bytes);
         self.complete_len = bytes.len();
+    }
+
+    fn generation(&mut self, name: String) {
+        self.out.generation.get_or_insert(name);
     }
 
     fn wants_ids(&self) -> bool {

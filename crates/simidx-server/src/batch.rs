@@ -11,9 +11,9 @@ use simidx_output::JsonStyle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{Answered, Asked, Budget, Form, answer};
+use crate::body::BodyRoom;
 use crate::problem::Problem;
 use crate::request::What;
-use crate::routes::BodyRoom;
 use crate::state::{App, Generation};
 
 /// Queries that are answered on a thread before it takes up those of another request, at most.
@@ -159,6 +159,7 @@ impl Batch {
             if chunks.batch.form == Form::Objects && !all.bytes.is_empty() {
                 all.bytes.push(b',');
             }
+            all.generation = all.generation.or(chunk.generation);
             all.bytes.extend_from_slice(&chunk.bytes);
             all.counts.extend_from_slice(&chunk.counts);
             all.distances.extend_from_slice(&chunk.distances);
@@ -167,21 +168,25 @@ impl Batch {
     }
 
     /// Answers the queries by lines, the last of which says that all are there, or what went wrong. `trouble` is what is
-    /// wrong with the request after these queries.
+    /// wrong with the request after these queries. Beside them is what the source called the records that the first answer
+    /// comes from.
     ///
     /// # Errors
     /// What keeps the first chunk from being answered, while the status can still say so.
     pub(crate) async fn lines(
         self,
         trouble: Option<Problem>,
-    ) -> Result<mpsc::Receiver<Bytes>, Problem> {
+    ) -> Result<(mpsc::Receiver<Bytes>, Option<String>), Problem> {
         let mut chunks = Chunks::start(Arc::new(self))?;
-        let first = chunks.next().await;
+        let mut first = chunks.next().await;
         if let Some((answered, Err(problem))) = &first
             && answered.bytes.is_empty()
         {
             return Err(problem.clone());
         }
+        let generation = first
+            .as_mut()
+            .and_then(|(answered, _)| answered.generation.take());
         let (sender, receiver) = mpsc::channel(PIECES);
         tokio::spawn(async move {
             let mut next = first;
@@ -205,7 +210,7 @@ impl Batch {
             };
             let _ = sender.send(last.into()).await;
         });
-        Ok(receiver)
+        Ok((receiver, generation))
     }
 }
 

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use simidx_collection::Error;
 
 use crate::batch::{Room, timed_out};
+use crate::body::{content_type, read, wrong_type};
 use crate::options::Limits;
 use crate::problem::Problem;
 use crate::request::{self, Params, What, shown};
 use crate::response::{self, Content, JSON, NDJSON, of_generation, whole};
-use crate::routes::{content_type, read, wrong_type};
 use crate::state::{App, Generation};
 use crate::store::{Addition, Store};
 
@@ -158,7 +158,6 @@ pub(crate) async fn add(
         return Err(wrong_type(&kind, &[JSON, NDJSON].join(", ")));
     }
     let (store, generation) = store(app)?;
-    let current = Arc::clone(&generation);
     let body = read(app, body).await?;
     let width = store.width();
     let mut bounds = Bounds::new(&app.options.limits);
@@ -167,13 +166,17 @@ pub(crate) async fn add(
             let record = record(&generation, &body)?;
             let mut answer = None;
             store.add_each(std::slice::from_ref(&record), &mut |added| {
-                answer = Some(object(width, &record, &added, &mut bounds));
+                let object = object(width, &record, &added, &mut bounds);
+                answer = Some((object, added.generation));
                 ControlFlow::Continue(())
             })?;
             answer.ok_or_else(|| Problem::busy("nothing was added"))
         });
-        let answer = response::json(StatusCode::OK, &answer.await?);
-        return Ok(of_generation(answer, &current.source.generation()));
+        let (object, name) = answer.await?;
+        return Ok(of_generation(
+            response::json(StatusCode::OK, &object),
+            &name,
+        ));
     }
     let max_batch = app.options.limits.max_batch;
     let lines = waiting(app, move || {
@@ -183,10 +186,12 @@ pub(crate) async fn add(
             Ok(()) => json!({"done": true, "count": lines.count}),
             Err(problem) => json!({"error": problem.to_json()}),
         };
-        Ok(lines.out + &format!("{last}\n"))
+        let none_added = || generation.source.generation();
+        let name = lines.generation.unwrap_or_else(none_added);
+        Ok((lines.out + &format!("{last}\n"), name))
     });
-    let answer = whole(StatusCode::OK, NDJSON, lines.await?);
-    Ok(of_generation(answer, &current.source.generation()))
+    let (lines, name) = lines.await?;
+    Ok(of_generation(whole(StatusCode::OK, NDJSON, lines), &name))
 }
 
 /// The documents of lines, and what was answered to them.
@@ -198,6 +203,8 @@ struct Lines<'s> {
     numbers: Vec<u64>,
     out: String,
     count: usize,
+    /// The generation of the store after the last of them.
+    generation: Option<String>,
 }
 
 impl<'s> Lines<'s> {
@@ -209,6 +216,7 @@ impl<'s> Lines<'s> {
             numbers: Vec::new(),
             out: String::new(),
             count: 0,
+            generation: None,
         }
     }
 
@@ -248,12 +256,13 @@ impl<'s> Lines<'s> {
         let numbers = std::mem::take(&mut self.numbers);
         let width = self.store.width();
         let (mut lines, mut count) = (String::new(), 0);
-        let bounds = &mut self.bounds;
+        let (bounds, generation) = (&mut self.bounds, &mut self.generation);
         let outcome = match records.is_empty() || bounds.is_over() {
             true => Ok(()),
             false => self.store.add_each(&records, &mut |added| {
                 lines += &format!("{}\n", object(width, &records[count], &added, bounds));
                 count += 1;
+                *generation = Some(added.generation);
                 match bounds.is_over() {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
@@ -286,19 +295,26 @@ pub(crate) async fn one(
 ) -> Result<Response<Content>, Problem> {
     Params::parse(head.uri.query(), &[])?;
     let id = request::decode(id, false)?.into_owned();
-    let (store, generation) = store(app)?;
+    let (store, _) = store(app)?;
     let unknown =
         |id: &str| Problem::not_found("unknown-id", format!("no record has the id {}", shown(id)));
     let is_deletion = head.method == Method::DELETE;
     let answer = waiting(app, move || match is_deletion {
-        true if store.delete(&id)? => Ok(json!({"id": id, "deleted": true})),
-        true => Err(unknown(&id)),
+        true => match store.delete(&id)? {
+            (true, name) => Ok((json!({"id": id, "deleted": true}), name)),
+            (false, _) => Err(unknown(&id)),
+        },
         false => {
-            let fingerprint = store.get(&id)?.ok_or_else(|| unknown(&id))?;
+            let (fingerprint, name) = store.get(&id)?;
+            let fingerprint = fingerprint.ok_or_else(|| unknown(&id))?;
             let digits = store.width() as usize / 4;
-            Ok(json!({"id": id, "fingerprint": format!("{fingerprint:0digits$x}")}))
+            let object = json!({"id": id, "fingerprint": format!("{fingerprint:0digits$x}")});
+            Ok((object, name))
         }
     });
-    let answer = response::json(StatusCode::OK, &answer.await?);
-    Ok(of_generation(answer, &generation.source.generation()))
+    let (object, name) = answer.await?;
+    Ok(of_generation(
+        response::json(StatusCode::OK, &object),
+        &name,
+    ))
 }

@@ -21,6 +21,7 @@
 mod answer;
 mod auth;
 mod batch;
+mod body;
 mod connection;
 mod documents;
 mod log;
@@ -28,6 +29,7 @@ mod metrics;
 mod options;
 mod page;
 mod problem;
+mod queries;
 #[doc(hidden)]
 pub mod request;
 mod response;

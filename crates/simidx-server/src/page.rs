@@ -15,9 +15,9 @@ use crate::answer::{Asked, Form};
 use crate::batch::{Batch, aside};
 use crate::metrics::{BOUNDS, IndexMetrics};
 use crate::problem::Problem;
+use crate::queries::{current, record_id, search};
 use crate::request::{self, Params, What};
 use crate::response::{Content, of_generation, whole};
-use crate::routes::{current, record_id, search};
 use crate::state::{App, Generation};
 
 /// Matches that are shown.

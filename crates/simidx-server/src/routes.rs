@@ -4,25 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::body::Incoming;
+use hyper::header::{HeaderValue, ORIGIN, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
-use simidx::format::MAX_ID_LEN;
-use simidx::{IdBuf, IdKind};
 
-use crate::answer::{Asked, Form};
-use crate::batch::{Batch, aside};
 use crate::documents;
 use crate::metrics::IndexLine;
 use crate::page;
 use crate::problem::Problem;
-use crate::request::{self, Params, What, shown};
-use crate::response::{self, BINARY, Content, JSON, NDJSON, of_generation, whole, wrong_method};
-use crate::source::{Search, Source};
-use crate::state::{App, Generation, Served};
+use crate::queries;
+use crate::request::{Params, shown};
+use crate::response::{self, Content, JSON, whole, wrong_method};
+use crate::state::{App, Served};
 
 /// The description of these addresses.
 const OPENAPI: &str = include_str!("../openapi.json");
@@ -234,16 +228,16 @@ async fn answer(
         Route::Info => info(app, query),
         Route::QueryOne => {
             let params = Params::parse(query, &["k", "limit", "nearest", "index"])?;
-            query_one(app, parameter, params).await
+            queries::one(app, parameter, params).await
         }
         Route::Nearest => {
             let mut params = Params::parse(query, &["k", "count", "index"])?;
             params.nearest.get_or_insert(1);
-            query_one(app, parameter, params).await
+            queries::one(app, parameter, params).await
         }
-        Route::Ids => ids(app, parameter, query).await,
-        Route::Query => batch(app, head, body).await,
-        Route::Text => text(app, head, body).await,
+        Route::Ids => queries::of_id(app, parameter, query).await,
+        Route::Query => queries::batch(app, head, body).await,
+        Route::Text => queries::text(app, head, body).await,
         Route::Documents => documents::add(app, head, body).await,
         Route::Document => documents::one(app, head, parameter).await,
         Route::Reload => reload(app, &head.headers, query).await,
@@ -321,283 +315,6 @@ fn hide_folders(figures: &mut Value) {
     }
 }
 
-/// The number of an index, and the generation of it that answers a request.
-pub(crate) fn current(app: &App, name: Option<&str>) -> Result<(usize, Arc<Generation>), Problem> {
-    let served: &Served = app.index(name)?;
-    let number = app
-        .indexes
-        .iter()
-        .position(|index| std::ptr::eq(index, served));
-    Ok((number.unwrap_or_default(), served.current()))
-}
-
-/// How a request wants to be searched for.
-///
-/// # Errors
-/// A distance that is too large.
-pub(crate) fn search(app: &App, source: &dyn Source, params: &Params) -> Result<Search, Problem> {
-    let largest = app.max_distance(source);
-    let nearest = params.nearest.is_some();
-    let by_default = if nearest {
-        largest
-    } else {
-        source.max_distance()
-    };
-    let distance = params.k.unwrap_or(by_default.min(largest));
-    if distance > largest {
-        let (width, made_for) = (source.width(), source.max_distance());
-        let detail = match distance > width {
-            true => format!("k={distance} is more than the {width} bits of a fingerprint"),
-            false => format!(
-                "k={distance} is more than this server permits, {largest}; the tables were made for {made_for}, and each \
-                 further bit costs several times as many probes"
-            ),
-        };
-        return Err(Problem::unanswerable("distance-too-large", detail));
-    }
-    Ok(Search {
-        distance,
-        nearest: params.nearest.or(params.limit),
-    })
-}
-
-async fn query_one(
-    app: &Arc<App>,
-    hex: &str,
-    params: Params,
-) -> Result<Response<Content>, Problem> {
-    let (index, generation) = current(app, params.index.as_deref())?;
-    let name = generation.source.generation();
-    let fingerprint = request::fingerprint(generation.source.width(), hex)?;
-    let asked = Asked {
-        what: What::Fingerprint(fingerprint),
-        id: None,
-        search: search(app, &*generation.source, &params)?,
-    };
-    let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
-    let body = batch.whole().await?.bytes;
-    Ok(of_generation(whole(StatusCode::OK, JSON, body), &name))
-}
-
-/// What is near the records that have an id.
-async fn ids(app: &Arc<App>, id: &str, query: Option<&str>) -> Result<Response<Content>, Problem> {
-    let params = Params::parse(query, &["k", "limit", "nearest", "index"])?;
-    let (index, generation) = current(app, params.index.as_deref())?;
-    let name = generation.source.generation();
-    let word = request::decode(id, false)?;
-    let id = record_id(generation.source.id_kind(), &word)?;
-    let (asked, source) = (id.clone(), generation.clone());
-    // Without a table of ids all of them are gone through.
-    let look_up = move || Ok(source.source.fingerprints_of_id(asked.as_id())?);
-    let fingerprints = aside(app, look_up).await?;
-    if fingerprints.is_empty() {
-        let detail = format!("no record has the id {}", shown(&word));
-        return Err(Problem::not_found("unknown-id", detail));
-    }
-    let search = search(app, &*generation.source, &params)?;
-    let asked = fingerprints.into_iter().map(|fingerprint| Asked {
-        what: What::Fingerprint(fingerprint),
-        id: Some(id.clone()),
-        search,
-    });
-    let batch = Batch::new(app, index, generation, asked.collect(), Form::Objects);
-    let results = results(batch.whole().await?.bytes);
-    Ok(of_generation(whole(StatusCode::OK, JSON, results), &name))
-}
-
-/// The id that a word of an address is.
-///
-/// # Errors
-/// It can be none of this kind.
-pub(crate) fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
-    match kind {
-        IdKind::None => {
-            let detail = "the index has no ids; build it with --ids to look records up";
-            Err(Problem::unanswerable("no-ids", detail))
-        }
-        IdKind::Number => match word.parse() {
-            Ok(number) => Ok(IdBuf::Number(number)),
-            Err(_) => {
-                let detail = format!("{} is no number below 2^64, as ids are here", shown(word));
-                Err(Problem::bad("bad-id", detail))
-            }
-        },
-        IdKind::String if word.len() > MAX_ID_LEN => {
-            let detail = format!("an id has at most {MAX_ID_LEN} bytes");
-            Err(Problem::bad("bad-id", detail))
-        }
-        IdKind::String => Ok(IdBuf::String(word.into())),
-    }
-}
-
-/// Objects between commas as the object that a batch answers.
-fn results(objects: Vec<u8>) -> Vec<u8> {
-    [b"{\"results\":[", &objects[..], b"]}\n"].concat()
-}
-
-/// The type of a body, without its parameters.
-pub(crate) fn content_type(headers: &HeaderMap) -> String {
-    let value = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    let kind = value
-        .unwrap_or_default()
-        .split(';')
-        .next()
-        .unwrap_or_default();
-    kind.trim().to_ascii_lowercase()
-}
-
-pub(crate) fn wrong_type(given: &str, wanted: &str) -> Problem {
-    let detail = format!("the content type is {}, not one of {wanted}", shown(given));
-    Problem::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "bad-content-type",
-        detail,
-    )
-}
-
-/// A batch in one of three forms.
-async fn batch(
-    app: &Arc<App>,
-    head: &hyper::http::request::Parts,
-    body: Incoming,
-) -> Result<Response<Content>, Problem> {
-    let params = Params::parse(head.uri.query(), &["k", "limit", "nearest", "index"])?;
-    let kind = content_type(&head.headers);
-    if ![JSON, NDJSON, BINARY].contains(&&*kind) {
-        return Err(wrong_type(&kind, &[JSON, NDJSON, BINARY].join(", ")));
-    }
-    // An index that is not there is no reason to read a body.
-    app.index(params.index.as_deref())?;
-    let body = read(app, body).await?;
-    let (index, generation) = current(app, params.index.as_deref())?;
-    let name = generation.source.generation();
-    let width = generation.source.width();
-    let max_batch = app.options.limits.max_batch;
-    let response = match &*kind {
-        BINARY => {
-            let search = search(app, &*generation.source, &params)?;
-            let words = request::words(width, &body, max_batch)?.into_iter();
-            let count = words.len() as u32;
-            let asked = words.map(|word| Asked {
-                what: What::Fingerprint(word),
-                id: None,
-                search,
-            });
-            let batch = Batch::new(app, index, generation, asked.collect(), Form::Columns);
-            let columns = batch.whole().await?;
-            let count = count.to_le_bytes();
-            let parts = [
-                &count[..],
-                &columns.counts,
-                &columns.bytes,
-                &columns.distances,
-            ];
-            whole(StatusCode::OK, BINARY, parts.concat())
-        }
-        JSON => {
-            let batch = request::batch(width, &body, max_batch)?;
-            let search = search(app, &*generation.source, &either(params, batch.params)?)?;
-            let asked = batch.queries.into_iter().map(|what| Asked {
-                what,
-                id: None,
-                search,
-            });
-            let batch = Batch::new(app, index, generation, asked.collect(), Form::Objects);
-            whole(StatusCode::OK, JSON, results(batch.whole().await?.bytes))
-        }
-        _ => {
-            let (asked, trouble) = lines(app, &generation, &params, &body);
-            if let (true, Some(trouble)) = (asked.is_empty(), &trouble) {
-                return Err(trouble.clone());
-            }
-            let batch = Batch::new(app, index, generation, asked, Form::Lines);
-            // The queries are as long as the body.
-            let batch = batch.keeping(body.into_room());
-            response::pieces(NDJSON, batch.lines(trouble).await?)
-        }
-    };
-    Ok(of_generation(response, &name))
-}
-
-/// What the address says of a search and what the body says of it.
-///
-/// # Errors
-/// They speak of the same.
-fn either(address: Params, body: Params) -> Result<Params, Problem> {
-    let nearest = |p: &Params| p.nearest.or(p.limit).is_some();
-    if address.k.is_some() && body.k.is_some() || nearest(&address) && nearest(&body) {
-        let detail = "k and limit are either in the address or in the body";
-        return Err(Problem::bad("bad-parameter", detail));
-    }
-    Ok(Params {
-        k: address.k.or(body.k),
-        limit: address.limit.or(body.limit),
-        nearest: address.nearest.or(body.nearest),
-        ..address
-    })
-}
-
-/// The queries of a body of lines up to the first that is none, and what is wrong with that.
-fn lines(
-    app: &App,
-    generation: &Generation,
-    params: &Params,
-    body: &[u8],
-) -> (Vec<Asked>, Option<Problem>) {
-    let (source, max_batch) = (&*generation.source, app.options.limits.max_batch);
-    let mut all = Vec::new();
-    for (number, line) in request::lines(body) {
-        let asked = request::check_batch(all.len() + 1, max_batch).and_then(|()| {
-            let line = request::line(source.width(), line)?;
-            let mut own = params.clone();
-            own.k = line.k.or(own.k);
-            if line.limit.is_some() {
-                (own.limit, own.nearest) = (line.limit, None);
-            }
-            Ok(Asked {
-                what: line.query,
-                id: None,
-                search: search(app, source, &own)?,
-            })
-        });
-        match asked {
-            Ok(asked) => all.push(asked),
-            Err(problem) => return (all, Some(problem.at_line(number))),
-        }
-    }
-    (all, None)
-}
-
-/// What is near a text.
-async fn text(
-    app: &Arc<App>,
-    head: &hyper::http::request::Parts,
-    body: Incoming,
-) -> Result<Response<Content>, Problem> {
-    const KINDS: [&str; 4] = ["", "text/plain", "text/html", JSON];
-    let params = Params::parse(head.uri.query(), &["k", "limit", "nearest", "index"])?;
-    let kind = content_type(&head.headers);
-    if !KINDS.contains(&&*kind) {
-        return Err(wrong_type(&kind, &KINDS[1..].join(", ")));
-    }
-    app.index(params.index.as_deref())?;
-    let body = read(app, body).await?;
-    let (index, generation) = current(app, params.index.as_deref())?;
-    let name = generation.source.generation();
-    generation.fingerprinter()?;
-    let (text, own) = request::text(&body, kind == JSON)?;
-    let asked = Asked {
-        what: What::Text(text.into_owned()),
-        id: None,
-        search: search(app, &*generation.source, &either(params, own)?)?,
-    };
-    let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
-    let body = batch.whole().await?.bytes;
-    Ok(of_generation(whole(StatusCode::OK, JSON, body), &name))
-}
-
 /// Opens files anew.
 async fn reload(
     app: &Arc<App>,
@@ -631,96 +348,4 @@ async fn reload(
     let broken = |_| Problem::busy("the reload broke off");
     let reloaded = reloading.await.map_err(broken)??;
     Ok(response::json(StatusCode::OK, &reloaded))
-}
-
-/// A body, with the room that it takes among all bodies.
-pub(crate) struct Held {
-    bytes: Bytes,
-    room: BodyRoom,
-}
-
-impl Held {
-    /// The room alone, for those who have read the body and keep what they read.
-    pub(crate) fn into_room(self) -> BodyRoom {
-        self.room
-    }
-}
-
-impl std::ops::Deref for Held {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// Room among the bodies; it is free again after this.
-pub(crate) struct BodyRoom {
-    app: Arc<App>,
-    kib: u32,
-}
-
-impl BodyRoom {
-    fn new(app: &Arc<App>) -> Self {
-        let app = app.clone();
-        BodyRoom { app, kib: 0 }
-    }
-
-    /// Takes room for as many bytes in all.
-    ///
-    /// # Errors
-    /// There is none.
-    fn grow(&mut self, len: usize) -> Result<(), Problem> {
-        let kib = u32::try_from(len.div_ceil(1024)).unwrap_or(u32::MAX);
-        let more = kib.saturating_sub(self.kib);
-        let permit = self.app.bodies.try_acquire_many(more);
-        let no_room = |_| Problem::busy("there is no memory for further bodies");
-        permit.map_err(no_room)?.forget();
-        self.kib += more;
-        let bodies = &self.app.metrics.bodies;
-        bodies.fetch_add(u64::from(more) * 1024, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-impl Drop for BodyRoom {
-    fn drop(&mut self) {
-        self.app.bodies.add_permits(self.kib as usize);
-        let bodies = &self.app.metrics.bodies;
-        bodies.fetch_sub(u64::from(self.kib) * 1024, Ordering::Relaxed);
-    }
-}
-
-/// Reads a body, as long as it may be and as long as it may take. It takes room as it arrives.
-pub(crate) async fn read(app: &Arc<App>, mut body: Incoming) -> Result<Held, Problem> {
-    let limits = &app.options.limits;
-    let too_large =
-        || Problem::too_large(format!("the limit of a body is {} bytes", limits.max_body));
-    if body.size_hint().lower() > limits.max_body as u64 {
-        return Err(too_large());
-    }
-    let mut room = BodyRoom::new(app);
-    let reading = async {
-        let mut whole = BytesMut::new();
-        while let Some(frame) = body.frame().await {
-            let broken = |_| Problem::bad("cut", "the body broke off");
-            if let Ok(data) = frame.map_err(broken)?.into_data() {
-                let len = whole.len() + data.len();
-                if len > limits.max_body {
-                    return Err(too_large());
-                }
-                room.grow(len)?;
-                whole.extend_from_slice(&data);
-            }
-        }
-        Ok(whole.freeze())
-    };
-    let bytes = match tokio::time::timeout(limits.timeout, reading).await {
-        Ok(bytes) => bytes?,
-        Err(_) => {
-            let detail = "the body took too long to arrive";
-            return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", detail));
-        }
-    };
-    Ok(Held { bytes, room })
 }

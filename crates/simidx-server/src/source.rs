@@ -54,6 +54,10 @@ pub trait Sink {
     /// The answer to this query is complete.
     fn end(&mut self, query: usize);
 
+    /// The answers come from these records, named as by [`Source::generation`]. A source whose records change says so for the
+    /// first query; one whose records stay need not.
+    fn generation(&mut self, _name: String) {}
+
     /// Whether the ids of matches are read. If not, `found` may get none.
     fn wants_ids(&self) -> bool {
         true

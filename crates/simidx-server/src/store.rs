@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use simidx::{Error, Fingerprint, Id, IdBuf, IdKind};
-use simidx_collection::{Collection, CollectionStats, Near, Options, Outcome};
+use simidx_collection::{Collection, CollectionStats, Near, Numbered, Options, Outcome};
 
 use crate::source::{Search, Sink, Source, SourceSize};
 
@@ -41,6 +41,18 @@ impl std::fmt::Debug for Store {
 pub(crate) struct Addition {
     pub(crate) matches: Vec<Near<u128>>,
     pub(crate) outcome: &'static str,
+    /// The generation of the store after it.
+    pub(crate) generation: String,
+}
+
+/// What names the records of a store after so many changes.
+fn generation_name(change_count: u64) -> String {
+    format!("{change_count:016x}")
+}
+
+/// An answer with the generation that it comes from.
+fn named<T>(answer: Numbered<T>) -> (T, String) {
+    (answer.value, generation_name(answer.change_count))
 }
 
 /// Takes the answer to an addition, and says whether to go on.
@@ -52,8 +64,8 @@ type Outcomes = simidx_collection::Result<()>;
 trait Records: Send + std::marker::Sync {
     fn add_each(&self, records: &[(String, u128)], take: &mut Take<'_>) -> Outcomes;
     fn sync(&self) -> simidx_collection::Result<()>;
-    fn delete(&self, id: &str) -> simidx_collection::Result<bool>;
-    fn get(&self, id: &str) -> simidx_collection::Result<Option<u128>>;
+    fn delete(&self, id: &str) -> simidx_collection::Result<Numbered<bool>>;
+    fn get(&self, id: &str) -> simidx_collection::Result<Numbered<Option<u128>>>;
     fn stats(&self) -> CollectionStats;
     fn width(&self) -> u32;
     fn max_distance(&self) -> u32;
@@ -136,12 +148,14 @@ impl Store {
         self.0.sync()
     }
 
-    pub(crate) fn delete(&self, id: &str) -> simidx_collection::Result<bool> {
-        self.0.delete(id)
+    /// Deletes the record of an id; whether there was one, and the generation after it.
+    pub(crate) fn delete(&self, id: &str) -> simidx_collection::Result<(bool, String)> {
+        self.0.delete(id).map(named)
     }
 
-    pub(crate) fn get(&self, id: &str) -> simidx_collection::Result<Option<u128>> {
-        self.0.get(id)
+    /// The fingerprint of an id, and the generation that has it.
+    pub(crate) fn get(&self, id: &str) -> simidx_collection::Result<(Option<u128>, String)> {
+        self.0.get(id).map(named)
     }
 }
 
@@ -157,6 +171,7 @@ impl<F: Fingerprint> Records for Collection<F> {
                     Outcome::Unchanged => "unchanged",
                     Outcome::Replaced(_) => "replaced",
                 },
+                generation: generation_name(added.change_count),
             })
         })
     }
@@ -165,12 +180,13 @@ impl<F: Fingerprint> Records for Collection<F> {
         self.sync()
     }
 
-    fn delete(&self, id: &str) -> simidx_collection::Result<bool> {
-        self.delete(id)
+    fn delete(&self, id: &str) -> simidx_collection::Result<Numbered<bool>> {
+        self.delete_numbered(id)
     }
 
-    fn get(&self, id: &str) -> simidx_collection::Result<Option<u128>> {
-        Ok(self.get(id)?.map(F::to_u128))
+    fn get(&self, id: &str) -> simidx_collection::Result<Numbered<Option<u128>>> {
+        let found = self.get_numbered(id)?;
+        Ok(found.map(|fingerprint| fingerprint.map(F::to_u128)))
     }
 
     fn stats(&self) -> CollectionStats {
@@ -224,18 +240,22 @@ impl<F: Fingerprint> Source for Living<F> {
     }
 
     fn generation(&self) -> String {
-        format!("{:016x}", self.0.change_count())
+        generation_name(self.0.change_count())
     }
 
     fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
         for (number, &query) in queries.iter().enumerate() {
             let query = F::from_u128(query);
             let found = match search.nearest {
-                None => self.0.query(query, search.distance),
-                Some(count) => self.0.nearest(query, count, search.distance),
+                None => self.0.query_numbered(query, search.distance),
+                Some(count) => self.0.nearest_numbered(query, count, search.distance),
             };
+            let found = found.map_err(of_library)?;
+            if number == 0 {
+                sink.generation(generation_name(found.change_count));
+            }
             sink.begin(number);
-            for near in found.map_err(of_library)? {
+            for near in found.value {
                 let mut ids = near.ids.into_iter().map(|id| Ok(IdBuf::String(id)));
                 sink.found(near.fingerprint.to_u128(), near.distance, &mut ids)?;
             }

@@ -21,15 +21,14 @@ const MAX_FILE_LEN: u64 = 1 << 30;
 pub(crate) struct PipelineArgs {
     /// How documents become fingerprints: a preset (web, news-zh, code, short, compat-1e0ng, compat-mfonda,
     /// compat-simhashcjk, compat-yanyiwu or compat-text-dedup), then stages to change, as in
-    /// web,segment=chars:4,shingle=2,weights=uniform
+    /// web,segment=chars:4,shingle=2,weights=uniform [default: web]
     #[arg(
         long,
         value_name = "PRESET[,STAGE=VALUE]",
-        default_value = Preset::default().name(),
         value_parser = parse_options,
         help_heading = heading::DOCUMENTS
     )]
-    pipeline: Box<PipelineOptions>,
+    pipeline: Option<Box<PipelineOptions>>,
     /// Whether documents are HTML: auto, yes or no [default: that of the preset]
     #[arg(long, value_name = "WHEN", help_heading = heading::DOCUMENTS)]
     html: Option<Html>,
@@ -49,13 +48,19 @@ impl PipelineArgs {
 
     /// Whether something other than the default is asked for that only fingerprints depend on.
     pub(crate) fn is_given(&self) -> bool {
-        *self.pipeline != Preset::default().options() || self.files.paths().next().is_some()
+        self.stages() != Preset::default().options() || self.files.paths().next().is_some()
     }
 
-    /// Whether stages other than the default ones are asked for, files apart.
+    /// Whether stages are asked for, be they the default ones, files apart.
     #[cfg(feature = "serve")]
     pub(crate) fn names_stages(&self) -> bool {
-        *self.pipeline != Preset::default().options() || self.html.is_some()
+        self.pipeline.is_some() || self.html.is_some()
+    }
+
+    /// The stages of the preset that is asked for, or of the default one.
+    fn stages(&self) -> PipelineOptions {
+        let given = self.pipeline.as_deref().cloned();
+        given.unwrap_or_else(|| Preset::default().options())
     }
 
     /// The files that the pipeline, or that of an index, may need.
@@ -72,7 +77,7 @@ impl PipelineArgs {
     /// Stages that cannot be combined, or a file that cannot be read.
     pub(crate) fn pipeline(&self) -> Result<Pipeline, Failure> {
         let files = self.files.read()?;
-        let mut options = PipelineOptions::clone(&self.pipeline);
+        let mut options = self.stages();
         options.html = self.html.unwrap_or(options.html);
         options.stop_words = files.stop_words;
         options.user_dictionary = files.user_dictionary;

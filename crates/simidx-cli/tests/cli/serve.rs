@@ -344,6 +344,13 @@ fn a_store_keeps_what_it_was_made_with() {
             "\"shingle\":1",
             "\"shingle\":2",
         ),
+        // The default, given explicitly.
+        (
+            &["--pipeline", "web"],
+            "--pipeline",
+            "not {",
+            "\"shingle\":2",
+        ),
     ] {
         let args = [
             &["serve", "--store", "pages", "--listen", "127.0.0.1:0"],

@@ -164,3 +164,52 @@ fn what_was_added_is_found_and_what_was_deleted_is_not() {
     let pages = Collection::<u64>::open(&path, options(Sync::Never)).unwrap();
     assert_eq!(pages.len(), 4 * (1000 - deleted_old));
 }
+
+/// All records are near the query, so there are as many of them as there were changes.
+#[test]
+fn an_answer_is_numbered_as_what_it_tells_of() {
+    const ADDITIONS: u64 = 400;
+    let folder = tempfile::tempdir().unwrap();
+    let pages =
+        Collection::<u64>::create(folder.path().join("pages"), options(Sync::Never)).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let adders: Vec<_> = (0..4_u64)
+            .map(|thread| {
+                let pages = &pages;
+                scope.spawn(move || {
+                    for number in 0..ADDITIONS {
+                        let added = pages.add(&format!("{thread} {number}"), 1 << thread);
+                        let added = added.unwrap();
+                        assert_eq!(added.change_count, named(&added).len() as u64 + 1);
+                    }
+                })
+            })
+            .collect();
+        let reader = scope.spawn(|| {
+            let mut last = 0;
+            while !done.load(Ordering::Relaxed) {
+                let query = pages.query_numbered(0, 3).unwrap();
+                let nearest = pages.nearest_numbered(0, 10, 3).unwrap();
+                for answer in [query, nearest] {
+                    let ids = answer.value.iter().map(|near| near.ids.len() as u64);
+                    assert_eq!(answer.change_count, ids.sum::<u64>());
+                    assert!(answer.change_count >= last);
+                    last = answer.change_count;
+                }
+                let get = pages.get_numbered("3 0").unwrap();
+                assert!(get.change_count >= last);
+            }
+        });
+        for adder in adders {
+            adder.join().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        reader.join().unwrap();
+    });
+    assert_eq!(pages.change_count(), 4 * ADDITIONS);
+    assert_eq!(
+        pages.delete_numbered("0 0").unwrap().change_count,
+        4 * ADDITIONS + 1
+    );
+}

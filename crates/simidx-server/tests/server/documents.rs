@@ -387,3 +387,42 @@ fn work_of_a_client_that_has_gone_still_takes_its_room() {
     }
     assert_eq!(count(), COUNT);
 }
+
+/// All records are near each query, so there are as many of them as the store had changes.
+#[test]
+fn an_answer_names_the_generation_that_it_comes_from() {
+    const ADDITIONS: usize = 150;
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_store(&folder.path().join("pages"), 64));
+    let generation =
+        |response: &Response| usize::from_str_radix(&response.generation(), 16).unwrap();
+    std::thread::scope(|scope| {
+        let adders: Vec<_> = (0..3)
+            .map(|thread| {
+                let server = &server;
+                scope.spawn(move || {
+                    for number in 0..ADDITIONS {
+                        let id = format!("{thread} {number}");
+                        let added = add(server, &json!({"id": id, "fingerprint": "ff"}));
+                        assert_eq!(generation(&added), named(&added.json()).len() + 1);
+                    }
+                })
+            })
+            .collect();
+        let mut client = server.client();
+        while !adders.iter().all(|adder| adder.is_finished()) {
+            let one = client.get("/v1/query/fe");
+            assert_eq!(generation(&one), named(&one.json()).len());
+            let batch = json!({"fingerprints": ["fe", "fd"]}).to_string();
+            let batch = client.post("/v1/query", JSON, batch.as_bytes());
+            assert_eq!(generation(&batch), named(&batch.json()["results"][0]).len());
+            let lines = client.post("/v1/query", NDJSON, b"\"fe\"\n\"fd\"\n");
+            let text = String::from_utf8(lines.body.clone()).unwrap();
+            let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+            assert_eq!(generation(&lines), named(&first).len());
+        }
+        for adder in adders {
+            adder.join().unwrap();
+        }
+    });
+}

@@ -1,0 +1,114 @@
+//! What waits for the committer, and how much of it one commit takes.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::change::Entry;
+
+/// Changes in one commit at most, so that none is long.
+pub(super) const MOST_TOGETHER: usize = 2048;
+/// Deletions that are forgotten in one commit.
+const MOST_FORGOTTEN: usize = 4096;
+
+/// What the committer has to do.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub(super) entries: VecDeque<Entry>,
+    /// Generations whose changes are sealed.
+    pub(super) sealed: Vec<u64>,
+    /// Deletions that have become true in all segments.
+    pub(super) forgotten: Vec<u64>,
+    /// The last change that was handed over, that is on disk, and that somebody waits for.
+    pub(super) handed: u64,
+    pub(super) durable: u64,
+    pub(super) wanted: u64,
+    pub(super) failure: Option<String>,
+    pub(super) stops: bool,
+}
+
+impl Queue {
+    pub(super) fn is_idle(&self) -> bool {
+        self.entries.is_empty()
+            && self.sealed.is_empty()
+            && self.forgotten.is_empty()
+            && self.wanted <= self.durable
+    }
+
+    /// Takes a change up; whether the committer may be asleep over what it has.
+    pub(super) fn push(&mut self, entry: Entry) -> bool {
+        self.handed = entry.number;
+        self.entries.push_back(entry);
+        matches!(self.entries.len(), 1 | MOST_TOGETHER)
+    }
+
+    /// Takes what the next commit has.
+    pub(super) fn take(&mut self) -> Commit {
+        let count = self.entries.len().min(MOST_TOGETHER);
+        let entries: Vec<Entry> = self.entries.drain(..count).collect();
+        let last = match (self.entries.is_empty(), entries.last()) {
+            (false, Some(last)) => last.number,
+            _ => self.handed,
+        };
+        let left = self.forgotten.len().saturating_sub(MOST_FORGOTTEN);
+        Commit {
+            entries,
+            sealed: std::mem::take(&mut self.sealed),
+            forgotten: self.forgotten.split_off(left),
+            last,
+            is_wanted: self.wanted > self.durable,
+        }
+    }
+}
+
+/// What is written together.
+#[derive(Debug)]
+pub(super) struct Commit {
+    pub(super) entries: Vec<Entry>,
+    pub(super) sealed: Vec<u64>,
+    pub(super) forgotten: Vec<u64>,
+    /// All changes up to this one are on disk after it, if it is durable.
+    pub(super) last: u64,
+    /// Whether somebody waits for it.
+    pub(super) is_wanted: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) queue: Mutex<Queue>,
+    pub(super) work: Condvar,
+    pub(super) done: Condvar,
+    pub(super) room: Condvar,
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::journal::Change;
+
+    fn entry(number: u64) -> Entry {
+        let id = Arc::from("a");
+        Entry::new(number, 1, &Change::<u64>::Delete { id }, false)
+    }
+
+    #[test]
+    fn a_commit_has_a_bounded_number_of_changes() {
+        let mut queue = Queue::default();
+        let most = MOST_TOGETHER as u64;
+        queue.entries.extend((1..=2 * most + 5).map(entry));
+        queue.handed = 2 * most + 5;
+        for (len, last) in [(most, most), (most, 2 * most), (5, 2 * most + 5)] {
+            let commit = queue.take();
+            assert_eq!((commit.entries.len() as u64, commit.last), (len, last));
+            assert_eq!(commit.entries.last().map(|entry| entry.number), Some(last));
+        }
+        assert!(queue.is_idle());
+    }
+}
