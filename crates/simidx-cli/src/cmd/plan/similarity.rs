@@ -107,8 +107,7 @@ pub(super) fn plan(similarity: Similarity, count: u64, text_size: Size) -> Simil
         mean_recall: choice.mean_recall(least),
         least_memory,
         full_memory: least_memory + (texts * (keys + FEATURE_LEN * features)) as u64,
-        cpu_seconds: texts
-            * (TEXT_SECONDS + COMPARE_SECONDS + BYTE_SECONDS * text_bytes as f64),
+        cpu_seconds: texts * (TEXT_SECONDS + COMPARE_SECONDS + BYTE_SECONDS * text_bytes as f64),
         chance_candidates: texts * (texts - 1.0).max(0.0) / 2.0 * choice.band_count() as f64 / KEYS,
         alternatives: rows
             .map(|rows| Banding::with_rows(least, rows))
