@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes many documents, one on each line, of which a part are near-duplicates.
 
-    make_lines.py FILE COUNT [KIND [SOURCE]]
+    make_lines.py FILE COUNT [--kind KIND] [--source SOURCE] [--seed SEED]
 
 | KIND | from |
 |---|---|
@@ -14,16 +14,16 @@
 
 Each document is put together from two sources: the beginning of one and the end of another. Half of them come with one to
 three copies, in which up to eight words, or characters where there are no spaces between words, are replaced, inserted
-or deleted. The order is random. The same COUNT and source give the same file.
+or deleted. The order is random. The same arguments give the same file.
 """
 
+import argparse
 import ast
 import bz2
 import gzip
 import json
 import random
 import re
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -107,14 +107,19 @@ def documents(count, dice, texts=None):
 
 
 def main():
-    if not 3 <= len(sys.argv) <= 5:
-        sys.exit(__doc__)
-    output, count, *rest = sys.argv[1:]
-    kind, source, *_ = [*rest, *["en", None][len(rest) :]]
-    dice = random.Random(7)
-    texts, between = sources(kind, source, dice)
-    with open(output, "w", encoding="utf-8") as file:
-        for words in documents(int(count), dice, texts):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--kind", choices=["en", "zh", "mixed", "ja", "th", "code"], default="en")
+    parser.add_argument("--source", type=Path, help="where ja and th are from")
+    parser.add_argument("--seed", type=int, default=7)
+    arguments = parser.parse_args()
+    if (arguments.source is not None) != (arguments.kind in ("ja", "th")):
+        parser.error("--source goes with --kind ja or th")
+    dice = random.Random(arguments.seed)
+    texts, between = sources(arguments.kind, arguments.source, dice)
+    with open(arguments.file, "w", encoding="utf-8") as file:
+        for words in documents(arguments.count, dice, texts):
             file.write(between.join(words) + "\n")
 
 
