@@ -51,6 +51,10 @@ int main(int argc, char **argv) {
                 size_t found;
                 check(simidx_query(searcher, query, distance, matches + all, room - all, &found));
                 all += found;
+                if (all > room) {
+                    fprintf(stderr, "more than %zu matches\n", room);
+                    return 1;
+                }
             }
         } else {
             check(simidx_query_many(searcher, queries, 64, count, distance, &work, offsets, matches, room, &all));

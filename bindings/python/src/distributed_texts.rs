@@ -10,7 +10,8 @@ use simidx::{Error, IdBuf, IdKind, Storage};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions, content_identity};
 use simidx_text::similar::{
-    Fate, JaccardEstimate, SketchFeatures, SketchSearch, TextSigner, TextSketch,
+    Fate, JaccardEstimate, MOST_CHANCE_MATCHES, SketchFeatures, SketchSearch, TextSigner,
+    TextSketch,
 };
 
 use crate::column::{Column, Texts};
@@ -256,6 +257,14 @@ impl<F: Width> InIndex<F> {
     ) -> Result<Self, Failure> {
         let segments = opened.of::<F>()?;
         let search = SketchSearch::<F, Storage>::new(segments, similarity.least(), 0.0)?;
+        let by_chance = search.chance_matches();
+        if by_chance > MOST_CHANCE_MATCHES {
+            let message = format!(
+                "the sketches are too short for so many records and so low a similarity: {by_chance:.3} records would seem \
+                 similar to a text by chance; build with longer sketches, or ask for a higher similarity"
+            );
+            return Err(Failure::Other(Class::Input, message));
+        }
         let features = search.sketcher().features();
         if similarity.words() != Some(features.words())
             || pipeline.options().html != features.html()

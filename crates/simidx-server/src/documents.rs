@@ -256,13 +256,13 @@ impl<'s> Lines<'s> {
         let numbers = std::mem::take(&mut self.numbers);
         let width = self.store.width();
         let (mut lines, mut count) = (String::new(), 0);
-        let (bounds, generation) = (&mut self.bounds, &mut self.generation);
+        let (bounds, mut generation) = (&mut self.bounds, None);
         let outcome = match records.is_empty() || bounds.is_over() {
             true => Ok(()),
             false => self.store.add_each(&records, &mut |added| {
                 lines += &format!("{}\n", object(width, &records[count], &added, bounds));
                 count += 1;
-                *generation = Some(added.generation);
+                generation = Some(added.generation);
                 match bounds.is_over() {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
@@ -273,6 +273,7 @@ impl<'s> Lines<'s> {
         if !matches!(outcome, Err(Error::Journal(_))) {
             self.out += &lines;
             self.count += count;
+            self.generation = generation.or(self.generation.take());
         }
         let next = numbers.get(count).or(numbers.last());
         let at_line = |problem: Problem| match next {

@@ -26,6 +26,15 @@ pub(crate) fn current(app: &App, name: Option<&str>) -> Result<(usize, Arc<Gener
     Ok((number.unwrap_or_default(), served.current()))
 }
 
+/// How often an id is looked up at the most in a store that changes meanwhile.
+const ID_TRIES: usize = 64;
+
+/// The generation that an answer is from: that of the answer itself if it says so, as those of stores do. Only files are asked
+/// here, since a store may have to wait for that.
+fn name_of(answered: Option<String>, generation: &Generation) -> String {
+    answered.unwrap_or_else(|| generation.source.generation())
+}
+
 /// How a request wants to be searched for.
 ///
 /// # Errors
@@ -62,7 +71,7 @@ pub(crate) async fn one(
     params: Params,
 ) -> Result<Response<Content>, Problem> {
     let (index, generation) = current(app, params.index.as_deref())?;
-    let name = generation.source.generation();
+    let source = generation.clone();
     let fingerprint = request::fingerprint(generation.source.width(), hex)?;
     let asked = Asked {
         what: What::Fingerprint(fingerprint),
@@ -71,7 +80,7 @@ pub(crate) async fn one(
     };
     let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
     let answered = batch.whole().await?;
-    let name = answered.generation.unwrap_or(name);
+    let name = name_of(answered.generation, &source);
     Ok(of_generation(
         whole(StatusCode::OK, JSON, answered.bytes),
         &name,
@@ -86,28 +95,43 @@ pub(crate) async fn of_id(
 ) -> Result<Response<Content>, Problem> {
     let params = Params::parse(query, &["k", "limit", "nearest", "index"])?;
     let (index, generation) = current(app, params.index.as_deref())?;
-    let name = generation.source.generation();
     let word = request::decode(id, false)?;
     let id = record_id(generation.source.id_kind(), &word)?;
-    let (asked, source) = (id.clone(), generation.clone());
-    // Without a table of ids all of them are gone through.
-    let look_up = move || Ok(source.source.fingerprints_of_id(asked.as_id())?);
-    let fingerprints = aside(app, look_up).await?;
-    if fingerprints.is_empty() {
-        let detail = format!("no record has the id {}", shown(&word));
-        return Err(Problem::not_found("unknown-id", detail));
-    }
     let search = search(app, &*generation.source, &params)?;
-    let asked = fingerprints.into_iter().map(|fingerprint| Asked {
-        what: What::Fingerprint(fingerprint),
-        id: Some(id.clone()),
-        search,
-    });
-    let batch = Batch::new(app, index, generation, asked.collect(), Form::Objects);
-    let answered = batch.whole().await?;
-    let name = answered.generation.unwrap_or(name);
-    let results = results(answered.bytes);
-    Ok(of_generation(whole(StatusCode::OK, JSON, results), &name))
+    for _ in 0..ID_TRIES {
+        let (asked, source) = (id.clone(), generation.clone());
+        // Without a table of ids all of them are gone through.
+        let look_up = move || {
+            let name = source.source.generation();
+            Ok((name, source.source.fingerprints_of_id(asked.as_id())?))
+        };
+        let (name, fingerprints) = aside(app, look_up).await?;
+        if fingerprints.is_empty() {
+            let detail = format!("no record has the id {}", shown(&word));
+            return Err(Problem::not_found("unknown-id", detail));
+        }
+        let asked = fingerprints.into_iter().map(|fingerprint| Asked {
+            what: What::Fingerprint(fingerprint),
+            id: Some(id.clone()),
+            search,
+        });
+        let batch = Batch::new(
+            app,
+            index,
+            generation.clone(),
+            asked.collect(),
+            Form::Objects,
+        );
+        let answered = batch.whole().await?;
+        // A record that has changed since it was looked up is looked up again.
+        if answered.generation.is_none_or(|other| other == name) {
+            let results = results(answered.bytes);
+            return Ok(of_generation(whole(StatusCode::OK, JSON, results), &name));
+        }
+    }
+    Err(Problem::busy(
+        "the records change faster than they can be looked up",
+    ))
 }
 
 /// The id that a word of an address is.
@@ -155,7 +179,7 @@ pub(crate) async fn batch(
     app.index(params.index.as_deref())?;
     let body = read(app, body).await?;
     let (index, generation) = current(app, params.index.as_deref())?;
-    let name = generation.source.generation();
+    let source = generation.clone();
     let width = generation.source.width();
     let max_batch = app.options.limits.max_batch;
     let (response, answered_from) = match &*kind {
@@ -205,7 +229,7 @@ pub(crate) async fn batch(
             (response::pieces(NDJSON, pieces), answered_from)
         }
     };
-    Ok(of_generation(response, &answered_from.unwrap_or(name)))
+    Ok(of_generation(response, &name_of(answered_from, &source)))
 }
 
 /// What the address says of a search and what the body says of it.
@@ -272,7 +296,7 @@ pub(crate) async fn text(
     app.index(params.index.as_deref())?;
     let body = read(app, body).await?;
     let (index, generation) = current(app, params.index.as_deref())?;
-    let name = generation.source.generation();
+    let source = generation.clone();
     generation.fingerprinter()?;
     let (text, own) = request::text(&body, kind == JSON)?;
     let asked = Asked {
@@ -282,7 +306,7 @@ pub(crate) async fn text(
     };
     let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
     let answered = batch.whole().await?;
-    let name = answered.generation.unwrap_or(name);
+    let name = name_of(answered.generation, &source);
     Ok(of_generation(
         whole(StatusCode::OK, JSON, answered.bytes),
         &name,

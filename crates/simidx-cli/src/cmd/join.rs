@@ -93,8 +93,9 @@ struct SimilarArgs {
     /// at J]
     #[arg(long, value_name = "Z", requires = "similarity", value_parser = margin)]
     margin: Option<f64>,
-    /// Files or a quoted pattern with the documents of the index: they are read once to compare the texts of the matches
-    /// themselves, of which those with a similarity of at least J are left
+    /// Files or a quoted pattern with the documents of the index: they are read to compare the texts of the matches
+    /// themselves, of which those with a similarity of at least J are left; once if the matches fit into memory. A format
+    /// that cannot be told is that of --input
     #[arg(long, value_name = "FILE", requires = "similarity")]
     texts: Option<PathBuf>,
 }

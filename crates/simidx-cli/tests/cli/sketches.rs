@@ -156,6 +156,26 @@ fn texts_make_similarities_exact() {
         .run(&[&other[..], &["--input", "lines"]].concat())
         .done();
     assert_eq!(ran.lines().len(), found.len());
+    // Texts whose format cannot be told are of that of the queries, and a pipe is read once.
+    let lines: String = (0..600)
+        .step_by(3)
+        .map(|i| words(i).join(" ") + "\n")
+        .collect();
+    sandbox.write("n.txt", &lines);
+    let build = [
+        "build", "n.txt", "--input", "lines", "--ids", "number", "-o", "n.simidx", "--sketch",
+        "256",
+    ];
+    sandbox.run(&build).done();
+    let of_texts = |texts: &str| {
+        format!("join n.simidx q.txt --input lines --similarity 0.8 --memory 1 --texts {texts}")
+    };
+    let args: Vec<String> = of_texts("n.txt").split(' ').map(str::to_owned).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let of_file = sandbox.run(&args).done();
+    assert_eq!(of_file.lines().len(), found.len());
+    let piped = sandbox.shell(&format!("cat n.txt | \"$0\" {}", of_texts("-")), &[]);
+    assert_eq!((piped.code, piped.text()), (Some(0), of_file.text()));
     // Texts of half of the documents.
     sandbox.write("some.jsonl", documents((0..300).step_by(3)));
     let mut fewer = join;

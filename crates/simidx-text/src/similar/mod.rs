@@ -26,8 +26,8 @@ pub use collect::{SignedText, SimilarOptions, SimilarTexts, TextSigner};
 pub use dedup::{Fate, SimilarDedup};
 pub use pairs::SimilarPair;
 pub use sketch::{
-    JaccardEstimate, SketchBanding, SketchFeatures, SketchMatch, SketchSearch, Sketcher,
-    TextSketch, chance_matches,
+    JaccardEstimate, MOST_CHANCE_MATCHES, SketchBanding, SketchFeatures, SketchMatch, SketchSearch,
+    Sketcher, TextSketch, chance_matches,
 };
 pub use templates::Template;
 

@@ -151,7 +151,9 @@ def segments_of(path: str) -> list[Segment]:
     """The segments of a set."""
     data = Store(path).read(MANIFEST)
     if data is None:
-        raise simidx.FileMissingError(f"{path}: there is no {MANIFEST}; the set has not been committed")
+        raise simidx.FileMissingError(
+            f"{path}: there is no {MANIFEST}; the set has not been committed, or it is no set"
+        )
     return [Segment(name, content) for name, content in _manifest_segments(data)]
 
 
@@ -168,8 +170,7 @@ def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
     """Removes what tasks left behind that failed or ran twice, and returns the names.
 
     These are segments that the manifest does not list, and files that were not finished; none was changed within so
-    many
-    seconds.
+    many seconds.
     """
     store = Store(path)
     data = store.read(MANIFEST)

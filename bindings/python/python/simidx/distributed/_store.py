@@ -71,7 +71,7 @@ class Store:
         return os.path.join(self.build_dir(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
 
     def put(self, local: str, name: str) -> None:
-        """Gives a file its name here, whole or not at all. The local file is gone after that."""
+        """Gives a file its name here, whole or not at all if this is local or an object store. It is moved."""
         if self.is_local:
             os.replace(local, os.path.join(self.path, name))
             return
@@ -83,7 +83,7 @@ class Store:
             os.unlink(local)
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a small file, whole or not at all."""
+        """Writes a small file, whole or not at all on this machine and in object stores."""
         if self.is_local:
             temp = os.path.join(self.path, f"{UNFINISHED}{uuid.uuid4().hex}")
             with open(temp, "wb") as file:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+import simidx
 from simidx import spark
-from simidx._errors import Error, FileError, OptionError
+from simidx._errors import Error, FileError, InputError, OptionError
+from simidx.distributed._segments import fetched
 from simidx.spark._dedup import SIMILARITY
 
 EXAMPLES = """examples:
   python -m simidx.spark dedup 's3a://crawl/*.parquet' s3a://crawl-kept --id-field url
-  spark-submit --master yarn -m simidx.spark dedup docs.jsonl kept --report dropped
+  spark-submit --master yarn run.py dedup docs.jsonl kept --report dropped    (run.py calls simidx.spark.__main__.main)
   python -m simidx.spark build fingerprints.parquet crawl.set -k 3
   python -m simidx.spark pairs fingerprints.parquet near -k 3
 """
@@ -130,6 +135,15 @@ def _refuse_existing(session: Any, paths: list[str]) -> None:
             raise FileError(f"{path} is there already; --force replaces it")
 
 
+def _refuse_other_pipeline(path: str, pipeline: str) -> None:
+    """Queries by text are fingerprinted as the records of the set were."""
+    with simidx.open(fetched([path])) as index:
+        if index.pipeline not in (None, simidx.Pipeline(pipeline).description):
+            raise InputError(
+                f"{path} was built with another pipeline, which `simidx info` shows: say so with --pipeline"
+            )
+
+
 def _run(session: SparkSession, args: argparse.Namespace) -> None:
     if not args.force and args.command != "build":
         _refuse_existing(session, [path for path in (args.output, getattr(args, "report", None)) if path])
@@ -176,8 +190,18 @@ def _run(session: SparkSession, args: argparse.Namespace) -> None:
         found = spark.clusters(df, args.max_distance, fingerprint_column=column, id_column=args.id_field, **common)
         _write(found, args.output, "parquet", args.force)
     else:
-        found = spark.join(df, args.set, k=args.max_distance, fingerprint_column=column)
+        if args.text_field is not None:
+            _refuse_other_pipeline(args.set, args.pipeline)
+        found = spark.join(df, args.set, k=args.max_distance, fingerprint_column=column, **common)
         _write(found, args.output, "parquet", args.force)
+
+
+def _reason(trace: str) -> str:
+    """What an exception of Spark comes from, in a line: that of a task where it has one."""
+    lines = [line.strip() for line in trace.splitlines() if line.strip()]
+    of_tasks = [line for line in lines if re.match(r"(simidx\.[\w.]*|[A-Z]\w*)(Error|Exception): ", line)]
+    found = of_tasks[-1].partition(": ")[2] if of_tasks else next(iter(lines), "Spark failed")
+    return found or "Spark failed"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -192,6 +216,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _run(session, args)
     except Error as error:
         print(f"simidx: {error}", file=sys.stderr)
+        return 2
+    except (PySparkException, Py4JJavaError) as error:
+        print(f"simidx: {_reason(str(error))}", file=sys.stderr)
         return 2
     return 0
 

@@ -158,7 +158,6 @@ def sweep(path: str | os.PathLike[str], older_than: float = 24 * 3600.0) -> list
     """Removes files that failed or repeated tasks left in the folder of a set, and returns their names.
 
     Only what its manifest does not list, and what was not changed within so many seconds: longer than any build that
-    may be
-    running there.
+    may be running there.
     """
     return d.sweep(os.fspath(path), older_than)

@@ -6,15 +6,12 @@ use simidx::{Error, Fingerprint, IdBuf, Storage};
 use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{
-    JaccardEstimate, SignedText, SimilarTexts, SketchMatch, SketchSearch, TextSketch,
-    chance_matches,
+    JaccardEstimate, MOST_CHANCE_MATCHES, SignedText, SimilarTexts, SketchMatch, SketchSearch,
+    TextSketch, chance_matches,
 };
 
 use crate::support::failure::Failure;
 use crate::support::output::counted;
-
-/// Records that a document which is like none of them may be expected to match: more would drop documents by mistake.
-const MOST_CHANCE_MATCHES: f64 = 0.001;
 
 /// Bytes of features that wait until their texts are compared with the index together.
 const WAITING_LEN: usize = 32 << 20;

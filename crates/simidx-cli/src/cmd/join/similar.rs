@@ -12,7 +12,7 @@ use simidx::{Fingerprint, IdBuf, IdKind, Storage};
 use simidx_input::{Content, Format, RecordId};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
-use simidx_text::similar::{SketchMatch, SketchSearch, Sketcher, TextSketch};
+use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, Sketcher, TextSketch};
 
 use super::Args;
 use crate::cmd::Answer;
@@ -27,9 +27,6 @@ use crate::support::records::{OnError, refused};
 /// Documents that are sketched together, and bytes of them.
 const BATCH_DOCUMENTS: usize = 4096;
 const BATCH_TEXT_LEN: usize = 16 << 20;
-
-/// Records that a query which is like none of them may be expected to match before that is reported.
-const MOST_CHANCE_MATCHES: f64 = 0.001;
 
 /// Margin in standard errors where texts decide.
 const MARGIN_OF_TEXTS: f64 = 2.0;
@@ -61,7 +58,7 @@ pub(super) fn join<F: Fingerprint>(
         fingerprinter: search.sketcher().pipeline()?.parallel()?,
         args,
         least,
-        room: Room::of(memory, &search),
+        room: Room::of(memory, &search, args.similar.texts.as_deref())?,
         queries: Vec::new(),
         found: Vec::new(),
         feature_len: 0,
@@ -101,21 +98,46 @@ pub(super) fn join<F: Fingerprint>(
 struct Room {
     /// Queries that are searched for together.
     queries: usize,
-    /// Matches, and bytes of features, until queries are answered.
+    /// Matches until queries are answered.
     matches: usize,
+    /// Bytes of features of the queries that are searched for together, and of those that wait for their texts.
     features: usize,
 }
 
+/// Bytes of a match whose texts are compared: itself, its id and its place in the list of ids.
+const COMPARED_MATCH_LEN: u64 = 256;
+
 impl Room {
     /// What fits the memory.
-    fn of<F: Fingerprint>(memory: u64, search: &SketchSearch<'_, F, Storage>) -> Self {
+    fn of<F: Fingerprint>(
+        memory: u64,
+        search: &SketchSearch<'_, F, Storage>,
+        texts: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let share = memory / 4;
-        let matches = share as usize / size_of::<Found>();
-        Room {
-            queries: search.batch_len(share),
-            matches: matches.max(1),
-            features: share as usize,
-        }
+        let queries = search.batch_len(share);
+        let Some(texts) = texts else {
+            let matches = share as usize / size_of::<Found>();
+            return Ok(Room {
+                queries,
+                matches: matches.max(1),
+                features: 0,
+            });
+        };
+        let paths = simidx_input::expand(texts, None)?;
+        // What cannot be read twice is read once, whatever that takes.
+        Ok(match paths.iter().all(|path| path.is_file()) {
+            true => Room {
+                queries,
+                matches: ((share / COMPARED_MATCH_LEN) as usize).max(1),
+                features: share as usize,
+            },
+            false => Room {
+                queries,
+                matches: usize::MAX,
+                features: usize::MAX,
+            },
+        })
     }
 }
 
@@ -198,7 +220,8 @@ impl<F: Fingerprint> Joined<'_, F> {
                     id: document.id,
                     features,
                 });
-                if queries.len() >= self.room.queries || waiting_len >= self.room.features {
+                let is_full = keeps_features && waiting_len >= self.room.features;
+                if queries.len() >= self.room.queries || is_full {
                     waiting_len = 0;
                     let part = (std::mem::take(&mut queries), std::mem::take(&mut sketches));
                     self.search(search, part)?;
@@ -255,9 +278,8 @@ impl<F: Fingerprint> Joined<'_, F> {
             self.feature_len += query.features.as_ref().map_or(0, feature_len);
         }
         self.queries.append(&mut queries);
-        let is_full = self.found.len() >= self.room.matches / 2
-            || self.feature_len >= self.room.features
-            || self.queries.len() >= SketchSearch::<F, Storage>::BATCH;
+        let is_full =
+            self.found.len() >= self.room.matches / 2 || self.feature_len >= self.room.features;
         match is_full || self.args.similar.texts.is_none() {
             true => self.finish_part(),
             false => Ok(()),
@@ -283,7 +305,8 @@ impl<F: Fingerprint> Joined<'_, F> {
         let (kind, sketcher) = (self.segments.id_kind(), self.sketcher.clone());
         let mut number = 0;
         for path in simidx_input::expand(texts, None)? {
-            for_each_batch::<F>(&path, self.args, None, &mut number, |documents| {
+            let format = self.format_of(&path)?;
+            for_each_batch::<F>(&path, self.args, format, &mut number, |documents| {
                 let compare = |document: &Document| {
                     let numbers = wanted.get(&stored_id(&document.id, kind)?)?;
                     let set = self
@@ -319,6 +342,16 @@ impl<F: Fingerprint> Joined<'_, F> {
             a.cmp(&b).then(x.total_cmp(&y))
         });
         Ok(())
+    }
+
+    /// The format of a file of texts: its own, or that of the queries where it cannot be told.
+    fn format_of(&self, path: &Path) -> Result<Option<Format>, Failure> {
+        let of_queries = self.args.input.and_then(|input| input.0);
+        if of_queries.is_none() || !path.is_file() {
+            return Ok(of_queries);
+        }
+        let told = simidx_input::open_with::<F>(path, None, &self.args.fields.options());
+        Ok(if told.is_ok() { None } else { of_queries })
     }
 
     /// Answers the queries so far, and forgets them.

@@ -8,5 +8,5 @@ mod sketcher;
 mod tests;
 
 pub use banding::SketchBanding;
-pub use search::{SketchMatch, SketchSearch, chance_matches};
+pub use search::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, chance_matches};
 pub use sketcher::{JaccardEstimate, SketchFeatures, Sketcher, TextSketch};

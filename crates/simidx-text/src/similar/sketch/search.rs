@@ -319,6 +319,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
     }
 }
 
+/// Expected chance matches of a text beyond which documents must not be dropped by sketches, see
+/// [`SketchSearch::chance_matches`]: one text in a thousand would be dropped by mistake.
+pub const MOST_CHANCE_MATCHES: f64 = 0.001;
+
 /// How many of so many records a text that has nothing in common with them is expected to match by sketches of so many
 /// bits: those with an estimate of at least `least` less `margin` standard errors. It rounds to nothing beyond some 1,000
 /// bits.
