@@ -5,7 +5,7 @@
 
 | KIND | from |
 |---|---|
-| `en` | the package descriptions in `data/en.jsonl.gz`; this is the default |
+| `en` | the package descriptions in `data/en.jsonl.gz`, or in such a file as SOURCE; this is the default |
 | `zh` | those in `data/zh.jsonl.gz` |
 | `mixed` | both |
 | `ja` | package descriptions in Japanese: SOURCE is `dists/bookworm/main/i18n/Translation-ja.bz2` of a mirror of Debian |
@@ -30,9 +30,9 @@ from pathlib import Path
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 
 
-def descriptions(name):
-    """The texts of a collection of the repository."""
-    with gzip.open(DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
+def descriptions(name, source=None):
+    """The texts of a collection of the repository, or of another one of its form."""
+    with gzip.open(source or DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
         return [json.loads(line)["text"] for line in file]
 
 
@@ -63,7 +63,7 @@ def functions():
 def sources(kind, source, dice):
     """The lists of words, or of characters, that documents are made from, and what joins them."""
     texts = {
-        "en": lambda: descriptions("en"),
+        "en": lambda: descriptions("en", source),
         "zh": lambda: descriptions("zh"),
         "mixed": lambda: descriptions("en") + descriptions("zh"),
         "ja": lambda: translations(source),
@@ -111,11 +111,13 @@ def main():
     parser.add_argument("file", type=Path)
     parser.add_argument("count", type=int)
     parser.add_argument("--kind", choices=["en", "zh", "mixed", "ja", "th", "code"], default="en")
-    parser.add_argument("--source", type=Path, help="where ja and th are from")
+    parser.add_argument("--source", type=Path, help="where ja and th are from, and en may be")
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()
-    if (arguments.source is not None) != (arguments.kind in ("ja", "th")):
-        parser.error("--source goes with --kind ja or th")
+    if arguments.kind in ("ja", "th") and arguments.source is None:
+        parser.error(f"--kind {arguments.kind} needs a --source")
+    if arguments.kind in ("zh", "mixed", "code") and arguments.source is not None:
+        parser.error(f"--kind {arguments.kind} has no --source")
     dice = random.Random(arguments.seed)
     texts, between = sources(arguments.kind, arguments.source, dice)
     with open(arguments.file, "w", encoding="utf-8") as file:

@@ -84,8 +84,9 @@ def test_options_are_those_of_the_program(
 def test_texts_without_features_are_duplicates_of_equal_ones_only(spark: SparkSession) -> None:
     texts = ["\N{SNOWMAN}", "\N{COMET}", "", "\N{SNOWMAN}", "some words", ""]
     df = spark.createDataFrame(list(enumerate(texts)), "id long, text string")
-    for how in ({"k": 3}, {"k": 3, "keep": "longest"}, {"k": 3, "verify": "jaccard:0.8"}, {}):
-        kept, report = on_spark.dedup(df, **how)  # type: ignore[arg-type]
+    hows: list[dict[str, Any]] = [{"k": 3}, {"k": 3, "keep": "longest"}, {"k": 3, "verify": "jaccard:0.8"}, {}]
+    for how in hows:
+        kept, report = on_spark.dedup(df, **how)
         assert sorted(row["id"] for row in kept.collect()) == [0, 1, 2, 4]
         assert sorted((row["id"], row["duplicate_of"]) for row in report.collect()) == [(3, 0), (5, 2)]
     on_spark.release()
