@@ -152,10 +152,11 @@ class Meeting:
         self._of_each = max(1, -(-count // PLACE))
         self._is_grouped = self._of_each == 1
         if self._is_grouped:
-            self.places = max(1, min(cores, len(rounds)))
+            places = max(1, min(cores, len(rounds)))
         else:
             self._of_each = max(self._of_each, -(-cores // len(rounds)))
-            self.places = self._of_each * len(rounds)
+            places = self._of_each * len(rounds)
+        self.places: int = places
         plain = [within == 0 and not divided for within, _, _, _, divided in rounds.rounds]
         self._takes_all = plain
 
