@@ -88,7 +88,7 @@ pub(crate) fn _dedup_texts<'py>(
     let (kept, jaccards) = search.run_in_order(py, longest, move |candidates, watch| {
         let found = match chains {
             false => candidates.dedup_watched(|_, _| watch.check())?,
-            true => candidates.dedup_by_chains()?,
+            true => candidates.dedup_by_chains_watched(|_, _| watch.check())?,
         };
         let fates = (0..found.text_count()).map(|text| match found.fate(text) {
             Fate::Kept => (-1, 1.0),

@@ -71,13 +71,23 @@ pub(crate) async fn one(
     params: Params,
 ) -> Result<Response<Content>, Problem> {
     let (index, generation) = current(app, params.index.as_deref())?;
-    let source = generation.clone();
     let fingerprint = request::fingerprint(generation.source.width(), hex)?;
     let asked = Asked {
         what: What::Fingerprint(fingerprint),
         id: None,
         search: search(app, &*generation.source, &params)?,
     };
+    object(app, index, generation, asked).await
+}
+
+/// The answer to one query, as an object.
+async fn object(
+    app: &Arc<App>,
+    index: usize,
+    generation: Arc<Generation>,
+    asked: Asked,
+) -> Result<Response<Content>, Problem> {
+    let source = generation.clone();
     let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
     let answered = batch.whole().await?;
     let name = name_of(answered.generation, &source);
@@ -296,7 +306,6 @@ pub(crate) async fn text(
     app.index(params.index.as_deref())?;
     let body = read(app, body).await?;
     let (index, generation) = current(app, params.index.as_deref())?;
-    let source = generation.clone();
     generation.fingerprinter()?;
     let (text, own) = request::text(&body, kind == JSON)?;
     let asked = Asked {
@@ -304,11 +313,5 @@ pub(crate) async fn text(
         id: None,
         search: search(app, &*generation.source, &either(params, own)?)?,
     };
-    let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
-    let answered = batch.whole().await?;
-    let name = name_of(answered.generation, &source);
-    Ok(of_generation(
-        whole(StatusCode::OK, JSON, answered.bytes),
-        &name,
-    ))
+    object(app, index, generation, asked).await
 }

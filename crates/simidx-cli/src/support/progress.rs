@@ -99,12 +99,13 @@ impl ProgressMode {
     }
 
     /// Texts that are compared with each other, of how many; what it calls reports how many are done.
-    pub(crate) fn comparing(self) -> (ProgressBar, impl FnMut(u64, u64)) {
+    pub(crate) fn comparing(self) -> (ProgressBar, impl FnMut(u64, u64) -> simidx::Result<()>) {
         let bar = self.bar("comparing texts ({percent}%, {elapsed})");
         let shown = bar.clone();
         let progress = move |done, all| {
             shown.set_length(all);
             shown.set_position(done);
+            Ok(())
         };
         (bar, progress)
     }

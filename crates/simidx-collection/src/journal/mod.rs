@@ -263,11 +263,7 @@ impl Drop for Journal {
 mod tests {
     use super::*;
     use committer::FailsOnPanic;
-
-    fn entry(number: u64) -> Entry {
-        let id = Arc::from("a");
-        Entry::new(number, 1, &Change::<u64>::Delete { id }, false)
-    }
+    use queue::tests::entry;
 
     #[test]
     fn a_writer_that_panics_keeps_nobody_waiting() {

@@ -87,13 +87,14 @@ impl Shared {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use super::*;
     use crate::journal::Change;
 
-    fn entry(number: u64) -> Entry {
+    /// A deletion.
+    pub(in crate::journal) fn entry(number: u64) -> Entry {
         let id = Arc::from("a");
         Entry::new(number, 1, &Change::<u64>::Delete { id }, false)
     }

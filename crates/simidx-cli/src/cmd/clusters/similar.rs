@@ -33,12 +33,8 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     let input = documents_of(&args.source, args.resources.threads)?;
     let documents =
         SimilarDocuments::read::<u64>(&input, similarity, longest_first, &args.resources, mode)?;
-    let (bar, mut progress) = mode.comparing();
-    let watch = |done, all| {
-        progress(done, all);
-        Ok(())
-    };
-    let found = documents.candidates.dedup_by_chains_watched(watch)?;
+    let (bar, progress) = mode.comparing();
+    let found = documents.candidates.dedup_by_chains_watched(progress)?;
     bar.finish_and_clear();
     let mut out = stdout();
     let (mut clusters, mut records) = (0, 0);

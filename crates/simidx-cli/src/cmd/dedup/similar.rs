@@ -57,15 +57,11 @@ impl Similar {
         let source = (originals, &documents.labels.positions);
         let text_of = |document| in_index.text_of(document);
         let candidates = candidates::<F>(texts, lengths, &text_of, source, mode)?;
-        let (bar, mut progress) = mode.comparing();
-        let watch = |done, all| {
-            progress(done, all);
-            Ok(())
-        };
+        let (bar, progress) = mode.comparing();
         let start = Instant::now();
         let fates = match by_chains {
-            false => candidates.dedup_watched(watch)?,
-            true => candidates.dedup_by_chains_watched(watch)?,
+            false => candidates.dedup_watched(progress)?,
+            true => candidates.dedup_by_chains_watched(progress)?,
         };
         bar.finish_and_clear();
         let mut found = Similar::of(fates, in_index);

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use simidx::{Fingerprint, IdBuf, IdKind, Storage};
 use simidx_input::{Content, Format, RecordId};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
-use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, Sketcher, TextSketch};
+use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextSketch};
 
 use super::Args;
 use crate::cmd::Answer;
@@ -51,14 +51,19 @@ pub(super) fn join<F: Fingerprint>(
         }
         other => other.into(),
     })?;
-    let memory = args.resources.memory_limit();
+    let texts = args.similar.texts.as_deref();
+    let texts = texts
+        .map(|texts| text_files::<F>(texts, args))
+        .transpose()?;
+    let fingerprinter = search.sketcher().pipeline()?.parallel()?;
     let mut joined = Joined {
         segments,
-        sketcher: search.sketcher().clone(),
-        fingerprinter: search.sketcher().pipeline()?.parallel()?,
+        search: &search,
+        fingerprinter: &fingerprinter,
         args,
         least,
-        room: Room::of(memory, &search, args.similar.texts.as_deref())?,
+        room: Room::of(args.resources.memory_limit(), &search, texts.as_deref()),
+        texts,
         queries: Vec::new(),
         found: Vec::new(),
         feature_len: 0,
@@ -67,7 +72,7 @@ pub(super) fn join<F: Fingerprint>(
         match_count: 0,
         missing: 0,
     };
-    joined.read_queries(&search)?;
+    joined.read_queries()?;
     joined.finish_part()?;
     if let (Some(texts), missing @ 1..) = (&args.similar.texts, joined.missing) {
         say(format_args!(
@@ -94,6 +99,23 @@ pub(super) fn join<F: Fingerprint>(
     Ok(joined.match_count > 0)
 }
 
+/// A file of texts, and its format if that is to be said.
+type TextFile = (PathBuf, Option<Format>);
+
+/// The files of `--texts`. One whose format cannot be told is of that of the queries.
+fn text_files<F: Fingerprint>(texts: &Path, args: &Args) -> Result<Vec<TextFile>, Failure> {
+    let of_queries = args.input.and_then(|input| input.0);
+    let is_told = |path: &Path| {
+        path.is_file() && simidx_input::open_with::<F>(path, None, &args.fields.options()).is_ok()
+    };
+    let paths = simidx_input::expand(texts, None)?.into_iter();
+    let with_format = |path: PathBuf| {
+        let format = of_queries.filter(|_| !is_told(&path));
+        (path, format)
+    };
+    Ok(paths.map(with_format).collect())
+}
+
 /// How much is held at a time.
 struct Room {
     /// Queries that are searched for together.
@@ -112,32 +134,23 @@ impl Room {
     fn of<F: Fingerprint>(
         memory: u64,
         search: &SketchSearch<'_, F, Storage>,
-        texts: Option<&Path>,
-    ) -> Result<Self, Failure> {
+        texts: Option<&[TextFile]>,
+    ) -> Self {
         let share = memory / 4;
-        let queries = search.batch_len(share);
-        let Some(texts) = texts else {
-            let matches = share as usize / size_of::<Found>();
-            return Ok(Room {
-                queries,
-                matches: matches.max(1),
-                features: 0,
-            });
+        let (matches, features) = match texts {
+            // No features are kept.
+            None => (share as usize / size_of::<Found>(), usize::MAX),
+            Some(files) if files.iter().all(|(path, _)| path.is_file()) => {
+                ((share / COMPARED_MATCH_LEN) as usize, share as usize)
+            }
+            // What cannot be read twice is read once, whatever that takes.
+            Some(_) => (usize::MAX, usize::MAX),
         };
-        let paths = simidx_input::expand(texts, None)?;
-        // What cannot be read twice is read once, whatever that takes.
-        Ok(match paths.iter().all(|path| path.is_file()) {
-            true => Room {
-                queries,
-                matches: ((share / COMPARED_MATCH_LEN) as usize).max(1),
-                features: share as usize,
-            },
-            false => Room {
-                queries,
-                matches: usize::MAX,
-                features: usize::MAX,
-            },
-        })
+        Room {
+            queries: search.batch_len(share),
+            matches: matches.max(1),
+            features,
+        }
     }
 }
 
@@ -157,11 +170,13 @@ impl From<simidx::Error> for Stop {
 /// The queries that are not yet answered, and what is similar to them.
 struct Joined<'a, F: Fingerprint> {
     segments: &'a Segments<F, Storage>,
-    sketcher: Sketcher,
-    fingerprinter: ParallelFingerprinter<F>,
+    search: &'a SketchSearch<'a, F, Storage>,
+    fingerprinter: &'a ParallelFingerprinter<F>,
     args: &'a Args,
     least: f64,
     room: Room,
+    /// What matches are compared with, if they are.
+    texts: Option<Vec<TextFile>>,
     queries: Vec<Query>,
     found: Vec<Found>,
     /// Bytes of the features of the queries.
@@ -199,13 +214,12 @@ struct Document {
 impl<F: Fingerprint> Joined<'_, F> {
     /// Reads all queries and finds what is similar to them by sketches, as many at a time as there is memory for. They are
     /// answered as they come, but those whose texts are to be compared wait for others.
-    fn read_queries(&mut self, search: &SketchSearch<'_, F, Storage>) -> Result<(), Failure> {
+    fn read_queries(&mut self) -> Result<(), Failure> {
         let (mut queries, mut sketches, mut waiting_len) = (Vec::new(), Vec::new(), 0);
-        let keeps_features = self.args.similar.texts.is_some();
+        let keeps_features = self.texts.is_some();
         let path = self.args.query_path()?;
         let format = self.args.input.and_then(|input| input.0);
-        let fingerprinter = search.sketcher().pipeline()?.parallel::<F>()?;
-        let sketcher = self.sketcher.clone();
+        let (fingerprinter, sketcher) = (self.fingerprinter, self.search.sketcher());
         for_each_batch::<F>(path, self.args, format, &mut 0, |documents| {
             let sketch = |document: &Document| {
                 let set = fingerprinter.with(|f| sketcher.feature_set(f, &document.text));
@@ -220,27 +234,25 @@ impl<F: Fingerprint> Joined<'_, F> {
                     id: document.id,
                     features,
                 });
-                let is_full = keeps_features && waiting_len >= self.room.features;
-                if queries.len() >= self.room.queries || is_full {
+                if queries.len() >= self.room.queries || waiting_len >= self.room.features {
                     waiting_len = 0;
                     let part = (std::mem::take(&mut queries), std::mem::take(&mut sketches));
-                    self.search(search, part)?;
+                    self.search_for(part)?;
                 }
             }
             Ok(())
         })?;
-        self.search(search, (queries, sketches))
+        self.search_for((queries, sketches))
     }
 
     /// Finds what is similar to queries, and forgets the features of those that nothing is similar to.
-    fn search(
+    fn search_for(
         &mut self,
-        search: &SketchSearch<'_, F, Storage>,
         (mut queries, mut sketches): (Vec<Query>, Vec<TextSketch>),
     ) -> Result<(), Failure> {
         let (first, start) = (self.queries.len(), self.found.len());
         let (found, room) = (&mut self.found, self.room.matches);
-        let searched = search.for_each_match(&sketches, |mut one| {
+        let searched = self.search.for_each_match(&sketches, |mut one| {
             if found.len() >= room && (start > 0 || queries.len() > 1) {
                 return Err(Stop::Full);
             }
@@ -259,12 +271,12 @@ impl<F: Fingerprint> Joined<'_, F> {
                 self.found.truncate(start);
                 if start > 0 {
                     self.finish_part()?;
-                    return self.search(search, (queries, sketches));
+                    return self.search_for((queries, sketches));
                 }
                 let half = queries.len() / 2;
                 let rest = (queries.split_off(half), sketches.split_off(half));
-                self.search(search, (queries, sketches))?;
-                return self.search(search, rest);
+                self.search_for((queries, sketches))?;
+                return self.search_for(rest);
             }
         }
         // Those of a query by their estimates, equal ones in the order of the index.
@@ -280,7 +292,7 @@ impl<F: Fingerprint> Joined<'_, F> {
         self.queries.append(&mut queries);
         let is_full =
             self.found.len() >= self.room.matches / 2 || self.feature_len >= self.room.features;
-        match is_full || self.args.similar.texts.is_none() {
+        match is_full || self.texts.is_none() {
             true => self.finish_part(),
             false => Ok(()),
         }
@@ -288,25 +300,27 @@ impl<F: Fingerprint> Joined<'_, F> {
 
     /// Compares the texts of what was found so far if they are there, and answers.
     fn finish_part(&mut self) -> Result<(), Failure> {
-        if let (Some(texts), false) = (&self.args.similar.texts, self.found.is_empty()) {
-            self.verify(texts)?;
+        if !self.found.is_empty() {
+            self.verify()?;
         }
         self.hand_over()
     }
 
-    /// Compares the texts of the matches, and keeps those that are similar.
-    fn verify(&mut self, texts: &Path) -> Result<(), Failure> {
+    /// Compares the texts of the matches, if they are there, and keeps those that are similar.
+    fn verify(&mut self) -> Result<(), Failure> {
+        let Some(texts) = &self.texts else {
+            return Ok(());
+        };
         let mut wanted: HashMap<IdBuf, Vec<usize>> = HashMap::new();
         for (number, found) in self.found.iter().enumerate() {
             if let Some(id) = self.id(&found.sketches)? {
                 wanted.entry(id).or_default().push(number);
             }
         }
-        let (kind, sketcher) = (self.segments.id_kind(), self.sketcher.clone());
+        let (kind, sketcher) = (self.segments.id_kind(), self.search.sketcher());
         let mut number = 0;
-        for path in simidx_input::expand(texts, None)? {
-            let format = self.format_of(&path)?;
-            for_each_batch::<F>(&path, self.args, format, &mut number, |documents| {
+        for (path, format) in texts {
+            for_each_batch::<F>(path, self.args, *format, &mut number, |documents| {
                 let compare = |document: &Document| {
                     let numbers = wanted.get(&stored_id(&document.id, kind)?)?;
                     let set = self
@@ -342,16 +356,6 @@ impl<F: Fingerprint> Joined<'_, F> {
             a.cmp(&b).then(x.total_cmp(&y))
         });
         Ok(())
-    }
-
-    /// The format of a file of texts: its own, or that of the queries where it cannot be told.
-    fn format_of(&self, path: &Path) -> Result<Option<Format>, Failure> {
-        let of_queries = self.args.input.and_then(|input| input.0);
-        if of_queries.is_none() || !path.is_file() {
-            return Ok(of_queries);
-        }
-        let told = simidx_input::open_with::<F>(path, None, &self.args.fields.options());
-        Ok(if told.is_ok() { None } else { of_queries })
     }
 
     /// Answers the queries so far, and forgets them.
@@ -406,7 +410,7 @@ impl<F: Fingerprint> Joined<'_, F> {
 
     fn print(&self, args: &Args) -> Result<(), Failure> {
         let (mut out, mut matches) = (stdout(), self.found.iter().peekable());
-        let bits = self.sketcher.parameters().bits();
+        let bits = self.search.sketcher().parameters().bits();
         for (number, query) in self.queries.iter().enumerate() {
             let mut listed = Vec::new();
             while let Some(found) = matches.next_if(|found| found.sketches.query == number) {
