@@ -28,6 +28,8 @@ mod clean;
 pub mod compare;
 #[cfg(feature = "compat")]
 mod compat;
+#[cfg(target_arch = "x86_64")]
+mod cpu;
 pub mod dedup;
 mod describe;
 mod document_frequency;

@@ -84,22 +84,12 @@ pub(super) fn minima_of(count: usize, features: &[u64]) -> Vec<u32> {
 /// environment keeps to the portable code, which gives the same result.
 fn take_in(minima: &mut [u32], hashes: &[u128]) {
     #[cfg(target_arch = "x86_64")]
-    if has_avx2() {
+    if crate::cpu::has_avx2() {
         #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]
         // SAFETY: this processor has the one feature that the function is compiled for.
         return unsafe { take_in_avx2(minima, hashes) };
     }
     take_in_each(minima, hashes);
-}
-
-#[cfg(target_arch = "x86_64")]
-fn has_avx2() -> bool {
-    use std::sync::OnceLock;
-    static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| {
-        let forbidden = std::env::var_os("SIMIDX_SIMD").is_some_and(|value| value == "off");
-        !forbidden && is_x86_feature_detected!("avx2")
-    })
 }
 
 /// [`take_in_each`] in vector instructions, which the compiler finds by itself.

@@ -11,7 +11,7 @@ use super::clustered::Clustered;
 use super::collect::{BATCH_LEN, BATCH_TEXTS};
 use super::columns::Columns;
 use super::crowded::{Crowded, LARGE};
-use super::digest::{Digest, may_be_similar};
+use super::digest::{Digest, FoldedDigest, append_wanted};
 use super::groups::{Groups, place_of};
 use super::sets::{SetBuffer, Sets};
 use crate::ParallelFingerprinter;
@@ -71,6 +71,10 @@ pub(super) struct Buffers {
     candidates: Vec<u32>,
     ranked: Vec<(u32, u32)>,
     members: Vec<u32>,
+    /// The groups of the text, and whether they may have kept members.
+    looked_at: Vec<(usize, u32, bool)>,
+    /// Kept members of them.
+    members_found: Vec<u32>,
     /// Those that were compared with the text.
     failed: HashSet<u32>,
     one: SetBuffer,
@@ -228,26 +232,47 @@ impl SimilarCandidates {
             candidates,
             ranked,
             members,
+            looked_at,
+            members_found,
             kept_counts,
             ..
         } = buffers;
+        let own_groups = &self.found.groups;
+        looked_at.clear();
+        looked_at.extend(groups.map(|(band, group)| {
+            let may_have_kept = own_groups.may_have_kept(band, group);
+            (band, group, may_have_kept)
+        }));
         candidates.clear();
+        members_found.clear();
         kept_counts.clear();
         let (digest, least) = (self.digest(place), self.similarity.least());
-        let own_groups = &self.found.groups;
-        for (band, group) in groups {
-            let of = (digest, least);
-            let known = crowded.candidates(own_groups, (band, group), from, of, candidates);
-            if let Some(kept_count) = known {
-                kept_counts.push(kept_count);
+        let folded = digest.folded();
+        for &(band, group, may_have_kept) in looked_at.iter() {
+            if !may_have_kept {
+                kept_counts.push(0);
                 continue;
             }
-            let kept = own_groups.kept(band, group, members)?;
+            let mut kept = own_groups.first_kept(band, group, LARGE, members)?;
+            if kept.len() == LARGE {
+                let known = folded.and_then(|folded| {
+                    crowded.candidates((band, group), from, (folded, least), members_found)
+                });
+                if let Some(count) = known {
+                    kept_counts.push(count);
+                    continue;
+                }
+                kept = own_groups.kept(band, group, members)?;
+            }
             kept_counts.push(kept.len());
-            let kept = &kept[kept.partition_point(|member| place_of(member) < from)..];
-            let may_be = |&other: &u32| may_be_similar(digest, self.digest(other), least);
-            candidates.extend(kept.iter().map(place_of).filter(may_be));
+            let kept = kept.iter().map(place_of);
+            members_found.extend(kept.skip_while(|&member| member < from));
         }
+        let others = members_found
+            .iter()
+            .map(|&other| (other, self.digest(other)));
+        let may_be = |other| digest.may_be_similar(other, least);
+        append_wanted(others, may_be, candidates);
         rank(candidates, ranked);
         let mut similar = None;
         self.compare(
@@ -286,7 +311,7 @@ impl SimilarCandidates {
                 .map(place_of)
                 .take_while(|&other| other < place);
             candidates.extend(before.filter(|&other| {
-                other != first && may_be_similar(digest, self.digest(other), least)
+                other != first && digest.may_be_similar(self.digest(other), least)
             }));
         }
         candidates.sort_unstable();
@@ -352,9 +377,10 @@ impl SimilarCandidates {
         } = buffers;
         let (own, least) = (self.digest(place), self.similarity.least());
         failed.clear();
-        let mut is_similar = |member: u32, digest: Digest| {
+        let folded = own.folded();
+        let mut is_similar = |member: u32| {
             let mut found = false;
-            if may_be_similar(own, digest, least) && failed.insert(member) {
+            if own.may_be_similar(self.digest(member), least) && failed.insert(member) {
                 self.compare(place, [member].into_iter(), one, other, |_, _| {
                     found = true;
                     false
@@ -369,8 +395,7 @@ impl SimilarCandidates {
                 member_counts.push(members.len());
                 let of_range = members.iter().map(place_of);
                 for member in of_range.filter(|member| range.contains(member)) {
-                    if !links.are_linked(member, place) && is_similar(member, self.digest(member))?
-                    {
+                    if !links.are_linked(member, place) && is_similar(member)? {
                         links.link(member, place);
                     }
                 }
@@ -385,7 +410,8 @@ impl SimilarCandidates {
                     .iter()
                     .filter(|member| range.contains(&member.place))
                 {
-                    if is_similar(member.place, member.digest())? {
+                    let may_be = |own: FoldedDigest| own.may_be_similar(member.digest, least);
+                    if folded.is_none_or(may_be) && is_similar(member.place)? {
                         links.link(member.place, place);
                         break;
                     }

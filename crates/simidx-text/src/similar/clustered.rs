@@ -50,8 +50,8 @@ impl Clustered {
         let Some(clusters) = entry else {
             return;
         };
-        let placed = PlacedDigest::new(place, digest).filter(|_| self.room > 0);
-        let Some(placed) = placed else {
+        let digest = digest.folded().filter(|_| self.room > 0);
+        let Some(digest) = digest else {
             // If one is missing, none is of use.
             let known: usize = clusters.iter().map(Vec::len).sum();
             self.room = self.room.saturating_add(known as u64);
@@ -59,7 +59,7 @@ impl Clustered {
             return;
         };
         self.room -= 1;
-        let mut own = vec![placed];
+        let mut own = vec![PlacedDigest { place, digest }];
         let mut i = 0;
         while i < clusters.len() {
             if !is_linked(clusters[i][0].place) {

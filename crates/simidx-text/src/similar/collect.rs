@@ -8,7 +8,7 @@ use super::candidates::{Found, SimilarCandidates};
 use super::columns::Columns;
 use super::digest::HASH_NUMBERS;
 use super::equals::first_equals;
-use super::groups::{Groups, MAX_TEXTS};
+use super::groups::{Groups, MAX_TEXTS, MEMBER_LEN};
 use super::sets::Sets;
 use super::signature::{row, wide_keys};
 use super::{Banding, NONE};
@@ -20,16 +20,18 @@ use crate::{Fingerprinter, ParallelFingerprinter, Pipeline};
 pub(super) const BATCH_TEXTS: usize = 4096;
 pub(super) const BATCH_LEN: usize = 16 << 20;
 
-/// Of a memory limit, the part of the columns and the part of the feature sets; the rest is for the texts and the groups.
+/// Of a memory limit, the part of the columns; the rest is for the texts, their features and the groups.
 const COLUMN_SHARE: u64 = 16;
+
+/// Of a memory limit, the part that is left for features at the least, if not all of them fit.
 const SET_SHARE: u64 = 8;
 
 /// Of what is left for groups, the part of what is known of large ones.
 const LARGE_SHARE: u64 = 4;
 
 /// Bytes that each text takes in memory: for its equal or what is kept for it 4, the similarity of the two 8, the place of
-/// its set 8, the parities of it 8, and whether it is a candidate 1. While groups are made it is no more.
-const TEXT_LEN: u64 = 29;
+/// its set 8, the parities of it 16, and whether it is a candidate 1. While groups are made it is no more.
+const TEXT_LEN: u64 = 37;
 
 /// Bytes for the text at each place, if texts are decided on in an order of their own.
 const ORDER_LEN: u64 = 4;
@@ -50,7 +52,7 @@ const ORDER_LEN: u64 = 4;
 pub struct SimilarOptions {
     /// How similar two texts must be. Default: at least 0.8 of all runs of three words.
     pub similarity: Similarity,
-    /// Bytes of memory. What does not fit goes to temporary files, but for 31 bytes a text, or 36 in an order of their own.
+    /// Bytes of memory. What does not fit goes to temporary files, but for 40 bytes a text, or 44 in an order of their own.
     /// By default there is no limit, and no file.
     pub memory: Option<u64>,
     /// The folder of these files. By default that of the system.
@@ -162,10 +164,10 @@ impl TextSigner {
 ///
 /// | | bytes | beyond the limit |
 /// |---|---|---|
-/// | each text | 29; 4 more in an order of its own | an error |
+/// | each text | 37; 4 more in an order of its own | an error |
 /// | each text and key, and three more a text | 4 | in files beyond a sixteenth |
 /// | each text and key that another text has, too | 4 | in a file |
-/// | each feature of texts that have such keys | 8 | in a file beyond an eighth |
+/// | each feature | 8 | those of texts that have such keys are made again, and are in a file as far as they do not fit |
 ///
 /// [`SimilarCandidates::clusters`] and [`SimilarCandidates::dedup_by_chains`] take 8 bytes a text more for their results.
 /// Whatever the limit, texts that wait take up to 16 MiB.
@@ -197,6 +199,7 @@ impl TextSigner {
 #[derive(Debug)]
 pub struct SimilarTexts {
     options: SimilarOptions,
+    banding: Banding,
     fingerprinter: ParallelFingerprinter<u64>,
     columns: Columns,
     /// The features of all texts, as long as they fit.
@@ -218,6 +221,7 @@ impl SimilarTexts {
         let budget = options.memory.map(|memory| memory / COLUMN_SHARE);
         let column_count = banding.band_count() + HASH_NUMBERS;
         Ok(SimilarTexts {
+            banding,
             fingerprinter: pipeline.parallel()?,
             columns: Columns::new(column_count, budget, options.temp_dir.as_deref()),
             sets: Some(Sets::new(0, None, options.temp_dir.as_deref())),
@@ -230,14 +234,14 @@ impl SimilarTexts {
 
     /// How the texts are found.
     pub fn banding(&self) -> Banding {
-        Banding::for_similarity(self.options.similarity.least())
+        self.banding
     }
 
     /// What signs texts elsewhere, to be pushed by [`SimilarTexts::push_signed`].
     pub fn signer(&self) -> TextSigner {
         TextSigner {
             similarity: self.options.similarity,
-            banding: self.banding(),
+            banding: self.banding,
         }
     }
 
@@ -296,17 +300,26 @@ impl SimilarTexts {
         self.columns.push(&text.row)?;
         let features = text.features.hashes();
         self.single_feature_count += usize::from(text.has_features && features.len() == 1);
+        let memory = self.options.memory;
+        let room = memory.map(|memory| memory.saturating_sub(self.most_beside_sets(memory)));
         let has_room = |sets: &Sets| {
             let len = sets.byte_count() + 8 * (features.len() as u64 + 2);
-            self.options
-                .memory
-                .is_none_or(|memory| len <= memory / SET_SHARE)
+            room.is_none_or(|room| len <= room)
         };
         match &mut self.sets {
             Some(sets) if has_room(sets) => sets.push(features)?,
             sets => *sets = None,
         }
         Ok(())
+    }
+
+    /// Bytes of so much memory that are needed beside the features, if all texts have all keys in common with others: also
+    /// for texts that wait.
+    fn most_beside_sets(&self, memory: u64) -> u64 {
+        let groups = MEMBER_LEN * self.banding.band_count() as u64;
+        let with_large = groups * LARGE_SHARE / (LARGE_SHARE - 1);
+        let texts = self.columns.len() as u64 * (TEXT_LEN + ORDER_LEN + with_large);
+        memory / COLUMN_SHARE + BATCH_LEN as u64 + texts
     }
 
     /// Finds which texts have keys in common, in the order of their numbers.
@@ -338,14 +351,14 @@ impl SimilarTexts {
     /// use simidx_text::similar::SimilarTexts;
     ///
     /// let [in_order, by_value] = [false, true].map(|by_value| SimilarTexts::least_memory(1_000_000, by_value));
-    /// assert!(in_order < by_value && by_value < 36_000_000);
+    /// assert!(in_order < by_value && by_value < 44_000_000);
     /// ```
     pub fn least_memory(text_count: u64, by_value: bool) -> u64 {
         let fixed = text_count * (TEXT_LEN + if by_value { ORDER_LEN } else { 0 });
         fixed + fixed.saturating_sub(1) / (COLUMN_SHARE - 1)
     }
 
-    /// The memory that is left for feature sets, for groups, and for what is known of large groups.
+    /// The memory that is left for feature sets at the least, for groups, and for what is known of large groups at the least.
     fn shares(&self, is_ordered: bool) -> Result<Option<[u64; 3]>> {
         let Some(given) = self.options.memory else {
             return Ok(None);
@@ -386,7 +399,7 @@ impl SimilarTexts {
             Some(text_at) => text_at[place] as usize,
             None => place,
         };
-        let band_count = self.banding().band_count();
+        let band_count = self.banding.band_count();
         let firsts = first_equals(&self.columns, band_count, place)?;
         let temp_dir = self.options.temp_dir.clone();
         let mut groups = Groups::new(shares.map(|[_, groups, _]| groups), temp_dir.as_deref());
@@ -403,9 +416,13 @@ impl SimilarTexts {
             self.columns.put(band, group_of)?;
         }
         (0..HASH_NUMBERS).for_each(|i| self.columns.clear(band_count + i));
+        // What the groups did not take is left for the features and for what is known of large groups, but for the texts
+        // that wait.
+        let left = groups.room().saturating_sub(BATCH_LEN as u64);
         let needs_sets = self.sets.is_none();
         let sets = self.sets.unwrap_or_else(|| {
-            Sets::new(count, shares.map(|[sets, ..]| sets), temp_dir.as_deref())
+            let budget = shares.map(|[least, ..]| least + left / 2);
+            Sets::new(count, budget, temp_dir.as_deref())
         });
         let found = Found {
             columns: self.columns,
@@ -415,7 +432,7 @@ impl SimilarTexts {
             firsts,
             is_candidate,
             sets,
-            large_budget: shares.map(|[.., large]| large),
+            large_budget: shares.map(|[.., least]| least + left / 2),
             needs_sets,
             single_feature_count: self.single_feature_count,
         };

@@ -3,39 +3,23 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::digest::{Digest, may_be_similar};
+use super::digest::{Digest, FoldedDigest, append_wanted};
 use super::groups::{Groups, place_of};
 
 /// Kept texts from which on a group is large.
 pub(super) const LARGE: usize = 32;
 
-/// Bytes of a text in a vector that may be twice as large as what it holds.
-const TEXT_LEN: u64 = 2 * size_of::<PlacedDigest>() as u64;
+/// A vector grows by this part of its length. Half of one that doubled would be empty.
+const GROWTH: usize = 4;
+
+/// Bytes of a text.
+const TEXT_LEN: u64 = (size_of::<PlacedDigest>() + size_of::<PlacedDigest>() / GROWTH) as u64;
 
 /// The digest of the text at a place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlacedDigest {
     pub(super) place: u32,
-    len: u32,
-    parities: u64,
-}
-
-impl PlacedDigest {
-    /// `None` for more features than most texts have bytes.
-    pub(super) fn new(place: u32, digest: Digest) -> Option<Self> {
-        Some(PlacedDigest {
-            place,
-            len: u32::try_from(digest.len).ok()?,
-            parities: digest.parities,
-        })
-    }
-
-    pub(super) fn digest(&self) -> Digest {
-        Digest {
-            len: u64::from(self.len),
-            parities: self.parities,
-        }
-    }
+    pub(super) digest: FoldedDigest,
 }
 
 /// The kept texts of all large groups, as far as there is memory for them.
@@ -59,22 +43,21 @@ impl Crowded {
     /// digest. Returns how many are kept in the group, or `None` if nothing is known of it here.
     pub(super) fn candidates(
         &self,
-        groups: &Groups,
         (band, group): (usize, u32),
         from: u32,
-        (digest, least): (Digest, f64),
+        (digest, least): (FoldedDigest, f64),
         out: &mut Vec<u32>,
     ) -> Option<usize> {
-        // Most groups are small, and are passed by without a look-up.
-        if !groups.may_have_kept(band, group, LARGE) {
-            return None;
-        }
         let kept = self.kept.get(&(band, group))?;
-        let later = &kept[kept.partition_point(|text| text.place < from)..];
-        let may_be = later
-            .iter()
-            .filter(|text| may_be_similar(digest, text.digest(), least));
-        out.extend(may_be.map(|text| text.place));
+        let later = match kept.last() {
+            _ if from == 0 => kept,
+            Some(last) if last.place >= from => {
+                &kept[kept.partition_point(|text| text.place < from)..]
+            }
+            _ => &[],
+        };
+        let later = later.iter().map(|text| (text.place, text.digest));
+        append_wanted(later, |other| digest.may_be_similar(other, least), out);
         Some(kept.len())
     }
 
@@ -100,10 +83,13 @@ impl Crowded {
             },
         };
         for place in new.iter().map(place_of) {
-            match PlacedDigest::new(place, digest(place)) {
-                Some(placed) if self.room > 0 => {
+            match digest(place).folded() {
+                Some(digest) if self.room > 0 => {
                     self.room -= 1;
-                    known.push(placed);
+                    if known.len() == known.capacity() {
+                        known.reserve_exact(known.len() / GROWTH + 1);
+                    }
+                    known.push(PlacedDigest { place, digest });
                 }
                 // If one is missing, none is of use.
                 _ => {
@@ -127,9 +113,9 @@ mod tests {
         // Every second text may be similar to one of 50 features, as far as its digest says.
         let digest = |place: u32| Digest {
             len: if place.is_multiple_of(2) { 50 } else { 500 },
-            parities: 0,
+            parities: [0; 2],
         };
-        let wanted = (digest(0), 0.8);
+        let wanted = (digest(0).folded().unwrap(), 0.8);
         for budget in [None, Some(0), Some(50 * TEXT_LEN), Some(10_000)] {
             let mut groups = Groups::new(None, None);
             // A group of 100, and one of 20.
@@ -146,7 +132,7 @@ mod tests {
                     .note(&groups, group, kept_count as usize, place, digest)
                     .unwrap();
                 let mut found = Vec::new();
-                let known = crowded.candidates(&groups, group, 10, wanted, &mut found);
+                let known = crowded.candidates(group, 10, wanted, &mut found);
                 let has_room =
                     budget.is_none_or(|budget| u64::from(kept_count) <= budget / TEXT_LEN);
                 match place < COUNT && kept_count as usize >= LARGE && has_room {

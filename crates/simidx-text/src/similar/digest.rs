@@ -16,38 +16,124 @@ pub(super) fn append_hash(bytes: &[u8], out: &mut Vec<u32>) {
 pub(super) struct Digest {
     /// Number of features.
     pub(super) len: u64,
-    pub(super) parities: u64,
+    pub(super) parities: Parities,
 }
 
-/// For each of 64 classes of features whether the set has an odd number of them.
-pub(super) fn parities(features: &[u64]) -> u64 {
-    features
-        .iter()
-        .fold(0, |parities, f| parities ^ 1 << (f >> 58))
+/// For each of 128 classes of features whether a set has an odd number of them.
+///
+/// With 64, seven in ten of the pairs that were compared feature by feature were not similar; with 128, one in five
+/// (10^7 made texts of 100 features in the mean).
+pub(super) type Parities = [u64; 2];
+
+/// The parities of a set.
+pub(super) fn parities(features: &[u64]) -> Parities {
+    let mut parities = [0; 2];
+    for feature in features {
+        parities[(feature >> 63) as usize] ^= 1 << (feature >> 57 & 63);
+    }
+    parities
 }
 
-/// Whether two sets may have at least this Jaccard similarity, by their lengths and parities.
+/// A digest with the parities of two classes each as one: it says less, in half the bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FoldedDigest {
+    len: u32,
+    parities: u64,
+}
+
+impl Digest {
+    /// `None` for more features than most texts have bytes.
+    #[inline]
+    pub(super) fn folded(self) -> Option<FoldedDigest> {
+        Some(FoldedDigest {
+            len: u32::try_from(self.len).ok()?,
+            parities: self.parities[0] ^ self.parities[1],
+        })
+    }
+
+    /// Whether two sets may have at least this Jaccard similarity.
+    #[inline(always)]
+    pub(super) fn may_be_similar(self, other: Digest, least: f64) -> bool {
+        let odd = |half: usize| (self.parities[half] ^ other.parities[half]).count_ones();
+        are_bounded_by((self.len, other.len), odd(0) + odd(1), least)
+    }
+}
+
+impl FoldedDigest {
+    /// Whether two sets may have at least this Jaccard similarity.
+    #[inline(always)]
+    pub(super) fn may_be_similar(self, other: FoldedDigest, least: f64) -> bool {
+        let odd = (self.parities ^ other.parities).count_ones();
+        are_bounded_by((self.len.into(), other.len.into()), odd, least)
+    }
+}
+
+/// Whether two sets of these lengths, of which one has an odd number of features in so many classes and the other has not,
+/// may have at least this Jaccard similarity.
 ///
 /// It divides nothing, since it is asked for most of the pairs that have a key in common.
-#[inline]
-pub(super) fn may_be_similar(a: Digest, b: Digest, least: f64) -> bool {
+#[inline(always)]
+fn are_bounded_by(lens: (u64, u64), odd: u32, least: f64) -> bool {
     // What rounding may take away is given first.
     const MARGIN: f64 = 1.0 + 1e-9;
-    let (both, union) = most_in_common(a, b);
+    let (both, union) = most_in_common(lens, odd);
     both as f64 * MARGIN >= least * union as f64
 }
 
 /// Features that two sets have in common at the most, and those of their union then.
 ///
 /// Where parities differ, one of the sets has a feature that the other lacks.
-#[inline]
-fn most_in_common(a: Digest, b: Digest) -> (u64, u64) {
-    let all = a.len + b.len;
-    let odd = u64::from((a.parities ^ b.parities).count_ones());
-    let in_one = odd.max(a.len.abs_diff(b.len));
+#[inline(always)]
+fn most_in_common((a, b): (u64, u64), odd: u32) -> (u64, u64) {
+    let all = a + b;
+    let in_one = u64::from(odd).max(a.abs_diff(b));
     // The parity of the difference is that of the sum, so that this is a whole number.
     let both = all.saturating_sub(in_one) / 2;
     (both, all - both)
+}
+
+/// Appends those of the texts at these places whose digests are as wanted.
+///
+/// The digests are anywhere in memory. So nothing here depends on what is found, and the processor can load many at a time.
+#[inline]
+pub(super) fn append_wanted<D>(
+    others: impl ExactSizeIterator<Item = (u32, D)>,
+    is_wanted: impl Fn(D) -> bool,
+    out: &mut Vec<u32>,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if crate::cpu::has_avx2() {
+        #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]
+        // SAFETY: this processor has what the function is compiled for.
+        return unsafe { append_wanted_popcnt(others, is_wanted, out) };
+    }
+    append_each(others, is_wanted, out);
+}
+
+/// [`append_each`] with the instruction that counts bits.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "popcnt")]
+fn append_wanted_popcnt<D>(
+    others: impl ExactSizeIterator<Item = (u32, D)>,
+    is_wanted: impl Fn(D) -> bool,
+    out: &mut Vec<u32>,
+) {
+    append_each(others, is_wanted, out);
+}
+
+#[inline(always)]
+fn append_each<D>(
+    others: impl ExactSizeIterator<Item = (u32, D)>,
+    is_wanted: impl Fn(D) -> bool,
+    out: &mut Vec<u32>,
+) {
+    let mut len = out.len();
+    out.resize(len + others.len(), 0);
+    for (place, digest) in others {
+        out[len] = place;
+        len += usize::from(is_wanted(digest));
+    }
+    out.truncate(len);
 }
 
 #[cfg(test)]
@@ -77,16 +163,20 @@ mod tests {
                     parities: parities(set.hashes()),
                 });
                 let real = jaccard(a.hashes(), b.hashes());
-                assert!(may_be_similar(x, y, real), "{len} {common} {more}");
-                let (both, union) = most_in_common(x, y);
+                assert!(x.may_be_similar(y, real), "{len} {common} {more}");
+                let [x_folded, y_folded] = [x, y].map(|digest| digest.folded().unwrap());
+                assert!(x_folded.may_be_similar(y_folded, real));
+                let odd = |half: usize| (x.parities[half] ^ y.parities[half]).count_ones();
+                let (both, union) = most_in_common((x.len, y.len), odd(0) + odd(1));
                 let bound = both as f64 / union as f64;
-                assert_eq!(may_be_similar(x, y, 0.7), bound >= 0.7);
+                assert_eq!(x.may_be_similar(y, 0.7), bound >= 0.7);
+                assert!(bound < 0.7 || x_folded.may_be_similar(y_folded, 0.7));
                 if len == 60 {
                     (sum, bounds) = (sum + real, bounds + bound);
                 }
             }
         }
         // It says something, too: for 40 common ones of 85 the mean bound is below 0.7.
-        assert!(bounds < 70.0 && sum < bounds, "{bounds} {sum}");
+        assert!(bounds < 70.0 && sum <= bounds, "{bounds} {sum}");
     }
 }

@@ -19,7 +19,7 @@ const KEPT: u32 = 1 << 30;
 pub(super) const MAX_TEXTS: usize = (1 << 30) - 1;
 
 /// Bytes of a member.
-const MEMBER_LEN: u64 = 4;
+pub(super) const MEMBER_LEN: u64 = 4;
 
 /// Members that are read from the file at first, and at the most at once.
 const FIRST_READ: usize = 16;
@@ -126,6 +126,18 @@ impl Groups {
         })
     }
 
+    /// Whether any member may have been kept: certainly not, if it says no.
+    ///
+    /// This is the first look at a group, which is anywhere in memory. It depends on no other, so that those at the groups
+    /// of a text take not much longer together than one.
+    #[inline]
+    pub(super) fn may_have_kept(&self, band: usize, group: u32) -> bool {
+        match &self.bands[band] {
+            Band::InMemory(members) => is_kept(&members[group as usize]),
+            Band::InFile { .. } => true,
+        }
+    }
+
     /// The members that were kept, ascending, each with its flags.
     pub(super) fn kept<'b>(
         &'b self,
@@ -133,22 +145,26 @@ impl Groups {
         group: u32,
         buffer: &'b mut Vec<u32>,
     ) -> io::Result<&'b [u32]> {
-        // Those of the next group may be kept, too.
-        let end = |members: &[u32]| {
-            let end = members.iter().position(|m| m & (LAST | KEPT) != KEPT)?;
-            Some(end + usize::from(is_kept(&members[end])))
-        };
-        self.prefix(band, group, end, buffer)
+        self.first_kept(band, group, usize::MAX, buffer)
     }
 
-    /// Whether so many members, at least 1, may be kept: certainly not, if it says no.
-    #[inline]
-    pub(super) fn may_have_kept(&self, band: usize, group: u32, count: usize) -> bool {
-        match &self.bands[band] {
-            // It may be a member of a later group.
-            Band::InMemory(members) => members.get(group as usize + count - 1).is_some_and(is_kept),
-            Band::InFile { .. } => true,
-        }
+    /// The first of the members that were kept, at the most so many.
+    pub(super) fn first_kept<'b>(
+        &'b self,
+        band: usize,
+        group: u32,
+        most: usize,
+        buffer: &'b mut Vec<u32>,
+    ) -> io::Result<&'b [u32]> {
+        // Those of the next group may be kept, too.
+        let end = |members: &[u32]| {
+            let ends = |member: &u32| member & (LAST | KEPT) != KEPT;
+            match members.iter().take(most).position(ends) {
+                Some(end) => Some(end + usize::from(is_kept(&members[end]))),
+                None => (members.len() >= most).then_some(most),
+            }
+        };
+        self.prefix(band, group, end, buffer)
     }
 
     /// All members, each with its flags; ascending, if none was kept.
@@ -227,6 +243,11 @@ impl Groups {
         }
     }
 
+    /// Bytes of memory that are left.
+    pub(super) fn room(&self) -> u64 {
+        self.room
+    }
+
     /// Number of bands.
     pub(super) fn band_count(&self) -> usize {
         self.bands.len()
@@ -294,7 +315,11 @@ mod tests {
         for (group, count, place) in [(0, 0, 0), (0, 1, 1), (2, 0, 2)] {
             groups.keep(0, group, count, place).unwrap();
         }
-        assert_eq!(places(groups.kept(0, 0, &mut Vec::new()).unwrap()), [0, 1]);
-        assert_eq!(places(groups.kept(0, 2, &mut Vec::new()).unwrap()), [2]);
+        let kept =
+            |group, most| places(groups.first_kept(0, group, most, &mut Vec::new()).unwrap());
+        assert_eq!(kept(0, usize::MAX), [0, 1]);
+        assert_eq!(kept(0, 2), [0, 1]);
+        assert_eq!(kept(0, 1), [0]);
+        assert_eq!(kept(2, usize::MAX), [2]);
     }
 }

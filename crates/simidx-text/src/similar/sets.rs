@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::digest::{Digest, parities};
+use super::digest::{Digest, Parities, parities};
 use super::files::{blame, read_at};
 
 /// Bytes of a feature.
@@ -23,13 +23,13 @@ const LONG: u64 = (1 << LEN_BITS) - 1;
 struct Entry {
     /// The features before it, times 2^24, plus the number of its own; [`LONG`] if there are more.
     place: u64,
-    parities: u64,
+    parities: Parities,
 }
 
 /// Stands for no set.
 const ABSENT: Entry = Entry {
     place: u64::MAX,
-    parities: 0,
+    parities: [0; 2],
 };
 
 /// Feature sets of numbered texts, added in any order.

@@ -97,13 +97,16 @@ fn options_of(least: f64) -> SimilarOptions {
 
 /// Memory that holds neither all keys nor all features, and little more than what must be in memory of 700 texts.
 const LITTLE: u64 = 100_000;
-const LEAST: u64 = 25_000;
+const LEAST: u64 = 31_000;
+/// Memory that holds all features beside what else is needed, and the texts that wait.
+const PLENTY: u64 = 1_000_000 + collect::BATCH_LEN as u64 * 16 / 15;
 
 #[test]
 fn pairs_are_those_of_a_comparison_of_all() {
     let texts = texts(700);
     for (least, memory) in [
         (0.8, None),
+        (0.8, Some(PLENTY)),
         (0.8, Some(LITTLE)),
         (0.8, Some(LEAST)),
         (0.5, None),
@@ -113,7 +116,8 @@ fn pairs_are_those_of_a_comparison_of_all() {
         options.memory = memory;
         let expected = oracle(&texts, least);
         let candidates = collected(&texts, &options).candidates().unwrap();
-        assert_eq!(candidates.needs_texts(), memory.is_some());
+        let has_plenty = memory.is_none_or(|memory| memory >= PLENTY);
+        assert_eq!(candidates.needs_texts(), !has_plenty);
         let mut candidates = given(candidates, &texts);
         let mut found = Vec::new();
         let visited = candidates.for_each_pair::<simidx::Error>(|pair| {
@@ -258,7 +262,7 @@ fn the_outcome_depends_on_neither_threads_nor_memory() {
     let expected = dedup(1, None);
     for memory in [
         None,
-        Some(31_000),
+        Some(40_000),
         Some(60_000),
         Some(150_000),
         Some(1_000_000),
