@@ -260,8 +260,23 @@ fn tell(py: Python<'_>, how: &How, watch: &Watch, seen: &mut Option<Progress>) -
     Ok(())
 }
 
-/// The threads for a call.
+/// Threads that wait for the next call.
+struct Pools {
+    /// The process that has them: after a fork the child has none of them, and makes its own.
+    process: u32,
+    /// As many as the processor runs at a time, for all calls that do not say how many.
+    all: Option<Arc<ThreadPool>>,
+    /// Those of the last call that said how many, and the number.
+    counted: Option<(usize, Arc<ThreadPool>)>,
+}
+
+/// The threads for a call. Calls that say how many have threads of their own while they run.
 fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
+    static POOLS: Mutex<Pools> = Mutex::new(Pools {
+        process: 0,
+        all: None,
+        counted: None,
+    });
     let build = |count: usize| {
         let pool = ThreadPoolBuilder::new()
             .num_threads(count)
@@ -270,27 +285,38 @@ fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
         let refused = |error| Failure::from(io::Error::other(error)).raise(py);
         pool.map(Arc::new).map_err(refused)
     };
+    let mut pools = lock(&POOLS);
+    let process = std::process::id();
+    if pools.process != process {
+        pools.process = process;
+        // Dropping them would wait for threads that are not here.
+        std::mem::forget((pools.all.take(), pools.counted.take()));
+    }
     match threads {
-        None | Some(0) => {}
-        Some(count) if count <= MOST_THREADS => return build(count),
+        None | Some(0) => {
+            let pool = match &pools.all {
+                Some(pool) => Arc::clone(pool),
+                None => Arc::clone(pools.all.insert(build(0)?)),
+            };
+            Ok(pool)
+        }
+        Some(count) if count <= MOST_THREADS => {
+            match &pools.counted {
+                // No other call has it, and none can get it now.
+                Some((of, pool)) if *of == count && Arc::strong_count(pool) == 1 => {
+                    return Ok(Arc::clone(pool));
+                }
+                _ => {}
+            }
+            let pool = build(count)?;
+            pools.counted = Some((count, Arc::clone(&pool)));
+            Ok(pool)
+        }
         Some(count) => {
             let message = format!("threads={count}: at most {MOST_THREADS} are possible");
-            return Err(Class::Option.error(py, message));
+            Err(Class::Option.error(py, message))
         }
     }
-    /// The pool of this process: after a fork the child has none of its threads, and makes one of its own.
-    static SHARED: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
-    let process = std::process::id();
-    let mut shared = lock(&SHARED);
-    match &*shared {
-        Some((of, pool)) if *of == process => return Ok(Arc::clone(pool)),
-        _ => {}
-    }
-    let pool = build(0)?;
-    let before = shared.replace((process, Arc::clone(&pool)));
-    // Dropping it would wait for threads that are not here.
-    std::mem::forget(before);
-    Ok(pool)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

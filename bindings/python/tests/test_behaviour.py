@@ -161,8 +161,9 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
     index = simidx.build(tmp_path / "a.simidx", ARRAY)
     expected = index.query(ARRAY).distances.tolist()
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: index.query(ARRAY), range(12)):
-            assert found.distances.tolist() == expected
+        for threads in (None, 1, 2):
+            for found in pool.map(lambda _, threads=threads: index.query(ARRAY, threads=threads), range(12)):
+                assert found.distances.tolist() == expected
 
 
 def in_child(index: simidx.Index) -> list[int]:
