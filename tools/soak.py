@@ -4,10 +4,9 @@ and cut connections.
 
     tools/soak.py target/release/simidx --minutes 20
 
-No answer has a status that it should not have, and queries for documents find them. At the end the memory of the server is
-flat, and all acknowledged documents are there, also after the server was killed. A query that names a document which was
-deleted is not noticed.
- All of it is on loopback, in a folder that is removed.
+No answer has a status that it should not have. Queries for documents find them, and name none that was deleted. At the end
+the memory of the server is flat, and all acknowledged documents are there, also after the server was killed. All of it is on
+loopback, in a folder that is removed.
 """
 
 import argparse
@@ -166,9 +165,14 @@ class Client(threading.Thread):
         return fingerprint, id
 
     def must_name(self, answer, id):
-        named = {id for match in answer["matches"] for id in match["ids"]}
+        """The answer names this document, and of its own only those that are there, with their fingerprints."""
+        named = {id: int(match["fingerprint"], 16) for match in answer["matches"] for id in match["ids"]}
         if id is not None and id not in named:
             raise AssertionError(f"{id} is not in {answer}")
+        for id, fingerprint in named.items():
+            is_known = id.startswith(f"{self.number}-") and id not in self.unknown
+            if is_known and self.live.get(id) != fingerprint:
+                raise AssertionError(f"{id} is {self.live.get(id)}, and in {answer}")
 
     def one(self):
         if self.rng.random() < 0.5:

@@ -266,24 +266,34 @@ struct Pools {
     process: u32,
     /// As many as the processor runs at a time, for all calls that do not say how many.
     all: Option<Arc<ThreadPool>>,
-    /// Those of the last call that said how many, and the number.
+    /// Those of a call that said how many, and the number.
     counted: Option<(usize, Arc<ThreadPool>)>,
 }
 
 /// The threads for a call. Calls that say how many have threads of their own while they run.
 fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
+    let count = threads.unwrap_or(0);
+    if count > MOST_THREADS {
+        let message = format!("threads={count}: at most {MOST_THREADS} are possible");
+        return Err(Class::Option.error(py, message));
+    }
+    // Exceptions are made without the lock, since that may run anything.
+    kept_pool(count).map_err(|error| Failure::from(io::Error::other(error)).raise(py))
+}
+
+/// So many threads, or as many as the processor runs at a time if it is 0.
+fn kept_pool(count: usize) -> Result<Arc<ThreadPool>, rayon::ThreadPoolBuildError> {
     static POOLS: Mutex<Pools> = Mutex::new(Pools {
         process: 0,
         all: None,
         counted: None,
     });
-    let build = |count: usize| {
+    let build = || {
         let pool = ThreadPoolBuilder::new()
             .num_threads(count)
             .thread_name(|number| format!("simidx-{number}"))
             .build();
-        let refused = |error| Failure::from(io::Error::other(error)).raise(py);
-        pool.map(Arc::new).map_err(refused)
+        pool.map(Arc::new)
     };
     let mut pools = lock(&POOLS);
     let process = std::process::id();
@@ -292,29 +302,24 @@ fn pool(py: Python<'_>, threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
         // Dropping them would wait for threads that are not here.
         std::mem::forget((pools.all.take(), pools.counted.take()));
     }
-    match threads {
-        None | Some(0) => {
-            let pool = match &pools.all {
-                Some(pool) => Arc::clone(pool),
-                None => Arc::clone(pools.all.insert(build(0)?)),
-            };
-            Ok(pool)
-        }
-        Some(count) if count <= MOST_THREADS => {
-            match &pools.counted {
-                // No other call has it, and none can get it now.
-                Some((of, pool)) if *of == count && Arc::strong_count(pool) == 1 => {
-                    return Ok(Arc::clone(pool));
-                }
-                _ => {}
+    if count == 0 {
+        return Ok(match &pools.all {
+            Some(pool) => Arc::clone(pool),
+            None => Arc::clone(pools.all.insert(build()?)),
+        });
+    }
+    match &pools.counted {
+        // No other call has it, and none can get it now.
+        Some((of, pool)) if *of == count && Arc::strong_count(pool) == 1 => Ok(Arc::clone(pool)),
+        // It is of use to calls that come later.
+        Some((of, _)) if *of == count => build(),
+        _ => {
+            let pool = build()?;
+            // More would lie idle.
+            if thread::available_parallelism().is_ok_and(|most| count <= most.get()) {
+                pools.counted = Some((count, Arc::clone(&pool)));
             }
-            let pool = build(count)?;
-            pools.counted = Some((count, Arc::clone(&pool)));
             Ok(pool)
-        }
-        Some(count) => {
-            let message = format!("threads={count}: at most {MOST_THREADS} are possible");
-            Err(Class::Option.error(py, message))
         }
     }
 }

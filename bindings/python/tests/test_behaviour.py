@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
 import pickle
@@ -164,6 +165,30 @@ def test_threads_share_an_index(tmp_path: Path) -> None:
         for threads in (None, 1, 2):
             for found in pool.map(lambda _, threads=threads: index.query(ARRAY, threads=threads), range(12)):
                 assert found.distances.tolist() == expected
+
+
+def pool_threads() -> set[str]:
+    """The threads of simidx that wait for work."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        # One may just have ended.
+        with contextlib.suppress(OSError):
+            if (task / "comm").read_text().startswith("simidx-"):
+                found.add(task.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="not on this system")
+def test_counted_threads_are_used_again(tmp_path: Path) -> None:
+    index = simidx.build(tmp_path / "a.simidx", ARRAY)
+    index.query(ARRAY, threads=1)
+    # Those of earlier calls have ended by then.
+    time.sleep(0.5)
+    before = pool_threads()
+    assert before
+    for _ in range(3):
+        index.query(ARRAY, threads=1)
+    assert pool_threads() == before
 
 
 def in_child(index: simidx.Index) -> list[int]:

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 /// Whether it has AVX2 and POPCNT. `SIMIDX_SIMD=off` in the environment says no, so that the portable code is run.
-pub(crate) fn has_avx2() -> bool {
+pub(crate) fn has_avx2_and_popcnt() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {
         let forbidden = std::env::var_os("SIMIDX_SIMD").is_some_and(|value| value == "off");

@@ -84,9 +84,9 @@ pub(super) fn minima_of(count: usize, features: &[u64]) -> Vec<u32> {
 /// environment keeps to the portable code, which gives the same result.
 fn take_in(minima: &mut [u32], hashes: &[u128]) {
     #[cfg(target_arch = "x86_64")]
-    if crate::cpu::has_avx2() {
+    if crate::cpu::has_avx2_and_popcnt() {
         #[expect(unsafe_code, reason = "calls a function compiled for newer processors")]
-        // SAFETY: this processor has the one feature that the function is compiled for.
+        // SAFETY: this processor has AVX2, which the function is compiled for.
         return unsafe { take_in_avx2(minima, hashes) };
     }
     take_in_each(minima, hashes);

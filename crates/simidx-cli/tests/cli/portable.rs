@@ -75,3 +75,26 @@ fn portable_instructions_build_and_answer_the_same() {
         }
     }
 }
+
+#[test]
+fn portable_instructions_find_the_same_similar_texts() {
+    let sandbox = Sandbox::new();
+    let word = |number: u64| format!("w{} ", number % 997);
+    // Of each family of five one and another has other words at the end.
+    let text = |i: u64| {
+        let words = (0..40).map(|j| match j < 40 - 3 * (i % 5) {
+            true => word(i / 5 * 1000 + j * j),
+            false => word(i * 77 + j),
+        });
+        words.collect::<String>() + "\n"
+    };
+    sandbox.write("a.txt", (0..500).map(text).collect::<String>());
+    for command in [&["pairs"][..], &["clusters"], &["dedup", "-o", "-"]] {
+        let args = [
+            command,
+            &["a.txt", "--input", "lines", "--similarity", "0.6"],
+        ]
+        .concat();
+        assert!(both(&sandbox, &args).len() > 1000, "{args:?}");
+    }
+}

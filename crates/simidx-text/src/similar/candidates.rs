@@ -18,6 +18,9 @@ use crate::ParallelFingerprinter;
 use crate::dedup::Similarity;
 use crate::feature_set::{jaccard, jaccard_if};
 
+/// Members of groups whose digests are looked at together.
+const MOST_FOUND: usize = 4096;
+
 /// Texts of which some have keys in common. Those are compared once they are there.
 #[derive(Debug)]
 pub struct SimilarCandidates {
@@ -248,31 +251,50 @@ impl SimilarCandidates {
         kept_counts.clear();
         let (digest, least) = (self.digest(place), self.similarity.least());
         let folded = digest.folded();
+        let append = |members_found: &mut Vec<u32>, candidates: &mut Vec<u32>| {
+            let others = members_found.drain(..);
+            let others = others.map(|other| (other, self.digest(other)));
+            append_wanted(
+                others,
+                |other| digest.may_be_similar(other, least),
+                candidates,
+            );
+        };
         for &(band, group, may_have_kept) in looked_at.iter() {
             if !may_have_kept {
                 kept_counts.push(0);
                 continue;
             }
-            let mut kept = own_groups.first_kept(band, group, LARGE, members)?;
-            if kept.len() == LARGE {
-                let known = folded.and_then(|folded| {
+            // To look into the file costs more than to ask what is known.
+            let is_in_file = own_groups.is_in_file(band);
+            let first = match is_in_file {
+                true => &[],
+                false => own_groups.first_kept(band, group, LARGE, members)?,
+            };
+            let known = match is_in_file || first.len() == LARGE {
+                true => folded.and_then(|folded| {
                     crowded.candidates((band, group), from, (folded, least), members_found)
-                });
-                if let Some(count) = known {
-                    kept_counts.push(count);
-                    continue;
-                }
-                kept = own_groups.kept(band, group, members)?;
+                }),
+                false => None,
+            };
+            if let Some(count) = known {
+                kept_counts.push(count);
+                continue;
             }
+            let kept = match is_in_file || first.len() == LARGE {
+                true => own_groups.kept(band, group, members)?,
+                false => first,
+            };
             kept_counts.push(kept.len());
-            let kept = kept.iter().map(place_of);
-            members_found.extend(kept.skip_while(|&member| member < from));
+            let later = kept.iter().map(place_of);
+            for member in later.skip_while(|&member| member < from) {
+                members_found.push(member);
+                if members_found.len() >= MOST_FOUND {
+                    append(members_found, candidates);
+                }
+            }
         }
-        let others = members_found
-            .iter()
-            .map(|&other| (other, self.digest(other)));
-        let may_be = |other| digest.may_be_similar(other, least);
-        append_wanted(others, may_be, candidates);
+        append(members_found, candidates);
         rank(candidates, ranked);
         let mut similar = None;
         self.compare(
@@ -410,7 +432,7 @@ impl SimilarCandidates {
                     .iter()
                     .filter(|member| range.contains(&member.place))
                 {
-                    let may_be = |own: FoldedDigest| own.may_be_similar(member.digest, least);
+                    let may_be = |own: FoldedDigest| own.may_be_similar(member.digest(), least);
                     if folded.is_none_or(may_be) && is_similar(member.place)? {
                         links.link(member.place, place);
                         break;

@@ -59,7 +59,7 @@ impl Clustered {
             return;
         };
         self.room -= 1;
-        let mut own = vec![PlacedDigest { place, digest }];
+        let mut own = vec![PlacedDigest::new(place, digest)];
         let mut i = 0;
         while i < clusters.len() {
             if !is_linked(clusters[i][0].place) {

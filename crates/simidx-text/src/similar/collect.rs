@@ -302,10 +302,8 @@ impl SimilarTexts {
         self.single_feature_count += usize::from(text.has_features && features.len() == 1);
         let memory = self.options.memory;
         let room = memory.map(|memory| memory.saturating_sub(self.most_beside_sets(memory)));
-        let has_room = |sets: &Sets| {
-            let len = sets.byte_count() + 8 * (features.len() as u64 + 2);
-            room.is_none_or(|room| len <= room)
-        };
+        let has_room =
+            |sets: &Sets| room.is_none_or(|room| sets.byte_count_with(features.len()) <= room);
         match &mut self.sets {
             Some(sets) if has_room(sets) => sets.push(features)?,
             sets => *sets = None,
@@ -313,13 +311,31 @@ impl SimilarTexts {
         Ok(())
     }
 
-    /// Bytes of so much memory that are needed beside the features, if all texts have all keys in common with others: also
-    /// for texts that wait.
+    /// Bytes of so much memory that are needed beside the features, if all texts have all keys in common with others.
     fn most_beside_sets(&self, memory: u64) -> u64 {
-        let groups = MEMBER_LEN * self.banding.band_count() as u64;
-        let with_large = groups * LARGE_SHARE / (LARGE_SHARE - 1);
-        let texts = self.columns.len() as u64 * (TEXT_LEN + ORDER_LEN + with_large);
-        memory / COLUMN_SHARE + BATCH_LEN as u64 + texts
+        memory / COLUMN_SHARE + most_of(self.columns.len() as u64, self.banding)
+    }
+
+    /// Bytes of memory with which so many texts need no temporary file, whatever they have in common: their features are
+    /// kept, and the texts are read once. `features` is the number of their features together.
+    ///
+    /// ```
+    /// use simidx_text::dedup::Similarity;
+    /// use simidx_text::similar::SimilarTexts;
+    ///
+    /// // A million texts of a hundred words.
+    /// let memory = SimilarTexts::full_memory(Similarity::default(), 1_000_000, 100_000_000);
+    /// assert!((1_000_000_000..1_300_000_000).contains(&memory));
+    /// ```
+    pub fn full_memory(similarity: Similarity, text_count: u64, features: u64) -> u64 {
+        let banding = Banding::for_similarity(similarity.least());
+        let column_count = (banding.band_count() + HASH_NUMBERS) as u64;
+        let columns = text_count.saturating_mul(column_count * MEMBER_LEN);
+        let sets = Sets::byte_count_of(text_count, features);
+        let all = most_of(text_count, banding).saturating_add(sets);
+        let all = all.saturating_add(all.div_ceil(COLUMN_SHARE - 1));
+        all.max(columns.saturating_mul(COLUMN_SHARE))
+            .saturating_add(COLUMN_SHARE)
     }
 
     /// Finds which texts have keys in common, in the order of their numbers.
@@ -420,8 +436,9 @@ impl SimilarTexts {
         // that wait.
         let left = groups.room().saturating_sub(BATCH_LEN as u64);
         let needs_sets = self.sets.is_none();
+        let for_sets = if needs_sets { left / 2 } else { 0 };
         let sets = self.sets.unwrap_or_else(|| {
-            let budget = shares.map(|[least, ..]| least + left / 2);
+            let budget = shares.map(|[least, ..]| least + for_sets);
             Sets::new(count, budget, temp_dir.as_deref())
         });
         let found = Found {
@@ -432,7 +449,7 @@ impl SimilarTexts {
             firsts,
             is_candidate,
             sets,
-            large_budget: shares.map(|[.., least]| least + left / 2),
+            large_budget: shares.map(|[.., least]| least + left - for_sets),
             needs_sets,
             single_feature_count: self.single_feature_count,
         };
@@ -442,4 +459,13 @@ impl SimilarTexts {
             found,
         ))
     }
+}
+
+/// Bytes that so many texts need beside their columns and features, if they have all keys in common with others: also for texts
+/// that wait, and once more for where the features are, which is in use while columns are sorted.
+fn most_of(text_count: u64, banding: Banding) -> u64 {
+    let groups = MEMBER_LEN * banding.band_count() as u64;
+    let with_large = groups * LARGE_SHARE / (LARGE_SHARE - 1);
+    let texts = text_count.saturating_mul(TEXT_LEN + ORDER_LEN + with_large);
+    texts.saturating_add(BATCH_LEN as u64)
 }

@@ -15,11 +15,33 @@ const GROWTH: usize = 4;
 /// Bytes of a text.
 const TEXT_LEN: u64 = (size_of::<PlacedDigest>() + size_of::<PlacedDigest>() / GROWTH) as u64;
 
-/// The digest of the text at a place.
+/// What a group takes beside its texts, as texts.
+const GROUP_TEXTS: u64 = 8;
+
+/// The folded digest of the text at a place.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlacedDigest {
     pub(super) place: u32,
-    pub(super) digest: FoldedDigest,
+    len: u32,
+    parities: u64,
+}
+
+impl PlacedDigest {
+    pub(super) fn new(place: u32, FoldedDigest { len, parities }: FoldedDigest) -> Self {
+        PlacedDigest {
+            place,
+            len,
+            parities,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn digest(self) -> FoldedDigest {
+        FoldedDigest {
+            len: self.len,
+            parities: self.parities,
+        }
+    }
 }
 
 /// The kept texts of all large groups, as far as there is memory for them.
@@ -56,7 +78,7 @@ impl Crowded {
             }
             _ => &[],
         };
-        let later = later.iter().map(|text| (text.place, text.digest));
+        let later = later.iter().map(|text| (text.place, text.digest()));
         append_wanted(later, |other| digest.may_be_similar(other, least), out);
         Some(kept.len())
     }
@@ -75,6 +97,10 @@ impl Crowded {
             ..LARGE => return Ok(()),
             LARGE => {
                 let kept = groups.kept(band, group, &mut buffer)?;
+                let Some(room) = self.room.checked_sub(GROUP_TEXTS) else {
+                    return Ok(());
+                };
+                self.room = room;
                 (self.kept.entry((band, group)).or_default(), kept)
             }
             _ => match self.kept.get_mut(&(band, group)) {
@@ -82,18 +108,19 @@ impl Crowded {
                 None => return Ok(()),
             },
         };
+        if known.capacity() < known.len() + new.len() {
+            known.reserve_exact(new.len().max(known.len() / GROWTH));
+        }
         for place in new.iter().map(place_of) {
             match digest(place).folded() {
                 Some(digest) if self.room > 0 => {
                     self.room -= 1;
-                    if known.len() == known.capacity() {
-                        known.reserve_exact(known.len() / GROWTH + 1);
-                    }
-                    known.push(PlacedDigest { place, digest });
+                    known.push(PlacedDigest::new(place, digest));
                 }
                 // If one is missing, none is of use.
                 _ => {
-                    self.room = self.room.saturating_add(known.len() as u64);
+                    let freed = known.len() as u64 + GROUP_TEXTS;
+                    self.room = self.room.saturating_add(freed);
                     self.kept.remove(&(band, group));
                     return Ok(());
                 }
@@ -116,7 +143,7 @@ mod tests {
             parities: [0; 2],
         };
         let wanted = (digest(0).folded().unwrap(), 0.8);
-        for budget in [None, Some(0), Some(50 * TEXT_LEN), Some(10_000)] {
+        for budget in [None, Some(0), Some(58 * TEXT_LEN), Some(10_000)] {
             let mut groups = Groups::new(None, None);
             // A group of 100, and one of 20.
             let keys = (0..COUNT + 20).map(|i| i / COUNT).collect();
@@ -133,8 +160,8 @@ mod tests {
                     .unwrap();
                 let mut found = Vec::new();
                 let known = crowded.candidates(group, 10, wanted, &mut found);
-                let has_room =
-                    budget.is_none_or(|budget| u64::from(kept_count) <= budget / TEXT_LEN);
+                let has_room = budget
+                    .is_none_or(|budget| u64::from(kept_count) + GROUP_TEXTS <= budget / TEXT_LEN);
                 match place < COUNT && kept_count as usize >= LARGE && has_room {
                     true => {
                         assert_eq!(known, Some(kept_count as usize));

@@ -138,6 +138,12 @@ impl Groups {
         }
     }
 
+    /// Whether the groups of a band are in the file.
+    #[inline]
+    pub(super) fn is_in_file(&self, band: usize) -> bool {
+        matches!(self.bands[band], Band::InFile { .. })
+    }
+
     /// The members that were kept, ascending, each with its flags.
     pub(super) fn kept<'b>(
         &'b self,

@@ -89,6 +89,12 @@ impl Sets {
         };
         self.feature_count += len;
         if self.file.is_none() && self.feature_count <= self.room {
+            let spare = self.in_memory.capacity() - self.in_memory.len();
+            if spare < features.len() {
+                // Half of one that doubled would be empty.
+                let more = features.len().max(self.in_memory.len() / 4);
+                self.in_memory.reserve_exact(more);
+            }
             self.in_memory.extend_from_slice(features);
             return Ok(());
         }
@@ -117,7 +123,18 @@ impl Sets {
 
     /// Bytes of memory that the sets and the index take.
     pub(super) fn byte_count(&self) -> u64 {
-        (self.index.len() * size_of::<Entry>() + self.in_memory.len() * FEATURE_LEN) as u64
+        Self::byte_count_of(self.index.len() as u64, self.in_memory.len() as u64)
+    }
+
+    /// The same with a text more, of so many features.
+    pub(super) fn byte_count_with(&self, feature_count: usize) -> u64 {
+        self.byte_count() + Self::byte_count_of(1, feature_count as u64)
+    }
+
+    /// The same for so many texts, which have so many features together.
+    pub(super) fn byte_count_of(text_count: u64, feature_count: u64) -> u64 {
+        let index = text_count.saturating_mul(size_of::<Entry>() as u64);
+        index.saturating_add(feature_count.saturating_mul(FEATURE_LEN as u64))
     }
 
     /// Whether the set of a text was added.

@@ -19,23 +19,19 @@ const MOST_BANDS: usize = 512;
 /// Bytes of text for a word, in English with the space before it.
 const WORD_LEN: f64 = 6.5;
 
-/// Bytes for each feature of a text, if they are not written to a file.
-const FEATURE_LEN: f64 = 8.0;
-
 /// Of the memory, the part that `dedup` has for finding ids that come twice.
 const ID_SHARE: u64 = 16;
 
-/// Bytes for a key of a text, and for its place in a group, if it is in one.
+/// Bytes for a key of a text.
 const KEY_LEN: f64 = 4.0;
-const MEMBER_LEN: f64 = 4.0;
 
-/// Processor time in seconds for a text, and for a byte of text: a fit to 10^6 English descriptions of 500 bytes and to
-/// 5,468 licences of 3,000, on an x86-64 server of 2024.
-const TEXT_SECONDS: f64 = 4e-6;
-const BYTE_SECONDS: f64 = 16e-9;
+/// Processor time in seconds for a text, and for a byte of text: a fit to 10^5 and 10^6 English descriptions of 500 bytes and
+/// to 5,468 licences of 3,000, on an x86-64 server of 2024.
+const TEXT_SECONDS: f64 = 1e-6;
+const BYTE_SECONDS: f64 = 12e-9;
 
 /// Processor time in seconds for finding what a text may be similar to and comparing it, where few are: from the same texts.
-const COMPARE_SECONDS: f64 = 2.5e-6;
+const COMPARE_SECONDS: f64 = 1e-6;
 
 /// Values of a key.
 const KEYS: f64 = 4294967296.0;
@@ -91,10 +87,9 @@ pub(super) fn plan(similarity: Similarity, count: u64, text_size: Size) -> Simil
     let choice = Banding::for_similarity(least);
     let texts = count as f64;
     let Size(text_bytes) = text_size;
-    let keys = choice.band_count() as f64 * (KEY_LEN + MEMBER_LEN);
-    let features = (text_bytes as f64 / WORD_LEN).max(1.0);
-    let least_memory = SimilarTexts::least_memory(count, false);
-    let least_memory = least_memory + least_memory / (ID_SHARE - 1) + 1;
+    let features = texts * (text_bytes as f64 / WORD_LEN).max(1.0);
+    let with_ids = |memory: u64| memory.saturating_add(memory / (ID_SHARE - 1) + 1);
+    let full_memory = SimilarTexts::full_memory(similarity, count, features as u64);
     let rows = 1..=SHOWN_ROWS.max(choice.row_count() as u32);
     SimilarityPlan {
         count,
@@ -105,8 +100,8 @@ pub(super) fn plan(similarity: Similarity, count: u64, text_size: Size) -> Simil
         bands: choice.band_count(),
         recall: choice.recall(least),
         mean_recall: choice.mean_recall(least),
-        least_memory,
-        full_memory: least_memory + (texts * (keys + FEATURE_LEN * features)) as u64,
+        least_memory: with_ids(SimilarTexts::least_memory(count, false)),
+        full_memory: with_ids(full_memory),
         cpu_seconds: texts * (TEXT_SECONDS + COMPARE_SECONDS + BYTE_SECONDS * text_bytes as f64),
         chance_candidates: texts * (texts - 1.0).max(0.0) / 2.0 * choice.band_count() as f64 / KEYS,
         alternatives: rows
