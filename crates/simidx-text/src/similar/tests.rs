@@ -252,7 +252,7 @@ fn full_memory_holds_all_features() {
     let features: usize = sets.map(|set| set.hashes().len()).sum();
     let full = SimilarTexts::full_memory(similarity, texts.len() as u64, features as u64);
     for (memory, needs_texts) in [(full, false), (full - 10_000, true)] {
-        let mut options = SimilarOptions::default();
+        let mut options = options_of(0.8);
         options.memory = Some(memory);
         let candidates = collected(&texts, &options).candidates().unwrap();
         assert_eq!(candidates.needs_texts(), needs_texts, "{memory}");
