@@ -271,17 +271,16 @@ impl SimilarCandidates {
                 true => &[],
                 false => own_groups.first_kept(band, group, LARGE, members)?,
             };
-            let known = match is_in_file || first.len() == LARGE {
-                true => folded.and_then(|folded| {
-                    crowded.candidates((band, group), from, (folded, least), members_found)
-                }),
-                false => None,
-            };
-            if let Some(count) = known {
-                kept_counts.push(count);
-                continue;
+            let may_be_large = is_in_file || first.len() == LARGE;
+            if let Some(folded) = folded.filter(|_| may_be_large) {
+                let of = (folded, least);
+                let known = crowded.candidates((band, group), from, of, members_found);
+                if let Some(count) = known {
+                    kept_counts.push(count);
+                    continue;
+                }
             }
-            let kept = match is_in_file || first.len() == LARGE {
+            let kept = match may_be_large {
                 true => own_groups.kept(band, group, members)?,
                 false => first,
             };
