@@ -331,9 +331,13 @@ impl SimilarCandidates {
                 .iter()
                 .map(place_of)
                 .take_while(|&other| other < place);
-            candidates.extend(before.filter(|&other| {
-                other != first && digest.may_be_similar(self.digest(other), least)
-            }));
+            let others = before.filter(|&other| other != first);
+            let others = others.map(|other| (other, self.digest(other)));
+            append_wanted(
+                others,
+                |other| digest.may_be_similar(other, least),
+                candidates,
+            );
         }
         candidates.sort_unstable();
         candidates.dedup();
