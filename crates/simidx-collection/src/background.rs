@@ -55,6 +55,19 @@ impl<F: Sync + Send> Write for Stoppable<'_, F> {
     }
 }
 
+/// What is deleted of each of these segments.
+fn deleted_of<F>(deleted: &Deleted, segments: &[Arc<Segment<F>>]) -> Vec<DeletedIds> {
+    let of_segment = |segment: &Arc<Segment<F>>| deleted.get(&segment.number).cloned();
+    let all = segments.iter().map(of_segment);
+    all.map(Option::unwrap_or_default).collect()
+}
+
+/// What has been deleted of segments between two moments.
+fn since(before: &[DeletedIds], now: &[DeletedIds]) -> impl Iterator<Item = Arc<str>> {
+    let segments = before.iter().zip(now);
+    segments.flat_map(|(before, now)| now.since(before))
+}
+
 impl<F: Fingerprint> Core<F> {
     /// Seals the oldest records that are set aside; whether there were any.
     ///
@@ -167,10 +180,7 @@ impl<F: Fingerprint> Core<F> {
                 .into_iter()
                 .map(|i| Arc::clone(&state.segments[i]))
                 .collect();
-            let deleted = due
-                .iter()
-                .map(|segment| state.deleted.get(&segment.number).cloned());
-            let deleted: Vec<Option<DeletedIds>> = deleted.collect();
+            let deleted = deleted_of(&state.deleted, &due);
             (due, deleted)
         };
         if due.is_empty() {
@@ -183,6 +193,10 @@ impl<F: Fingerprint> Core<F> {
         }
         let gone: Vec<u64> = due.iter().map(|segment| segment.number).collect();
         let segment = self.merge_segments(&due, &deleted)?;
+        // What was deleted meanwhile may be much. It is gathered while changes go on, and while they wait only the rest.
+        let now = deleted_of(&self.read().deleted, &due);
+        let mut since: DeletedIds = since(&deleted, &now).collect();
+        let deleted = now;
         let mut manifest = self.manifest();
         let mut next = manifest.clone();
         files::replace(&mut next, &gone, segment.as_deref(), None)?;
@@ -190,16 +204,11 @@ impl<F: Fingerprint> Core<F> {
         *manifest = next;
         {
             let mut state = self.write();
-            let mut since = Vec::new();
+            let now = deleted_of(&state.deleted, &due);
+            self::since(&deleted, &now).for_each(|id| since.insert(id));
             let mut now_deleted = Deleted::clone(&state.deleted);
-            for (segment, before) in due.iter().zip(&deleted) {
-                let Some(now) = now_deleted.remove(&segment.number) else {
-                    continue;
-                };
-                match before {
-                    Some(before) => since.append(&mut now.since(before)),
-                    None => since.extend(now.iter().cloned()),
-                }
+            for number in &gone {
+                now_deleted.remove(number);
             }
             let mut segments = state.segments.to_vec();
             let place = segments
@@ -208,8 +217,8 @@ impl<F: Fingerprint> Core<F> {
                 .unwrap_or(0);
             segments.retain(|segment| !gone.contains(&segment.number));
             if let Some(segment) = segment {
-                if !since.is_empty() {
-                    now_deleted.insert(segment.number, since.into_iter().collect());
+                if since.len() > 0 {
+                    now_deleted.insert(segment.number, since);
                 }
                 segments.insert(place, segment);
             }
@@ -230,14 +239,14 @@ impl<F: Fingerprint> Core<F> {
     fn merge_segments(
         &self,
         due: &[Arc<Segment<F>>],
-        deleted: &[Option<DeletedIds>],
+        deleted: &[DeletedIds],
     ) -> Result<Option<Arc<Segment<F>>>> {
         let mut options = MergeOptions::default();
         options.max_distance = Some(self.settings.max_distance);
         options.memory = MEMORY;
         options.temp_dir = Some(self.path().to_owned());
         for (number, deleted) in deleted.iter().enumerate() {
-            if let Some(deleted) = deleted {
+            if deleted.len() > 0 {
                 let exclusions = options.segment_exclusions.entry(number).or_default();
                 deleted
                     .iter()

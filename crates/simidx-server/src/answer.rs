@@ -71,6 +71,8 @@ pub(crate) struct Answered {
     pub(crate) counts: Vec<u8>,
     /// In columns the distances of all matches.
     pub(crate) distances: Vec<u8>,
+    /// Answers in which the id that a query is searched for by is among those at distance 0.
+    pub(crate) own_id_count: usize,
     /// What the source called the records that the first answer comes from, if it did.
     pub(crate) generation: Option<String>,
 }
@@ -137,6 +139,7 @@ fn answer_width<F: Fingerprint>(
                 fingerprints: &fingerprints,
                 match_count: 0,
                 first_match: 0,
+                query: 0,
                 distances: [0; DISTANCES],
             };
             let started = Instant::now();
@@ -202,6 +205,8 @@ struct Writer<'a, F> {
     match_count: u64,
     /// Matches by their distance.
     distances: [u32; DISTANCES],
+    /// The query that is being answered.
+    query: usize,
     /// Matches of the queries before.
     first_match: u64,
     /// Bytes of complete answers.
@@ -211,6 +216,7 @@ struct Writer<'a, F> {
 impl<F: Fingerprint> Sink for Writer<'_, F> {
     fn begin(&mut self, query: usize) {
         self.first_match = self.match_count;
+        self.query = query;
         if self.form != Form::Columns {
             separate(self.form, &mut self.out.bytes);
             let id = self.queries[query].id.as_ref().map(IdBuf::as_id);
@@ -242,16 +248,21 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
             bytes.push(b',');
         }
         let budget = self.budget;
-        let mut is_first = true;
+        let own = self.queries[self.query].id.as_ref();
+        let own = own.filter(|_| distance == 0);
+        let (mut is_first, mut has_own) = (true, false);
         let counted = ids.map(|id| {
             // The match itself counts for the first.
             if !std::mem::take(&mut is_first) {
                 budget.take()?;
             }
+            has_own |= own.is_some() && id.as_ref().ok() == own;
             id
         });
         self.style
-            .write_match(bytes, (fingerprint, distance), counted)
+            .write_match(bytes, (fingerprint, distance), counted)?;
+        self.out.own_id_count += usize::from(has_own);
+        Ok(())
     }
 
     fn end(&mut self, query: usize) {

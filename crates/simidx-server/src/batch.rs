@@ -160,6 +160,7 @@ impl Batch {
                 all.bytes.push(b',');
             }
             all.generation = all.generation.or(chunk.generation);
+            all.own_id_count += chunk.own_id_count;
             all.bytes.extend_from_slice(&chunk.bytes);
             all.counts.extend_from_slice(&chunk.counts);
             all.distances.extend_from_slice(&chunk.distances);

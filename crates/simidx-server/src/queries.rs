@@ -26,7 +26,7 @@ pub(crate) fn current(app: &App, name: Option<&str>) -> Result<(usize, Arc<Gener
     Ok((number.unwrap_or_default(), served.current()))
 }
 
-/// How often an id is looked up at the most in a store that changes meanwhile.
+/// How often an id is looked up at the most, if its very record changes each time before it is searched for.
 const ID_TRIES: usize = 64;
 
 /// The generation that an answer is from: that of the answer itself if it says so, as those of stores do. Only files are asked
@@ -111,11 +111,8 @@ pub(crate) async fn of_id(
     for _ in 0..ID_TRIES {
         let (asked, source) = (id.clone(), generation.clone());
         // Without a table of ids all of them are gone through.
-        let look_up = move || {
-            let name = source.source.generation();
-            Ok((name, source.source.fingerprints_of_id(asked.as_id())?))
-        };
-        let (name, fingerprints) = aside(app, look_up).await?;
+        let look_up = move || Ok(source.source.fingerprints_of_id(asked.as_id())?);
+        let fingerprints = aside(app, look_up).await?;
         if fingerprints.is_empty() {
             let detail = format!("no record has the id {}", shown(&word));
             return Err(Problem::not_found("unknown-id", detail));
@@ -132,15 +129,17 @@ pub(crate) async fn of_id(
             asked.collect(),
             Form::Objects,
         );
+        let query_count = batch.queries.len();
         let answered = batch.whole().await?;
-        // A record that has changed since it was looked up is looked up again.
-        if answered.generation.is_none_or(|other| other == name) {
+        // The record is the nearest to itself. If it is not there, it has changed since it was looked up.
+        if answered.own_id_count == query_count {
+            let name = name_of(answered.generation, &generation);
             let results = results(answered.bytes);
             return Ok(of_generation(whole(StatusCode::OK, JSON, results), &name));
         }
     }
     Err(Problem::busy(
-        "the records change faster than they can be looked up",
+        "the record changes faster than it can be looked up",
     ))
 }
 

@@ -413,6 +413,10 @@ fn an_answer_names_the_generation_that_it_comes_from() {
         while !adders.iter().all(|adder| adder.is_finished()) {
             let one = client.get("/v1/query/fe");
             assert_eq!(generation(&one), named(&one.json()).len());
+            let own = client.get("/v1/ids/0%200");
+            if own.status != 404 {
+                assert_eq!(generation(&own), named(&own.json()["results"][0]).len());
+            }
             let batch = json!({"fingerprints": ["fe", "fd"]}).to_string();
             let batch = client.post("/v1/query", JSON, batch.as_bytes());
             assert_eq!(generation(&batch), named(&batch.json()["results"][0]).len());

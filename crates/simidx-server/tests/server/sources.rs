@@ -1,6 +1,7 @@
 //! A source of another kind than files: records in memory, searched one by one. Its answers are those of a file.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,7 @@ use simidx::{Fingerprint, Id, IdBuf, IdKind};
 use simidx_server::{IdIter, Search, Server, ServerOptions, Sink, Source, SourceSize};
 
 use crate::client::PATIENCE;
-use crate::harness::{Fixture, default, options, run};
+use crate::harness::{Fixture, Running, default, options, run};
 
 /// Fingerprints with their ids, in order.
 pub(crate) struct Plain(pub(crate) BTreeMap<u64, Vec<IdBuf>>);
@@ -125,20 +126,25 @@ fn another_source_answers_as_a_file_with_the_same_records() {
     assert_eq!(client.get("/?index=plain&q=id-5").status, 200);
 }
 
-/// A source without records that does something at each search: with the queries.
-struct Acting<F>(Plain, F);
+/// A source that does something at each search, with the queries, and may change its records. Each search names another
+/// generation.
+struct Acting<F> {
+    records: Arc<Mutex<Plain>>,
+    act: F,
+    searches: AtomicU64,
+}
 
 impl<F: Fn(&[u128]) + Send + Sync + 'static> Source for Acting<F> {
     fn width(&self) -> u32 {
-        self.0.width()
+        64
     }
 
     fn max_distance(&self) -> u32 {
-        self.0.max_distance()
+        3
     }
 
     fn id_kind(&self) -> IdKind {
-        self.0.id_kind()
+        IdKind::String
     }
 
     fn pipeline(&self) -> Option<&str> {
@@ -146,16 +152,18 @@ impl<F: Fn(&[u128]) + Send + Sync + 'static> Source for Acting<F> {
     }
 
     fn generation(&self) -> String {
-        self.0.generation()
+        self.searches.load(Ordering::Relaxed).to_string()
     }
 
     fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
-        self.1(queries);
-        self.0.find(queries, search, sink)
+        (self.act)(queries);
+        let number = self.searches.fetch_add(1, Ordering::Relaxed) + 1;
+        sink.generation(number.to_string());
+        self.records.lock().unwrap().find(queries, search, sink)
     }
 
     fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
-        self.0.fingerprints_of_id(id)
+        self.records.lock().unwrap().fingerprints_of_id(id)
     }
 
     /// A millisecond.
@@ -164,25 +172,80 @@ impl<F: Fn(&[u128]) + Send + Sync + 'static> Source for Acting<F> {
     }
 
     fn size(&self) -> SourceSize {
-        self.0.size()
+        SourceSize::default()
     }
 
     fn figures(&self) -> simidx::Result<Value> {
-        self.0.figures()
+        Ok(json!({}))
     }
 
     fn resident_fraction(&self) -> Option<f64> {
-        self.0.resident_fraction()
+        None
     }
 }
 
-/// A server of such a source.
+/// A server of such a source without records.
 pub(crate) fn acting(
     options: ServerOptions,
     act: impl Fn(&[u128]) + Send + Sync + 'static,
-) -> crate::harness::Running {
-    let source: Box<dyn Source> = Box::new(Acting(Plain(BTreeMap::new()), act));
+) -> Running {
+    acting_on(Arc::new(Mutex::new(Plain(BTreeMap::new()))), options, act)
+}
+
+/// A server of such a source.
+fn acting_on(
+    records: Arc<Mutex<Plain>>,
+    options: ServerOptions,
+    act: impl Fn(&[u128]) + Send + Sync + 'static,
+) -> Running {
+    let source: Box<dyn Source> = Box::new(Acting {
+        records,
+        act,
+        searches: AtomicU64::new(0),
+    });
     run(Server::bind_with_sources(options, vec![("acting".to_owned(), source)]).unwrap())
+}
+
+#[test]
+fn an_id_is_looked_up_again_only_if_its_own_record_has_changed() {
+    // The record of `own` has each of these fingerprints in turn, until the last one stays.
+    let own = |fingerprint: u64| {
+        let named = |id: &str| vec![IdBuf::String(id.to_owned())];
+        Plain(BTreeMap::from([
+            (fingerprint, named("own")),
+            (fingerprint ^ 1, named("other")),
+        ]))
+    };
+    for (changes, tries) in [(0, 1), (2, 3), (63, 64), (64, 64)] {
+        let records = Arc::new(Mutex::new(own(0x100)));
+        let (searches, changing) = (Arc::new(AtomicU64::new(0)), records.clone());
+        let counted = searches.clone();
+        let server = acting_on(records, options(Vec::new()), move |_| {
+            let search = counted.fetch_add(1, Ordering::Relaxed) + 1;
+            if search <= changes {
+                *changing.lock().unwrap() = own(0x100 << (search % 2));
+            }
+        });
+        let response = server.client().get("/v1/ids/own");
+        assert_eq!(searches.load(Ordering::Relaxed), tries);
+        if changes == tries {
+            assert_eq!((response.status, response.kind()), (503, "busy".to_owned()));
+            continue;
+        }
+        assert_eq!(response.generation(), tries.to_string());
+        let last = 0x100_u64 << (changes % 2);
+        assert_eq!(
+            response.json(),
+            json!({"results": [{
+                "id": "own",
+                "matches": [
+                    {"distance": 0, "fingerprint": last.to_hex(), "ids": ["own"]},
+                    {"distance": 1, "fingerprint": (last ^ 1).to_hex(), "ids": ["other"]},
+                ],
+                "query": last.to_hex(),
+            }]})
+        );
+    }
 }
 
 #[test]
