@@ -24,6 +24,8 @@ def session(folder: Path, cores: int) -> Any:
         "spark.driver.memory": "4g",
         "spark.local.dir": str(folder / "local"),
         "spark.ui.enabled": "false",
+        # As the guide advises.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         "spark.ui.showConsoleProgress": "false",
     }
     builder: Any = SparkSession.builder.master(f"local[{cores}]")

@@ -1,17 +1,18 @@
 """Spark beside the program on the same cores: build, pairs and dedup by the number of fingerprints.
 
-    python3 benches/spark/run.py [--counts 1000000,3000000,10000000] [--cores 2] [--svg FILE]
+    python3 benches/spark/run.py [--counts 1000000,3000000,10000000] [--cores 2] [--times 3] [--svg FILE]
 
 Needs the wheel of the package, PySpark and Java. Both read Parquet files of the same records from the same disk, and write
-Parquet or an index. Spark has started before the clock does. Prints seconds, how much longer Spark takes, seconds of processor
-time, which say something on a busy machine too, the bytes that Spark has sent between tasks by its own count, and what
-`model.py` says of them.
+Parquet or an index. Spark has started before the clock does. The two take turns. Prints the median seconds, how much longer
+Spark takes, seconds of processor time, which say something on a busy machine too, the bytes that Spark has sent between tasks
+by its own count, and what `model.py` says of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import shutil
+import statistics
 import tempfile
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def main() -> None:
     parser.add_argument("--counts", default="1000000,3000000,10000000")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--jobs", default="build,pairs,clusters,dedup")
+    parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--temp-dir")
     parser.add_argument("--svg", type=Path, help="chart of the seconds by the number of fingerprints")
     args = parser.parse_args()
@@ -87,12 +89,17 @@ def main() -> None:
         }
         for name in args.jobs.split(","):
             work, command = jobs[name]
-            shutil.rmtree(out, ignore_errors=True)
-            of_program, cpu_of_program = local.timed(lambda command=command: local.program(folder, args.cores, *command))
-            before = local.shuffled(session)
-            of_spark, cpu_of_spark = local.timed(work)
-            shuffled = (local.shuffled(session) - before) / 1e6
-            spark.release()
+            by_program: list[tuple[float, float]] = []
+            by_spark: list[tuple[float, float]] = []
+            for _ in range(args.times):
+                shutil.rmtree(out, ignore_errors=True)
+                by_program.append(local.timed(lambda command=command: local.program(folder, args.cores, *command)))
+                before = local.shuffled(session)
+                by_spark.append(local.timed(work))
+                shuffled = (local.shuffled(session) - before) / 1e6
+                spark.release()
+            of_program, cpu_of_program = map(statistics.median, zip(*by_program, strict=True))
+            of_spark, cpu_of_spark = map(statistics.median, zip(*by_spark, strict=True))
             # Records with their ids go to their segments.
             predicted = (16.0 * count if name == "build" else model.sent(count, args.cores).of(name)) / 1e6
             points.setdefault(name, []).append((count, of_program, of_spark))

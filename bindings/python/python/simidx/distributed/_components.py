@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from simidx._errors import InputError
-from simidx._simidx import _components, _lookup, _places
+from simidx._simidx import _components, _distinct, _lookup, _places
 from simidx.distributed._columns import (
     Array,
     arrow_type,
@@ -26,7 +26,16 @@ from simidx.distributed._columns import (
     unpack,
     width_of_array,
 )
-from simidx.distributed._messages import MESSAGE, Batches, by_place, from_stream, messages, received, rows_for
+from simidx.distributed._messages import (
+    MESSAGE,
+    Batches,
+    by_place,
+    from_stream,
+    messages,
+    order_by_place,
+    received,
+    rows_for,
+)
 
 #: Rows of two columns in a message.
 PIECE = 1 << 18
@@ -47,7 +56,7 @@ def _halves(batches: Batches, width: int) -> Iterator[tuple[int, Array, Array]]:
 def _send_columns(one: Array, other: Array, part: int, places: int) -> Iterator[tuple[int, int, bytes]]:
     """Two columns to the places of the first."""
     of_rows = _places(one, width_of_array(one), places)
-    order = np.argsort(of_rows, kind="stable")
+    order = order_by_place(of_rows, places)
     one, other = one[order], other[order]
     ends = np.searchsorted(of_rows[order], np.arange(places), side="right")
     start = 0
@@ -255,8 +264,7 @@ class Members:
             member = found >= 0
             label = own.copy()
             label[member] = least[found[member]]
-            _, ranks = _ranks(own)
-            is_shared = np.bincount(ranks)[ranks] > 1
+            is_shared = _shared(own, self._width)
             if self._equals:
                 member |= is_shared
             elif is_shared.any():
@@ -281,6 +289,16 @@ class Members:
         steps = values[1:] != values[:-1]
         distinct[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
         return values[distinct], least[distinct]
+
+
+def _shared(values: Array, width: int) -> Array:
+    """Whether each value comes more than once."""
+    distinct, _ = _distinct(values, width)
+    if len(distinct) == len(values):
+        return np.zeros(len(values), dtype=bool)
+    ranks = _lookup(distinct, values, width)
+    shared: Array = (np.bincount(ranks, minlength=len(distinct)) > 1)[ranks]
+    return shared
 
 
 class Together:

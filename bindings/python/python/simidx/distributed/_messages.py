@@ -71,9 +71,16 @@ def gathered(batches: Batches, most: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
+def order_by_place(places: Array, count: int) -> Array:
+    """The order that brings rows to each of so many places together, those of a place in their own order."""
+    # NumPy sorts numbers of 16 bits by counting.
+    order: Array = np.argsort(places.astype(np.uint16) if count <= 1 << 16 else places, kind="stable")
+    return order
+
+
 def by_place(table: pa.Table, places: Array, count: int) -> Iterator[tuple[int, bytes]]:
     """The rows of a table for each place that has any, as streams of Arrow."""
-    order = np.argsort(places, kind="stable")
+    order = order_by_place(places, count)
     table = table.take(pa.array(order)).combine_chunks()
     ends = np.searchsorted(places[order], np.arange(count), side="right")
     start = 0

@@ -150,8 +150,9 @@ class Meeting:
     def __init__(self, rounds: _PairRounds, count: int, cores: int) -> None:
         self.rounds = rounds
         self._of_each = max(1, -(-count // PLACE))
-        self._is_grouped = self._of_each == 1
-        if self._is_grouped:
+        #: Whether each place gets all fingerprints.
+        self.sends_all: bool = self._of_each == 1
+        if self.sends_all:
             places = max(1, min(cores, len(rounds)))
         else:
             self._of_each = max(self._of_each, -(-cores // len(rounds)))
@@ -163,11 +164,11 @@ class Meeting:
     @property
     def copies(self) -> int:
         """How often a fingerprint is sent."""
-        return self.places if self._is_grouped else len(self.rounds)
+        return self.places if self.sends_all else len(self.rounds)
 
     def send(self, values: Array) -> Iterator[tuple[int, Array]]:
         """The places of fingerprints."""
-        if self._is_grouped:
+        if self.sends_all:
             yield from ((place, values) for place in range(self.places))
             return
         for round in range(len(self.rounds)):
@@ -180,7 +181,7 @@ class Meeting:
 
     def find(self, place: int, values: Array, links: bool) -> Iterator[tuple[Array, Array]]:
         """The pairs of the distinct fingerprints that came to a place."""
-        if not self._is_grouped:
+        if not self.sends_all:
             yield self.rounds.find(place // self._of_each, values, links, 1)
             return
         for round in range(place, len(self.rounds), self.places):

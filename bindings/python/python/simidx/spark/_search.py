@@ -67,7 +67,14 @@ class Near:
         if meeting is None:
             none = d.Meeting(_PairRounds(self.width, k, []), 0, 1)
             return run(self.packed.limit(0), d.Find(none, links))
-        return run(shuffle(run(self.packed, d.Send(meeting)), meeting.places), d.Find(meeting, links))
+        return run(shuffle(self._sent(meeting), meeting.places), d.Find(meeting, links))
+
+    def _sent(self, meeting: d.Meeting) -> DataFrame:
+        if not meeting.sends_all:
+            return run(self.packed, d.Send(meeting))
+        # What goes everywhere need not go through Python.
+        places = F.explode(F.sequence(F.lit(0), F.lit(meeting.places - 1)))
+        return self.packed.select(places.alias("place"), "part", "data")
 
 
 def pairs(
