@@ -24,9 +24,9 @@ def session(folder: Path, cores: int) -> Any:
         "spark.driver.memory": "4g",
         "spark.local.dir": str(folder / "local"),
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         # As the guide advises.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-        "spark.ui.showConsoleProgress": "false",
     }
     builder: Any = SparkSession.builder.master(f"local[{cores}]")
     for key, value in settings.items():

@@ -63,7 +63,7 @@ fn deleted_of<F>(deleted: &Deleted, segments: &[Arc<Segment<F>>]) -> Vec<Deleted
 }
 
 /// What has been deleted of segments between two moments.
-fn since(before: &[DeletedIds], now: &[DeletedIds]) -> impl Iterator<Item = Arc<str>> {
+fn deleted_between(before: &[DeletedIds], now: &[DeletedIds]) -> impl Iterator<Item = Arc<str>> {
     let segments = before.iter().zip(now);
     segments.flat_map(|(before, now)| now.since(before))
 }
@@ -195,7 +195,7 @@ impl<F: Fingerprint> Core<F> {
         let segment = self.merge_segments(&due, &deleted)?;
         // What was deleted meanwhile may be much. It is gathered while changes go on, and while they wait only the rest.
         let now = deleted_of(&self.read().deleted, &due);
-        let mut since: DeletedIds = since(&deleted, &now).collect();
+        let mut since: DeletedIds = deleted_between(&deleted, &now).collect();
         let deleted = now;
         let mut manifest = self.manifest();
         let mut next = manifest.clone();
@@ -205,7 +205,7 @@ impl<F: Fingerprint> Core<F> {
         {
             let mut state = self.write();
             let now = deleted_of(&state.deleted, &due);
-            self::since(&deleted, &now).for_each(|id| since.insert(id));
+            deleted_between(&deleted, &now).for_each(|id| since.insert(id));
             let mut now_deleted = Deleted::clone(&state.deleted);
             for number in &gone {
                 now_deleted.remove(number);
