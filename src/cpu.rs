@@ -37,6 +37,11 @@ pub(crate) fn dispatch<W: Work>(work: W) -> W::Output {
         // function is compiled for.
         return unsafe { run_bmi2(work, cpu) };
     }
+    run_portable(work)
+}
+
+#[inline(never)]
+fn run_portable<W: Work>(work: W) -> W::Output {
     work.run(Portable)
 }
 
@@ -92,6 +97,7 @@ fn bmi2() -> Option<Bmi2> {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "bmi2,bmi1,lzcnt,popcnt,avx2")]
+#[inline(never)]
 fn run_bmi2<W: Work>(work: W, cpu: Bmi2) -> W::Output {
     work.run(cpu)
 }

@@ -93,6 +93,9 @@ pub mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod index;
+#[cfg(not(test))]
+#[doc(hidden)]
+pub mod instances;
 mod memory;
 mod merge;
 pub mod segments;

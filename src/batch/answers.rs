@@ -127,9 +127,18 @@ pub fn answer_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     queries: &[F],
     question: Question,
-    progress: impl FnMut(usize) -> Result<()>,
+    mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Answers<F>> {
-    let view = segments.as_segments()?;
+    answer_view(segments.as_segments()?, queries, question, &mut progress)
+}
+
+#[inline(never)]
+fn answer_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    view: SegmentsView<'_, F, D>,
+    queries: &[F],
+    question: Question,
+    progress: Progress<'_>,
+) -> Result<Answers<F>> {
     let mut all = Answers::default();
     in_rounds(queries, progress, |round| {
         let pieces = round.par_chunks(PIECE);
@@ -165,9 +174,18 @@ pub fn contains_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     queries: &[F],
     distance: u32,
-    progress: impl FnMut(usize) -> Result<()>,
+    mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<bool>> {
-    let view = segments.as_segments()?;
+    view_contains_all(segments.as_segments()?, queries, distance, &mut progress)
+}
+
+#[inline(never)]
+fn view_contains_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    view: SegmentsView<'_, F, D>,
+    queries: &[F],
+    distance: u32,
+    progress: Progress<'_>,
+) -> Result<Vec<bool>> {
     let mut all = Vec::with_capacity(queries.len());
     in_rounds(queries, progress, |round| {
         let queries = round.par_iter().with_min_len(PIECE);
@@ -182,10 +200,13 @@ pub fn contains_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     Ok(all)
 }
 
+/// Is told how many items are done, and may break off.
+pub(super) type Progress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+
 /// Lets `work` work on so many items at a time that progress is seen.
 pub(super) fn in_rounds<T>(
     items: &[T],
-    mut progress: impl FnMut(usize) -> Result<()>,
+    progress: Progress<'_>,
     mut work: impl FnMut(&[T]) -> Result<()>,
 ) -> Result<()> {
     let mut done = 0;

@@ -17,6 +17,7 @@ use crate::fingerprint::Fingerprint;
 ///
 /// # Errors
 /// 2^32 values and more.
+#[inline(never)]
 pub fn components<F: Fingerprint>(pairs: &[(F, F)]) -> Result<(Vec<F>, Vec<F>)> {
     let mut values: Vec<F> = pairs.iter().flat_map(|&(x, y)| [x, y]).collect();
     F::sort(&mut values);
@@ -51,6 +52,7 @@ pub fn components<F: Fingerprint>(pairs: &[(F, F)]) -> Result<(Vec<F>, Vec<F>)> 
 /// let places = simidx::batch::positions_in(&[3u64, 5, 9], &[9, 4]);
 /// assert_eq!(places, [Some(2), None]);
 /// ```
+#[inline(never)]
 pub fn positions_in<F: Fingerprint>(ordered: &[F], values: &[F]) -> Vec<Option<usize>> {
     // The leading bits narrow the search to a few values, so that most of it stays in one line of the cache.
     let bits = ordered.len().next_power_of_two().trailing_zeros().min(20);

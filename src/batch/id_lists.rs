@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::answers::in_rounds;
+use super::answers::{Progress, in_rounds};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Id;
@@ -155,9 +155,17 @@ impl IdLists {
 pub fn ids_of_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     fingerprints: &[F],
-    progress: impl FnMut(usize) -> Result<()>,
+    mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<IdLists> {
-    let view = segments.as_segments()?;
+    ids_in_view(segments.as_segments()?, fingerprints, &mut progress)
+}
+
+#[inline(never)]
+fn ids_in_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    view: SegmentsView<'_, F, D>,
+    fingerprints: &[F],
+    progress: Progress<'_>,
+) -> Result<IdLists> {
     let mut all = IdLists::default();
     in_rounds(fingerprints, progress, |round| {
         let pieces = round.par_chunks(PIECE).map(|piece| read(view, piece));
@@ -208,9 +216,17 @@ fn read<F: Fingerprint, D: AsRef<[u8]>>(
 pub fn positions_of_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     fingerprints: &[F],
-    progress: impl FnMut(usize) -> Result<()>,
+    mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<Option<u64>>> {
-    let view = segments.as_segments()?;
+    positions_in_view(segments.as_segments()?, fingerprints, &mut progress)
+}
+
+#[inline(never)]
+fn positions_in_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    view: SegmentsView<'_, F, D>,
+    fingerprints: &[F],
+    progress: Progress<'_>,
+) -> Result<Vec<Option<u64>>> {
     let position = |&fingerprint: &F| {
         let mut start = 0;
         for (number, index) in view.indexes().enumerate() {

@@ -119,6 +119,7 @@ pub fn id_pairs_with<F: Fingerprint, D: AsRef<[u8]>>(
 /// Where pairs come from: segments, and records that are equal.
 type Source<'a, F, D> = (SegmentsView<'a, F, D>, &'a [Vec<IdBuf>]);
 
+#[inline(never)]
 fn id_pairs_of_view<F: Fingerprint, D: AsRef<[u8]>>(
     source: Source<'_, F, D>,
     options: &PairOptions,

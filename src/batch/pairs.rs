@@ -172,6 +172,7 @@ impl<F: Fingerprint> PairFinder<F> {
     ///
     /// # Errors
     /// A memory limit that is too small to be kept.
+    #[inline(never)]
     pub fn new(options: &PairOptions) -> Result<Self> {
         let budget = MemoryLimit::new(options.memory)?.budget();
         Ok(Self::with_budget(options, budget))
@@ -224,6 +225,7 @@ impl<F: Fingerprint> PairFinder<F> {
     ///
     /// # Errors
     /// As for [`PairFinder::push`].
+    #[inline(never)]
     pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         self.gathered.extend(fingerprints)
     }
@@ -247,12 +249,17 @@ impl<F: Fingerprint> PairFinder<F> {
         mut visit: impl FnMut(Pair<F>) -> Result<()>,
         mut progress: impl FnMut(u64, u64) -> Result<()>,
     ) -> Result<()> {
+        self.give(&mut visit, &mut progress)
+    }
+
+    #[inline(never)]
+    fn give(self, visit: Visit<'_, F>, progress: Progress<'_>) -> Result<()> {
         if !self.options.sorted {
             let mut take = |pairs: &mut Vec<(F, F)>| {
                 let mut pairs = pairs.drain(..);
                 pairs.try_for_each(|(x, y)| visit(Pair::new(x, y)))
             };
-            return self.find(&mut take, &mut progress);
+            return self.find(&mut take, progress);
         }
         let temp = self.space.temp.clone();
         let mut sorter = PairSorter::new(temp, self.pair_budget);
@@ -260,7 +267,7 @@ impl<F: Fingerprint> PairFinder<F> {
             let mut pairs = pairs.drain(..);
             pairs.try_for_each(|(x, y)| sorter.add(|buffer| buffer.push(Pair::new(x, y))))
         };
-        self.find(&mut take, &mut progress)?;
+        self.find(&mut take, progress)?;
         for_each_sorted(sorter, visit)
     }
 
@@ -280,6 +287,7 @@ impl<F: Fingerprint> PairFinder<F> {
     }
 
     /// Hands every pair to `take`, in any order within the pair, up to the limit.
+    #[inline(never)]
     fn find(self, take: Take<'_, F>, progress: Progress<'_>) -> Result<()> {
         let mut limit = PairLimit::new(&self.options);
         let mut take = |pairs: &mut Vec<(F, F)>| {
@@ -311,6 +319,9 @@ impl<F: Fingerprint> PairFinder<F> {
         }
     }
 }
+
+/// Is called with each pair.
+type Visit<'a, F> = &'a mut dyn FnMut(Pair<F>) -> Result<()>;
 
 /// Is told how many parts of a search are done, of how many; 0 if that is not known. It may break off.
 pub(super) type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;

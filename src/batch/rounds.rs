@@ -124,6 +124,7 @@ pub struct PairRounds<F> {
 
 impl<F: Fingerprint> PairRounds<F> {
     /// Chooses rounds: the same for the same request. No time to speak of.
+    #[inline(never)]
     pub fn new(request: &RoundsRequest<'_, F>) -> Self {
         let mut rounds = Vec::new();
         if request.distance > 0 {
@@ -166,6 +167,7 @@ impl<F: Fingerprint> PairRounds<F> {
     ///
     /// # Panics
     /// If there is no such round, or no place.
+    #[inline(never)]
     pub fn scatter(&self, round: usize, values: &[F], places: usize) -> (Vec<F>, Vec<usize>) {
         let of = &self.rounds[round];
         // Another round sends its crowds elsewhere.
@@ -188,8 +190,8 @@ impl<F: Fingerprint> PairRounds<F> {
     ///
     /// # Panics
     /// If there is no such round.
-    pub fn pairs(&self, round: usize, values: &[F], visit: impl FnMut(F, F)) -> Result<()> {
-        self.find(round, values, false, visit)
+    pub fn pairs(&self, round: usize, values: &[F], mut visit: impl FnMut(F, F)) -> Result<()> {
+        self.find(round, values, false, &mut visit)
     }
 
     /// The same with as many of the pairs as are needed to link what the pairs of all rounds link.
@@ -199,16 +201,17 @@ impl<F: Fingerprint> PairRounds<F> {
     ///
     /// # Panics
     /// If there is no such round.
-    pub fn links(&self, round: usize, values: &[F], visit: impl FnMut(F, F)) -> Result<()> {
-        self.find(round, values, true, visit)
+    pub fn links(&self, round: usize, values: &[F], mut visit: impl FnMut(F, F)) -> Result<()> {
+        self.find(round, values, true, &mut visit)
     }
 
+    #[inline(never)]
     fn find(
         &self,
         round: usize,
         values: &[F],
         spans: bool,
-        mut visit: impl FnMut(F, F),
+        visit: &mut dyn FnMut(F, F),
     ) -> Result<()> {
         let round = &self.rounds[round];
         let rule = round.rule(self.distance, spans);
@@ -319,6 +322,7 @@ fn place_of<F: Fingerprint>(value: F, seed: u64, places: usize) -> usize {
 ///
 /// # Panics
 /// Without a place.
+#[inline(never)]
 pub fn scatter_values<F: Fingerprint>(values: &[F], places: usize) -> (Vec<F>, Vec<usize>) {
     scatter_by(values, places, |value| place_of(value, 0, places))
 }
@@ -332,6 +336,7 @@ pub fn scatter_values<F: Fingerprint>(values: &[F], places: usize) -> (Vec<F>, V
 ///
 /// # Panics
 /// Without a place, or with 2^32 and more.
+#[inline(never)]
 pub fn places_of<F: Fingerprint>(values: &[F], places: usize) -> Vec<u32> {
     assert!(
         places > 0 && u32::try_from(places).is_ok(),
@@ -398,9 +403,9 @@ mod tests {
             let (values, ends) = rounds.scatter(round, values, places);
             let mut start = 0;
             for end in ends {
-                let visit = |x: u64, y: u64| pairs.push((x.min(y), x.max(y)));
+                let mut visit = |x: u64, y: u64| pairs.push((x.min(y), x.max(y)));
                 rounds
-                    .find(round, &values[start..end], links, visit)
+                    .find(round, &values[start..end], links, &mut visit)
                     .unwrap();
                 start = end;
             }

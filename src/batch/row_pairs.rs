@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::pairs::{Pair, PairFinder, PairOptions};
+use super::pairs::{Pair, PairFinder, PairOptions, Progress};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 
@@ -49,6 +49,15 @@ pub fn row_pairs<F: Fingerprint>(
     fingerprints: &[F],
     options: &PairOptions,
     mut progress: impl FnMut(u64, u64) -> Result<()>,
+) -> Result<Vec<RowPair>> {
+    find(fingerprints, options, &mut progress)
+}
+
+#[inline(never)]
+fn find<F: Fingerprint>(
+    fingerprints: &[F],
+    options: &PairOptions,
+    progress: Progress<'_>,
 ) -> Result<Vec<RowPair>> {
     let rows = Rows::new(fingerprints);
     let mut pairs = Vec::new();

@@ -18,6 +18,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// No band, more bands than bits, or a distance out of range.
+    #[inline(never)]
     pub fn partition(max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         if !(1..=F::WIDTH).contains(&bands) {
@@ -40,6 +41,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// `bands` not above `max_distance`, above the width, or giving more than 255 tables.
+    #[inline(never)]
     pub fn choose_bands(max_distance: u32, bands: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let tables = binomial(bands, max_distance);
@@ -58,6 +60,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// A distance for which the width has too few bits or the tables are more than 255.
+    #[inline(never)]
     pub fn two_level_bands(max_distance: u32) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let parts = max_distance as usize + 1;

@@ -13,6 +13,7 @@ const MOST_TWO_LEVEL_DISTANCE: u32 = 6;
 impl<F: Fingerprint> TableDesign<F> {
     /// All designs that this version offers for a distance, by number of tables, one for each number; none for a distance
     /// above [`MAX_DISTANCE`].
+    #[inline(never)]
     pub fn available(max_distance: u32) -> Vec<Self> {
         if max_distance > MAX_DISTANCE {
             return Vec::new();
@@ -35,6 +36,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// No such design; the message lists those that there are.
+    #[inline(never)]
     pub fn with_table_count(max_distance: u32, tables: usize) -> Result<Self, OptionsError> {
         check_distance(max_distance)?;
         let designs = Self::available(max_distance);

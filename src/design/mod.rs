@@ -57,6 +57,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// No mask or more than 255, a distance above the width, or a first mask that is not leading bits.
+    #[inline(never)]
     pub fn from_masks(max_distance: u32, masks: Vec<F>) -> Result<Self, OptionsError> {
         if masks.is_empty() || masks.len() > MAX_TABLE_COUNT {
             return Err(OptionsError::new(
@@ -118,11 +119,13 @@ impl<F: Fingerprint> TableDesign<F> {
 
     /// The cheapest way found to answer queries of a distance on an index of `fingerprint_count` fingerprints.
     /// Exact for any masks and any distance; takes up to ten milliseconds for distances that designs are offered for, a tenth of a second for any.
+    #[inline(never)]
     pub fn plan(&self, distance: u32, fingerprint_count: u64, costs: &Costs) -> ProbePlan {
         plan_probes(&self.masks, distance, fingerprint_count, costs)
     }
 
     /// Whether no difference of at most `distance` bits touches every prefix: then probes need no flips.
+    #[inline(never)]
     pub fn coverage(&self, distance: u32) -> Coverage<F> {
         coverage_of(&self.masks, distance)
     }

@@ -46,6 +46,7 @@ struct Move<F> {
 
 impl<F: Fingerprint> Permutation<F> {
     /// The permutation of a prefix mask. Any mask is valid, none and all bits included.
+    #[inline(never)]
     pub fn new(mask: F) -> Self {
         let mut moves: Vec<Move<F>> = Vec::new();
         for (target, source) in target_order(mask).into_iter().enumerate() {

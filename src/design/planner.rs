@@ -160,6 +160,7 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// A distance above 12, or more fingerprints than the width has.
+    #[inline(never)]
     pub fn for_count(max_distance: u32, fingerprint_count: u64) -> Result<Self, OptionsError> {
         let request = PlanRequest {
             codec: Some(Codec::EliasFano),
@@ -229,6 +230,7 @@ impl PlanRequest {
     ///
     /// # Errors
     /// A distance above 12, a block size that the format does not have, or more fingerprints than the width has.
+    #[inline(never)]
     pub fn alternatives<F: Fingerprint>(&self) -> Result<Vec<PlannedIndex<F>>, OptionsError> {
         check_distance(self.distance)?;
         check_block_size(self.block_size)?;
@@ -262,6 +264,7 @@ impl PlanRequest {
     ///
     /// # Errors
     /// As for [`PlanRequest::alternatives`]; or no index fits the memory.
+    #[inline(never)]
     pub fn design<F: Fingerprint>(&self) -> Result<TableDesign<F>, OptionsError> {
         let mut alternatives = self.alternatives()?;
         let chosen = self.choose(&alternatives);
@@ -277,6 +280,7 @@ impl PlanRequest {
     /// memory with less than 64 MB of raw fingerprints the limit shrinks with them, down to 2 µs, so that a small index
     /// is a fast one. Beyond these limits, a file twice the size must be more than twice as fast. `None` if none fits.
     /// Where no codec is requested, only the one counts that a build without one takes for such fingerprints.
+    #[inline(never)]
     pub fn choose<F: Fingerprint>(&self, alternatives: &[PlannedIndex<F>]) -> Option<usize> {
         let enough_us = match self.device {
             StorageDevice::Memory => {

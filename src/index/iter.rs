@@ -103,6 +103,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
 
     /// Reads the next blocks, up to the first bad one; fails, and steps over it, if that comes first. `None` at the end
     /// of the table.
+    #[inline(never)]
     fn read_on(&mut self) -> Option<Result<(), FormatError>> {
         let table = &self.index.tables[self.table];
         let file = self.index.bytes();

@@ -223,6 +223,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 
     /// The ids of a fingerprint that a table of this index holds: one that table 0 lacks is a fault of the file.
+    #[inline(never)]
     fn ids_of_member(&self, member: F) -> Result<Ids<'_>> {
         match self.rank(member)? {
             Some(rank) => self.ids_of_rank(Rank(rank)),
@@ -246,6 +247,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A damaged block.
+    #[inline(never)]
     pub fn rank(&self, fingerprint: F) -> Result<Option<u64>> {
         let place = self.tables[0].locate(self.bytes(), fingerprint)?;
         Ok(place.and_then(|place| {
@@ -270,6 +272,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A damaged block.
+    #[inline(never)]
     pub fn fingerprint(&self, rank: u64) -> Result<Option<F>> {
         if rank >= self.len() {
             return Ok(None);
@@ -336,6 +339,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 
     /// The rank of the first value of each block of table 0.
+    #[inline(never)]
     fn block_ranks(&self) -> &[u64] {
         self.block_ranks.get_or_init(|| {
             let counts = self.directory.section(Kind::BlockCounts, 0);

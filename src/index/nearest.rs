@@ -63,6 +63,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A damaged block among those that had to be read; then there is no answer.
+    #[inline(never)]
     pub fn nearest_with<'s>(
         &self,
         scratch: &'s mut Scratch<F>,
@@ -124,6 +125,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A damaged block among those that had to be read.
+    #[inline(never)]
     pub fn contains_near_with(
         &self,
         scratch: &mut Scratch<F>,

@@ -79,6 +79,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Index::with_header(&header, data)
     }
 
+    #[inline(never)]
     fn with_header(header: &Header, data: D) -> Result<Self> {
         let parts = parse::<F>(header, data.as_ref())?;
         Ok(Index {
@@ -154,6 +155,7 @@ pub(super) struct Parts<F> {
 ///
 /// # Errors
 /// The first rule broken; [`Error::WidthMismatch`] for an index of another width.
+#[inline(never)]
 pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Parts<F>> {
     let footer = Footer::decode(file, file.len() as u64)?;
     footer.check_width(header.width)?;

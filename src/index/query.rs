@@ -201,6 +201,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 
     /// Finds the matches of some queries, each once and in order.
+    #[inline(never)]
     fn find_matches(
         &self,
         scratch: &mut Scratch<F>,

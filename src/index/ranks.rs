@@ -26,6 +26,7 @@ impl<F: Fingerprint> Target<'_, F> {
         }
     }
 
+    #[inline(never)]
     fn rank_batch(&self, batch: &mut [Found<F>]) {
         let table = &self.tables[0];
         for found in unranked(batch) {

@@ -96,6 +96,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A damaged head.
+    #[inline(never)]
     pub fn sketches(&self) -> Result<Option<Sketches<'_>>> {
         let section = match self.sketches.get() {
             Some(section) => section,
@@ -166,6 +167,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A rank that is not there, or a damaged page.
+    #[inline(never)]
     pub fn records_of_rank(&self, rank: u64) -> Result<Range<u64>> {
         if rank >= self.len() {
             let message = format!("there is no rank {rank}, the index has {}", self.len());
@@ -182,6 +184,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A record that is not there, or a damaged page.
+    #[inline(never)]
     pub fn rank_of_record(&self, record: u64) -> Result<u64> {
         self.check_record(record)?;
         match &self.ids {
@@ -194,6 +197,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// A record that is not there, or a damaged page.
+    #[inline(never)]
     pub fn id_of_record(&self, record: u64) -> Result<Option<IdBuf>> {
         self.check_record(record)?;
         let Some(ids) = &self.ids else {

@@ -114,6 +114,7 @@ impl<F: Fingerprint> Table<F> {
     }
 
     #[cold]
+    #[inline(never)]
     fn check(&self, file: &[u8], block: Block<'_, F>, number: usize) -> Result<(), FormatError> {
         let place = place_checksum(Kind::Blocks, self.number, number);
         block
@@ -142,6 +143,7 @@ impl<F: Fingerprint> Table<F> {
     }
 
     /// Where a value is in block `number`, the first one whose key is not below it.
+    #[inline(never)]
     pub(super) fn locate_in(
         &self,
         file: &[u8],
@@ -167,6 +169,7 @@ impl<F: Fingerprint> Table<F> {
     }
 
     /// Appends all values of the blocks `numbers`, as many as four at a time in step.
+    #[inline(never)]
     pub(super) fn read_blocks(
         &self,
         file: &[u8],

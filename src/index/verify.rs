@@ -145,6 +145,14 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         &self,
         mut progress: impl FnMut(VerifyStage) -> ControlFlow<()>,
     ) -> Option<VerifyReport> {
+        self.check_all(&mut progress)
+    }
+
+    #[inline(never)]
+    fn check_all(
+        &self,
+        progress: &mut dyn FnMut(VerifyStage) -> ControlFlow<()>,
+    ) -> Option<VerifyReport> {
         let mut begin = |stage| progress(stage).is_continue().then_some(());
         let mut report = VerifyReport::default();
         report.check(self.check_opening());

@@ -124,9 +124,9 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     pub fn warm_with(
         &self,
         options: &WarmOptions,
-        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+        mut progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
     ) -> Result<WarmReport> {
-        let warmed = warm_all([self], options, progress);
+        let warmed = warm_all(&[self], options, &mut progress);
         warmed.map_err(|(_, error)| error.into())
     }
 }
@@ -161,10 +161,11 @@ impl<D: AsRef<[u8]>> AnyIndex<D> {
 ///
 /// # Errors
 /// The first damage, and the number of its index.
-pub(crate) fn warm_all<'a, F: Fingerprint, D: AsRef<[u8]> + 'a>(
-    indexes: impl IntoIterator<Item = &'a Index<F, D>>,
+#[inline(never)]
+pub(crate) fn warm_all<F: Fingerprint, D: AsRef<[u8]>>(
+    indexes: &[&Index<F, D>],
     options: &WarmOptions,
-    progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+    progress: &mut dyn FnMut(WarmProgress) -> ControlFlow<()>,
 ) -> Result<WarmReport, (usize, FormatError)> {
     Pass::new(indexes).run(options, progress)
 }
@@ -209,13 +210,13 @@ impl Drop for StopOnPanic<'_> {
 }
 
 impl<'a, F: Fingerprint> Pass<'a, F> {
-    fn new<D: AsRef<[u8]> + 'a>(indexes: impl IntoIterator<Item = &'a Index<F, D>>) -> Self {
+    fn new<D: AsRef<[u8]>>(indexes: &[&'a Index<F, D>]) -> Self {
         let mut pass = Pass {
             parts: Vec::new(),
             chunk_count: 0,
             total: 0,
         };
-        for (segment, index) in indexes.into_iter().enumerate() {
+        for (segment, &index) in indexes.iter().enumerate() {
             // Queries up to this distance find their plans made.
             for distance in 0..=index.max_distance() {
                 index.plan(distance);
@@ -241,7 +242,7 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
     fn run(
         &self,
         options: &WarmOptions,
-        mut progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+        progress: &mut dyn FnMut(WarmProgress) -> ControlFlow<()>,
     ) -> Result<WarmReport, (usize, FormatError)> {
         let started = Instant::now();
         let (counts, next, stop) = (

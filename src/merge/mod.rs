@@ -226,16 +226,17 @@ pub struct Unmatched {
 pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     options: &MergeOptions<F>,
-    out: W,
+    mut out: W,
     mut progress: impl FnMut(BuildProgress),
 ) -> Result<Merged<F>> {
-    merge_view(segments.as_segments()?, options, out, &mut progress)
+    merge_view(segments.as_segments()?, options, &mut out, &mut progress)
 }
 
-fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
+#[inline(never)]
+fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     segments: SegmentsView<'_, F, D>,
     options: &MergeOptions<F>,
-    out: W,
+    out: &mut (dyn Write + Send),
     progress: &mut dyn FnMut(BuildProgress),
 ) -> Result<Merged<F>> {
     check(segments, options)?;

@@ -41,6 +41,7 @@ pub struct SegmentFingerprints<'a, F, D = Storage> {
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
+    #[inline(never)]
     pub(super) fn new(segments: SegmentsView<'a, F, D>, table: usize) -> Result<Self> {
         let mut sources = Vec::with_capacity(segments.segment_count());
         let mut first = None;
@@ -89,6 +90,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
     }
 
     /// Forgets that segments gave a value of which all their records are left out.
+    #[inline(never)]
     fn hide(&mut self, value: Permuted<F>) -> Result<()> {
         if self.segments.hidden().is_none() {
             return Ok(());
@@ -107,6 +109,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
         Ok(())
     }
 
+    #[inline(never)]
     fn next_of_files(&mut self) -> Option<Result<Permuted<F>>> {
         self.due.append(&mut self.given);
         while let Some(&number) = self.due.last() {
@@ -137,6 +140,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
     ///
     /// # Errors
     /// A damaged block or page of a segment, or a fingerprint that its table 0 lacks.
+    #[inline(never)]
     pub fn ids(&self) -> Result<SegmentIds<'a>> {
         let given = self.given.iter();
         let ids = given.map(|&number| (number, self.sources[number].ids()));

@@ -60,6 +60,7 @@ impl<F: Fingerprint> Hidden<F> {
     /// # Errors
     /// No segment of this number, ids of another kind than the segments have, a damaged segment, or what keeps ids from
     /// being read.
+    #[inline(never)]
     pub(super) fn add<D: AsRef<[u8]>>(
         &mut self,
         segments: SegmentsView<'_, F, D>,

@@ -108,6 +108,11 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
             .into_iter()
             .map(|(name, index)| (name, index.into()));
         let (names, segments) = segments.unzip();
+        Self::named(names, segments)
+    }
+
+    #[inline(never)]
+    fn named(names: Vec<String>, segments: Vec<Arc<Index<F, D>>>) -> Result<Self> {
         let segments = Segments {
             segments,
             names,
@@ -188,6 +193,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
     }
 
     /// Leaves records out of all segments or of one.
+    #[inline(never)]
     fn hide(mut self, only: Option<usize>, exclusions: &Exclusions<F>) -> Result<Self> {
         let nothing = || Hidden::new(self.segments.len());
         let hidden = self.hidden.take();

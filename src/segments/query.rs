@@ -347,6 +347,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     }
 
     /// Adds the matches of all segments.
+    #[inline(never)]
     fn ask_all(
         &self,
         scratch: &mut SegmentScratch<F>,
@@ -387,6 +388,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     }
 
     /// Leaves the nearest of all segments in the scratch.
+    #[inline(never)]
     fn ask_nearest(
         &self,
         scratch: &mut SegmentScratch<F>,
@@ -421,6 +423,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     ///
     /// # Errors
     /// A damaged block among those that had to be read.
+    #[inline(never)]
     pub fn contains_near_with(
         &self,
         scratch: &mut SegmentScratch<F>,

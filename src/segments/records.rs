@@ -53,6 +53,7 @@ struct Head<F> {
 }
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentRecords<'a, F, D> {
+    #[inline(never)]
     pub(super) fn new(segments: SegmentsView<'a, F, D>) -> Result<Self> {
         let mut records = SegmentRecords {
             sources: segments.indexes().map(crate::Index::records).collect(),
@@ -87,6 +88,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentRecords<'a, F, D> {
     }
 
     /// Replaces the record on top by the next one of its segment.
+    #[inline(never)]
     fn read_on(&mut self) -> Result<()> {
         let Some(mut top) = self.next.peek_mut() else {
             return Ok(());

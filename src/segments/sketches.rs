@@ -11,6 +11,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     ///
     /// # Errors
     /// Segments whose sketches differ, or of which some have none; a damaged head of the sketches of a segment.
+    #[inline(never)]
     pub fn sketch_parameters(&self) -> Result<Option<&'a SketchParameters>> {
         let mut common: Option<(usize, Option<&'a SketchParameters>)> = None;
         for (number, segment) in self.indexes().enumerate() {
@@ -44,6 +45,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     ///
     /// # Errors
     /// As for [`Sketches::read`], with the name of the segment; none where it has no sketches.
+    #[inline(never)]
     pub fn read_sketches(
         &self,
         segment: usize,
@@ -64,6 +66,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     ///
     /// # Errors
     /// No such record, or a damaged block or page.
+    #[inline(never)]
     pub fn shows_record(&self, segment: usize, record: u64) -> Result<bool> {
         let (true, Some(index)) = (self.hides_some(segment), self.get(segment)) else {
             return Ok(true);

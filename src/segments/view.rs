@@ -248,6 +248,7 @@ impl<'a, F, D> SegmentsView<'a, F, D> {
 
 impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     /// Whether there are segments, and their records are like those of the typical one.
+    #[inline(never)]
     pub(super) fn check(&self) -> Result<()> {
         let mut with_records = self
             .indexes()
@@ -318,6 +319,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     ///
     /// # Errors
     /// A damaged block of a segment.
+    #[inline(never)]
     pub fn contains(&self, fingerprint: F) -> Result<bool> {
         for (number, segment) in self.indexes().enumerate() {
             let shows = || {
@@ -339,6 +341,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     ///
     /// # Errors
     /// A damaged block or page of a segment.
+    #[inline(never)]
     pub fn ids_of(&self, fingerprint: F) -> Result<SegmentIds<'a>> {
         let segments = self.indexes().enumerate();
         let shown = segments.filter(|&(number, _)| !self.hides_fingerprint(number, fingerprint));

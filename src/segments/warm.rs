@@ -15,9 +15,10 @@ impl<F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'_, F, D> {
     pub fn warm_with(
         &self,
         options: &WarmOptions,
-        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
+        mut progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
     ) -> Result<WarmReport> {
-        let warmed = warm_all(self.indexes(), options, progress);
+        let indexes: Vec<_> = self.indexes().collect();
+        let warmed = warm_all(&indexes, options, &mut progress);
         warmed.map_err(|(segment, error)| self.blame(segment)(error.into()))
     }
 }

@@ -8,6 +8,7 @@ pub mod counting;
 pub mod document;
 pub mod editor;
 pub mod forged;
+pub mod instances;
 pub mod manifest;
 pub mod parts;
 pub mod reference;

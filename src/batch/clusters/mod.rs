@@ -196,21 +196,26 @@ pub struct ClusterReport {
 pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     options: &ClusterOptions,
-    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+    mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
 ) -> Result<ClusterReport> {
-    clusters_of_view(segments.as_segments()?, options, visit)
+    clusters_of_view(segments.as_segments()?, options, &mut visit)
 }
 
+/// Is called with each cluster.
+type Visit<'a, F> = &'a mut dyn FnMut(Cluster<'_, F>) -> Result<()>;
+
+#[inline(never)]
 fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
     segments: SegmentsView<'_, F, D>,
     options: &ClusterOptions,
-    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+    visit: Visit<'_, F>,
 ) -> Result<ClusterReport> {
     let mut finder = ClusterFinder::new(options)?;
     finder.gathered.extend_from_segments(segments)?;
     let (budget, representative) = (finder.budget, options.representative);
-    finder.find(visit, |values, groups| {
-        match (segments.id_kind(), representative) {
+    finder.find(
+        visit,
+        &mut |values, groups| match (segments.id_kind(), representative) {
             (IdKind::None, _) => Ok(Shared::new()),
             (_, Representative::First) => count_records::count(
                 segments,
@@ -222,8 +227,8 @@ fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
             (_, Representative::Central) => {
                 count_records::count::<F, D, ()>(segments, values, groups, None, &budget)
             }
-        }
-    })
+        },
+    )
 }
 
 /// [`clusters`], where the record with the least key represents its cluster, and [`ClusterOptions::representative`] does not
@@ -270,16 +275,16 @@ pub fn clusters_by_key<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     options: &ClusterOptions,
     key: impl FnMut(F, Id<'_>) -> K,
-    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+    mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
 ) -> Result<ClusterReport> {
-    clusters_of_view_by_key(segments.as_segments()?, options, key, visit)
+    clusters_of_view_by_key(segments.as_segments()?, options, key, &mut visit)
 }
 
 fn clusters_of_view_by_key<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
     segments: SegmentsView<'_, F, D>,
     options: &ClusterOptions,
     mut key: impl FnMut(F, Id<'_>) -> K,
-    visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+    visit: Visit<'_, F>,
 ) -> Result<ClusterReport> {
     if segments.id_kind() == IdKind::None && !segments.is_empty() {
         let message = "only records with ids have keys, and the segments have no ids";
@@ -290,7 +295,7 @@ fn clusters_of_view_by_key<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
     let mut finder = ClusterFinder::new(&options)?;
     finder.gathered.extend_from_segments(segments)?;
     let budget = finder.budget;
-    finder.find(visit, |values, groups| {
+    finder.find(visit, &mut |values, groups| {
         count_records::count(segments, values, groups, Some(&mut key), &budget)
     })
 }
@@ -364,6 +369,7 @@ impl<F: Fingerprint> ClusterFinder<F> {
     ///
     /// # Errors
     /// As for [`ClusterFinder::push`].
+    #[inline(never)]
     pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         self.gathered.extend(fingerprints)
     }
@@ -374,15 +380,19 @@ impl<F: Fingerprint> ClusterFinder<F> {
     /// # Errors
     /// More fingerprints than fit the memory limit, or than 2^32 - 2; what temporary files or `visit` report, after
     /// which `visit` is not called again.
-    pub fn finish(self, visit: impl FnMut(Cluster<'_, F>) -> Result<()>) -> Result<ClusterReport> {
-        self.find(visit, |_, _| Ok(Shared::new()))
+    pub fn finish(
+        self,
+        mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
+    ) -> Result<ClusterReport> {
+        self.find(&mut visit, &mut |_, _| Ok(Shared::new()))
     }
 
     /// [`ClusterFinder::finish`], where `count` counts the records of groups.
+    #[inline(never)]
     fn find(
         self,
-        visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
-        count: impl FnOnce(&[F], &mut Groups) -> Result<Shared>,
+        visit: Visit<'_, F>,
+        count: &mut dyn FnMut(&[F], &mut Groups) -> Result<Shared>,
     ) -> Result<ClusterReport> {
         let (options, budget) = (self.options, self.budget);
         let values = distinct(self.gathered, &budget)?;
@@ -432,7 +442,7 @@ struct Found<'a, F> {
 }
 
 impl<F: Fingerprint> Found<'_, F> {
-    fn give(&self, mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>) -> Result<ClusterReport> {
+    fn give(&self, visit: Visit<'_, F>) -> Result<ClusterReport> {
         let mut report = ClusterReport::default();
         for group in &self.groups.groups {
             let members = self.groups.members(group, self.values);
@@ -447,17 +457,13 @@ impl<F: Fingerprint> Found<'_, F> {
             visit(cluster)?;
         }
         if self.options.min_size <= 1 {
-            self.give_singles(&mut report, &mut visit)?;
+            self.give_singles(&mut report, visit)?;
         }
         Ok(report)
     }
 
     /// The values that are in no group: each has one record.
-    fn give_singles(
-        &self,
-        report: &mut ClusterReport,
-        visit: &mut impl FnMut(Cluster<'_, F>) -> Result<()>,
-    ) -> Result<()> {
+    fn give_singles(&self, report: &mut ClusterReport, visit: Visit<'_, F>) -> Result<()> {
         let of_ranks = self.groups.of_ranks(self.values.len());
         let values = self.values.iter().zip(of_ranks);
         for (&value, _) in values.filter(|(_, group)| *group == NONE) {

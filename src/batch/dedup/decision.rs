@@ -202,6 +202,7 @@ impl<F: Fingerprint> Deduplicated<F> {
     ///
     /// # Panics
     /// If there is no document of that number.
+    #[inline(never)]
     pub fn decision(&self, document: usize) -> Decision<F> {
         let own = self.fingerprints[document];
         let of = self.kept[document];

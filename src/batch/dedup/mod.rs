@@ -121,6 +121,7 @@ impl<F: Fingerprint> Deduplicator<F> {
     ///
     /// # Errors
     /// As for [`Deduplicator::push`].
+    #[inline(never)]
     pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         if fingerprints.len() > self.most.saturating_sub(self.slots()) {
             return Err(self.too_many(fingerprints.len()));
@@ -154,6 +155,7 @@ impl<F: Fingerprint> Deduplicator<F> {
     ///
     /// # Errors
     /// As for [`Deduplicator::push`]; it takes the memory of two documents.
+    #[inline(never)]
     pub fn push_without_fingerprint(&mut self, identity: u128) -> Result<()> {
         if self.most.saturating_sub(self.slots()) < 2 {
             return Err(self.too_many(2));
@@ -199,6 +201,7 @@ impl<F: Fingerprint> Deduplicator<F> {
         self.exclude_near(segments.as_segments()?)
     }
 
+    #[inline(never)]
     fn exclude_near<D: AsRef<[u8]> + Send + Sync>(
         &mut self,
         segments: SegmentsView<'_, F, D>,
@@ -253,6 +256,7 @@ impl<F: Fingerprint> Deduplicator<F> {
     ///
     /// # Errors
     /// As for [`Deduplicator::finish`].
+    #[inline(never)]
     pub fn candidates(&mut self) -> Result<Vec<bool>> {
         let representatives = self.take_representatives();
         let mut marks = vec![false; self.fingerprints.len()];
@@ -318,9 +322,18 @@ impl<F: Fingerprint> Deduplicator<F> {
     /// # Errors
     /// As for [`Deduplicator::finish`], and what `progress` gives.
     pub fn finish_watched(
-        mut self,
+        self,
         verifier: Option<&mut dyn Verifier>,
         mut progress: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<Deduplicated<F>> {
+        self.cluster(verifier, &mut progress)
+    }
+
+    #[inline(never)]
+    fn cluster(
+        mut self,
+        verifier: Option<&mut dyn Verifier>,
+        progress: Progress<'_>,
     ) -> Result<Deduplicated<F>> {
         let representatives = self.take_representatives();
         let near_pairs = self.near_pairs.take();
@@ -331,7 +344,7 @@ impl<F: Fingerprint> Deduplicator<F> {
         match verifier {
             Some(verifier) => {
                 let found = (&representatives, near_pairs);
-                self.join_verified(found, &mut sets, verifier, &mut progress)?;
+                self.join_verified(found, &mut sets, verifier, progress)?;
             }
             None => {
                 for (document, representative) in representatives.others(&self.fingerprints) {
@@ -346,7 +359,7 @@ impl<F: Fingerprint> Deduplicator<F> {
                         let mut join = |x, y| {
                             sets.join(x as u32, y as u32);
                         };
-                        self.link(&representatives, &mut join, &mut progress)?;
+                        self.link(&representatives, &mut join, progress)?;
                     }
                 }
             }

@@ -188,14 +188,14 @@ pub fn join<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     segments: &(impl AsSegments<F, D> + ?Sized),
     queries: &[F],
     options: &JoinOptions,
-    visit: impl FnMut(usize, Match<F>) -> Result<()>,
+    mut visit: impl FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<JoinReport> {
     join_view(
         segments.as_segments()?,
         queries,
         options,
         &mut |_, _| Ok(()),
-        visit,
+        &mut visit,
     )
 }
 
@@ -228,21 +228,22 @@ pub fn join_watched<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     queries: &[F],
     options: &JoinOptions,
     mut progress: impl FnMut(u64, u64) -> Result<()>,
-    visit: impl FnMut(usize, Match<F>) -> Result<()>,
+    mut visit: impl FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<JoinReport> {
     let segments = segments.as_segments()?;
-    join_view(segments, queries, options, &mut progress, visit)
+    join_view(segments, queries, options, &mut progress, &mut visit)
 }
 
 /// Hears how many parts are done, of how many, and may break off.
 type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;
 
+#[inline(never)]
 fn join_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     segments: SegmentsView<'_, F, D>,
     queries: &[F],
     options: &JoinOptions,
     progress: Progress<'_>,
-    visit: impl FnMut(usize, Match<F>) -> Result<()>,
+    visit: &mut dyn FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<JoinReport> {
     let limit = MemoryLimit::new(options.memory)?;
     let temp = limit.temp(options.temp_dir.clone());

@@ -178,6 +178,7 @@ pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
     lint_view(segments.as_segments()?, options)
 }
 
+#[inline(never)]
 fn lint_view<F: Fingerprint, D: AsRef<[u8]>>(
     segments: SegmentsView<'_, F, D>,
     options: &LintOptions,

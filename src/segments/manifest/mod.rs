@@ -115,6 +115,7 @@ impl ManifestSegment {
     ///
     /// # Errors
     /// As for `of_index`.
+    #[inline(never)]
     pub fn of_width<F: Fingerprint, D: AsRef<[u8]>>(
         name: &str,
         file_len: u64,
@@ -254,6 +255,7 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Manifest`] if they break a rule of `set-spec.md`.
+    #[inline(never)]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         if bytes.len() as u64 > MAX_LEN {
             let message = format!("a manifest has at most {MAX_LEN} bytes");
@@ -266,6 +268,7 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Options`] if a name or a note cannot be written, or two segments have one name.
+    #[inline(never)]
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut names = HashSet::new();
         for segment in &self.segments {

@@ -1,0 +1,145 @@
+//! Instances of the generic functions that do most of the work, made here once for each width.
+//!
+//! The compiler takes an instance of a function from a crate below if one is there and the function is never inlined.
+//! Therefore what calls much else is `#[inline(never)]`, and takes closures of its callers as trait objects; and therefore
+//! programs and tests compile only calls of it. Without this module everything works as well, after more compiling.
+
+use std::ops::ControlFlow;
+
+use crate::batch::{self, ClusterFinder, Deduplicator, PairFinder, PairRounds, Question};
+use crate::build::BuildOptions;
+use crate::design::{Permutation, PlanRequest, TableDesign};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
+use crate::index::{Index, Scratch, Storage, WarmOptions};
+use crate::segments::{self, Exclusions, MergeOptions, SegmentScratch, Segments};
+
+/// Names the functions whose instances are wanted, for indexes whose bytes are in a `D`. To be named, and never called.
+///
+/// # Errors
+/// Those of the functions.
+#[inline(never)]
+pub fn instances<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    data: D,
+    values: &[F],
+) -> Result<()> {
+    let index = Index::<F, D>::from_bytes(data)?;
+    of_index(&index, values)?;
+    let segments = Segments::new(vec![index])?;
+    of_segments(segments, values)?;
+    of_designs(values)?;
+    of_values(values)
+}
+
+fn of_index<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    index: &Index<F, D>,
+    values: &[F],
+) -> Result<()> {
+    let mut scratch = Scratch::new();
+    for &value in values {
+        index.query(value, 3)?;
+        index.nearest(value, 1, 3)?;
+        index.contains_near(value, 3)?;
+        index.ids(&index.query_with(&mut scratch, value, 3)?[0])?;
+        index.ids_of(value)?;
+        index.fingerprint(0)?;
+        index.sketches()?;
+        index.records_of_rank(0)?;
+        index.rank_of_record(0)?;
+        index.id_of_record(0)?;
+    }
+    index.query_many_with(&mut scratch, values, 3, |_, _| ())?;
+    index.iter().next();
+    index.records().read()?;
+    index.summary();
+    index.verify();
+    index.warm_with(&WarmOptions::default(), |_| ControlFlow::Continue(()))?;
+    Ok(())
+}
+
+fn of_segments<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+    segments: Segments<F, D>,
+    values: &[F],
+) -> Result<()> {
+    let mut scratch = SegmentScratch::new();
+    let view = segments.view();
+    for &value in values {
+        let found = view.query_with(&mut scratch, value, 3)?;
+        let found = found.get(0).map(|found| view.ids(&found));
+        found.transpose()?;
+        view.nearest_with(&mut scratch, value, 1, 3)?;
+        view.contains_near_with(&mut scratch, value, 3)?;
+        view.contains(value)?;
+        view.ids_of(value)?;
+        view.fingerprints_of_id(0)?;
+    }
+    view.fingerprints(0)?.next_permuted();
+    view.records()?.read()?;
+    view.sketch_parameters()?;
+    view.read_sketches(0, 0..1, &mut Vec::new())?;
+    view.shows_record(0, 0)?;
+    segments.warm(0)?;
+    let (pairs, clusters) = Default::default();
+    batch::pairs(&segments, &pairs, |_| Ok(()))?;
+    batch::id_pairs(&segments, &pairs, |_| Ok(()))?;
+    batch::clusters(&segments, &clusters, |_| Ok(()))?;
+    batch::lint(&segments, &Default::default())?.warnings();
+    batch::join(&segments, values, &Default::default(), |_, _| Ok(()))?;
+    batch::answer_all(&segments, values, Question::Within(3), |_| Ok(()))?;
+    batch::contains_all(&segments, values, 3, |_| Ok(()))?;
+    batch::ids_of_all(&segments, values, |_| Ok(()))?;
+    batch::positions_of_all(&segments, values, |_| Ok(()))?;
+    Deduplicator::new(&Default::default()).exclude(&segments)?;
+    segments::merge(&segments, &MergeOptions::default(), Vec::new(), |_| ())?;
+    segments.without(&Exclusions::default())?;
+    Ok(())
+}
+
+fn of_designs<F: Fingerprint>(values: &[F]) -> Result<()> {
+    TableDesign::<F>::partition(3, 4)?;
+    TableDesign::<F>::choose_bands(3, 4)?;
+    TableDesign::<F>::two_level_bands(3)?;
+    TableDesign::<F>::available(3);
+    TableDesign::<F>::with_table_count(3, 4)?;
+    let design = TableDesign::<F>::for_count(3, 1)?;
+    design.coverage(3);
+    TableDesign::from_masks(3, design.masks().to_vec())?;
+    let request = PlanRequest::new(1, 3);
+    request.choose(&request.alternatives::<F>()?);
+    values
+        .iter()
+        .for_each(|&value| drop(Permutation::new(value)));
+    BuildOptions::<F>::default().check()
+}
+
+fn of_values<F: Fingerprint>(values: &[F]) -> Result<()> {
+    let mut pairs = PairFinder::new(&Default::default())?;
+    pairs.extend_from_slice(values)?;
+    pairs.finish(|_| Ok(()))?;
+    let mut clusters = ClusterFinder::new(&Default::default())?;
+    clusters.extend_from_slice(values)?;
+    clusters.finish(|_| Ok(()))?;
+    let mut documents = Deduplicator::new(&Default::default());
+    documents.extend_from_slice(values)?;
+    documents.push_without_fingerprint(0)?;
+    documents.candidates()?;
+    documents.finish(None)?.decision(0);
+    batch::row_pairs(values, &Default::default(), |_, _| Ok(()))?;
+    batch::components(&[(values[0], values[0])])?;
+    batch::positions_in(values, values);
+    batch::scatter_values(values, 1);
+    batch::places_of(values, 1);
+    let rounds = PairRounds::of_rounds(3, Vec::new());
+    rounds.scatter(0, values, 1);
+    rounds.pairs(0, values, |_, _| ())
+}
+
+/// The instances for files that are mapped or read.
+#[inline(never)]
+pub fn of_storage() -> [*const (); 3] {
+    [
+        instances::<u32, Storage> as *const (),
+        instances::<u64, Storage> as *const (),
+        instances::<u128, Storage> as *const (),
+    ]
+}
