@@ -8,6 +8,7 @@ use simidx::{Codec, Error, Fingerprint, Index};
 
 use super::sample::{Sample, answer};
 use super::samples::{Kind, halves, sample};
+use simidx_testkit::thorough;
 
 /// What the operations on whole sets say about an index, each by itself.
 #[derive(Debug, PartialEq)]
@@ -106,8 +107,9 @@ fn check_batches<F: Fingerprint>(sample: &Sample<F>, stride: usize) {
     ));
 }
 
-/// Bits from one that is flipped to the next in small samples and in larger ones: odd, so that all bits of bytes come up.
-const STRIDES: [usize; 2] = [5, 61];
+/// Bits from one that is flipped to the next in small samples and in larger ones: odd, so that all bits of bytes come up. A
+/// release takes more of them.
+const STRIDES: [usize; 2] = thorough([5, 61], [13, 141]);
 
 /// Kinds of ids that merging reads differently.
 const KINDS: [Kind; 3] = [Kind::NoIds, Kind::GroupedNumbers, Kind::GroupedStrings];

@@ -74,6 +74,15 @@ pub const fn sized(count: usize) -> usize {
     }
 }
 
+/// How much a test takes on where code is optimised as for users, as `tools/release-check` does, and how much else.
+pub const fn thorough<T: Copy>(at_a_release: T, usually: T) -> T {
+    if cfg!(debug_assertions) {
+        usually
+    } else {
+        at_a_release
+    }
+}
+
 /// A generator that gives the same numbers in every run.
 pub fn rng(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::{PROGRAM, Sandbox, words};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use simidx_testkit::thorough;
 
 /// Runs a build with a small file system of memory mounted as `small`; `None` where this process may not do that.
 fn build_on_small_disk(sandbox: &Sandbox, args: &[&str]) -> Option<crate::support::Ran> {
@@ -162,7 +163,7 @@ fn a_temporary_folder_that_cannot_be_used_is_an_error_before_anything_is_read() 
 
 #[test]
 fn a_build_killed_at_any_moment_leaves_the_old_file_or_the_new_one() {
-    const ROUNDS: u32 = 30;
+    const ROUNDS: u32 = thorough(30, 12);
     let sandbox = Sandbox::new();
     sandbox.write("in.le", words(4_000_000));
     sandbox.write("old.hex", "1f\n");
