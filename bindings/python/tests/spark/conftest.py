@@ -20,6 +20,8 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 from pyspark.sql import types as T  # noqa: E402, N812
 
+from .sessions import start  # noqa: E402
+
 Program = Callable[..., str]
 
 
@@ -33,19 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark() -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master("local[2, 4]").appName("simidx")
-    settings = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "3",
-    }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("FATAL")
+    session = start("local[2, 4]", {"spark.sql.shuffle.partitions": "3"})
     yield session
     session.stop()
 

@@ -1,6 +1,6 @@
 """Jobs on a cluster that runs second attempts at slow tasks: a program of its own, since a process has one Spark.
 
-    python speculative_jobs.py MASTER FOLDER
+    python -m spark.speculative_jobs MASTER FOLDER
 
 A task of each stage waits until there is a second attempt at it. Leaves the set of segments, pairs
 and clusters in the folder, and a mark for each attempt.
@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
 
 from simidx import spark as on_spark
-from simidx.spark import _dedup, _search, _segments, _wiring
+
+from .sessions import start, wrap_stages
 
 #: Partitions of the input, and segments.
 PARTITIONS = 4
@@ -29,12 +28,7 @@ PARTITIONS = 4
 PATIENCE = 60.0
 
 SETTINGS = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": "1g",
     "spark.executor.memory": "512m",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": str(PARTITIONS),
     "spark.speculation": "true",
     "spark.speculation.efficiency.enabled": "false",
@@ -66,22 +60,10 @@ class Slow:
 
 
 def main(master: str, folder: Path) -> None:
-    builder: Any = SparkSession.builder.master(master)
-    for key, value in SETTINGS.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("FATAL")
+    session = start(master, SETTINGS)
     marks = folder / "marks"
     marks.mkdir()
-    # Workers cannot import this file.
-    register: Any = cloudpickle.register_pickle_by_value
-    register(sys.modules[__name__])
-
-    def run(df: DataFrame, stage: Any) -> DataFrame:
-        return _wiring.run(df, Slow(stage, marks))
-
-    for module in (_search, _segments, _dedup):
-        module.run = run  # type: ignore[attr-defined]
+    wrap_stages(__name__, lambda stage: Slow(stage, marks))
 
     df = session.read.parquet(str(folder / "records.parquet")).repartition(PARTITIONS, "id")
     on_spark.build(df, folder / "set", segments=PARTITIONS)

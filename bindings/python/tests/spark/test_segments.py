@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
@@ -23,6 +21,7 @@ from simidx import spark as on_spark
 from simidx.distributed._store import MANIFEST
 
 from .conftest import Program, frame, near_values, tsv
+from .sessions import wrap_stages
 
 VALUES = near_values(64, 4000, 5)
 
@@ -119,20 +118,7 @@ class Faulty:
 @pytest.fixture
 def wrapped(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Wraps all stages."""
-    from simidx.spark import _dedup, _search, _segments, _wiring
-
-    # Workers cannot import this file.
-    register: Any = cloudpickle.register_pickle_by_value
-    register(sys.modules[__name__])
-
-    def wrap(make: Any) -> None:
-        def run(df: DataFrame, stage: Any) -> DataFrame:
-            return _wiring.run(df, make(stage))
-
-        for module in (_search, _segments, _dedup):
-            monkeypatch.setattr(module, "run", run)
-
-    return wrap
+    return lambda make: wrap_stages(__name__, make, monkeypatch.setattr)
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["failing twice", "killed"])

@@ -79,9 +79,12 @@ def test_second_attempts_leave_no_trace(spark: SparkSession, master: str, tmp_pa
     on_spark.release()
     assert len(pairs) > 1000
 
-    jobs = [sys.executable, str(Path(__file__).with_name("speculative_jobs.py")), master, str(tmp_path)]
+    jobs = [sys.executable, "-m", f"{__package__}.speculative_jobs", master, str(tmp_path)]
+    folder = Path(__file__).parents[1]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(jobs, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        jobs, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == 0, done.stderr[-4000:]
 
     # Nothing has failed, so that another attempt is one beside the first.
