@@ -1,28 +1,38 @@
-//! Instances of the generic functions that do most of the work, made here once for each width.
+//! Instances of the generic functions that do most of the work, made once for each width.
 //!
-//! The compiler takes an instance of a function from a crate below if one is there and the function is never inlined.
-//! Therefore what calls much else is `#[inline(never)]`, and takes closures of its callers as trait objects; and therefore
-//! programs and tests compile only calls of it. Without this module everything works as well, after more compiling.
+//! The compiler takes an instance from a crate below if one is there and the function is never inlined. So what calls much
+//! else is `#[inline(never)]`, takes closures of its callers as trait objects, and is named here. Programs and tests then
+//! compile calls of it only. Without this module everything works as well, after more compiling.
 
 use std::ops::ControlFlow;
 
-use crate::batch::{self, ClusterFinder, Deduplicator, PairFinder, PairRounds, Question};
+use crate::batch::{
+    self, ClusterFinder, Deduplicator, PairFinder, PairRounds, Question, RoundsRequest,
+};
 use crate::build::BuildOptions;
 use crate::design::{Permutation, PlanRequest, TableDesign};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Scratch, Storage, WarmOptions};
-use crate::segments::{self, Exclusions, MergeOptions, SegmentScratch, Segments};
+use crate::segments::{self, Exclusions, ManifestSegment, MergeOptions, SegmentScratch, Segments};
 
-/// Names the functions whose instances are wanted, for indexes whose bytes are in a `D`. To be named, and never called.
-///
-/// # Errors
-/// Those of the functions.
+/// The instances for files that are mapped or read. It would be compiled by whoever calls it if it could be inlined.
 #[inline(never)]
-pub fn instances<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    data: D,
-    values: &[F],
-) -> Result<()> {
+pub fn of_storage() -> [*const (); 3] {
+    of_widths::<Storage>()
+}
+
+/// The instances for indexes whose bytes are in a `D`, which the crate of the caller then has.
+pub fn of_widths<D: AsRef<[u8]> + Send + Sync>() -> [*const (); 3] {
+    [
+        use_all::<u32, D> as *const (),
+        use_all::<u64, D> as *const (),
+        use_all::<u128, D> as *const (),
+    ]
+}
+
+/// Names the functions. It is named too, and never called.
+fn use_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(data: D, values: &[F]) -> Result<()> {
     let index = Index::<F, D>::from_bytes(data)?;
     of_index(&index, values)?;
     let segments = Segments::new(vec![index])?;
@@ -52,6 +62,7 @@ fn of_index<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     index.iter().next();
     index.records().read()?;
     index.summary();
+    ManifestSegment::of_width("", 0, index)?;
     index.verify();
     index.warm_with(&WarmOptions::default(), |_| ControlFlow::Continue(()))?;
     Ok(())
@@ -129,17 +140,13 @@ fn of_values<F: Fingerprint>(values: &[F]) -> Result<()> {
     batch::positions_in(values, values);
     batch::scatter_values(values, 1);
     batch::places_of(values, 1);
-    let rounds = PairRounds::of_rounds(3, Vec::new());
+    let rounds = PairRounds::new(&RoundsRequest {
+        distance: 3,
+        count: 1,
+        varying: F::MAX,
+        sample: values,
+        largest_share: 1.0,
+    });
     rounds.scatter(0, values, 1);
     rounds.pairs(0, values, |_, _| ())
-}
-
-/// The instances for files that are mapped or read.
-#[inline(never)]
-pub fn of_storage() -> [*const (); 3] {
-    [
-        instances::<u32, Storage> as *const (),
-        instances::<u64, Storage> as *const (),
-        instances::<u128, Storage> as *const (),
-    ]
 }

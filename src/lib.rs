@@ -93,6 +93,7 @@ pub mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod index;
+// The unit tests are a crate of their own, for which nobody else compiles.
 #[cfg(not(test))]
 #[doc(hidden)]
 pub mod instances;

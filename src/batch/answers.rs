@@ -137,7 +137,7 @@ fn answer_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     view: SegmentsView<'_, F, D>,
     queries: &[F],
     question: Question,
-    progress: Progress<'_>,
+    progress: ItemsDone<'_>,
 ) -> Result<Answers<F>> {
     let mut all = Answers::default();
     in_rounds(queries, progress, |round| {
@@ -176,15 +176,15 @@ pub fn contains_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     distance: u32,
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<bool>> {
-    view_contains_all(segments.as_segments()?, queries, distance, &mut progress)
+    contains_view(segments.as_segments()?, queries, distance, &mut progress)
 }
 
 #[inline(never)]
-fn view_contains_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+fn contains_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     view: SegmentsView<'_, F, D>,
     queries: &[F],
     distance: u32,
-    progress: Progress<'_>,
+    progress: ItemsDone<'_>,
 ) -> Result<Vec<bool>> {
     let mut all = Vec::with_capacity(queries.len());
     in_rounds(queries, progress, |round| {
@@ -201,12 +201,12 @@ fn view_contains_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 }
 
 /// Is told how many items are done, and may break off.
-pub(super) type Progress<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
+pub(super) type ItemsDone<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// Lets `work` work on so many items at a time that progress is seen.
 pub(super) fn in_rounds<T>(
     items: &[T],
-    progress: Progress<'_>,
+    progress: ItemsDone<'_>,
     mut work: impl FnMut(&[T]) -> Result<()>,
 ) -> Result<()> {
     let mut done = 0;

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::answers::{Progress, in_rounds};
+use super::answers::{ItemsDone, in_rounds};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Id;
@@ -157,14 +157,14 @@ pub fn ids_of_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     fingerprints: &[F],
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<IdLists> {
-    ids_in_view(segments.as_segments()?, fingerprints, &mut progress)
+    ids_view(segments.as_segments()?, fingerprints, &mut progress)
 }
 
 #[inline(never)]
-fn ids_in_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+fn ids_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     view: SegmentsView<'_, F, D>,
     fingerprints: &[F],
-    progress: Progress<'_>,
+    progress: ItemsDone<'_>,
 ) -> Result<IdLists> {
     let mut all = IdLists::default();
     in_rounds(fingerprints, progress, |round| {
@@ -218,14 +218,14 @@ pub fn positions_of_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     fingerprints: &[F],
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<Option<u64>>> {
-    positions_in_view(segments.as_segments()?, fingerprints, &mut progress)
+    positions_view(segments.as_segments()?, fingerprints, &mut progress)
 }
 
 #[inline(never)]
-fn positions_in_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
+fn positions_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     view: SegmentsView<'_, F, D>,
     fingerprints: &[F],
-    progress: Progress<'_>,
+    progress: ItemsDone<'_>,
 ) -> Result<Vec<Option<u64>>> {
     let position = |&fingerprint: &F| {
         let mut start = 0;

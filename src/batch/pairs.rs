@@ -253,7 +253,7 @@ impl<F: Fingerprint> PairFinder<F> {
     }
 
     #[inline(never)]
-    fn give(self, visit: Visit<'_, F>, progress: Progress<'_>) -> Result<()> {
+    fn give(self, visit: VisitPair<'_, F>, progress: Progress<'_>) -> Result<()> {
         if !self.options.sorted {
             let mut take = |pairs: &mut Vec<(F, F)>| {
                 let mut pairs = pairs.drain(..);
@@ -321,7 +321,7 @@ impl<F: Fingerprint> PairFinder<F> {
 }
 
 /// Is called with each pair.
-type Visit<'a, F> = &'a mut dyn FnMut(Pair<F>) -> Result<()>;
+type VisitPair<'a, F> = &'a mut dyn FnMut(Pair<F>) -> Result<()>;
 
 /// Is told how many parts of a search are done, of how many; 0 if that is not known. It may break off.
 pub(super) type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;

@@ -50,11 +50,11 @@ pub fn row_pairs<F: Fingerprint>(
     options: &PairOptions,
     mut progress: impl FnMut(u64, u64) -> Result<()>,
 ) -> Result<Vec<RowPair>> {
-    find(fingerprints, options, &mut progress)
+    find_row_pairs(fingerprints, options, &mut progress)
 }
 
 #[inline(never)]
-fn find<F: Fingerprint>(
+fn find_row_pairs<F: Fingerprint>(
     fingerprints: &[F],
     options: &PairOptions,
     progress: Progress<'_>,

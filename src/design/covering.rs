@@ -84,7 +84,6 @@ impl<F: Fingerprint> TableDesign<F> {
     ///
     /// # Errors
     /// A design of your own with more groups than bits, or that [`TableDesign::from_masks`] refuses.
-    #[inline(never)]
     pub fn covering(covering: &Covering) -> Result<Self, OptionsError> {
         if !(1..=F::WIDTH).contains(&covering.group_count) {
             return Err(OptionsError::new(

@@ -339,7 +339,6 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 
     /// The rank of the first value of each block of table 0.
-    #[inline(never)]
     fn block_ranks(&self) -> &[u64] {
         self.block_ranks.get_or_init(|| {
             let counts = self.directory.section(Kind::BlockCounts, 0);

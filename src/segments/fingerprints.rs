@@ -75,6 +75,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
     ///
     /// # Errors
     /// A damaged block, once; the iteration goes on with the next block.
+    #[inline(never)]
     pub fn next_permuted(&mut self) -> Option<Result<Permuted<F>>> {
         loop {
             let value = match self.next_of_files()? {
@@ -90,7 +91,6 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
     }
 
     /// Forgets that segments gave a value of which all their records are left out.
-    #[inline(never)]
     fn hide(&mut self, value: Permuted<F>) -> Result<()> {
         if self.segments.hidden().is_none() {
             return Ok(());
@@ -109,7 +109,6 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
         Ok(())
     }
 
-    #[inline(never)]
     fn next_of_files(&mut self) -> Option<Result<Permuted<F>>> {
         self.due.append(&mut self.given);
         while let Some(&number) = self.due.last() {

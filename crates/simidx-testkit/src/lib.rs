@@ -74,7 +74,8 @@ pub const fn sized(count: usize) -> usize {
     }
 }
 
-/// How much a test takes on where code is optimised as for users, as `tools/release-check` does, and how much else.
+/// The first of two amounts of work in release builds, as in `tools/release-check`; the second elsewhere, also under emulation and
+/// sanitizers.
 pub const fn thorough<T: Copy>(at_a_release: T, usually: T) -> T {
     if cfg!(debug_assertions) {
         usually

@@ -202,13 +202,13 @@ pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
 }
 
 /// Is called with each cluster.
-type Visit<'a, F> = &'a mut dyn FnMut(Cluster<'_, F>) -> Result<()>;
+type VisitCluster<'a, F> = &'a mut dyn FnMut(Cluster<'_, F>) -> Result<()>;
 
 #[inline(never)]
 fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
     segments: SegmentsView<'_, F, D>,
     options: &ClusterOptions,
-    visit: Visit<'_, F>,
+    visit: VisitCluster<'_, F>,
 ) -> Result<ClusterReport> {
     let mut finder = ClusterFinder::new(options)?;
     finder.gathered.extend_from_segments(segments)?;
@@ -284,7 +284,7 @@ fn clusters_of_view_by_key<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
     segments: SegmentsView<'_, F, D>,
     options: &ClusterOptions,
     mut key: impl FnMut(F, Id<'_>) -> K,
-    visit: Visit<'_, F>,
+    visit: VisitCluster<'_, F>,
 ) -> Result<ClusterReport> {
     if segments.id_kind() == IdKind::None && !segments.is_empty() {
         let message = "only records with ids have keys, and the segments have no ids";
@@ -391,7 +391,7 @@ impl<F: Fingerprint> ClusterFinder<F> {
     #[inline(never)]
     fn find(
         self,
-        visit: Visit<'_, F>,
+        visit: VisitCluster<'_, F>,
         count: &mut dyn FnMut(&[F], &mut Groups) -> Result<Shared>,
     ) -> Result<ClusterReport> {
         let (options, budget) = (self.options, self.budget);
@@ -442,7 +442,7 @@ struct Found<'a, F> {
 }
 
 impl<F: Fingerprint> Found<'_, F> {
-    fn give(&self, visit: Visit<'_, F>) -> Result<ClusterReport> {
+    fn give(&self, visit: VisitCluster<'_, F>) -> Result<ClusterReport> {
         let mut report = ClusterReport::default();
         for group in &self.groups.groups {
             let members = self.groups.members(group, self.values);
@@ -463,7 +463,7 @@ impl<F: Fingerprint> Found<'_, F> {
     }
 
     /// The values that are in no group: each has one record.
-    fn give_singles(&self, report: &mut ClusterReport, visit: Visit<'_, F>) -> Result<()> {
+    fn give_singles(&self, report: &mut ClusterReport, visit: VisitCluster<'_, F>) -> Result<()> {
         let of_ranks = self.groups.of_ranks(self.values.len());
         let values = self.values.iter().zip(of_ranks);
         for (&value, _) in values.filter(|(_, group)| *group == NONE) {

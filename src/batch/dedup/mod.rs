@@ -121,7 +121,6 @@ impl<F: Fingerprint> Deduplicator<F> {
     ///
     /// # Errors
     /// As for [`Deduplicator::push`].
-    #[inline(never)]
     pub fn extend_from_slice(&mut self, fingerprints: &[F]) -> Result<()> {
         if fingerprints.len() > self.most.saturating_sub(self.slots()) {
             return Err(self.too_many(fingerprints.len()));

@@ -15,6 +15,7 @@ use std::str::FromStr;
 
 use rayon::prelude::*;
 
+use super::pairs::Progress;
 use crate::error::{OptionsError, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
@@ -233,9 +234,6 @@ pub fn join_watched<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     let segments = segments.as_segments()?;
     join_view(segments, queries, options, &mut progress, &mut visit)
 }
-
-/// Hears how many parts are done, of how many, and may break off.
-type Progress<'a> = &'a mut dyn FnMut(u64, u64) -> Result<()>;
 
 #[inline(never)]
 fn join_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(

@@ -73,7 +73,6 @@ impl<F> Exclusions<F> {
 
 impl<F: Fingerprint> Exclusions<F> {
     /// Leaves all records of a fingerprint out.
-    #[inline(never)]
     pub fn add_fingerprint(&mut self, fingerprint: F) {
         self.fingerprints.insert(fingerprint);
     }
@@ -82,7 +81,6 @@ impl<F: Fingerprint> Exclusions<F> {
     ///
     /// # Errors
     /// There are strings to be left out already, or a temporary file cannot be written.
-    #[inline(never)]
     pub fn add_number(&mut self, id: u64) -> Result<()> {
         let ids = self.ids.get_mut().unwrap_or_else(PoisonError::into_inner);
         ids.add_number(id, &self.temp, self.budget)
@@ -92,7 +90,6 @@ impl<F: Fingerprint> Exclusions<F> {
     ///
     /// # Errors
     /// There are numbers to be left out already, or a temporary file cannot be written.
-    #[inline(never)]
     pub fn add_string(&mut self, id: &str) -> Result<()> {
         if id.len() > MAX_ID_LEN {
             return Ok(());

@@ -255,7 +255,6 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Manifest`] if they break a rule of `set-spec.md`.
-    #[inline(never)]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         if bytes.len() as u64 > MAX_LEN {
             let message = format!("a manifest has at most {MAX_LEN} bytes");
@@ -268,7 +267,6 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Options`] if a name or a note cannot be written, or two segments have one name.
-    #[inline(never)]
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut names = HashSet::new();
         for segment in &self.segments {

@@ -36,7 +36,7 @@ fn peak(folder: &Path, args: &[&str]) -> u64 {
 #[test]
 fn resident_memory_keeps_to_the_limit() {
     let folder = tempfile::tempdir().unwrap();
-    for &skew in thorough(&SKEWS[..], &["one prefix", "half equal"]) {
+    for &skew in thorough(&SKEWS[..], &SKEWS[1..3]) {
         let values = skewed(skew, 3 * COUNT);
         let words: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         std::fs::write(folder.path().join("in.le"), &words).unwrap();

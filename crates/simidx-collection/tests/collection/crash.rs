@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use simidx_collection::{Collection, Error, Options};
+use simidx_testkit::thorough;
 
 const THREADS: u64 = 4;
 /// The name of the folder for the process that is to be killed, and the number of its run.
@@ -202,11 +203,7 @@ fn a_full_disk_loses_nothing() {
     let path = folder.path().join("pages");
     let mut records = Records::new();
     // In units of 512 bytes: the journal is the first file that does not fit.
-    // The largest takes most of the time, and comes before a release only.
-    let limits = match cfg!(debug_assertions) {
-        true => &[400, 800][..],
-        false => &[400, 800, 1600],
-    };
+    let limits = thorough(&[400, 800, 1600][..], &[400, 800]);
     for (run, limit) in limits.iter().enumerate() {
         let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"");
         let counts = run_child(&path, run as u64, Some(&script), None);
