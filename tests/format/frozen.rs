@@ -1,14 +1,17 @@
 //! Version 1 is final: the test files that it was frozen with are never changed or removed, only added to.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use simidx::AnyIndex;
 use simidx::format::FORMAT_VERSION;
+use simidx_testkit::document::root;
 use simidx_testkit::reference::crc32;
 
 /// Where the test files of version 1 are.
-const FOLDER: &str = "tests/data/v1";
+fn folder() -> PathBuf {
+    root().join("tests/data/v1")
+}
 
 /// The CRC-32 of the list of frozen files. A change of this number breaks a promise (specification, section 14).
 const LIST_CRC: u32 = 0x1b54_3529;
@@ -18,7 +21,7 @@ const COUNT: usize = 493;
 
 /// The list: on each line the CRC-32 of a file in hexadecimal, and its name.
 fn list() -> String {
-    let list = fs::read_to_string("tests/data/frozen-v1.tsv");
+    let list = fs::read_to_string(root().join("tests/data/frozen-v1.tsv"));
     list.expect("the list of frozen files is there")
 }
 
@@ -32,7 +35,7 @@ fn the_list_of_frozen_files_is_what_it_was() {
 fn frozen_files_are_what_they_were() {
     for line in list().lines() {
         let (crc, name) = line.split_once('\t').expect("a number and a name");
-        let file = fs::read(Path::new(FOLDER).join(name));
+        let file = fs::read(folder().join(name));
         let file = file.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(format!("{:08x}", crc32(&file)), crc, "{name}");
     }
@@ -46,7 +49,7 @@ fn this_library_reads_and_writes_the_frozen_version() {
     let good = good.filter(|(_, name)| name.starts_with("good-") && name.ends_with(".simidx"));
     let mut count = 0;
     for (_, name) in good {
-        let opened = AnyIndex::open(Path::new(FOLDER).join(name));
+        let opened = AnyIndex::open(folder().join(name));
         let index = opened.unwrap_or_else(|error| panic!("{name}: {error}"));
         let report = match &index {
             AnyIndex::W32(index) => index.verify(),

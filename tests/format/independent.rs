@@ -8,6 +8,7 @@ use std::process::Output;
 use proptest::prelude::*;
 use rand::RngExt;
 use rand::rngs::StdRng;
+use rayon::prelude::*;
 use simidx::design::TableDesign;
 use simidx::format::FORMAT_VERSION;
 use simidx::{AnyIndex, BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder};
@@ -91,9 +92,7 @@ fn golden_files() -> Vec<PathBuf> {
 
 #[test]
 fn both_readers_agree_on_the_golden_files() {
-    for path in golden_files() {
-        compare_any(&path);
-    }
+    golden_files().par_iter().for_each(|path| compare_any(path));
 }
 
 #[test]

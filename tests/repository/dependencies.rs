@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
+use simidx_testkit::document::root;
 
 /// A file of the project.
 fn project_file(name: &str) -> String {
-    let path = format!("{}/{name}", env!("CARGO_MANIFEST_DIR"));
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn policy() -> toml::Table {
@@ -22,7 +22,7 @@ fn packages() -> Vec<Value> {
     let mut command = Command::new(env!("CARGO"));
     command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
     command.args(["--all-features", "--filter-platform", &host]);
-    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.current_dir(root());
     let output = command.output().unwrap();
     assert!(
         output.status.success(),
@@ -129,7 +129,7 @@ fn every_package_comes_from_the_registry() {
 }
 
 /// The folders of the packages whose dependencies are explained.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 13] = [
     ".",
     "benches",
     "bindings/c",
@@ -141,6 +141,7 @@ const PACKAGES: [&str; 12] = [
     "crates/simidx-server",
     "crates/simidx-cli",
     "crates/simidx-testkit",
+    "tests",
     "tools/fuzz",
 ];
 
@@ -205,7 +206,7 @@ fn the_library_brings_few_packages() {
     let mut command = Command::new(env!("CARGO"));
     command.args(["tree", "-p", "simidx", "-e", "normal", "--prefix", "none"]);
     command.args(["--locked", "--offline", "--format", "{p}"]);
-    command.current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.current_dir(root());
     let output = command.output().unwrap();
     let tree = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{tree}");

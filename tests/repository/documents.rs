@@ -1,15 +1,14 @@
 //! The documents for readers of the code name files that exist.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
+
+use simidx_testkit::document::root;
 
 /// The files that git tracks.
 fn tracked() -> Vec<String> {
     let mut command = Command::new("git");
-    command
-        .args(["ls-files"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    command.args(["ls-files"]).current_dir(root());
     let output = command.output().expect("git is here");
     let names = String::from_utf8(output.stdout).expect("names are UTF-8");
     names.lines().map(str::to_owned).collect()
@@ -26,7 +25,7 @@ fn code_spans(text: &str) -> BTreeSet<&str> {
 
 #[test]
 fn files_named_in_documents_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let tracked = tracked();
     let mut checked = 0;
     for document in [

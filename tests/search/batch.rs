@@ -10,23 +10,10 @@ use simidx::batch::{
 use simidx::design::TableDesign;
 use simidx::segments::Segments;
 use simidx::{BuildOptions, Codec, Fingerprint, Id, Index, Match};
+use simidx_testkit::brute_force::all_pairs;
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, open, options, random, rng, sorted_set,
 };
-
-/// All pairs by comparing all.
-fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair<F>> {
-    let set = sorted_set(values);
-    let mut found = Vec::new();
-    for (i, &smaller) in set.iter().enumerate() {
-        for &larger in &set[i + 1..] {
-            if smaller.distance(larger) <= distance {
-                found.push(Pair::new(smaller, larger));
-            }
-        }
-    }
-    found
-}
 
 fn pair_options(distance: u32, sorted: bool) -> PairOptions {
     let mut options = PairOptions::default();

@@ -10,6 +10,7 @@ use simidx::batch::{
 };
 use simidx::design::TableDesign;
 use simidx::segments::Segments;
+use simidx_testkit::brute_force::{central, components, diameter};
 use simidx_testkit::{
     build, build_numbers, build_strings, flipped, open, options, rng, sorted_set,
 };
@@ -61,46 +62,6 @@ fn run<F: Fingerprint>(values: &[F], options: &ClusterOptions) -> (Vec<Found<F>>
     (found, report)
 }
 
-/// The linked parts of a set, by walking from each value that has not been reached.
-fn components<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Vec<F>> {
-    let mut left = sorted_set(values);
-    let mut components = Vec::new();
-    while let Some(start) = left.pop() {
-        let mut component = vec![start];
-        let mut next = 0;
-        while let Some(&value) = component.get(next) {
-            let near = |other: &F| value.distance(*other) <= distance;
-            component.extend(left.iter().copied().filter(near));
-            left.retain(|other| !near(other));
-            next += 1;
-        }
-        component.sort_unstable();
-        components.push(component);
-    }
-    components
-}
-
-fn diameter<F: Fingerprint>(members: &[F]) -> u32 {
-    let distances = members
-        .iter()
-        .flat_map(|x| members.iter().map(|y| x.distance(*y)));
-    distances.max().unwrap_or_default()
-}
-
-fn central<F: Fingerprint>(members: &[F], weight: impl Fn(F) -> u64) -> F {
-    let sum = |x: F| -> u64 {
-        let distances = members
-            .iter()
-            .map(|&y| u64::from(x.distance(y)) * weight(y));
-        distances.sum()
-    };
-    members
-        .iter()
-        .copied()
-        .min_by_key(|&x| (sum(x), x))
-        .unwrap()
-}
-
 /// The clusters of fingerprints that have so many records each.
 fn expected<F: Fingerprint>(
     records: &BTreeMap<F, u64>,
@@ -114,7 +75,7 @@ fn expected<F: Fingerprint>(
             record_count: members.iter().map(|member| records[member]).sum(),
             diameter: diameter(&members),
             representative: match options.representative {
-                Representative::Central => central(&members, |member| records[&member]),
+                Representative::Central => central(&members, &|member| records[&member]),
                 _ => first(&members),
             },
             fingerprints: members,

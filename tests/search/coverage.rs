@@ -1,13 +1,12 @@
 //! What table designs and probe plans find, by plain enumeration of the bit patterns that they might miss.
 
-use rand::rngs::StdRng;
-use rand::seq::IndexedRandom;
 use simidx::Fingerprint;
 use simidx::design::{
     COVERING_6, COVERING_7, COVERING_8, COVERING_11, COVERING_14, Costs, Coverage, MAX_DISTANCE,
-    Permutation, TableDesign,
+    TableDesign,
 };
 use simidx_testkit::bit;
+use simidx_testkit::patterns::{Probes, escaping, missed};
 
 /// Most patterns that one enumeration looks at.
 const PATTERN_LIMIT: u128 = 1_000_000;
@@ -23,19 +22,6 @@ fn choices(from: u32, most: u32) -> u128 {
         product = product * u128::from(from).saturating_sub(i) / (i + 1);
     }
     sum
-}
-
-/// A pattern of at most `left` more of `bits` that touches all masks, by trying every one.
-fn missed<F: Fingerprint>(masks: &[F], bits: &[F], pattern: F, left: u32) -> Option<F> {
-    if masks.iter().all(|&mask| mask & pattern != F::ZERO) {
-        return Some(pattern);
-    }
-    if left == 0 {
-        return None;
-    }
-    bits.iter()
-        .enumerate()
-        .find_map(|(i, &bit)| missed(masks, &bits[i + 1..], pattern | bit, left - 1))
 }
 
 /// One bit of each band-atom: a set of bits that no mask tells apart.
@@ -205,77 +191,6 @@ fn the_covering_designs_miss_none_of_the_patterns_of_their_weight() {
         assert!(missed(design.masks(), &bits, 0, k + 1).is_some());
     }
     assert_eq!(choices(64, 3), 43_745);
-}
-
-/// The probes of a plan: permutation, address bits and flips of each table.
-struct Probes<F> {
-    tables: Vec<(Permutation<F>, u32, u32)>,
-}
-
-impl<F: Fingerprint> Probes<F> {
-    fn of(design: &TableDesign<F>, distance: u32, count: u64, costs: &Costs) -> Self {
-        let plan = design.plan(distance, count, costs);
-        let tables = plan.probes().iter().map(|p| {
-            let mask = design.masks()[p.table];
-            assert!(p.address_bits <= mask.count_ones() || plan.probes().len() == 1);
-            (Permutation::new(mask), p.address_bits, p.flips)
-        });
-        Probes {
-            tables: tables.collect(),
-        }
-    }
-
-    /// The tables that are probed with the flips that a difference needs.
-    fn finding(&self, difference: F) -> impl Iterator<Item = usize> {
-        let tables = self.tables.iter().enumerate();
-        tables
-            .filter(move |(_, (permutation, address_bits, flips))| {
-                let permuted = permutation.apply(difference).0;
-                let address = match address_bits {
-                    0 => F::ZERO,
-                    bits => permuted >> (F::WIDTH - bits),
-                };
-                address.count_ones() <= *flips
-            })
-            .map(|(table, _)| table)
-    }
-
-    fn find(&self, difference: F) -> bool {
-        self.finding(difference).next().is_some()
-    }
-
-    /// A pattern of `weight` bits that tries to escape: each bit is drawn from the address of a table that
-    /// would still find it.
-    fn evasive(&self, weight: u32, rng: &mut StdRng) -> F {
-        let mut pattern = F::ZERO;
-        while pattern.count_ones() < weight {
-            let finding: Vec<usize> = self.finding(pattern).collect();
-            let Some(&table) = finding.choose(rng) else {
-                break;
-            };
-            let (permutation, address_bits, _) = &self.tables[table];
-            let free: Vec<F> = (0..*address_bits)
-                .map(|i| permutation.invert(simidx::design::Permuted(bit(F::WIDTH - 1 - i))))
-                .filter(|&b| b & pattern == F::ZERO)
-                .collect();
-            let Some(&more) = free.choose(rng) else { break };
-            pattern = pattern | more;
-        }
-        pattern
-    }
-}
-
-/// A pattern of at most `left` more of `bits` that no probe finds, by trying every one.
-fn escaping<F: Fingerprint>(probes: &Probes<F>, bits: &[F], pattern: F, left: u32) -> Option<F> {
-    if !probes.find(pattern) {
-        return Some(pattern);
-    }
-    if left == 0 {
-        return None;
-    }
-    bits.iter()
-        .enumerate()
-        .find_map(|(i, &bit)| escaping(probes, &bits[i + 1..], pattern | bit, left - 1))
 }
 
 /// The plans of every design for one distance against every pattern.

@@ -7,15 +7,13 @@ use rand::seq::IndexedRandom;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
 use simidx::segments::{SegmentScratch, Segments};
-use simidx::{Codec, Fingerprint, IdBuf, Index, Scratch};
+use simidx::{Codec, Fingerprint, IdBuf, Scratch};
+use simidx_testkit::checks::check_nearest;
 use simidx_testkit::reference::Layout;
 use simidx_testkit::{
     build, build_numbers, clustered, data_sets, flipped, matched, open, options, random, rng, scan,
     sized, sorted_set, uniform,
 };
-
-/// Numbers of nearest that are asked for.
-const COUNTS: [usize; 5] = [0, 1, 2, 10, 1000];
 
 /// Members as they are and with a few flips, and random values.
 fn queries<F: Fingerprint>(set: &[F], count: u32, seed: u64) -> Vec<F> {
@@ -29,44 +27,6 @@ fn queries<F: Fingerprint>(set: &[F], count: u32, seed: u64) -> Vec<F> {
     queries
 }
 
-/// Everything by distance, then by value, by which every answer is cut.
-fn check<F: Fingerprint>(
-    index: &Index<F, Vec<u8>>,
-    scratch: &mut Scratch<F>,
-    set: &[F],
-    query: F,
-    distances: &[u32],
-    what: &str,
-) {
-    let all = scan(set, query, F::WIDTH);
-    for &distance in distances {
-        let within = all.partition_point(|found| found.0 <= distance);
-        for strategy in [Strategy::Auto, Strategy::Probe, Strategy::Scan] {
-            // Every pattern of the flips of a far distance would be probed.
-            if strategy == Strategy::Probe && distance > 12 {
-                continue;
-            }
-            scratch.set_strategy(strategy);
-            let what = format!("{what}, {query:x} within {distance}, {strategy:?}");
-            for count in COUNTS {
-                let found = index.nearest_with(scratch, query, count, distance).unwrap();
-                assert_eq!(matched(found), all[..within.min(count)], "{count} {what}");
-                assert_eq!(matched(scratch.matches()), all[..within.min(count)]);
-            }
-            let near = index.contains_near_with(scratch, query, distance).unwrap();
-            assert_eq!(near, within > 0, "{what}");
-            assert!(scratch.matches().is_empty());
-        }
-    }
-    let within = all.partition_point(|found| found.0 <= distances[0]);
-    let found = index.nearest(query, 2, distances[0]).unwrap();
-    assert_eq!(matched(&found), all[..within.min(2)], "{what}");
-    assert_eq!(
-        index.contains_near(query, distances[0]).unwrap(),
-        within > 0
-    );
-}
-
 /// Every design and shape of data, codec after codec.
 fn check_all<F: Fingerprint>() {
     let mut scratch = Scratch::new();
@@ -78,7 +38,7 @@ fn check_all<F: Fingerprint>() {
             let index = open::<F>(build(options, &data.fingerprints));
             let distances = [2, 0, 3, 5, F::WIDTH / 2, F::WIDTH, u32::MAX];
             for query in queries(&set, 5, i as u64) {
-                check(&index, &mut scratch, &set, query, &distances, data.name);
+                check_nearest(&index, &mut scratch, &set, query, &distances, data.name);
             }
         }
     }
@@ -115,7 +75,7 @@ fn distances_grow_until_enough_are_found() {
             let mut scratch = Scratch::new();
             let mut grown = 0;
             for query in queries(&set, 8, i as u64) {
-                check(&index, &mut scratch, &set, query, &[8, 64], "large");
+                check_nearest(&index, &mut scratch, &set, query, &[8, 64], "large");
                 scratch.set_strategy(Strategy::Auto);
                 index.nearest_with(&mut scratch, query, 10, 64).unwrap();
                 let stats = scratch.stats();

@@ -1,8 +1,61 @@
-//! Instances of the library's generic functions for indexes in a `Vec<u8>`, which nearly all tests open: made here once, and
-//! not in each test program.
+//! Instances of generic functions, made here once for all test programs.
+//!
+//! Those of the library are for indexes in a `Vec<u8>`, which nearly all tests open. Those of this crate are what the
+//! tests, which are not optimised, leave to it.
+
+use std::collections::BTreeMap;
+
+use simidx::design::{Costs, TableDesign};
+use simidx::{Error, Fingerprint, Scratch};
+
+use crate::checks::{self, Check};
+use crate::{brute_force, patterns};
 
 /// As `simidx::instances::of_storage`.
 #[inline(never)]
 pub fn of_vec() -> [*const (); 3] {
     simidx::instances::of_widths::<Vec<u8>>()
+}
+
+/// The functions of this crate for each width.
+#[inline(never)]
+pub fn of_oracles() -> [*const (); 3] {
+    [
+        use_all::<u32> as *const (),
+        use_all::<u64> as *const (),
+        use_all::<u128> as *const (),
+    ]
+}
+
+/// Names the functions. It is named too, and never called.
+fn use_all<F: Fingerprint>(check: &Check<'_, F>, values: &[F]) -> Result<(), Error> {
+    let mut rng = crate::rng(1);
+    for data in crate::data_sets::<F>(1) {
+        check.run(&data.fingerprints, data.name);
+    }
+    let index = crate::open(crate::build(
+        crate::options(check.design.clone(), 128),
+        values,
+    ));
+    crate::build_numbers(crate::options(check.design.clone(), 128), &[]);
+    for query in checks::queries(values, 1, 1, 1) {
+        checks::check_nearest(&index, &mut Scratch::new(), values, query, &[1], "");
+        crate::matched(&index.query(query, 1)?);
+        crate::scan(values, query, 1);
+    }
+    let strategy = simidx::index::Strategy::Auto;
+    checks::check_many(&mut index.searcher(), values, 1, strategy);
+    brute_force::all_pairs(values, 1);
+    let weights: BTreeMap<F, u64> = BTreeMap::new();
+    for part in brute_force::components(values, 1) {
+        brute_force::diameter(&part);
+        brute_force::central(&part, &|member| weights[&member]);
+    }
+    let design: &TableDesign<F> = check.design;
+    patterns::missed(design.masks(), values, F::ZERO, 1);
+    let probes = patterns::Probes::of(design, 1, 1, &Costs::DIRECT);
+    patterns::escaping(&probes, values, F::ZERO, 1);
+    probes.find(probes.evasive(1, &mut rng));
+    crate::flipped::<F>(crate::random(&mut rng), 1, &mut rng);
+    Ok(())
 }

@@ -4,6 +4,8 @@
     reason = "helpers of tests say what they are by their names"
 )]
 
+pub mod brute_force;
+pub mod checks;
 pub mod counting;
 pub mod document;
 pub mod editor;
@@ -11,6 +13,7 @@ pub mod forged;
 pub mod instances;
 pub mod manifest;
 pub mod parts;
+pub mod patterns;
 pub mod reference;
 pub mod reference_reader;
 pub mod repair;
@@ -90,6 +93,7 @@ pub fn rng(seed: u64) -> StdRng {
 }
 
 /// A fingerprint of which every bit is drawn.
+#[inline(never)]
 pub fn random<F: Fingerprint>(rng: &mut StdRng) -> F {
     F::from_u128(rng.random())
 }
@@ -100,6 +104,7 @@ pub fn bit<F: Fingerprint>(position: u32) -> F {
 }
 
 /// `fingerprint` with exactly `count` bits changed.
+#[inline(never)]
 pub fn flipped<F: Fingerprint>(fingerprint: F, count: u32, rng: &mut StdRng) -> F {
     let mut changed = F::ZERO;
     while changed.count_ones() < count {
@@ -115,6 +120,7 @@ pub struct DataSet<F> {
 }
 
 /// Every shape of data, the large ones of about `size` fingerprints.
+#[inline(never)]
 pub fn data_sets<F: Fingerprint>(size: usize) -> Vec<DataSet<F>> {
     let set = |name, fingerprints| DataSet { name, fingerprints };
     vec![
@@ -131,6 +137,7 @@ pub fn data_sets<F: Fingerprint>(size: usize) -> Vec<DataSet<F>> {
 }
 
 /// Independent random values.
+#[inline(never)]
 pub fn uniform<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0x0011_f082);
     (0..size).map(|_| random(&mut rng)).collect()
@@ -138,6 +145,7 @@ pub fn uniform<F: Fingerprint>(size: usize) -> Vec<F> {
 
 /// Centres with copies in which 0 to 4 bits are flipped; a cluster has s members with a probability
 /// of about 1/s².
+#[inline(never)]
 pub fn clustered<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0xc105_7e2d);
     let mut fingerprints = Vec::with_capacity(size);
@@ -154,6 +162,7 @@ pub fn clustered<F: Fingerprint>(size: usize) -> Vec<F> {
 }
 
 /// The same upper half everywhere.
+#[inline(never)]
 pub fn equal_prefixes<F: Fingerprint>(size: usize) -> Vec<F> {
     let mut rng = rng(0xe9_0a11);
     let low = F::MAX >> (F::WIDTH / 2);
@@ -175,6 +184,7 @@ pub fn pairs<F: Fingerprint>() -> Vec<F> {
 }
 
 /// Consecutive integers, the larger first.
+#[inline(never)]
 pub fn dense_run<F: Fingerprint>(size: usize) -> Vec<F> {
     let start = 0x7fff_fe00;
     (0..size as u128)
@@ -208,6 +218,7 @@ pub fn skewed(skew: &str, count: usize) -> Vec<u64> {
 }
 
 /// The set that the records make.
+#[inline(never)]
 pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
     let mut set = fingerprints.to_vec();
     set.sort_unstable();
@@ -216,6 +227,7 @@ pub fn sorted_set<F: Fingerprint>(fingerprints: &[F]) -> Vec<F> {
 }
 
 /// The oracle: every member within `distance` by a linear scan, by distance, then by value.
+#[inline(never)]
 pub fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) -> Vec<(u32, F)> {
     let mut found: Vec<(u32, F)> = fingerprints
         .iter()
@@ -228,6 +240,7 @@ pub fn scan<F: Fingerprint>(fingerprints: &[F], query: F, distance: u32) -> Vec<
 }
 
 /// What a searcher found as [`scan`] gives it.
+#[inline(never)]
 pub fn matched<F: Fingerprint>(matches: &[Match<F>]) -> Vec<(u32, F)> {
     let pairs = matches.iter().map(|m| (m.distance, m.fingerprint));
     pairs.collect()
@@ -243,6 +256,7 @@ pub fn options<F: Fingerprint>(design: TableDesign<F>, block_size: u32) -> Build
 }
 
 /// The file that holds these records without ids.
+#[inline(never)]
 pub fn build<F: Fingerprint>(options: BuildOptions<F>, fingerprints: &[F]) -> Vec<u8> {
     let mut builder = IndexBuilder::new(options).expect("the options are in range");
     for &fingerprint in fingerprints {
@@ -254,6 +268,7 @@ pub fn build<F: Fingerprint>(options: BuildOptions<F>, fingerprints: &[F]) -> Ve
 }
 
 /// The file that holds these records with number ids.
+#[inline(never)]
 pub fn build_numbers<F: Fingerprint>(
     mut options: BuildOptions<F>,
     records: &[(F, u64)],
@@ -328,6 +343,7 @@ pub fn build_sketched<F: Fingerprint>(
 }
 
 /// Opens a file that must be good.
+#[inline(never)]
 pub fn open<F: Fingerprint>(file: Vec<u8>) -> Index<F, Vec<u8>> {
     Index::from_bytes(file).expect("the builder writes files that open")
 }

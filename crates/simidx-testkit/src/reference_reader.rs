@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use simidx::{AnyIndex, Error};
 
@@ -60,7 +60,7 @@ pub fn run(arguments: &[&str]) -> Output {
         .expect("python3 must be installed for this test")
 }
 
-/// One Python process that serves a whole test program; it ends when the program does.
+/// A Python process that answers one thread after the other; it ends when the test program does.
 struct Server {
     _process: Child,
     requests: ChildStdin,
@@ -104,10 +104,14 @@ impl Server {
 }
 
 fn ask(kind: u8, body: &[u8]) -> String {
-    static SERVER: LazyLock<Mutex<Server>> = LazyLock::new(|| Mutex::new(Server::start()));
-    let server = SERVER.lock();
-    let mut server = server.unwrap_or_else(PoisonError::into_inner);
-    server.answer(kind, body)
+    // As many processes as threads have asked at once.
+    static IDLE: Mutex<Vec<Server>> = Mutex::new(Vec::new());
+    let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let waiting = idle().pop();
+    let mut server = waiting.unwrap_or_else(Server::start);
+    let answer = server.answer(kind, body);
+    idle().push(server);
+    answer
 }
 
 /// What the reference reader prints with these arguments; `exit status N` if it fails. Costs no new process, as [`run`]

@@ -1,0 +1,260 @@
+//! Everything that an index without ids can be asked, compared with a linear scan.
+
+use rand::seq::IndexedRandom;
+use simidx::design::{Permutation, TableDesign};
+use simidx::index::{QueryStats, Searcher, Strategy};
+use simidx::{Codec, Fingerprint, Index, Scratch};
+
+use crate::{build, flipped, matched, open, options, random, rng, scan, sorted_set};
+
+/// Members, members with 1 to k + 1 flips, and random values.
+#[inline(never)]
+pub fn queries<F: Fingerprint>(set: &[F], distance: u32, count: usize, seed: u64) -> Vec<F> {
+    let mut rng = rng(seed);
+    let mut queries = vec![F::ZERO, F::MAX, random(&mut rng), random(&mut rng)];
+    for flips in 0..count as u32 {
+        if let Some(&member) = set.choose(&mut rng) {
+            queries.push(flipped(member, flips % (distance + 2), &mut rng));
+        }
+    }
+    queries
+}
+
+/// A set as an index holds it, and the plain way to ask it.
+struct Oracle<F> {
+    set: Vec<F>,
+    /// The set in the bit order of each table.
+    tables: Vec<Vec<F>>,
+    permutations: Vec<Permutation<F>>,
+}
+
+impl<F: Fingerprint> Oracle<F> {
+    fn new(set: Vec<F>, masks: &[F]) -> Self {
+        let permutations: Vec<Permutation<F>> =
+            masks.iter().map(|&mask| Permutation::new(mask)).collect();
+        let permuted = |p: &Permutation<F>| set.iter().map(|&f| p.apply(f).0).collect();
+        Oracle {
+            tables: permutations.iter().map(permuted).collect(),
+            set,
+            permutations,
+        }
+    }
+
+    /// All members by their distance from a query, then by value.
+    fn by_distance(&self, query: F) -> Vec<(u32, F)> {
+        let members = self.set.iter();
+        let mut found: Vec<(u32, F)> = members.map(|&f| (f.distance(query), f)).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// What the probes of an index cost: each table yields all values whose address differs in few bits, and some more
+    /// where bits are joined.
+    fn probe_stats(&self, index: &Index<F, Vec<u8>>, query: F, distance: u32) -> (u64, u64) {
+        let (mut probes, mut candidates) = (0, 0);
+        for table in index.plan(distance).probes() {
+            probes += table.probe_count();
+            let permuted = self.permutations[table.table].apply(query).0;
+            // The address, and those of its bits that are flipped one by one.
+            let address = leading::<F>(table.address_bits);
+            let flipped = leading::<F>(table.address_bits - table.range_bits);
+            let is_candidate = |value: &&F| {
+                let differing = (**value ^ permuted) & address;
+                match (differing & flipped).count_ones() {
+                    flips if flips == table.flips => differing & !flipped == F::ZERO,
+                    flips => flips < table.flips,
+                }
+            };
+            candidates += self.tables[table.table].iter().filter(is_candidate).count() as u64;
+        }
+        (probes, candidates)
+    }
+}
+
+/// So many leading bits.
+fn leading<F: Fingerprint>(count: u32) -> F {
+    match count {
+        0 => F::ZERO,
+        count => F::MAX << (F::WIDTH - count),
+    }
+}
+
+/// What comparing every fingerprint costs.
+fn scan_stats<F: Fingerprint>(index: &Index<F, Vec<u8>>) -> QueryStats {
+    let mut stats = QueryStats::default();
+    stats.probes = 1;
+    stats.blocks = index.summary().tables[0].block_count;
+    stats.candidates = index.len();
+    stats
+}
+
+/// Answer and costs of one query at some distances by every strategy.
+fn check_query<F: Fingerprint>(
+    index: &Index<F, Vec<u8>>,
+    oracle: &Oracle<F>,
+    query: F,
+    distances: &[u32],
+    what: &str,
+) {
+    let all = oracle.by_distance(query);
+    let mut searcher = index.searcher();
+    for &distance in distances {
+        let expected = &all[..all.partition_point(|found| found.0 <= distance)];
+        let mut ask = |strategy| {
+            searcher.set_strategy(strategy);
+            let found = searcher.query(query, distance).unwrap();
+            let what = format!("{what}, {query:x} within {distance}, {strategy:?}");
+            assert!(found.iter().all(|m| m.rank.is_none()), "there are no ids");
+            assert_eq!(matched(found), expected, "{what}");
+            assert_eq!(matched(searcher.matches()), expected, "{what}");
+            searcher.stats()
+        };
+        let (auto, probe, scan) = (
+            ask(Strategy::Auto),
+            ask(Strategy::Probe),
+            ask(Strategy::Scan),
+        );
+        let plan = index.plan(distance);
+        assert_eq!(auto, if plan.best().is_some() { probe } else { scan });
+        assert_eq!(plan.best().is_none(), plan.scan_is_cheaper());
+        assert_eq!(scan, scan_stats(index), "{what}");
+        let (probes, candidates) = oracle.probe_stats(index, query, distance);
+        assert_eq!(
+            (probe.probes, probe.candidates),
+            (probes, candidates),
+            "{what}"
+        );
+        assert!(probe.blocks > 0 || candidates == 0, "{what}: {probe:?}");
+    }
+    let contained = oracle.set.binary_search(&query).is_ok();
+    assert_eq!(index.contains(query).unwrap(), contained);
+}
+
+/// Many queries at a time get the answers that they get one by one, and cost as much.
+#[inline(never)]
+pub fn check_many<F: Fingerprint>(
+    searcher: &mut Searcher<F, &Index<F, Vec<u8>>>,
+    queries: &[F],
+    distance: u32,
+    strategy: Strategy,
+) {
+    searcher.set_strategy(strategy);
+    let mut stats = QueryStats::default();
+    let mut expected = Vec::new();
+    for &query in queries {
+        expected.push(searcher.query(query, distance).unwrap().to_vec());
+        stats += searcher.stats();
+    }
+    let mut answered = 0;
+    let all = searcher.query_many(queries, distance, |number, matches| {
+        assert_eq!(number, answered, "queries are answered in order");
+        assert_eq!(matches, expected[number], "query {number} of many");
+        answered += 1;
+    });
+    all.unwrap();
+    assert_eq!(answered, queries.len());
+    assert_eq!(searcher.stats(), stats);
+}
+
+/// Everything that an index without ids can be asked, at some distances.
+pub struct Check<'a, F> {
+    pub design: &'a TableDesign<F>,
+    pub codec: Option<Codec>,
+    pub block_size: u32,
+    pub queries: usize,
+    pub distances: &'a [u32],
+}
+
+impl<F: Fingerprint> Check<'_, F> {
+    #[inline(never)]
+    pub fn run(&self, fingerprints: &[F], what: &str) {
+        let set = sorted_set(fingerprints);
+        let (design, block_size) = (self.design, self.block_size);
+        let what = format!(
+            "{} bits, k {}, {} tables, {:?} in {block_size}, {what}",
+            F::WIDTH,
+            design.max_distance(),
+            design.table_count(),
+            self.codec
+        );
+        let mut options = options(design.clone(), block_size);
+        options.codec = self.codec;
+        let index = open(build(options, fingerprints));
+        assert_eq!(index.len(), set.len() as u64, "{what}");
+        assert_eq!(index.record_count(), fingerprints.len() as u64, "{what}");
+        assert_eq!(index.is_empty(), set.is_empty(), "{what}");
+        assert_eq!(index.table_count(), design.table_count(), "{what}");
+        for table in 0..index.table_count() {
+            check_table(&index, table, &set, &what);
+        }
+        let queries = queries(&set, design.max_distance(), self.queries, block_size.into());
+        let oracle = Oracle::new(set, design.masks());
+        for &query in &queries {
+            check_query(&index, &oracle, query, self.distances, &what);
+        }
+        let distance = design.max_distance();
+        for strategy in [Strategy::Probe, Strategy::Scan] {
+            check_many(&mut index.searcher(), &queries, distance, strategy);
+        }
+    }
+}
+
+/// A table read through in every way that there is.
+fn check_table<F: Fingerprint>(index: &Index<F, Vec<u8>>, table: usize, set: &[F], what: &str) {
+    let read = || index.fingerprints(table).unwrap();
+    let dump: Vec<F> = read().map(Result::unwrap).collect();
+    assert_eq!(dump.len(), set.len(), "{what}, table {table}");
+    assert_eq!(sorted_set(&dump), set, "{what}, table {table}");
+    assert!(table > 0 || dump == set, "{what}, order of table 0");
+    let plain: Vec<F> = read().decode_plainly().map(Result::unwrap).collect();
+    assert!(plain == dump, "{what}, table {table} decoded plainly");
+    let mut chunks = Vec::new();
+    let mut chunked = read();
+    while let Some(chunk) = chunked.next_chunk() {
+        chunks.extend_from_slice(chunk.unwrap());
+    }
+    let inverted: Vec<F> = chunks.into_iter().map(|v| read().invert(v)).collect();
+    assert!(inverted == dump, "{what}, table {table} in chunks");
+}
+
+/// Numbers of nearest that are asked for.
+const COUNTS: [usize; 5] = [0, 1, 2, 10, 1000];
+
+/// Everything by distance, then by value, by which every answer is cut.
+#[inline(never)]
+pub fn check_nearest<F: Fingerprint>(
+    index: &Index<F, Vec<u8>>,
+    scratch: &mut Scratch<F>,
+    set: &[F],
+    query: F,
+    distances: &[u32],
+    what: &str,
+) {
+    let all = scan(set, query, F::WIDTH);
+    for &distance in distances {
+        let within = all.partition_point(|found| found.0 <= distance);
+        for strategy in [Strategy::Auto, Strategy::Probe, Strategy::Scan] {
+            // Every pattern of the flips of a far distance would be probed.
+            if strategy == Strategy::Probe && distance > 12 {
+                continue;
+            }
+            scratch.set_strategy(strategy);
+            let what = format!("{what}, {query:x} within {distance}, {strategy:?}");
+            for count in COUNTS {
+                let found = index.nearest_with(scratch, query, count, distance).unwrap();
+                assert_eq!(matched(found), all[..within.min(count)], "{count} {what}");
+                assert_eq!(matched(scratch.matches()), all[..within.min(count)]);
+            }
+            let near = index.contains_near_with(scratch, query, distance).unwrap();
+            assert_eq!(near, within > 0, "{what}");
+            assert!(scratch.matches().is_empty());
+        }
+    }
+    let within = all.partition_point(|found| found.0 <= distances[0]);
+    let found = index.nearest(query, 2, distances[0]).unwrap();
+    assert_eq!(matched(&found), all[..within.min(2)], "{what}");
+    assert_eq!(
+        index.contains_near(query, distances[0]).unwrap(),
+        within > 0
+    );
+}

@@ -1,0 +1,102 @@
+//! Patterns of bits that a design or a plan might miss, by plain enumeration.
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use simidx::Fingerprint;
+use simidx::design::{Costs, Permutation, Permuted, TableDesign};
+
+use crate::bit;
+
+/// A pattern of at most `left` more of `bits` that touches all masks, by trying every one.
+#[inline(never)]
+pub fn missed<F: Fingerprint>(masks: &[F], bits: &[F], pattern: F, left: u32) -> Option<F> {
+    if masks.iter().all(|&mask| mask & pattern != F::ZERO) {
+        return Some(pattern);
+    }
+    if left == 0 {
+        return None;
+    }
+    bits.iter()
+        .enumerate()
+        .find_map(|(i, &bit)| missed(masks, &bits[i + 1..], pattern | bit, left - 1))
+}
+
+/// The probes of a plan: permutation, address bits and flips of each table.
+pub struct Probes<F> {
+    tables: Vec<(Permutation<F>, u32, u32)>,
+}
+
+impl<F: Fingerprint> Probes<F> {
+    #[inline(never)]
+    pub fn of(design: &TableDesign<F>, distance: u32, count: u64, costs: &Costs) -> Self {
+        let plan = design.plan(distance, count, costs);
+        let tables = plan.probes().iter().map(|p| {
+            let mask = design.masks()[p.table];
+            assert!(p.address_bits <= mask.count_ones() || plan.probes().len() == 1);
+            (Permutation::new(mask), p.address_bits, p.flips)
+        });
+        Probes {
+            tables: tables.collect(),
+        }
+    }
+
+    /// The tables that are probed with the flips that a difference needs.
+    fn finding(&self, difference: F) -> impl Iterator<Item = usize> {
+        let tables = self.tables.iter().enumerate();
+        tables
+            .filter(move |(_, (permutation, address_bits, flips))| {
+                let permuted = permutation.apply(difference).0;
+                let address = match address_bits {
+                    0 => F::ZERO,
+                    bits => permuted >> (F::WIDTH - bits),
+                };
+                address.count_ones() <= *flips
+            })
+            .map(|(table, _)| table)
+    }
+
+    #[inline(never)]
+    pub fn find(&self, difference: F) -> bool {
+        self.finding(difference).next().is_some()
+    }
+
+    /// A pattern of `weight` bits that tries to escape: each bit is drawn from the address of a table that
+    /// would still find it.
+    #[inline(never)]
+    pub fn evasive(&self, weight: u32, rng: &mut StdRng) -> F {
+        let mut pattern = F::ZERO;
+        while pattern.count_ones() < weight {
+            let finding: Vec<usize> = self.finding(pattern).collect();
+            let Some(&table) = finding.choose(rng) else {
+                break;
+            };
+            let (permutation, address_bits, _) = &self.tables[table];
+            let free: Vec<F> = (0..*address_bits)
+                .map(|i| permutation.invert(Permuted(bit(F::WIDTH - 1 - i))))
+                .filter(|&b| b & pattern == F::ZERO)
+                .collect();
+            let Some(&more) = free.choose(rng) else { break };
+            pattern = pattern | more;
+        }
+        pattern
+    }
+}
+
+/// A pattern of at most `left` more of `bits` that no probe finds, by trying every one.
+#[inline(never)]
+pub fn escaping<F: Fingerprint>(
+    probes: &Probes<F>,
+    bits: &[F],
+    pattern: F,
+    left: u32,
+) -> Option<F> {
+    if !probes.find(pattern) {
+        return Some(pattern);
+    }
+    if left == 0 {
+        return None;
+    }
+    bits.iter()
+        .enumerate()
+        .find_map(|(i, &bit)| escaping(probes, &bits[i + 1..], pattern | bit, left - 1))
+}
