@@ -16,24 +16,19 @@ use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Scratch, Storage, WarmOptions};
 use crate::segments::{self, Exclusions, ManifestSegment, MergeOptions, SegmentScratch, Segments};
 
-/// The instances for files that are mapped or read. It would be compiled by whoever calls it if it could be inlined.
+/// The instances for indexes in a [`Storage`]. It would be compiled by whoever calls it if it could be inlined.
 #[inline(never)]
-pub fn of_storage() -> [*const (); 3] {
-    of_widths::<Storage>()
-}
-
-/// The instances for indexes whose bytes are in a `D`, which the crate of the caller then has.
-pub fn of_widths<D: AsRef<[u8]> + Send + Sync>() -> [*const (); 3] {
+pub fn of_widths() -> [*const (); 3] {
     [
-        use_all::<u32, D> as *const (),
-        use_all::<u64, D> as *const (),
-        use_all::<u128, D> as *const (),
+        use_all::<u32> as *const (),
+        use_all::<u64> as *const (),
+        use_all::<u128> as *const (),
     ]
 }
 
 /// Names the functions. It is named too, and never called.
-fn use_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(data: D, values: &[F]) -> Result<()> {
-    let index = Index::<F, D>::from_bytes(data)?;
+fn use_all<F: Fingerprint>(data: Storage, values: &[F]) -> Result<()> {
+    let index = Index::<F>::from_bytes(data)?;
     of_index(&index, values)?;
     let segments = Segments::new(vec![index])?;
     of_segments(segments, values)?;
@@ -41,10 +36,7 @@ fn use_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(data: D, values: &[F]) 
     of_values(values)
 }
 
-fn of_index<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    index: &Index<F, D>,
-    values: &[F],
-) -> Result<()> {
+fn of_index<F: Fingerprint>(index: &Index<F>, values: &[F]) -> Result<()> {
     let mut scratch = Scratch::new();
     for &value in values {
         index.query(value, 3)?;
@@ -68,10 +60,7 @@ fn of_index<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     Ok(())
 }
 
-fn of_segments<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: Segments<F, D>,
-    values: &[F],
-) -> Result<()> {
+fn of_segments<F: Fingerprint>(segments: Segments<F>, values: &[F]) -> Result<()> {
     let mut scratch = SegmentScratch::new();
     let view = segments.view();
     for &value in values {

@@ -74,6 +74,23 @@ impl AsRef<[u8]> for Storage {
     }
 }
 
+/// The bytes of a file as they are, without a copy.
+///
+/// ```
+/// use simidx::{BuildOptions, Index, IndexBuilder, Storage};
+///
+/// let mut file = Vec::new();
+/// IndexBuilder::<u64>::new(BuildOptions::default())?.finish(&mut file)?;
+/// let index: Index<u64> = Index::from_bytes(Storage::from(file))?;
+/// assert!(index.is_empty());
+/// # Ok::<(), simidx::Error>(())
+/// ```
+impl From<Vec<u8>> for Storage {
+    fn from(bytes: Vec<u8>) -> Self {
+        Storage::of(Bytes::Memory(bytes))
+    }
+}
+
 impl Drop for Storage {
     fn drop(&mut self) {
         // What was read into memory goes back to an allocator, which may keep it.
@@ -166,7 +183,7 @@ impl Storage {
         Ok(Storage::of(Bytes::Memory(bytes)))
     }
 
-    /// Copies bytes into memory, into huge pages where the system has them.
+    /// Copies bytes into memory, into huge pages where the system has them. A vector is taken as it is by `Storage::from`.
     pub fn copy(bytes: &[u8]) -> Self {
         let mut copy = huge_vec(bytes.len());
         copy.extend_from_slice(bytes);

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, PairOptions};
 use simidx::segments::{MergeOptions, Segments};
-use simidx::{Codec, Error, Fingerprint, Index};
+use simidx::{Codec, Error, Fingerprint, Index, Storage};
 
 use super::sample::{Sample, answer};
 use super::samples::{Kind, halves, sample};
@@ -22,7 +22,7 @@ struct Batch<F> {
 
 impl<F: Fingerprint> Batch<F> {
     fn of(file: &[u8], queries: &[F], what: &str) -> Option<Self> {
-        let index = answer(Index::<F, _>::from_bytes(file), what)?;
+        let index = answer(Index::<F>::from_bytes(Storage::copy(file)), what)?;
         let segments = Segments::new(vec![index]).expect("one segment goes with itself");
         let mut options = PairOptions::default();
         options.sorted = true;

@@ -5,7 +5,7 @@ use std::ops::{AddAssign, Range};
 use std::thread;
 
 use rand::RngExt;
-use simidx::{Fingerprint, Index};
+use simidx::{Fingerprint, Index, Storage};
 
 use super::cost::held_limit;
 use super::sample::{Asked, Sample, answer};
@@ -49,8 +49,9 @@ impl AddAssign for Tally {
 impl Tally {
     /// Opens a damaged file, asks it everything and checks it in full.
     fn note<F: Fingerprint>(&mut self, sample: &Sample<F>, file: &[u8], what: &str) {
+        let storage = Storage::copy(file);
         let (opened, most) = most_held(|| {
-            let index = answer(Index::<F, _>::from_bytes(file), what)?;
+            let index = answer(Index::<F>::from_bytes(storage), what)?;
             let asked = sample.ask(&index, what);
             Some((asked, index.verify()))
         });
@@ -78,7 +79,8 @@ impl Tally {
 
     /// Opens a file of another length, which little memory must be enough to refuse.
     fn note_length<F: Fingerprint>(&mut self, file: &[u8], what: &str) {
-        let (opened, most) = most_held(|| answer(Index::<F, _>::from_bytes(file), what).is_some());
+        let storage = Storage::copy(file);
+        let (opened, most) = most_held(|| answer(Index::<F>::from_bytes(storage), what).is_some());
         assert!(most <= 1 << 12, "{what}: {most} bytes held");
         self.tried += 1;
         self.found += usize::from(!opened);

@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rayon::prelude::*;
 use simidx::design::TableDesign;
 use simidx::format::FORMAT_VERSION;
-use simidx::{AnyIndex, BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder};
+use simidx::{AnyIndex, BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder, Storage};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::manifest::{self, Expect};
 use simidx_testkit::reference::{DIRECTORY_FIXED_LEN, HEADER_LEN, SECTION_RECORD_LEN};
@@ -76,7 +76,7 @@ fn compare<F: Fingerprint, D: AsRef<[u8]>>(path: &Path, index: &Index<F, D>) {
 }
 
 fn compare_any(path: &Path) {
-    match AnyIndex::from_bytes(fs::read(path).unwrap()).unwrap() {
+    match AnyIndex::from_bytes(Storage::from(fs::read(path).unwrap())).unwrap() {
         AnyIndex::W32(index) => compare(path, &index),
         AnyIndex::W64(index) => compare(path, &index),
         AnyIndex::W128(index) => compare(path, &index),
@@ -206,7 +206,7 @@ fn both_readers_find_the_same_by_ids() {
                 }
             }};
         }
-        match AnyIndex::from_bytes(fs::read(&path).unwrap()).unwrap() {
+        match AnyIndex::from_bytes(Storage::from(fs::read(&path).unwrap())).unwrap() {
             AnyIndex::W32(index) => check_index!(index),
             AnyIndex::W64(index) => check_index!(index),
             AnyIndex::W128(index) => check_index!(index),

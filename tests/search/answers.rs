@@ -19,7 +19,7 @@ fn with_ids<F: Fingerprint>(kind: IdKind) -> BuildOptions<F> {
 }
 
 /// Two segments that share some fingerprints, with numbers as ids, and one record of each left out.
-fn live<F: Fingerprint>(values: &[F]) -> Segments<F, Vec<u8>> {
+fn live<F: Fingerprint>(values: &[F]) -> Segments<F> {
     let numbered = |start: usize, end: usize| {
         let records: Vec<(F, u64)> = (start..end).map(|i| (values[i], i as u64)).collect();
         open(build_numbers(with_ids(IdKind::Number), &records))
@@ -42,7 +42,7 @@ fn queries<F: Fingerprint>(values: &[F]) -> Vec<F> {
     (0..400).map(near).collect()
 }
 
-fn check_answers<F: Fingerprint>(segments: &Segments<F, Vec<u8>>, values: &[F]) {
+fn check_answers<F: Fingerprint>(segments: &Segments<F>, values: &[F]) {
     let queries = queries(values);
     let nearest = |count, max_distance| Question::Nearest {
         count,

@@ -236,7 +236,7 @@ fn pairs_stop_at_a_limit_and_at_an_error() {
 fn dealt<F: Fingerprint, I: Clone>(
     records: &[(F, I)],
     build: impl Fn(TableDesign<F>, &[(F, I)]) -> Vec<u8>,
-) -> Segments<F, Vec<u8>> {
+) -> Segments<F> {
     let designs = [(3, 1), (3, 2), (4, 3)];
     let segment = |(n, &(k, bands)): (usize, &(u32, u32))| {
         let share: Vec<(F, I)> = records.iter().skip(n).step_by(3).cloned().collect();
@@ -327,11 +327,7 @@ fn pairs_by_id_are_those_of_all_records() {
 /// Matches by number of the query.
 type Matches<F> = Vec<(usize, Match<F>)>;
 
-fn by_queries<F: Fingerprint>(
-    segments: &Segments<F, Vec<u8>>,
-    queries: &[F],
-    distance: u32,
-) -> Matches<F> {
+fn by_queries<F: Fingerprint>(segments: &Segments<F>, queries: &[F], distance: u32) -> Matches<F> {
     let mut found = Vec::new();
     for (number, &query) in queries.iter().enumerate() {
         let matches = segments.query(query, distance).unwrap();
@@ -341,7 +337,7 @@ fn by_queries<F: Fingerprint>(
 }
 
 fn joined<F: Fingerprint>(
-    segments: &Segments<F, Vec<u8>>,
+    segments: &Segments<F>,
     queries: &[F],
     options: &JoinOptions,
 ) -> Matches<F> {
@@ -369,7 +365,7 @@ fn batch<F: Fingerprint>(values: &[F], count: usize) -> Vec<F> {
 
 fn check_join<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32]) {
     for (bands, codec) in [(1, Codec::EliasFano), (2, Codec::Gap), (3, Codec::Xor)] {
-        let index = |part: usize| -> Index<F, Vec<u8>> {
+        let index = |part: usize| -> Index<F> {
             let share: Vec<F> = values.iter().skip(part).step_by(2).copied().collect();
             // Some fingerprints lie in both segments.
             let share = [&share, &values[..values.len().min(50)]].concat();
@@ -398,7 +394,7 @@ fn check_join<F: Fingerprint>(values: &[F], query_count: usize, distances: &[u32
 
 /// The union of all shards is the whole, and each holds only its range.
 fn check_shards<F: Fingerprint>(
-    segments: &Segments<F, Vec<u8>>,
+    segments: &Segments<F>,
     queries: &[F],
     options: &mut JoinOptions,
     expected: &Matches<F>,

@@ -340,7 +340,7 @@ fn records(count: usize) -> Vec<(u64, u64)> {
 fn dealt<I: Clone>(
     records: &[(u64, I)],
     build: impl Fn(TableDesign<u64>, &[(u64, I)]) -> Vec<u8>,
-) -> Segments<u64, Vec<u8>> {
+) -> Segments<u64> {
     let segment = |n: usize| {
         let share: Vec<(u64, I)> = records.iter().skip(n).step_by(3).cloned().collect();
         open(build(TableDesign::partition(3, 2).unwrap(), &share))
@@ -349,7 +349,7 @@ fn dealt<I: Clone>(
 }
 
 fn of_segments(
-    segments: &Segments<u64, Vec<u8>>,
+    segments: &Segments<u64>,
     options: &ClusterOptions,
 ) -> (Vec<Found<u64>>, ClusterReport) {
     let mut found = Vec::new();

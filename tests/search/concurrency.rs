@@ -57,7 +57,7 @@ fn eight_threads_with_searchers_of_their_own_give_the_same_answers() {
 }
 
 /// The set in three segments of different tables, neighbours with a fingerprint in common.
-fn in_segments<F: Fingerprint>(set: &[F], codec: Codec) -> Segments<F, Vec<u8>> {
+fn in_segments<F: Fingerprint>(set: &[F], codec: Codec) -> Segments<F> {
     let designs = [
         TableDesign::choose_bands(3, 5),
         TableDesign::partition(3, 2),

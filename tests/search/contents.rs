@@ -19,7 +19,7 @@ enum Records<F> {
 }
 
 impl<F: Fingerprint> Records<F> {
-    fn build(&self, options: BuildOptions<F>) -> Index<F, Vec<u8>> {
+    fn build(&self, options: BuildOptions<F>) -> Index<F> {
         open(match self {
             Records::Plain(records) => build(options, records),
             Records::Numbers(records) => build_numbers(options, records),
@@ -124,7 +124,7 @@ fn no_option_and_no_order_changes_the_identifier() {
     check_options::<u128>();
 }
 
-fn merged<F: Fingerprint>(parts: &[Records<F>]) -> Index<F, Vec<u8>> {
+fn merged<F: Fingerprint>(parts: &[Records<F>]) -> Index<F> {
     let mut options = BuildOptions::default();
     options.design = Some(TableDesign::partition(3, 4).unwrap());
     let parts = parts.iter().map(|records| records.build(options.clone()));
@@ -166,7 +166,7 @@ fn fingerprints_without_ids_count_once_and_records_each() {
 }
 
 /// A file of nothing but metadata.
-fn with_metadata(metadata: &Metadata) -> Index<u64, Vec<u8>> {
+fn with_metadata(metadata: &Metadata) -> Index<u64> {
     let mut options = BuildOptions::default();
     options.ids = IdKind::Number;
     options.metadata = metadata.clone();

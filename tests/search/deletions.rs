@@ -7,7 +7,7 @@ use simidx::batch::{
 };
 use simidx::design::TableDesign;
 use simidx::segments::{Exclusions, MergeOptions, SegmentMatches, SegmentScratch, Segments, merge};
-use simidx::{Fingerprint, IdKind, Index};
+use simidx::{Fingerprint, IdKind, Index, Storage};
 
 use crate::updates::{
     Parameters, Part, build, exclusions, files, fingerprint, id_kind, left, many, name, open,
@@ -22,11 +22,7 @@ fn values<F: Fingerprint>(matches: SegmentMatches<'_, F>) -> Vec<(u32, F)> {
 }
 
 /// Whether segments without some records answer as the index of all others.
-fn check_hidden<F: Fingerprint>(
-    live: &Segments<F, Vec<u8>>,
-    expected: &Segments<F, Vec<u8>>,
-    queries: &[F],
-) {
+fn check_hidden<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>, queries: &[F]) {
     let mut scratches = [SegmentScratch::new(), SegmentScratch::new()];
     let [scratch, other] = &mut scratches;
     for &query in queries {
@@ -63,13 +59,13 @@ fn check_hidden<F: Fingerprint>(
     }
     for id in 0..40 {
         let (string, number) = (name(id), live.id_kind() == IdKind::Number);
-        let find = |segments: &Segments<F, Vec<u8>>| match number {
+        let find = |segments: &Segments<F>| match number {
             true => segments.fingerprints_of_id(id).unwrap(),
             false => segments.fingerprints_of_id(&*string).unwrap(),
         };
         assert_eq!(find(live), find(expected));
     }
-    let listed = |segments: &Segments<F, Vec<u8>>| {
+    let listed = |segments: &Segments<F>| {
         let mut listed = Vec::new();
         let mut fingerprints = segments.fingerprints(0).unwrap();
         while let Some(value) = fingerprints.next_permuted() {
@@ -87,11 +83,7 @@ fn check_hidden<F: Fingerprint>(
 }
 
 /// The same for the operations on whole sets.
-fn check_hidden_sets<F: Fingerprint>(
-    live: &Segments<F, Vec<u8>>,
-    expected: &Segments<F, Vec<u8>>,
-    queries: &[F],
-) {
+fn check_hidden_sets<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>, queries: &[F]) {
     let mut options = PairOptions::default();
     options.sorted = true;
     let all_pairs = |segments| {
@@ -165,7 +157,9 @@ fn check_hidden_sets<F: Fingerprint>(
         options.block_size = Some(128);
         let mut file = Vec::new();
         merge(segments, &options, &mut file, |_| ()).unwrap();
-        Index::<F, _>::from_bytes(file).unwrap().content_id()
+        Index::<F>::from_bytes(Storage::from(file))
+            .unwrap()
+            .content_id()
     };
     assert_eq!(written(live), written(expected));
 }

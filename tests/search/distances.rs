@@ -25,7 +25,7 @@ fn fingerprints<F: Fingerprint>() -> Vec<F> {
     all
 }
 
-fn index<F: Fingerprint>() -> Index<F, Vec<u8>> {
+fn index<F: Fingerprint>() -> Index<F> {
     let all = fingerprints::<F>();
     let records: Vec<(F, u64)> = all.into_iter().zip(0..).collect();
     let halves = TableDesign::partition(3, 2).unwrap();

@@ -36,14 +36,14 @@ fn owned(id: Id<'_>) -> (Option<u64>, String) {
 
 type OwnedId = (Option<u64>, String);
 
-fn ids_of<F: Fingerprint>(index: &Index<F, Vec<u8>>, fingerprint: F) -> Vec<OwnedId> {
+fn ids_of<F: Fingerprint>(index: &Index<F>, fingerprint: F) -> Vec<OwnedId> {
     let mut ids = Vec::new();
     each_id(index.ids_of(fingerprint), |id| ids.push(owned(id))).unwrap();
     ids
 }
 
 /// Compares the ranks of matches, and the ids that are found by them, for one query and for many.
-fn check_matches<F: Fingerprint>(index: &Index<F, Vec<u8>>, expected: &Expected<F, OwnedId>) {
+fn check_matches<F: Fingerprint>(index: &Index<F>, expected: &Expected<F, OwnedId>) {
     let members: Vec<F> = expected.keys().copied().collect();
     let check = |found: &Match<F>| {
         let rank = found.rank.expect("the index has ids") as usize;

@@ -32,7 +32,7 @@ fn small<F: Fingerprint>(codec: Codec, id_lookup: bool) -> BuildOptions<F> {
 }
 
 /// Holds that an index finds exactly these records, and others not at all.
-fn check<F: Fingerprint>(index: &Index<F, Vec<u8>>, expected: &Ranks, strangers: &[IdBuf]) {
+fn check<F: Fingerprint>(index: &Index<F>, expected: &Ranks, strangers: &[IdBuf]) {
     for (id, ranks) in expected {
         assert_eq!(&index.ranks_of_id(id.as_id()).unwrap(), ranks, "{id:?}");
         assert_eq!(index.rank_of_id(id.as_id()).unwrap(), Some(ranks[0]));
@@ -50,7 +50,7 @@ fn check<F: Fingerprint>(index: &Index<F, Vec<u8>>, expected: &Ranks, strangers:
 }
 
 /// Holds that ranks are the places in the set.
-fn check_ranks<F: Fingerprint>(index: &Index<F, Vec<u8>>, set: &[F]) {
+fn check_ranks<F: Fingerprint>(index: &Index<F>, set: &[F]) {
     for (rank, &fingerprint) in (0..).zip(set) {
         assert_eq!(index.fingerprint(rank).unwrap(), Some(fingerprint));
         assert_eq!(index.rank(fingerprint).unwrap(), Some(rank));

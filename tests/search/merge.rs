@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use simidx::design::TableDesign;
 use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Merged, Segments, merge};
-use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage};
 
 /// A fingerprint and a number that makes its id.
 type Record<F> = (F, u64);
@@ -40,13 +40,13 @@ fn name(id: u64) -> String {
     "x".repeat(id as usize % 40) + &id.to_string()
 }
 
-fn segments<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F, Vec<u8>> {
-    let open = |file: &Vec<u8>| Index::from_bytes(file.clone()).unwrap();
+fn segments<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F> {
+    let open = |file: &Vec<u8>| Index::from_bytes(Storage::from(file.clone())).unwrap();
     Segments::new(files.iter().map(open).collect()).unwrap()
 }
 
 fn merged<F: Fingerprint>(
-    segments: &Segments<F, Vec<u8>>,
+    segments: &Segments<F>,
     options: &MergeOptions<F>,
 ) -> (Vec<u8>, Merged<F>) {
     let mut file = Vec::new();
@@ -172,7 +172,10 @@ fn the_codec_is_that_of_the_segments_where_they_agree() {
     let single = build(&part(9000), options(1, Some(Codec::Gap), IdKind::None));
     let (file, _) = merged(&segments::<u64>(&[gap[0].clone(), single]), &as_segments);
     let codecs = |file: Vec<u8>| -> Vec<Codec> {
-        let tables = Index::<u64, _>::from_bytes(file).unwrap().summary().tables;
+        let tables = Index::<u64>::from_bytes(Storage::from(file))
+            .unwrap()
+            .summary()
+            .tables;
         tables.iter().map(|table| table.codec).collect()
     };
     let chosen = codecs(build(&all, options(2, None, IdKind::None)))[1];
@@ -215,7 +218,7 @@ fn a_segment_that_states_a_wrong_count_cannot_be_opened() {
     for (fingerprints, count) in [(499, 600), (501, 600)] {
         let mut forged = good.clone();
         set_counts(&mut forged, fingerprints, count);
-        let error = Index::<u64, _>::from_bytes(forged).unwrap_err();
+        let error = Index::<u64>::from_bytes(Storage::from(forged)).unwrap_err();
         let Error::Format(error) = error else {
             panic!("{error}")
         };
@@ -293,7 +296,7 @@ fn a_damaged_segment_is_named() {
     let good = build(&records, options(2, None, IdKind::Number));
     let mut bad = good.clone();
     bad[1000] ^= 1;
-    let open = |file| Index::<u64, _>::from_bytes(file).unwrap();
+    let open = |file| Index::<u64>::from_bytes(Storage::from(file)).unwrap();
     let named = vec![("a".to_owned(), open(good)), ("b".to_owned(), open(bad))];
     let segments = Segments::with_names(named).unwrap();
     let result = merge(&segments, &MergeOptions::default(), Vec::new(), |_| ());

@@ -3,7 +3,7 @@
 use simidx::build::BuildError;
 use simidx::design::{Coverage, MAX_DISTANCE, MAX_TABLE_COUNT, TableDesign};
 use simidx::format::{MAX_BLOCK_SIZE, MAX_ID_LEN, MIN_BLOCK_SIZE};
-use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage};
 
 /// The message with which options are refused.
 fn refusal<F: Fingerprint>(options: BuildOptions<F>) -> String {
@@ -122,7 +122,7 @@ fn whatever_design_is_accepted_makes_a_file_that_opens() {
         builder.push(1).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
-        let index = Index::<u32, _>::from_bytes(file)
+        let index = Index::<u32>::from_bytes(Storage::from(file))
             .unwrap_or_else(|error| panic!("distance {distance}: {error}"));
         assert_eq!(index.max_distance(), distance);
     }

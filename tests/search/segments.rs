@@ -15,6 +15,7 @@ use simidx::index::Strategy;
 use simidx::segments::{AnySegments, AsSegments, SegmentFingerprints, SegmentMatches, Segments};
 use simidx::{
     AnyIndex, BuildOptions, Codec, Error, Fingerprint, Id, IdKind, Index, IndexBuilder, Match,
+    Storage,
 };
 use simidx_testkit::{each_id, flipped, open, options, rng, scan, sorted_set};
 
@@ -115,8 +116,8 @@ fn deal<F: Fingerprint>(
 
 /// Segments, one index of the same records, and the records.
 struct Case<F> {
-    segments: Segments<F, Vec<u8>>,
-    whole: Index<F, Vec<u8>>,
+    segments: Segments<F>,
+    whole: Index<F>,
     set: Vec<F>,
     ids: BTreeMap<F, Vec<OwnedId>>,
 }
@@ -219,7 +220,7 @@ impl<F: Fingerprint> Case<F> {
     }
 }
 
-fn ids_given<F: Fingerprint>(fingerprints: &SegmentFingerprints<'_, F, Vec<u8>>) -> Vec<OwnedId> {
+fn ids_given<F: Fingerprint>(fingerprints: &SegmentFingerprints<'_, F>) -> Vec<OwnedId> {
     let mut ids = Vec::new();
     let visit = |id: Id<'_>| ids.push(owned(id));
     each_id(fingerprints.ids(), visit).unwrap();
@@ -278,7 +279,7 @@ fn many_large_segments_answer_as_one_index() {
 }
 
 /// Segments of the same design, each with some of the records.
-fn alike(hands: &[&[Record<u64>]]) -> Vec<Index<u64, Vec<u8>>> {
+fn alike(hands: &[&[Record<u64>]]) -> Vec<Index<u64>> {
     let design = TableDesign::choose_bands(3, 4).unwrap();
     let file = |hand: &&[Record<u64>]| build(options(design.clone(), 128), IdKind::Number, hand);
     hands.iter().map(|hand| open(file(hand))).collect()
@@ -382,7 +383,7 @@ fn segments_of_different_records_are_refused() {
 }
 
 /// Segments of which the second has a damaged first block of table 0, and the records of the others.
-fn damaged() -> (Segments<u64, Vec<u8>>, Vec<u64>, Vec<u64>) {
+fn damaged() -> (Segments<u64>, Vec<u64>, Vec<u64>) {
     let hands: [Vec<Record<u64>>; 3] = [1, 2, 3].map(|start| {
         let fingerprints = (0..200u64).map(|i| (i * 3 + start) << 40);
         fingerprints.map(|f| (f, f)).collect()
@@ -511,7 +512,7 @@ fn segments_of_any_width_are_told_by_their_files() {
             64 => simidx_testkit::build(BuildOptions::<u64>::default(), &[1]),
             _ => simidx_testkit::build(BuildOptions::<u128>::default(), &[1]),
         };
-        AnyIndex::from_bytes(file).unwrap()
+        AnyIndex::from_bytes(Storage::from(file)).unwrap()
     };
     let names = |widths: &[u32]| {
         let named = widths.iter().map(|&w| (format!("{w}.simidx"), index(w)));
@@ -584,7 +585,7 @@ fn files_are_opened_by_their_paths() {
 }
 
 /// The number of pairs, and the ids of a fingerprint, in whatever can be searched as segments.
-fn asked<A: AsSegments<u64, Vec<u8>> + ?Sized>(segments: &A) -> (usize, Vec<OwnedId>) {
+fn asked<A: AsSegments<u64, Storage> + ?Sized>(segments: &A) -> (usize, Vec<OwnedId>) {
     let mut count = 0;
     let visit = |_| {
         count += 1;
@@ -613,7 +614,7 @@ fn an_index_and_a_slice_of_indexes_are_segments() {
     let segments = Segments::new(shared.to_vec()).unwrap();
     assert_eq!(asked(&segments), both);
     assert_eq!(asked(&segments.view()), both);
-    let none: &[Index<u64, Vec<u8>>] = &[];
+    let none: &[Index<u64>] = &[];
     assert!(matches!(none.as_segments(), Err(Error::Options(_))));
 }
 

@@ -86,7 +86,7 @@ impl Outcomes {
 }
 
 /// Asks for what was in the block, then the queries.
-fn ask(index: &Index<u64, Vec<u8>>, damaged: &Damaged) -> Outcomes {
+fn ask(index: &Index<u64>, damaged: &Damaged) -> Outcomes {
     let (mut members, mut outcomes) = (Outcomes::default(), Outcomes::default());
     for member in &damaged.within {
         members.count(index.contains(*member), &true, damaged.block);
@@ -101,7 +101,7 @@ fn ask(index: &Index<u64, Vec<u8>>, damaged: &Damaged) -> Outcomes {
 }
 
 /// What threads get that open an index once and ask it at once.
-fn together<T: Send>(file: &[u8], ask: impl Fn(&Index<u64, Vec<u8>>) -> T + Sync) -> Vec<T> {
+fn together<T: Send>(file: &[u8], ask: impl Fn(&Index<u64>) -> T + Sync) -> Vec<T> {
     let index = open::<u64>(file.to_vec());
     let barrier = Barrier::new(THREADS);
     thread::scope(|scope| {
@@ -146,7 +146,7 @@ fn threads_that_meet_a_damaged_block_at_once_get_no_wrong_answer() {
 }
 
 /// The ids of all members, or the rule that reading them breaks.
-fn ids(index: &Index<u64, Vec<u8>>, set: &[u64]) -> Vec<Result<Vec<String>, u8>> {
+fn ids(index: &Index<u64>, set: &[u64]) -> Vec<Result<Vec<String>, u8>> {
     let of = |&member: &u64| {
         let mut ids = Vec::new();
         match each_id(index.ids_of(member), |id| ids.push(id.to_string())) {

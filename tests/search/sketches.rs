@@ -4,7 +4,7 @@
 use simidx::build::{BuildError, MIN_MEMORY};
 use simidx::format::SketchParameters;
 use simidx::segments::{Exclusions, MergeOptions, Segments, merge};
-use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Storage};
 use simidx_testkit::reference::{Layout, SKETCHES};
 use simidx_testkit::sketches::SketchSection;
 
@@ -90,7 +90,7 @@ fn check<F: Fingerprint>(ids: IdKind, words: u64) {
         "{ids:?}, {words}"
     );
     // All else is as it is without sketches.
-    let index = Index::<F, _>::from_bytes(&file[..]).unwrap();
+    let index = Index::<F>::from_bytes(Storage::copy(&file[..])).unwrap();
     assert!(index.verify().is_sound());
     let mut without = options(ids, words, None);
     without.sketches = None;
@@ -116,7 +116,7 @@ fn check<F: Fingerprint>(ids: IdKind, words: u64) {
         .unwrap();
     assert!(file[..end] == other[..end] && end.next_multiple_of(64) == before);
     assert!(
-        Index::<F, _>::from_bytes(other)
+        Index::<F>::from_bytes(Storage::from(other))
             .unwrap()
             .sketches()
             .unwrap()
@@ -139,7 +139,8 @@ fn sketches_are_in_the_order_of_the_records() {
 fn records_lead_to_ranks_and_ids() {
     let records = records::<u64>(0..3000, 2);
     for ids in IdKind::ALL {
-        let index = Index::<u64, _>::from_bytes(build(&records, options(ids, 2, None))).unwrap();
+        let index = Index::<u64>::from_bytes(Storage::from(build(&records, options(ids, 2, None))))
+            .unwrap();
         let mut next = 0;
         for (rank, fingerprint) in index.iter().enumerate() {
             let fingerprint = fingerprint.unwrap();
@@ -190,7 +191,7 @@ fn a_merge_carries_sketches_along() {
     for ids in IdKind::ALL {
         let parts = [&all[..1000], &all[1000..1500], &all[1500..]];
         let open = |part: &[Record<u64>]| {
-            Index::<u64, _>::from_bytes(build(part, options(ids, 4, None))).unwrap()
+            Index::<u64>::from_bytes(Storage::from(build(part, options(ids, 4, None)))).unwrap()
         };
         let segments = Segments::new(parts.iter().map(|part| open(part)).collect()).unwrap();
         let mut file = Vec::new();
@@ -202,7 +203,7 @@ fn a_merge_carries_sketches_along() {
     }
 }
 
-fn largest_design(segments: &Segments<u64, Vec<u8>>) -> simidx::design::TableDesign<u64> {
+fn largest_design(segments: &Segments<u64>) -> simidx::design::TableDesign<u64> {
     let largest = segments
         .segments()
         .iter()
@@ -219,7 +220,7 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
     let (first, second) = all.split_at(1200);
     for ids in IdKind::ALL {
         let open = |part: &[Record<u64>]| {
-            Index::<u64, _>::from_bytes(build(part, options(ids, 4, None))).unwrap()
+            Index::<u64>::from_bytes(Storage::from(build(part, options(ids, 4, None)))).unwrap()
         };
         let segments = Segments::new(vec![open(first), open(second)]).unwrap();
         let mut merge_options = MergeOptions::default();
@@ -256,7 +257,7 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
         let sketches = |file: &[u8]| Layout::parse(file).bytes(file, SKETCHES, 0).to_vec();
         assert!(sketches(&file) == sketches(&expected), "{ids:?}");
         assert!(
-            Index::<u64, _>::from_bytes(file)
+            Index::<u64>::from_bytes(Storage::from(file))
                 .unwrap()
                 .verify()
                 .is_sound()
@@ -267,7 +268,7 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
 #[test]
 fn a_merge_of_different_sketches_has_none() {
     let all = records::<u64>(0..100, 2);
-    let open = |options| Index::<u64, _>::from_bytes(build(&all, options)).unwrap();
+    let open = |options| Index::<u64>::from_bytes(Storage::from(build(&all, options))).unwrap();
     let with = |features| {
         let mut options = options(IdKind::Number, 2, None);
         options.sketches = Some(SketchParameters::new(128, features).unwrap());
@@ -278,7 +279,7 @@ fn a_merge_of_different_sketches_has_none() {
         let mut file = Vec::new();
         let merged = merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
         assert_eq!(merged.sketches.is_some(), is_kept);
-        let index = Index::<u64, _>::from_bytes(file).unwrap();
+        let index = Index::<u64>::from_bytes(Storage::from(file)).unwrap();
         assert_eq!(index.sketches().unwrap().is_some(), is_kept);
         assert_eq!(segments.view().sketch_parameters().is_ok(), is_kept);
     }
@@ -315,7 +316,9 @@ fn records_must_have_the_sketches_that_the_index_stores() {
 #[test]
 fn records_that_are_left_out_are_not_shown() {
     let all = records::<u64>(0..300, 1);
-    let index = Index::<u64, _>::from_bytes(build(&all, options(IdKind::Number, 1, None))).unwrap();
+    let index =
+        Index::<u64>::from_bytes(Storage::from(build(&all, options(IdKind::Number, 1, None))))
+            .unwrap();
     let segments = Segments::new(vec![index]).unwrap();
     let mut exclusions = Exclusions::default();
     exclusions.add_number(12).unwrap();

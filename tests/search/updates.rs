@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use simidx::design::TableDesign;
 use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Segments, merge};
-use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, Storage};
 
 /// A fingerprint and a number that makes its id.
 pub(crate) type Record<F> = (F, u64);
@@ -37,8 +37,8 @@ pub(crate) fn build<F: Fingerprint>(
     file
 }
 
-pub(crate) fn open<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F, Vec<u8>> {
-    let open = |file: &Vec<u8>| Index::from_bytes(file.clone()).unwrap();
+pub(crate) fn open<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F> {
+    let open = |file: &Vec<u8>| Index::from_bytes(Storage::from(file.clone())).unwrap();
     Segments::new(files.iter().map(open).collect()).unwrap()
 }
 
@@ -341,7 +341,7 @@ proptest! {
         let report = merge(&segments, &options, &mut file, |_| ()).unwrap();
         let kept = kept(&parts, false, &left, &left_of, IdKind::None);
         let expected: BTreeSet<u64> = records(&kept).iter().map(|r| r.0).collect();
-        let merged = Index::<u64, _>::from_bytes(file).unwrap();
+        let merged = Index::<u64>::from_bytes(Storage::from(file)).unwrap();
         let found = merged.iter().collect::<simidx::Result<Vec<u64>>>().unwrap();
         prop_assert!(found.into_iter().eq(expected));
         let of_part = |part: &Part, f: u64| part.iter().any(|r| r.0 == f);
@@ -413,7 +413,7 @@ fn many_records_are_replaced_in_little_memory() {
     }
 }
 
-fn refusal(segments: &Segments<u64, Vec<u8>>, options: &MergeOptions<u64>) -> String {
+fn refusal(segments: &Segments<u64>, options: &MergeOptions<u64>) -> String {
     let merged = merge(segments, options, Vec::new(), |_| ());
     merged.unwrap_err().to_string()
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
 use simidx::segments::AnySegments;
-use simidx::{AnyIndex, BuildOptions, Error, IdKind, Index};
+use simidx::{AnyIndex, BuildOptions, Error, IdKind, Index, Storage};
 use simidx_testkit::reference::{BUCKETS, Layout};
 use simidx_testkit::{build, build_strings, open, options, sized, uniform};
 
@@ -26,7 +26,7 @@ fn file_with_ids() -> Vec<u8> {
 }
 
 /// Blocks of all tables.
-fn block_count(index: &Index<u64, Vec<u8>>) -> u64 {
+fn block_count(index: &Index<u64>) -> u64 {
     let tables = index.summary().tables;
     tables.iter().map(|table| table.block_count).sum()
 }
@@ -135,12 +135,17 @@ fn segments_and_indexes_of_any_width_are_warmed() {
         .to_vec();
     let each: Vec<WarmReport> = files
         .iter()
-        .map(|file| AnyIndex::from_bytes(&file[..]).unwrap().warm(1).unwrap())
+        .map(|file| {
+            AnyIndex::from_bytes(Storage::copy(&file[..]))
+                .unwrap()
+                .warm(1)
+                .unwrap()
+        })
         .collect();
     let named = |files: &[Vec<u8>]| {
         let files = files.iter().enumerate();
         let segments = files.map(|(i, file)| {
-            let index = AnyIndex::from_bytes(file.clone()).unwrap();
+            let index = AnyIndex::from_bytes(Storage::from(file.clone())).unwrap();
             (format!("file {i}"), index)
         });
         AnySegments::with_names(segments.collect()).unwrap()

@@ -50,7 +50,7 @@ impl<F: Fingerprint> Oracle<F> {
 
     /// What the probes of an index cost: each table yields all values whose address differs in few bits, and some more
     /// where bits are joined.
-    fn probe_stats(&self, index: &Index<F, Vec<u8>>, query: F, distance: u32) -> (u64, u64) {
+    fn probe_stats(&self, index: &Index<F>, query: F, distance: u32) -> (u64, u64) {
         let (mut probes, mut candidates) = (0, 0);
         for table in index.plan(distance).probes() {
             probes += table.probe_count();
@@ -80,7 +80,7 @@ fn leading<F: Fingerprint>(count: u32) -> F {
 }
 
 /// What comparing every fingerprint costs.
-fn scan_stats<F: Fingerprint>(index: &Index<F, Vec<u8>>) -> QueryStats {
+fn scan_stats<F: Fingerprint>(index: &Index<F>) -> QueryStats {
     let mut stats = QueryStats::default();
     stats.probes = 1;
     stats.blocks = index.summary().tables[0].block_count;
@@ -90,7 +90,7 @@ fn scan_stats<F: Fingerprint>(index: &Index<F, Vec<u8>>) -> QueryStats {
 
 /// Answer and costs of one query at some distances by every strategy.
 fn check_query<F: Fingerprint>(
-    index: &Index<F, Vec<u8>>,
+    index: &Index<F>,
     oracle: &Oracle<F>,
     query: F,
     distances: &[u32],
@@ -133,7 +133,7 @@ fn check_query<F: Fingerprint>(
 /// Many queries at a time get the answers that they get one by one, and cost as much.
 #[inline(never)]
 pub fn check_many<F: Fingerprint>(
-    searcher: &mut Searcher<F, &Index<F, Vec<u8>>>,
+    searcher: &mut Searcher<F, &Index<F>>,
     queries: &[F],
     distance: u32,
     strategy: Strategy,
@@ -200,7 +200,7 @@ impl<F: Fingerprint> Check<'_, F> {
 }
 
 /// A table read through in every way that there is.
-fn check_table<F: Fingerprint>(index: &Index<F, Vec<u8>>, table: usize, set: &[F], what: &str) {
+fn check_table<F: Fingerprint>(index: &Index<F>, table: usize, set: &[F], what: &str) {
     let read = || index.fingerprints(table).unwrap();
     let dump: Vec<F> = read().map(Result::unwrap).collect();
     assert_eq!(dump.len(), set.len(), "{what}, table {table}");
@@ -223,7 +223,7 @@ const COUNTS: [usize; 5] = [0, 1, 2, 10, 1000];
 /// Everything by distance, then by value, by which every answer is cut.
 #[inline(never)]
 pub fn check_nearest<F: Fingerprint>(
-    index: &Index<F, Vec<u8>>,
+    index: &Index<F>,
     scratch: &mut Scratch<F>,
     set: &[F],
     query: F,

@@ -3,7 +3,7 @@
 use simidx::design::TableDesign;
 use simidx::format::FormatClass::Damaged;
 use simidx::format::{FormatClass, FormatError};
-use simidx::{AnyIndex, BuildOptions, Codec, Error, Index};
+use simidx::{AnyIndex, BuildOptions, Codec, Error, Index, Storage};
 
 use crate::editor::Editor;
 use crate::parts::{Part, Parts};
@@ -100,7 +100,7 @@ fn assert_judged(file: &[u8], rule: u8, class: FormatClass) {
 
 /// The rule and class with which a file is refused when it is opened, by both readers.
 pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
-    let any = AnyIndex::from_bytes(file)
+    let any = AnyIndex::from_bytes(Storage::copy(file))
         .map(|_| ())
         .expect_err("a bad file opens");
     let error = format_error(any);
@@ -115,7 +115,7 @@ pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
 
 /// The first rule that a full check of a file finds broken, by both readers; the file must open.
 pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
-    let index = Index::<u64, _>::from_bytes(&file[..]).expect("the file can be opened");
+    let index = Index::<u64>::from_bytes(Storage::copy(&file[..])).expect("the file can be opened");
     let report = index.verify();
     assert!(!report.is_sound(), "nothing was found");
     let problem = &report.problems[0];
@@ -126,7 +126,7 @@ pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
 /// What reading a table gives first as an error. Both readers judge the file alike.
 pub fn read(file: Vec<u8>, table: usize) -> (u8, FormatClass) {
     common_verdict(&file);
-    let index = Index::<u64, _>::from_bytes(file).expect("the file can be opened");
+    let index = Index::<u64>::from_bytes(Storage::from(file)).expect("the file can be opened");
     let error = index.fingerprints(table).unwrap().find_map(Result::err);
     let error = format_error(error.expect("the table can be read"));
     assert_eq!(error.table(), Some(table as u8));
@@ -136,7 +136,7 @@ pub fn read(file: Vec<u8>, table: usize) -> (u8, FormatClass) {
 /// What reading the ids of a fingerprint gives as an error. Both readers judge the file alike.
 pub fn read_ids(file: Vec<u8>, fingerprint: u64) -> (u8, FormatClass) {
     common_verdict(&file);
-    let index = Index::<u64, _>::from_bytes(file).expect("the file can be opened");
+    let index = Index::<u64>::from_bytes(Storage::from(file)).expect("the file can be opened");
     let error = each_id(index.ids_of(fingerprint), |_| ()).expect_err("the ids can be read");
     let error = format_error(error);
     (error.rule(), error.class())

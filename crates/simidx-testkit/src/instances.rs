@@ -1,7 +1,5 @@
-//! Instances of generic functions, made here once for all test programs.
-//!
-//! Those of the library are for indexes in a `Vec<u8>`, which nearly all tests open. Those of this crate are what the
-//! tests, which are not optimised, leave to it.
+//! Instances of the generic functions that the tests, which are not optimised, leave to this crate: made here once for each
+//! width. See `simidx::instances`.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +9,9 @@ use simidx::{Error, Fingerprint, Scratch};
 use crate::checks::{self, Check};
 use crate::{brute_force, patterns};
 
-/// As `simidx::instances::of_storage`.
+/// The functions for each width. It would be compiled by whoever calls it if it could be inlined.
 #[inline(never)]
-pub fn of_vec() -> [*const (); 3] {
-    simidx::instances::of_widths::<Vec<u8>>()
-}
-
-/// The functions of this crate for each width.
-#[inline(never)]
-pub fn of_oracles() -> [*const (); 3] {
+pub fn of_widths() -> [*const (); 3] {
     [
         use_all::<u32> as *const (),
         use_all::<u64> as *const (),

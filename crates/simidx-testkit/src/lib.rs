@@ -26,7 +26,9 @@ use std::io::Write;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match};
+use simidx::{
+    BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Match, Storage,
+};
 
 /// What the program's `dump` prints of a table, or the first error met.
 pub fn dump<F: Fingerprint, D: AsRef<[u8]>>(
@@ -344,6 +346,6 @@ pub fn build_sketched<F: Fingerprint>(
 
 /// Opens a file that must be good.
 #[inline(never)]
-pub fn open<F: Fingerprint>(file: Vec<u8>) -> Index<F, Vec<u8>> {
-    Index::from_bytes(file).expect("the builder writes files that open")
+pub fn open<F: Fingerprint>(file: Vec<u8>) -> Index<F> {
+    Index::from_bytes(Storage::from(file)).expect("the builder writes files that open")
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use simidx::{AnyIndex, Error};
+use simidx::{AnyIndex, Error, Storage};
 
 /// Serves requests, each a letter and a body after its length: `J` judges a file, `R` runs the program with arguments
 /// parted by zero bytes. An answer comes after its length too.
@@ -127,7 +127,7 @@ pub fn reference_verdict(file: &[u8]) -> String {
 
 /// The same by this crate.
 pub fn verdict(file: &[u8]) -> String {
-    let error = match AnyIndex::from_bytes(file) {
+    let error = match AnyIndex::from_bytes(Storage::copy(file)) {
         Err(Error::Format(error)) => error,
         Err(error) => panic!("{error}"),
         Ok(index) => {

@@ -6,7 +6,7 @@ use simidx::design::{MAX_TABLE_COUNT, TableDesign};
 use simidx::format::{
     MAX_BLOCK_SIZE, MAX_ID_LEN, MAX_SKETCH_BITS, MIN_BLOCK_SIZE, SketchParameters,
 };
-use simidx::{BuildOptions, Codec, IndexBuilder};
+use simidx::{BuildOptions, Codec, IndexBuilder, Storage};
 
 use simidx_testkit::document::{
     named_block, named_formulas, named_table, plain_number, root, row, specification,
@@ -114,7 +114,7 @@ fn each_limit_is_that_of_the_program_and_of_the_reference_reader() {
 
 /// Whether a file opens.
 fn opens(file: &[u8]) -> bool {
-    simidx::AnyIndex::from_bytes(file).is_ok()
+    simidx::AnyIndex::from_bytes(Storage::copy(file)).is_ok()
 }
 
 #[test]
