@@ -183,7 +183,8 @@ impl Storage {
         Ok(Storage::of(Bytes::Memory(bytes)))
     }
 
-    /// Copies bytes into memory, into huge pages where the system has them. A vector is taken as it is by `Storage::from`.
+    /// Copies bytes into memory, into huge pages where the system has them. [`Storage::from`] takes a
+    /// vector as it is.
     pub fn copy(bytes: &[u8]) -> Self {
         let mut copy = huge_vec(bytes.len());
         copy.extend_from_slice(bytes);

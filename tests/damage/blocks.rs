@@ -2,7 +2,7 @@
 
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
-use simidx::{Codec, Index, Storage};
+use simidx::Codec;
 
 use super::sample::answer;
 use simidx_testkit::editor::Editor;
@@ -24,7 +24,7 @@ fn a_damaged_block_leaves_the_others_readable() {
     for codec in Codec::ALL {
         let (set, editor) = with_a_damaged_block(codec, 0, 2);
         let at = editor.layout.block_at(0, 2);
-        let index = Index::<u64>::from_bytes(Storage::from(editor.finish())).unwrap();
+        let index = simidx_testkit::open::<u64>(editor.finish());
         let all: Vec<_> = index.fingerprints(0).unwrap().collect();
         assert_eq!(all.iter().filter(|f| f.is_err()).count(), 1);
         let readable: Vec<u64> = all.into_iter().filter_map(Result::ok).collect();
@@ -54,7 +54,7 @@ fn a_damaged_block_leaves_the_others_readable() {
 fn a_damaged_block_ends_many_queries_without_a_wrong_answer() {
     for codec in Codec::ALL {
         let (set, editor) = with_a_damaged_block(codec, 1, 3);
-        let index = Index::<u64>::from_bytes(Storage::from(editor.finish())).unwrap();
+        let index = simidx_testkit::open::<u64>(editor.finish());
         let mut searcher = index.searcher();
         searcher.set_strategy(Strategy::Probe);
         // First those that do not come across the bad block, more than are under way together.

@@ -124,7 +124,7 @@ fn good_files_hold_what_the_manifest_says() {
         if entry.expect != Expect::Good || version != FORMAT_VERSION {
             continue;
         }
-        let index = AnyIndex::from_bytes(Storage::copy(&file[..])).unwrap();
+        let index = AnyIndex::from_bytes(Storage::copy(&file)).unwrap();
         assert_eq!(index.width(), entry.width);
         let dumps = dumps(&index).unwrap();
         let name = &entry.file;

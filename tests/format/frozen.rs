@@ -1,17 +1,12 @@
 //! Version 1 is final: the test files that it was frozen with are never changed or removed, only added to.
 
 use std::fs;
-use std::path::PathBuf;
 
 use simidx::AnyIndex;
 use simidx::format::FORMAT_VERSION;
 use simidx_testkit::document::root;
+use simidx_testkit::manifest::folder;
 use simidx_testkit::reference::crc32;
-
-/// Where the test files of version 1 are.
-fn folder() -> PathBuf {
-    root().join("tests/data/v1")
-}
 
 /// The CRC-32 of the list of frozen files. A change of this number breaks a promise (specification, section 14).
 const LIST_CRC: u32 = 0x1b54_3529;
@@ -35,7 +30,7 @@ fn the_list_of_frozen_files_is_what_it_was() {
 fn frozen_files_are_what_they_were() {
     for line in list().lines() {
         let (crc, name) = line.split_once('\t').expect("a number and a name");
-        let file = fs::read(folder().join(name));
+        let file = fs::read(folder(1).join(name));
         let file = file.unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(format!("{:08x}", crc32(&file)), crc, "{name}");
     }
@@ -49,7 +44,7 @@ fn this_library_reads_and_writes_the_frozen_version() {
     let good = good.filter(|(_, name)| name.starts_with("good-") && name.ends_with(".simidx"));
     let mut count = 0;
     for (_, name) in good {
-        let opened = AnyIndex::open(folder().join(name));
+        let opened = AnyIndex::open(folder(1).join(name));
         let index = opened.unwrap_or_else(|error| panic!("{name}: {error}"));
         let report = match &index {
             AnyIndex::W32(index) => index.verify(),

@@ -50,7 +50,7 @@ fn v28_a_wrong_page_checksum_is_damage() {
 /// What looking for an id gives as an error. Both readers judge the file alike.
 fn find<'i>(file: Vec<u8>, id: impl Into<Id<'i>>) -> (u8, FormatClass) {
     common_verdict(&file);
-    let index = Index::<u64>::from_bytes(Storage::from(file)).expect("the file can be opened");
+    let index = simidx_testkit::open::<u64>(file);
     match index.ranks_of_id(id) {
         Err(Error::Format(error)) => (error.rule(), error.class()),
         other => panic!("{other:?}"),
@@ -440,7 +440,7 @@ fn v36_a_fingerprint_that_table_0_lacks_has_no_ids() {
         let file = editor.finish();
         assert_eq!(found(file.clone()), (36, Damaged));
 
-        let index = Index::<u64>::from_bytes(Storage::from(file)).unwrap();
+        let index = simidx_testkit::open::<u64>(file);
         let mut searcher = index.searcher();
         searcher.set_strategy(Strategy::Scan);
         assert_eq!(searcher.query(forged, 0).unwrap(), []);
@@ -606,7 +606,7 @@ fn v40_damaged_ancillary_sections_are_found_by_a_full_check() {
         let mut editor = good.clone();
         editor.flip(at, 0x80);
         let file = editor.finish();
-        let index = Index::<u64>::from_bytes(Storage::copy(&file[..])).unwrap();
+        let index = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
         assert_eq!(index.iter().filter(Result::is_ok).count(), 5);
         assert_eq!(found(file), (40, Damaged), "{at}");
     }
@@ -625,7 +625,7 @@ fn sketched() -> Parts {
 fn v43_sketches_are_as_many_as_records_and_their_head_is_right() {
     let good = sketched();
     let file = good.file();
-    let index = Index::<u64>::from_bytes(Storage::copy(&file[..])).unwrap();
+    let index = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
     let sketches = index.sketches().unwrap().unwrap();
     let mut words = Vec::new();
     sketches.read(0..sketches.len(), &mut words).unwrap();
@@ -650,7 +650,7 @@ fn v43_sketches_are_as_many_as_records_and_their_head_is_right() {
         assert_eq!(found(file.clone()), (43, Damaged), "{number}");
         assert_eq!(common_verdict(&file), "damaged V43");
         // Whoever does not use the sketches is not affected.
-        let index = Index::<u64>::from_bytes(Storage::copy(&file[..])).unwrap();
+        let index = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
         assert_eq!(index.iter().filter(Result::is_ok).count(), 5);
         let error = index.sketches().unwrap_err();
         assert!(error.to_string().contains("V43"), "{error}");
@@ -670,7 +670,7 @@ fn sketches_of_another_method_are_skipped() {
     *bytes = section.bytes();
     let file = parts.file();
     assert_eq!(common_verdict(&file), "sound");
-    let index = Index::<u64>::from_bytes(Storage::copy(&file[..])).unwrap();
+    let index = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
     assert!(index.sketches().unwrap().is_none());
 }
 
@@ -682,7 +682,7 @@ fn a_damaged_page_of_sketches_is_refused() {
     bytes[last] ^= 1;
     let file = parts.file();
     assert_eq!(common_verdict(&file), "damaged V28");
-    let index = Index::<u64>::from_bytes(Storage::copy(&file[..])).unwrap();
+    let index = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
     let sketches = index.sketches().unwrap().unwrap();
     let mut words = Vec::new();
     assert!(sketches.read(0..1, &mut words).is_err() && words.is_empty());

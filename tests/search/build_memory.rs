@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use simidx::build::MIN_MEMORY;
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder, Storage};
+use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, IndexBuilder};
 use simidx_testkit::skewed;
 
 /// More than fits the least memory, with ids and without.
@@ -169,12 +169,7 @@ fn records_that_are_refused_do_not_count_and_lost_ones_end_the_build() {
     assert_eq!(builder.record_count(), 1);
     let mut file = Vec::new();
     assert_eq!(builder.finish(&mut file).unwrap().record_count, 1);
-    assert!(
-        simidx::Index::<u64>::from_bytes(Storage::from(file))
-            .unwrap()
-            .verify()
-            .is_sound()
-    );
+    assert!(simidx_testkit::open::<u64>(file).verify().is_sound());
 
     let mut options = options(IdKind::None, Some(MIN_MEMORY), &folder);
     options.temp_dir = Some("/no/such/folder".into());

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use simidx::batch::{Decision, DedupOptions, Deduplicated, Deduplicator, Verifier};
 use simidx::build::MIN_MEMORY;
 use simidx::segments::Segments;
-use simidx::{BuildOptions, Error, Fingerprint, Index, IndexBuilder, Result, Storage};
+use simidx::{BuildOptions, Error, Fingerprint, IndexBuilder, Result};
 
 /// For each document the first one of its cluster, by comparing all.
 fn firsts(count: usize, near: impl Fn(usize, usize) -> bool) -> Vec<usize> {
@@ -152,7 +152,7 @@ proptest! {
         builder.extend_from_slice(&old).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
-        let segments = Segments::new(vec![Index::<u32>::from_bytes(Storage::from(file)).unwrap()]).unwrap();
+        let segments = Segments::new(vec![simidx_testkit::open::<u32>(file)]).unwrap();
 
         let nearest = |v: u32| old.iter().map(|o| (v.distance(*o), *o)).min().filter(|near| near.0 <= distance);
         let first = firsts(values.len(), |a, b| {
@@ -322,7 +322,7 @@ proptest! {
         builder.push(0).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
-        let index = Index::<u64>::from_bytes(Storage::from(file)).unwrap();
+        let index = simidx_testkit::open::<u64>(file);
         let mut documents = fill();
         documents.exclude(&index).unwrap();
         let excluded = documents.finish(None).unwrap();

@@ -7,7 +7,7 @@ use simidx::batch::{
 };
 use simidx::design::TableDesign;
 use simidx::segments::{Exclusions, MergeOptions, SegmentMatches, SegmentScratch, Segments, merge};
-use simidx::{Fingerprint, IdKind, Index, Storage};
+use simidx::{Fingerprint, IdKind};
 
 use crate::updates::{
     Parameters, Part, build, exclusions, files, fingerprint, id_kind, left, many, name, open,
@@ -157,9 +157,7 @@ fn check_hidden_sets<F: Fingerprint>(live: &Segments<F>, expected: &Segments<F>,
         options.block_size = Some(128);
         let mut file = Vec::new();
         merge(segments, &options, &mut file, |_| ()).unwrap();
-        Index::<F>::from_bytes(Storage::from(file))
-            .unwrap()
-            .content_id()
+        simidx_testkit::open::<F>(file).content_id()
     };
     assert_eq!(written(live), written(expected));
 }

@@ -41,7 +41,7 @@ fn name(id: u64) -> String {
 }
 
 fn segments<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F> {
-    let open = |file: &Vec<u8>| Index::from_bytes(Storage::from(file.clone())).unwrap();
+    let open = |file: &Vec<u8>| simidx_testkit::open(file.clone());
     Segments::new(files.iter().map(open).collect()).unwrap()
 }
 
@@ -172,10 +172,7 @@ fn the_codec_is_that_of_the_segments_where_they_agree() {
     let single = build(&part(9000), options(1, Some(Codec::Gap), IdKind::None));
     let (file, _) = merged(&segments::<u64>(&[gap[0].clone(), single]), &as_segments);
     let codecs = |file: Vec<u8>| -> Vec<Codec> {
-        let tables = Index::<u64>::from_bytes(Storage::from(file))
-            .unwrap()
-            .summary()
-            .tables;
+        let tables = simidx_testkit::open::<u64>(file).summary().tables;
         tables.iter().map(|table| table.codec).collect()
     };
     let chosen = codecs(build(&all, options(2, None, IdKind::None)))[1];
@@ -296,7 +293,7 @@ fn a_damaged_segment_is_named() {
     let good = build(&records, options(2, None, IdKind::Number));
     let mut bad = good.clone();
     bad[1000] ^= 1;
-    let open = |file| Index::<u64>::from_bytes(Storage::from(file)).unwrap();
+    let open = |file| simidx_testkit::open::<u64>(file);
     let named = vec![("a".to_owned(), open(good)), ("b".to_owned(), open(bad))];
     let segments = Segments::with_names(named).unwrap();
     let result = merge(&segments, &MergeOptions::default(), Vec::new(), |_| ());

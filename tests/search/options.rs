@@ -194,8 +194,7 @@ fn hostile_ids_come_back() {
     expected.sort_unstable();
     assert!(ids.eq(expected));
     // An empty one, which the builder refuses, is found in a file that has it.
-    let stored =
-        simidx_testkit::document::root().join("tests/data/v1/good-one-empty-string.simidx");
+    let stored = simidx_testkit::manifest::folder(1).join("good-one-empty-string.simidx");
     let stored = std::fs::read(stored).unwrap();
     let index = simidx_testkit::open::<u64>(stored);
     assert_eq!(index.ranks_of_id("").unwrap(), [0]);

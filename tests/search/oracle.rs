@@ -8,8 +8,8 @@ use proptest::test_runner::RngSeed;
 use rand::RngExt;
 use simidx::design::{MAX_DISTANCE, TableDesign};
 use simidx::index::Strategy;
-use simidx::{Codec, Fingerprint};
-use simidx_testkit::checks::{Check, check_many, queries};
+use simidx::{Codec, Fingerprint, Index};
+use simidx_testkit::checks::{Check, check_many_queries, queries_near};
 use simidx_testkit::{bit, data_sets, flipped, open, options, random, rng, sorted_set};
 
 /// Every design for a distance with every shape of data, smaller ones for designs of many tables. Codecs and block
@@ -113,6 +113,30 @@ fn every_codec_of_128_bits_agrees_with_the_scan_at_every_distance() {
     check_codecs::<u128>(8000);
 }
 
+/// Files are read as bytes, wherever in memory they begin.
+#[test]
+fn an_index_may_begin_at_any_address() {
+    let set = sorted_set(&simidx_testkit::clustered::<u64>(1000));
+    let design = TableDesign::with_table_count(3, 4).unwrap();
+    let records: Vec<(u64, u64)> = set.iter().map(|&f| (f, !f)).collect();
+    let file = simidx_testkit::build_numbers(options(design, 128), &records);
+    let index = open::<u64>(file.clone());
+    for offset in 1..8 {
+        let moved = [&vec![0; offset][..], &file].concat();
+        let moved = Index::<u64, _>::from_bytes(&moved[offset..]).unwrap();
+        assert!(moved.verify().is_sound());
+        for &query in set.iter().step_by(100) {
+            let found = moved.query(query ^ 1, 3).unwrap();
+            assert_eq!(found, index.query(query ^ 1, 3).unwrap());
+            let ids = moved
+                .ids_of(query)
+                .unwrap()
+                .map(|id| id.unwrap().to_string());
+            assert_eq!(ids.collect::<Vec<_>>(), [(!query).to_string()]);
+        }
+    }
+}
+
 /// The instructions of the processor are not used where the environment says so.
 #[test]
 #[cfg_attr(miri, ignore = "starts a process")]
@@ -182,7 +206,7 @@ fn many_queries_are_answered_as_one_by_one() {
     let set = sorted_set(&simidx_testkit::clustered::<u64>(simidx_testkit::sized(
         5000,
     )));
-    let queries = queries(&set, 4, 300, 9);
+    let queries = queries_near(&set, 4, 300, 9);
     for design in few_tables::<u64>() {
         for codec in Codec::ALL {
             let mut options = options(design.clone(), 256);
@@ -190,13 +214,13 @@ fn many_queries_are_answered_as_one_by_one() {
             let index = open(simidx_testkit::build(options, &set));
             let mut searcher = index.searcher();
             for count in [0, 1, 2, 63, 64, 65, 128, 200, 304] {
-                check_many(&mut searcher, &queries[..count], 4, Strategy::Auto);
+                check_many_queries(&mut searcher, &queries[..count], 4, Strategy::Auto);
             }
             for strategy in [Strategy::Probe, Strategy::Scan] {
-                check_many(&mut searcher, &queries[..70], 3, strategy);
+                check_many_queries(&mut searcher, &queries[..70], 3, strategy);
             }
             // Equal queries, each with the same answer.
-            check_many(&mut searcher, &[set[7]; 130], 2, Strategy::Probe);
+            check_many_queries(&mut searcher, &[set[7]; 130], 2, Strategy::Probe);
         }
     }
 }

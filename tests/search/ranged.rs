@@ -66,7 +66,7 @@ fn build<F: Fingerprint>(fingerprints: &[F], options: BuildOptions<F>) -> Vec<u8
 
 fn agrees<F: Fingerprint>(fingerprints: &[F], options: BuildOptions<F>, queries: &[F]) {
     let file = build(fingerprints, options);
-    let whole = Index::<F>::from_bytes(Storage::copy(&file[..])).unwrap();
+    let whole = Index::<F>::from_bytes(Storage::copy(&file)).unwrap();
     let ranged = RangedIndex::<F, _>::open(Counted::new(file.clone())).unwrap();
     assert_eq!(ranged.content_id(), whole.content_id());
     assert_eq!(ranged.len(), whole.len());
@@ -182,7 +182,7 @@ fn ids_come_in_few_rounds() {
     let mut options = BuildOptions::default();
     options.ids = IdKind::String;
     let file = build(&fingerprints, options);
-    let whole = Index::<u64>::from_bytes(Storage::copy(&file[..])).unwrap();
+    let whole = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
     let index = RangedIndex::<u64, _>::open(Counted::new(file.clone())).unwrap();
     let queries = &fingerprints[..50];
     let matches: Vec<_> = index.query_many(queries, 2).unwrap().concat();
@@ -205,7 +205,7 @@ fn damage_is_an_error_or_does_not_matter() {
     let mut options = BuildOptions::default();
     (options.ids, options.block_size) = (IdKind::String, 128);
     let file = build(&fingerprints, options);
-    let whole = Index::<u64>::from_bytes(Storage::copy(&file[..])).unwrap();
+    let whole = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
     let queries: Vec<u64> = fingerprints.iter().step_by(300).copied().collect();
     let ask = |file: Vec<u8>| -> simidx::Result<_> {
         let index = RangedIndex::<u64, _>::open(Counted::new(file))?;

@@ -90,7 +90,7 @@ fn check<F: Fingerprint>(ids: IdKind, words: u64) {
         "{ids:?}, {words}"
     );
     // All else is as it is without sketches.
-    let index = Index::<F>::from_bytes(Storage::copy(&file[..])).unwrap();
+    let index = Index::<F>::from_bytes(Storage::copy(&file)).unwrap();
     assert!(index.verify().is_sound());
     let mut without = options(ids, words, None);
     without.sketches = None;
@@ -116,8 +116,7 @@ fn check<F: Fingerprint>(ids: IdKind, words: u64) {
         .unwrap();
     assert!(file[..end] == other[..end] && end.next_multiple_of(64) == before);
     assert!(
-        Index::<F>::from_bytes(Storage::from(other))
-            .unwrap()
+        simidx_testkit::open::<F>(other)
             .sketches()
             .unwrap()
             .is_none()
@@ -139,8 +138,7 @@ fn sketches_are_in_the_order_of_the_records() {
 fn records_lead_to_ranks_and_ids() {
     let records = records::<u64>(0..3000, 2);
     for ids in IdKind::ALL {
-        let index = Index::<u64>::from_bytes(Storage::from(build(&records, options(ids, 2, None))))
-            .unwrap();
+        let index = simidx_testkit::open::<u64>(build(&records, options(ids, 2, None)));
         let mut next = 0;
         for (rank, fingerprint) in index.iter().enumerate() {
             let fingerprint = fingerprint.unwrap();
@@ -190,9 +188,8 @@ fn a_merge_carries_sketches_along() {
     let all = records::<u64>(0..3000, 4);
     for ids in IdKind::ALL {
         let parts = [&all[..1000], &all[1000..1500], &all[1500..]];
-        let open = |part: &[Record<u64>]| {
-            Index::<u64>::from_bytes(Storage::from(build(part, options(ids, 4, None)))).unwrap()
-        };
+        let open =
+            |part: &[Record<u64>]| simidx_testkit::open::<u64>(build(part, options(ids, 4, None)));
         let segments = Segments::new(parts.iter().map(|part| open(part)).collect()).unwrap();
         let mut file = Vec::new();
         let merged = merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
@@ -219,9 +216,8 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
     let all = records::<u64>(0..3000, 4);
     let (first, second) = all.split_at(1200);
     for ids in IdKind::ALL {
-        let open = |part: &[Record<u64>]| {
-            Index::<u64>::from_bytes(Storage::from(build(part, options(ids, 4, None)))).unwrap()
-        };
+        let open =
+            |part: &[Record<u64>]| simidx_testkit::open::<u64>(build(part, options(ids, 4, None)));
         let segments = Segments::new(vec![open(first), open(second)]).unwrap();
         let mut merge_options = MergeOptions::default();
         let (everywhere, in_first) = (all[5].0, all[20].0);
@@ -256,19 +252,14 @@ fn a_merge_leaves_out_the_sketches_of_what_it_leaves_out() {
         let expected = build(&kept, expected);
         let sketches = |file: &[u8]| Layout::parse(file).bytes(file, SKETCHES, 0).to_vec();
         assert!(sketches(&file) == sketches(&expected), "{ids:?}");
-        assert!(
-            Index::<u64>::from_bytes(Storage::from(file))
-                .unwrap()
-                .verify()
-                .is_sound()
-        );
+        assert!(simidx_testkit::open::<u64>(file).verify().is_sound());
     }
 }
 
 #[test]
 fn a_merge_of_different_sketches_has_none() {
     let all = records::<u64>(0..100, 2);
-    let open = |options| Index::<u64>::from_bytes(Storage::from(build(&all, options))).unwrap();
+    let open = |options| simidx_testkit::open::<u64>(build(&all, options));
     let with = |features| {
         let mut options = options(IdKind::Number, 2, None);
         options.sketches = Some(SketchParameters::new(128, features).unwrap());
@@ -279,7 +270,7 @@ fn a_merge_of_different_sketches_has_none() {
         let mut file = Vec::new();
         let merged = merge(&segments, &MergeOptions::default(), &mut file, |_| ()).unwrap();
         assert_eq!(merged.sketches.is_some(), is_kept);
-        let index = Index::<u64>::from_bytes(Storage::from(file)).unwrap();
+        let index = simidx_testkit::open::<u64>(file);
         assert_eq!(index.sketches().unwrap().is_some(), is_kept);
         assert_eq!(segments.view().sketch_parameters().is_ok(), is_kept);
     }
@@ -316,9 +307,7 @@ fn records_must_have_the_sketches_that_the_index_stores() {
 #[test]
 fn records_that_are_left_out_are_not_shown() {
     let all = records::<u64>(0..300, 1);
-    let index =
-        Index::<u64>::from_bytes(Storage::from(build(&all, options(IdKind::Number, 1, None))))
-            .unwrap();
+    let index = simidx_testkit::open::<u64>(build(&all, options(IdKind::Number, 1, None)));
     let segments = Segments::new(vec![index]).unwrap();
     let mut exclusions = Exclusions::default();
     exclusions.add_number(12).unwrap();

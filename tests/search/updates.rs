@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use simidx::design::TableDesign;
 use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Segments, merge};
-use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder};
 
 /// A fingerprint and a number that makes its id.
 pub(crate) type Record<F> = (F, u64);
@@ -38,7 +38,7 @@ pub(crate) fn build<F: Fingerprint>(
 }
 
 pub(crate) fn open<F: Fingerprint>(files: &[Vec<u8>]) -> Segments<F> {
-    let open = |file: &Vec<u8>| Index::from_bytes(Storage::from(file.clone())).unwrap();
+    let open = |file: &Vec<u8>| simidx_testkit::open(file.clone());
     Segments::new(files.iter().map(open).collect()).unwrap()
 }
 
@@ -341,7 +341,7 @@ proptest! {
         let report = merge(&segments, &options, &mut file, |_| ()).unwrap();
         let kept = kept(&parts, false, &left, &left_of, IdKind::None);
         let expected: BTreeSet<u64> = records(&kept).iter().map(|r| r.0).collect();
-        let merged = Index::<u64>::from_bytes(Storage::from(file)).unwrap();
+        let merged = simidx_testkit::open::<u64>(file);
         let found = merged.iter().collect::<simidx::Result<Vec<u64>>>().unwrap();
         prop_assert!(found.into_iter().eq(expected));
         let of_part = |part: &Part, f: u64| part.iter().any(|r| r.0 == f);

@@ -136,7 +136,7 @@ fn segments_and_indexes_of_any_width_are_warmed() {
     let each: Vec<WarmReport> = files
         .iter()
         .map(|file| {
-            AnyIndex::from_bytes(Storage::copy(&file[..]))
+            AnyIndex::from_bytes(Storage::copy(file))
                 .unwrap()
                 .warm(1)
                 .unwrap()

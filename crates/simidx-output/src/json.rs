@@ -79,11 +79,9 @@ impl JsonStyle {
         (fingerprint, distance): (F, u32),
         ids: impl Iterator<Item = simidx::Result<IdBuf>>,
     ) -> simidx::Result<()> {
-        let hex = fingerprint.to_hex();
-        write!(
-            out,
-            r#"{{"distance":{distance},"fingerprint":"{hex}","ids":"#
-        )?;
+        write!(out, r#"{{"distance":{distance},"fingerprint":""#)?;
+        write_hex(out, fingerprint)?;
+        out.write_all(br#"","ids":"#)?;
         self.write_ids(out, ids)?;
         Ok(out.write_all(b"}")?)
     }
@@ -130,7 +128,9 @@ impl JsonStyle {
             out.write_all(br#","probes":"#)?;
             self.write(&mut *out, &stats.probes)?;
         }
-        write!(out, r#","query":"{}""#, query.to_hex())?;
+        out.write_all(br#","query":""#)?;
+        write_hex(out, query)?;
+        out.write_all(b"\"")?;
         if is_without_features {
             out.write_all(br#","without_features":true"#)?;
         }
@@ -148,6 +148,12 @@ impl JsonStyle {
             false => write!(out, "{number}"),
         }
     }
+}
+
+fn write_hex(out: &mut (impl Write + ?Sized), fingerprint: impl Fingerprint) -> io::Result<()> {
+    let mut digits = Vec::with_capacity(32);
+    fingerprint.extend_hex(&mut digits);
+    out.write_all(&digits)
 }
 
 impl Formatter for JsonStyle {

@@ -25,6 +25,9 @@ const CHUNK_NS: f64 = 5_000_000.0;
 /// Nanoseconds of the queries between two looks at the deadline, as far as they can be foreseen.
 const GROUP_NS: f64 = 500_000.0;
 
+/// Bytes that most answers fit in: a match or two with short ids.
+const ANSWER_LEN: usize = 192;
+
 /// Nanoseconds to fingerprint a byte of a text: a rough guess.
 const TEXT_NS: f64 = 50.0;
 
@@ -107,7 +110,10 @@ impl Batch {
 
     /// Answers some of the queries, as long as there is time.
     fn chunk(&self, queries: Range<usize>) -> Chunk {
-        let mut answered = Answered::default();
+        let mut answered = Answered {
+            bytes: Vec::with_capacity(queries.len() * ANSWER_LEN),
+            ..Answered::default()
+        };
         let mut start = queries.start;
         while start < queries.end {
             if Instant::now() >= self.deadline {

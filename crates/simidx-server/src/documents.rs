@@ -175,7 +175,7 @@ pub(crate) async fn add(
         let (object, name) = answer.await?;
         return Ok(of_generation(
             response::json(StatusCode::OK, &object),
-            &name,
+            &*name,
         ));
     }
     let max_batch = app.options.limits.max_batch;
@@ -191,7 +191,7 @@ pub(crate) async fn add(
         Ok((lines.out + &format!("{last}\n"), name))
     });
     let (lines, name) = lines.await?;
-    Ok(of_generation(whole(StatusCode::OK, NDJSON, lines), &name))
+    Ok(of_generation(whole(StatusCode::OK, NDJSON, lines), &*name))
 }
 
 /// The documents of lines, and what was answered to them.
@@ -316,6 +316,6 @@ pub(crate) async fn one(
     let (object, name) = answer.await?;
     Ok(of_generation(
         response::json(StatusCode::OK, &object),
-        &name,
+        &*name,
     ))
 }

@@ -29,10 +29,21 @@ pub(crate) fn current(app: &App, name: Option<&str>) -> Result<(usize, Arc<Gener
 /// How often an id is looked up at the most, if its very record changes each time before it is searched for.
 const ID_TRIES: usize = 64;
 
-/// The generation that an answer is from: that of the answer itself if it says so, as those of stores do. Only files are asked
-/// here, since a store may have to wait for that.
-fn name_of(answered: Option<String>, generation: &Generation) -> String {
-    answered.unwrap_or_else(|| generation.source.generation())
+/// Adds the generation that an answer is from: that of the answer itself if it says so, as those of stores do, else that of
+/// the files.
+fn named(
+    response: Response<Content>,
+    answered: Option<String>,
+    generation: &Generation,
+) -> Response<Content> {
+    match answered {
+        Some(name) => of_generation(response, name),
+        // Only files are asked, since a store may have to wait for that.
+        None => match generation.name() {
+            Some(name) => of_generation(response, name.clone()),
+            None => response,
+        },
+    }
 }
 
 /// How a request wants to be searched for.
@@ -90,11 +101,8 @@ async fn object(
     let source = generation.clone();
     let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
     let answered = batch.whole().await?;
-    let name = name_of(answered.generation, &source);
-    Ok(of_generation(
-        whole(StatusCode::OK, JSON, answered.bytes),
-        &name,
-    ))
+    let response = whole(StatusCode::OK, JSON, answered.bytes);
+    Ok(named(response, answered.generation, &source))
 }
 
 /// What is near the records that have an id.
@@ -133,9 +141,8 @@ pub(crate) async fn of_id(
         let answered = batch.whole().await?;
         // The record is the nearest to itself. If it is not there, it has changed since it was looked up.
         if answered.own_id_count == query_count {
-            let name = name_of(answered.generation, &generation);
-            let results = results(answered.bytes);
-            return Ok(of_generation(whole(StatusCode::OK, JSON, results), &name));
+            let response = whole(StatusCode::OK, JSON, results(answered.bytes));
+            return Ok(named(response, answered.generation, &generation));
         }
     }
     Err(Problem::busy(
@@ -238,7 +245,7 @@ pub(crate) async fn batch(
             (response::pieces(NDJSON, pieces), answered_from)
         }
     };
-    Ok(of_generation(response, &name_of(answered_from, &source)))
+    Ok(named(response, answered_from, &source))
 }
 
 /// What the address says of a search and what the body says of it.

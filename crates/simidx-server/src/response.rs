@@ -91,8 +91,11 @@ pub(crate) fn json(status: StatusCode, value: &serde_json::Value) -> Response<Co
 }
 
 /// Adds the generation that an answer comes from.
-pub(crate) fn of_generation(mut response: Response<Content>, name: &str) -> Response<Content> {
-    if let Ok(value) = HeaderValue::from_str(name) {
+pub(crate) fn of_generation(
+    mut response: Response<Content>,
+    name: impl TryInto<HeaderValue>,
+) -> Response<Content> {
+    if let Ok(value) = name.try_into() {
         response.headers_mut().insert(GENERATION, value);
     }
     response

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
+use hyper::header::HeaderValue;
 use rayon::ThreadPool;
 use simidx::segments::AnySegments;
 use simidx_text::{ParallelFingerprinter, Pipeline};
@@ -63,6 +64,16 @@ pub(crate) struct Generation {
     /// What the files were when they were opened.
     stamps: Vec<Option<Stamp>>,
     metrics: Arc<Metrics>,
+    /// What [`Source::generation`] says of records that stay as they are, once it has been asked.
+    name: OnceLock<Option<HeaderValue>>,
+}
+
+impl Generation {
+    /// The name of records that stay as they are, as a header has it.
+    pub(crate) fn name(&self) -> Option<&HeaderValue> {
+        let ask = || HeaderValue::try_from(self.source.generation()).ok();
+        self.name.get_or_init(ask).as_ref()
+    }
 }
 
 impl Drop for Generation {
@@ -308,6 +319,7 @@ impl App {
             loaded_at: SystemTime::now(),
             stamps,
             metrics: self.metrics.clone(),
+            name: OnceLock::new(),
         }
     }
 

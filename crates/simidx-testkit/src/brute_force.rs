@@ -5,7 +5,7 @@ use simidx::batch::Pair;
 
 use crate::sorted_set;
 
-/// All pairs by comparing all.
+/// All pairs within a distance, by comparing all.
 #[inline(never)]
 pub fn all_pairs<F: Fingerprint>(values: &[F], distance: u32) -> Vec<Pair<F>> {
     let set = sorted_set(values);
@@ -49,7 +49,7 @@ pub fn diameter<F: Fingerprint>(members: &[F]) -> u32 {
     distances.max().unwrap_or_default()
 }
 
-/// The member with the least sum of distances to the others, each as often as it weighs.
+/// The member with the least sum of distances to the others; each of them counts by its weight.
 #[inline(never)]
 pub fn central<F: Fingerprint>(members: &[F], weight: &dyn Fn(F) -> u64) -> F {
     let sum = |x: F| -> u64 {

@@ -9,7 +9,7 @@ use crate::{build, flipped, matched, open, options, random, rng, scan, sorted_se
 
 /// Members, members with 1 to k + 1 flips, and random values.
 #[inline(never)]
-pub fn queries<F: Fingerprint>(set: &[F], distance: u32, count: usize, seed: u64) -> Vec<F> {
+pub fn queries_near<F: Fingerprint>(set: &[F], distance: u32, count: usize, seed: u64) -> Vec<F> {
     let mut rng = rng(seed);
     let mut queries = vec![F::ZERO, F::MAX, random(&mut rng), random(&mut rng)];
     for flips in 0..count as u32 {
@@ -38,14 +38,6 @@ impl<F: Fingerprint> Oracle<F> {
             set,
             permutations,
         }
-    }
-
-    /// All members by their distance from a query, then by value.
-    fn by_distance(&self, query: F) -> Vec<(u32, F)> {
-        let members = self.set.iter();
-        let mut found: Vec<(u32, F)> = members.map(|&f| (f.distance(query), f)).collect();
-        found.sort_unstable();
-        found
     }
 
     /// What the probes of an index cost: each table yields all values whose address differs in few bits, and some more
@@ -96,7 +88,7 @@ fn check_query<F: Fingerprint>(
     distances: &[u32],
     what: &str,
 ) {
-    let all = oracle.by_distance(query);
+    let all = scan(&oracle.set, query, F::WIDTH);
     let mut searcher = index.searcher();
     for &distance in distances {
         let expected = &all[..all.partition_point(|found| found.0 <= distance)];
@@ -132,7 +124,7 @@ fn check_query<F: Fingerprint>(
 
 /// Many queries at a time get the answers that they get one by one, and cost as much.
 #[inline(never)]
-pub fn check_many<F: Fingerprint>(
+pub fn check_many_queries<F: Fingerprint>(
     searcher: &mut Searcher<F, &Index<F>>,
     queries: &[F],
     distance: u32,
@@ -187,14 +179,14 @@ impl<F: Fingerprint> Check<'_, F> {
         for table in 0..index.table_count() {
             check_table(&index, table, &set, &what);
         }
-        let queries = queries(&set, design.max_distance(), self.queries, block_size.into());
+        let queries = queries_near(&set, design.max_distance(), self.queries, block_size.into());
         let oracle = Oracle::new(set, design.masks());
         for &query in &queries {
             check_query(&index, &oracle, query, self.distances, &what);
         }
         let distance = design.max_distance();
         for strategy in [Strategy::Probe, Strategy::Scan] {
-            check_many(&mut index.searcher(), &queries, distance, strategy);
+            check_many_queries(&mut index.searcher(), &queries, distance, strategy);
         }
     }
 }
@@ -220,7 +212,7 @@ fn check_table<F: Fingerprint>(index: &Index<F>, table: usize, set: &[F], what: 
 /// Numbers of nearest that are asked for.
 const COUNTS: [usize; 5] = [0, 1, 2, 10, 1000];
 
-/// Everything by distance, then by value, by which every answer is cut.
+/// Compares the nearest of a query, in every number and by every strategy, with a scan.
 #[inline(never)]
 pub fn check_nearest<F: Fingerprint>(
     index: &Index<F>,

@@ -115,7 +115,7 @@ pub fn refusal(file: &[u8]) -> (u8, FormatClass) {
 
 /// The first rule that a full check of a file finds broken, by both readers; the file must open.
 pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
-    let index = Index::<u64>::from_bytes(Storage::copy(&file[..])).expect("the file can be opened");
+    let index = Index::<u64>::from_bytes(Storage::copy(&file)).expect("the file can be opened");
     let report = index.verify();
     assert!(!report.is_sound(), "nothing was found");
     let problem = &report.problems[0];
@@ -126,7 +126,7 @@ pub fn found(file: Vec<u8>) -> (u8, FormatClass) {
 /// What reading a table gives first as an error. Both readers judge the file alike.
 pub fn read(file: Vec<u8>, table: usize) -> (u8, FormatClass) {
     common_verdict(&file);
-    let index = Index::<u64>::from_bytes(Storage::from(file)).expect("the file can be opened");
+    let index = crate::open::<u64>(file);
     let error = index.fingerprints(table).unwrap().find_map(Result::err);
     let error = format_error(error.expect("the table can be read"));
     assert_eq!(error.table(), Some(table as u8));
@@ -136,7 +136,7 @@ pub fn read(file: Vec<u8>, table: usize) -> (u8, FormatClass) {
 /// What reading the ids of a fingerprint gives as an error. Both readers judge the file alike.
 pub fn read_ids(file: Vec<u8>, fingerprint: u64) -> (u8, FormatClass) {
     common_verdict(&file);
-    let index = Index::<u64>::from_bytes(Storage::from(file)).expect("the file can be opened");
+    let index = crate::open::<u64>(file);
     let error = each_id(index.ids_of(fingerprint), |_| ()).expect_err("the ids can be read");
     let error = format_error(error);
     (error.rule(), error.class())

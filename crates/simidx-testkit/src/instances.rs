@@ -1,5 +1,4 @@
-//! Instances of the generic functions that the tests, which are not optimised, leave to this crate: made here once for each
-//! width. See `simidx::instances`.
+//! Instances of the checks and oracles for each width, so that no test program compiles them. As `simidx::instances`.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +10,16 @@ use crate::{brute_force, patterns};
 
 /// The functions for each width. It would be compiled by whoever calls it if it could be inlined.
 #[inline(never)]
-pub fn of_widths() -> [*const (); 3] {
+pub fn of_checks() -> [*const (); 3] {
     [
-        use_all::<u32> as *const (),
-        use_all::<u64> as *const (),
-        use_all::<u128> as *const (),
+        use_checks::<u32> as *const (),
+        use_checks::<u64> as *const (),
+        use_checks::<u128> as *const (),
     ]
 }
 
 /// Names the functions. It is named too, and never called.
-fn use_all<F: Fingerprint>(check: &Check<'_, F>, values: &[F]) -> Result<(), Error> {
+fn use_checks<F: Fingerprint>(check: &Check<'_, F>, values: &[F]) -> Result<(), Error> {
     let mut rng = crate::rng(1);
     for data in crate::data_sets::<F>(1) {
         check.run(&data.fingerprints, data.name);
@@ -30,13 +29,13 @@ fn use_all<F: Fingerprint>(check: &Check<'_, F>, values: &[F]) -> Result<(), Err
         values,
     ));
     crate::build_numbers(crate::options(check.design.clone(), 128), &[]);
-    for query in checks::queries(values, 1, 1, 1) {
+    for query in checks::queries_near(values, 1, 1, 1) {
         checks::check_nearest(&index, &mut Scratch::new(), values, query, &[1], "");
         crate::matched(&index.query(query, 1)?);
         crate::scan(values, query, 1);
     }
     let strategy = simidx::index::Strategy::Auto;
-    checks::check_many(&mut index.searcher(), values, 1, strategy);
+    checks::check_many_queries(&mut index.searcher(), values, 1, strategy);
     brute_force::all_pairs(values, 1);
     let weights: BTreeMap<F, u64> = BTreeMap::new();
     for part in brute_force::components(values, 1) {

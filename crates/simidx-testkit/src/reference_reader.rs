@@ -60,7 +60,7 @@ pub fn run(arguments: &[&str]) -> Output {
         .expect("python3 must be installed for this test")
 }
 
-/// A Python process that answers one thread after the other; it ends when the test program does.
+/// A Python process that answers one request at a time; it ends when the test program does.
 struct Server {
     _process: Child,
     requests: ChildStdin,
@@ -104,7 +104,7 @@ impl Server {
 }
 
 fn ask(kind: u8, body: &[u8]) -> String {
-    // As many processes as threads have asked at once.
+    // Those that no thread is asking. There are as many as threads have asked at once.
     static IDLE: Mutex<Vec<Server>> = Mutex::new(Vec::new());
     let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
     let waiting = idle().pop();
@@ -114,8 +114,8 @@ fn ask(kind: u8, body: &[u8]) -> String {
     answer
 }
 
-/// What the reference reader prints with these arguments; `exit status N` if it fails. Costs no new process, as [`run`]
-/// does.
+/// What the reference reader prints with these arguments; `exit status N` if it fails. Takes a process that is idle,
+/// and starts one only if there is none; [`run`] always starts one.
 pub fn printed(arguments: &[&str]) -> String {
     ask(b'R', arguments.join("\0").as_bytes())
 }

@@ -1,7 +1,7 @@
 //! The worked examples of streams, permutations, designs, codes, blocks, sequences and keys.
 
+use simidx::Codec;
 use simidx::design::{COVERING_6, COVERING_8, COVERING_11, COVERING_14, Permutation, TableDesign};
-use simidx::{Codec, Index, Storage};
 
 use simidx_testkit::document::{
     named_block, named_formulas, named_table, named_values, numbers, plain_number, row,
@@ -39,7 +39,7 @@ fn read_block(codec: Codec, before: Option<u128>, stream: &Bits, values: &[u128]
     let last = blocks.len() - 1;
     blocks[last] = values;
     file.count(&blocks);
-    let index = Index::<u64>::from_bytes(Storage::from(file.file())).unwrap();
+    let index = simidx_testkit::open::<u64>(file.file());
     let report = index.verify();
     assert!(report.is_sound(), "{:?}", report.problems);
     let fingerprints = index.fingerprints(0).unwrap().skip(blocks.len() - 1);
@@ -210,7 +210,7 @@ fn the_keys_example_is_what_the_program_reads() {
     // A table of 64 bits has the same key group.
     let file = ByHand::new(Codec::Gap, &[&keys[..1], &keys[1..2], &keys[2..]]);
     assert_eq!(file.keys.0, groups);
-    let index = Index::<u64>::from_bytes(Storage::from(file.file())).unwrap();
+    let index = simidx_testkit::open::<u64>(file.file());
     let read: Vec<u128> = index
         .fingerprints(0)
         .unwrap()

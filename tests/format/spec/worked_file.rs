@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use simidx::{Index, Storage};
-
 use simidx_testkit::document::{
     named_block, named_table, named_values, plain_number, root, specification,
 };
@@ -60,7 +58,7 @@ fn the_worked_hex_is_the_golden_file_without_a_gap() {
 
 #[test]
 fn the_worked_hex_decodes_to_the_records_that_the_text_names() {
-    let index = Index::<u32>::from_bytes(Storage::from(worked_file())).unwrap();
+    let index = simidx_testkit::open::<u32>(worked_file());
     let mut records = Vec::new();
     for fingerprint in index.fingerprints(0).unwrap() {
         let fingerprint = fingerprint.unwrap();

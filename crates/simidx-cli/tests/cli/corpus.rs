@@ -2,7 +2,6 @@
 
 use std::process::{Command, Output};
 
-use simidx::Index;
 use simidx::format::{FORMAT_VERSION, FormatClass};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::{put_stranger, small};
@@ -81,7 +80,7 @@ fn the_program_gives_no_answer_with_such_a_fingerprint() {
     let mut editor = Editor::new(simidx_testkit::build_numbers(small(), &records));
     let forged = put_stranger(&mut editor);
     let file = editor.finish();
-    let index = Index::<u64, _>::from_bytes(&file[..]).unwrap();
+    let index = simidx_testkit::open::<u64>(file.clone());
     assert!(index.plan(1).best().is_some(), "so many are not scanned");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.simidx");

@@ -1,7 +1,7 @@
 //! The search by sketches against a comparison with all.
 
 use simidx::segments::{Exclusions, Segments};
-use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
+use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Storage};
 
 use super::*;
 use crate::compare::FeatureSet;
@@ -24,7 +24,7 @@ fn even(family: u64) -> u64 {
 }
 
 /// An index of some families, the variants 0 to 2 of each, with the ids 10 * family + variant.
-fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64, Vec<u8>> {
+fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64> {
     let sketcher = sketcher(bits);
     let mut options = BuildOptions::default();
     options.ids = IdKind::Number;
@@ -42,7 +42,7 @@ fn index(families: std::ops::Range<u64>, bits: u32) -> Index<u64, Vec<u8>> {
     }
     let mut file = Vec::new();
     builder.finish(&mut file).unwrap();
-    Index::from_bytes(file).unwrap()
+    Index::from_bytes(Storage::from(file)).unwrap()
 }
 
 fn queries(bits: u32) -> Vec<TextSketch> {
@@ -52,11 +52,7 @@ fn queries(bits: u32) -> Vec<TextSketch> {
 }
 
 /// All matches by comparing all with all.
-fn oracle(
-    segments: &[Index<u64, Vec<u8>>],
-    queries: &[TextSketch],
-    largest: u32,
-) -> Vec<SketchMatch> {
+fn oracle(segments: &[Index<u64>], queries: &[TextSketch], largest: u32) -> Vec<SketchMatch> {
     let mut all = Vec::new();
     for (segment, index) in segments.iter().enumerate() {
         let sketches = index.sketches().unwrap().unwrap();
@@ -80,7 +76,7 @@ fn oracle(
     all
 }
 
-fn found(search: &SketchSearch<'_, u64, Vec<u8>>, queries: &[TextSketch]) -> Vec<SketchMatch> {
+fn found(search: &SketchSearch<'_, u64, Storage>, queries: &[TextSketch]) -> Vec<SketchMatch> {
     let mut found = Vec::new();
     let visited = search.for_each_match::<simidx::Error>(queries, |one| {
         found.push(one);
@@ -124,7 +120,7 @@ fn little_memory_makes_small_batches() {
         let search = SketchSearch::new(&segments[..], 0.8, margin).unwrap();
         search.batch_len(memory)
     };
-    assert_eq!(len(0.0, u64::MAX), SketchSearch::<u64, Vec<u8>>::BATCH);
+    assert_eq!(len(0.0, u64::MAX), SketchSearch::<u64, Storage>::BATCH);
     assert_eq!(len(0.0, 0), 256);
     let batches = [1 << 30, 1 << 26, 1 << 24, 1 << 22].map(|memory| len(0.0, memory));
     assert!(
@@ -186,7 +182,7 @@ fn what_is_left_out_is_not_found() {
     exclusions.add_fingerprint(even(9));
     let shown = segments.clone().without(&exclusions).unwrap();
     let queries = queries(256);
-    let ids = |segments: &Segments<u64, Vec<u8>>| {
+    let ids = |segments: &Segments<u64>| {
         let search = SketchSearch::new(segments, 0.8, 0.0).unwrap();
         let index = &segments.segments()[0];
         let id = |one: SketchMatch| match index.id_of_record(one.record).unwrap().unwrap().as_id() {
@@ -219,7 +215,7 @@ fn indexes_without_sketches_and_with_others_are_errors() {
             .unwrap()
             .finish(&mut file)
             .unwrap();
-        Index::<u64, _>::from_bytes(file).unwrap()
+        Index::<u64>::from_bytes(Storage::from(file)).unwrap()
     };
     let error = SketchSearch::new(&plain(None), 0.8, 0.0).unwrap_err();
     assert!(error.to_string().contains("--sketch 256"), "{error}");
