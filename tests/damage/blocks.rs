@@ -1,8 +1,8 @@
 //! A damaged block keeps nobody from the others.
 
+use simidx::Codec;
 use simidx::design::TableDesign;
 use simidx::index::Strategy;
-use simidx::Codec;
 
 use super::sample::answer;
 use simidx_testkit::editor::Editor;

@@ -44,7 +44,7 @@ fn this_library_reads_and_writes_the_frozen_version() {
     let good = good.filter(|(_, name)| name.starts_with("good-") && name.ends_with(".simidx"));
     let mut count = 0;
     for (_, name) in good {
-        let opened = AnyIndex::open(folder(1).join(name));
+        let opened = AnyIndex::open_in_memory(folder(1).join(name));
         let index = opened.unwrap_or_else(|error| panic!("{name}: {error}"));
         let report = match &index {
             AnyIndex::W32(index) => index.verify(),

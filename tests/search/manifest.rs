@@ -64,6 +64,7 @@ fn a_set_answers_as_its_segments() {
         assert!(Manifest::is_at(path).unwrap());
         for any in [
             Manifest::read(path).unwrap().open(),
+            #[cfg(feature = "mmap")]
             AnySegments::open([path]),
             AnySegments::open_in_memory([path]),
         ] {
@@ -78,7 +79,7 @@ fn a_set_answers_as_its_segments() {
     let other = folder.path().join("copy");
     fs::copy(&file, &other).unwrap();
     build(&folder.path().join("c.simidx"), &[1_u64]);
-    let all = AnySegments::open([folder.path().join("c.simidx"), other]).unwrap();
+    let all = AnySegments::open_in_memory([folder.path().join("c.simidx"), other]).unwrap();
     assert_eq!(segments(all).record_count(), 5);
 }
 
@@ -158,7 +159,9 @@ fn a_file_that_is_not_the_listed_one_is_refused() {
         (&[0xff], "number of records"),
     ] {
         build(&folder.path().join("a b.simidx"), fingerprints);
-        let error = AnySegments::open([folder.path()]).unwrap_err().to_string();
+        let error = AnySegments::open_in_memory([folder.path()])
+            .unwrap_err()
+            .to_string();
         // Other numbers may mean another length.
         assert!(
             error.contains("a b.simidx is not the file that is listed"),
@@ -167,7 +170,9 @@ fn a_file_that_is_not_the_listed_one_is_refused() {
         assert!(error.contains(what) || error.contains("length"), "{error}");
     }
     build(&folder.path().join("a b.simidx"), &[0xff_u32, 0xf0]);
-    let error = AnySegments::open([folder.path()]).unwrap_err().to_string();
+    let error = AnySegments::open_in_memory([folder.path()])
+        .unwrap_err()
+        .to_string();
     assert!(
         error.ends_with("its width is 32, and 64 is listed"),
         "{error}"

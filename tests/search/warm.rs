@@ -1,7 +1,6 @@
 //! Warming checks everything that queries need, once; it tells how far it is, breaks off, and finds the first damage.
 //! Files locked in memory are resident.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use simidx::design::TableDesign;
@@ -246,7 +245,7 @@ fn files_are_locked_in_memory() {
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let words: BTreeSet<&str> = ["locked", "refused"]
+        let words: std::collections::BTreeSet<&str> = ["locked", "refused"]
             .into_iter()
             .filter(|word| text.lines().any(|line| line.ends_with(word)))
             .collect();
