@@ -141,7 +141,6 @@ fn answer_width<F: Fingerprint>(
                 first_match: 0,
                 query: 0,
                 distances: [0; DISTANCES],
-                used: 0,
             };
             let started = Instant::now();
             let searched = generation.source.find(&raw, first.search, &mut writer);
@@ -153,7 +152,7 @@ fn answer_width<F: Fingerprint>(
             metrics
                 .queries
                 .add_each(started.elapsed(), raw.len() as u64);
-            metrics.add_matches(&writer.distances[..writer.used]);
+            metrics.add_matches(&writer.distances);
         }
         if let (Some(fingerprint), Some((asked, others))) = (lonely, rest.split_first()) {
             write_nothing(asked, F::from_u128(fingerprint), (form, style), out);
@@ -206,8 +205,6 @@ struct Writer<'a, F> {
     match_count: u64,
     /// Matches by their distance.
     distances: [u32; DISTANCES],
-    /// Distances up to the largest that a match has.
-    used: usize,
     /// The query that is being answered.
     query: usize,
     /// Matches of the queries before.
@@ -238,7 +235,6 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
         self.match_count += 1;
         if let Some(count) = self.distances.get_mut(distance as usize) {
             *count += 1;
-            self.used = self.used.max(distance as usize + 1);
         }
         let fingerprint = F::from_u128(fingerprint);
         let bytes = &mut self.out.bytes;

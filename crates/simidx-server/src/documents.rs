@@ -173,10 +173,7 @@ pub(crate) async fn add(
             answer.ok_or_else(|| Problem::busy("nothing was added"))
         });
         let (object, name) = answer.await?;
-        return Ok(of_generation(
-            response::json(StatusCode::OK, &object),
-            &*name,
-        ));
+        return Ok(of_generation(response::json(StatusCode::OK, &object), name));
     }
     let max_batch = app.options.limits.max_batch;
     let lines = waiting(app, move || {
@@ -191,7 +188,7 @@ pub(crate) async fn add(
         Ok((lines.out + &format!("{last}\n"), name))
     });
     let (lines, name) = lines.await?;
-    Ok(of_generation(whole(StatusCode::OK, NDJSON, lines), &*name))
+    Ok(of_generation(whole(StatusCode::OK, NDJSON, lines), name))
 }
 
 /// The documents of lines, and what was answered to them.
@@ -314,8 +311,5 @@ pub(crate) async fn one(
         }
     });
     let (object, name) = answer.await?;
-    Ok(of_generation(
-        response::json(StatusCode::OK, &object),
-        &*name,
-    ))
+    Ok(of_generation(response::json(StatusCode::OK, &object), name))
 }

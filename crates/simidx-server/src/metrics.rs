@@ -117,8 +117,8 @@ impl Default for IndexMetrics {
 }
 
 impl IndexMetrics {
-    /// Adds matches by their distance, from 0 on.
-    pub(crate) fn add_matches(&self, counts: &[u32]) {
+    /// Adds matches by their distance.
+    pub(crate) fn add_matches(&self, counts: &[u32; DISTANCES]) {
         for (all, &count) in self.matches.iter().zip(counts) {
             if count > 0 {
                 all.fetch_add(count.into(), Ordering::Relaxed);

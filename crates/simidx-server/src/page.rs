@@ -91,7 +91,7 @@ pub(crate) async fn page(
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    Ok(of_generation(response, &*generation.source.generation()))
+    Ok(of_generation(response, generation.source.generation()))
 }
 
 /// The form, filled as it was sent.

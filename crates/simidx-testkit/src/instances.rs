@@ -43,9 +43,9 @@ fn use_checks<F: Fingerprint>(check: &Check<'_, F>, values: &[F]) -> Result<(), 
         brute_force::central(&part, &|member| weights[&member]);
     }
     let design: &TableDesign<F> = check.design;
-    patterns::missed(design.masks(), values, F::ZERO, 1);
+    patterns::missed(design.masks(), values, 1);
     let probes = patterns::Probes::of(design, 1, 1, &Costs::DIRECT);
-    patterns::escaping(&probes, values, F::ZERO, 1);
+    patterns::escaping(&probes, values, 1);
     probes.find(probes.evasive(1, &mut rng));
     crate::flipped::<F>(crate::random(&mut rng), 1, &mut rng);
     Ok(())

@@ -7,10 +7,27 @@ use simidx::design::{Costs, Permutation, Permuted, TableDesign};
 
 use crate::bit;
 
-/// A pattern of at most `left` more of `bits` that touches all masks, by trying every one.
+/// A pattern of at most `weight` of `bits` that touches all masks, by trying every one.
 #[inline(never)]
-pub fn missed<F: Fingerprint>(masks: &[F], bits: &[F], pattern: F, left: u32) -> Option<F> {
-    if masks.iter().all(|&mask| mask & pattern != F::ZERO) {
+pub fn missed<F: Fingerprint>(masks: &[F], bits: &[F], weight: u32) -> Option<F> {
+    let is_found = |pattern: F| masks.iter().any(|&mask| mask & pattern == F::ZERO);
+    not_found(&is_found, bits, F::ZERO, weight)
+}
+
+/// A pattern of at most `weight` of `bits` that no probe finds, by trying every one.
+#[inline(never)]
+pub fn escaping<F: Fingerprint>(probes: &Probes<F>, bits: &[F], weight: u32) -> Option<F> {
+    not_found(&|pattern| probes.find(pattern), bits, F::ZERO, weight)
+}
+
+/// This pattern, or one with at most `left` of `bits` more, whichever is not found first.
+fn not_found<F: Fingerprint>(
+    is_found: &dyn Fn(F) -> bool,
+    bits: &[F],
+    pattern: F,
+    left: u32,
+) -> Option<F> {
+    if !is_found(pattern) {
         return Some(pattern);
     }
     if left == 0 {
@@ -18,7 +35,7 @@ pub fn missed<F: Fingerprint>(masks: &[F], bits: &[F], pattern: F, left: u32) ->
     }
     bits.iter()
         .enumerate()
-        .find_map(|(i, &bit)| missed(masks, &bits[i + 1..], pattern | bit, left - 1))
+        .find_map(|(i, &bit)| not_found(is_found, &bits[i + 1..], pattern | bit, left - 1))
 }
 
 /// The probes of a plan: permutation, address bits and flips of each table.
@@ -80,23 +97,4 @@ impl<F: Fingerprint> Probes<F> {
         }
         pattern
     }
-}
-
-/// A pattern of at most `left` more of `bits` that no probe finds, by trying every one.
-#[inline(never)]
-pub fn escaping<F: Fingerprint>(
-    probes: &Probes<F>,
-    bits: &[F],
-    pattern: F,
-    left: u32,
-) -> Option<F> {
-    if !probes.find(pattern) {
-        return Some(pattern);
-    }
-    if left == 0 {
-        return None;
-    }
-    bits.iter()
-        .enumerate()
-        .find_map(|(i, &bit)| escaping(probes, &bits[i + 1..], pattern | bit, left - 1))
 }
