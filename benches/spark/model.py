@@ -37,12 +37,16 @@ def meeting(count: int, cores: int, k: int = 3) -> Meeting:
     return Meeting(choose_rounds(profile, k, cores), count, cores)
 
 
-def sent(count: int, cores: int) -> Bytes:
-    """Bytes for fingerprints of 64 bits with numbers for ids, of which a fifth are copies with up to three bits changed."""
+def sent(count: int, cores: int, in_files: bool = False) -> Bytes:
+    """Bytes for fingerprints of 64 bits with numbers for ids, of which a fifth are copies with up to three bits changed.
+
+    From local Parquet files each task reads all fingerprints itself if it can hold them: then these are not sent.
+    """
     met = meeting(count, cores)
+    copies = 0 if in_files and met.sends_all else met.copies
     return Bytes(
-        collapse=8.0 * count,
-        rounds=8.0 * count * met.copies,
+        collapse=8.0 * count if copies else 0.0,
+        rounds=8.0 * count * copies,
         # A link for each copy, and a label for each fingerprint that is near another.
         links=16.0 * count * COPIES + 16.0 * count * NEAR,
         # All with their ids to their labels, and those that are near another to their clusters, with the label.

@@ -1,11 +1,12 @@
 """Spark beside the program on the same cores: build, pairs and dedup by the number of fingerprints.
 
-    python3 benches/spark/run.py [--counts 1000000,3000000,10000000] [--cores 2] [--times 3] [--svg FILE]
+    python3 benches/spark/run.py [--counts 1000000,3000000,10000000] [--cores 2] [--times 3] [--rows] [--svg FILE]
 
 Needs the wheel of the package, PySpark and Java. Both read Parquet files of the same records from the same disk, and write
 Parquet or an index. Spark has started before the clock does. The two take turns. Prints the median seconds, how much longer
 Spark takes, seconds of processor time, which say something on a busy machine too, the bytes that Spark has sent between tasks
-by its own count, and what `model.py` says of them.
+by its own count, and what `model.py` says of them. With `--rows` Spark reads the files and hands their rows to Python, as it
+does with everything that is not a local Parquet file.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main() -> None:
     parser.add_argument("--jobs", default="build,pairs,clusters,dedup")
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--temp-dir")
+    parser.add_argument("--rows", action="store_true", help="let Spark read the files")
     parser.add_argument("--svg", type=Path, help="chart of the seconds by the number of fingerprints")
     args = parser.parse_args()
 
@@ -54,6 +56,7 @@ def main() -> None:
 
     folder = Path(tempfile.mkdtemp(dir=args.temp_dir))
     session = local.session(folder, args.cores)
+    session.conf.set("spark.simidx.readFiles", str(not args.rows).lower())
 
     # Workers start, and code is compiled, before the clock starts.
     with_sign, without = make(folder, 10_000)
@@ -101,7 +104,8 @@ def main() -> None:
             of_program, cpu_of_program = map(statistics.median, zip(*by_program, strict=True))
             of_spark, cpu_of_spark = map(statistics.median, zip(*by_spark, strict=True))
             # Records with their ids go to their segments.
-            predicted = (16.0 * count if name == "build" else model.sent(count, args.cores).of(name)) / 1e6
+            of_model = model.sent(count, args.cores, not args.rows)
+            predicted = (16.0 * count if name == "build" else of_model.of(name)) / 1e6
             points.setdefault(name, []).append((count, of_program, of_spark))
             seconds = [of_program, of_spark, of_spark / of_program, cpu_of_program, cpu_of_spark]
             figures = [*(f"{value:.2f}" for value in seconds), f"{shuffled:.0f}", f"{predicted:.0f}"]

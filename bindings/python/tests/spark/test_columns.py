@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import simidx
 from simidx import distributed
 from simidx import spark as on_spark
+from simidx.distributed import _pairs
 
 HIGH = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]
 
@@ -69,3 +70,19 @@ def test_spark_reads_unsigned_columns_of_parquet(spark: SparkSession, tmp_path: 
     with pytest.raises(simidx.InputError, match="no column 'other'"):
         on_spark.pairs(df, 1, fingerprint_column="other")
     on_spark.release()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_sample_has_the_smallest_hashes(wide: bool) -> None:
+    rng = np.random.default_rng(3)
+    shape = (100_000, 2) if wide else 100_000
+    # Evenly spread, in a row, and so many equal ones that their hash alone may be larger than those of a usual sample.
+    for values in (
+        rng.integers(0, 2**64, shape, dtype=np.uint64),
+        np.arange(100_000, dtype=np.uint64).repeat(2 if wide else 1).reshape(shape),
+        np.full(shape, 5, dtype=np.uint64),
+    ):
+        hashes = _pairs._hashes(values)
+        smallest = values[np.argsort(hashes, kind="stable")[:500]]
+        assert (_pairs.smallest_hashes(values, 500) == smallest).all()
+        assert len(_pairs.smallest_hashes(values[:499], 500)) == 499

@@ -14,7 +14,7 @@ from simidx.distributed._columns import arrow_type, from_arrow, sort_key, to_arr
 from simidx.distributed._components import LargeStar, Links, Members, SmallStar, Together, Unite
 from simidx.distributed._join import Attach, Meet, Records, Spread
 from simidx.distributed._messages import MESSAGE, SendRecords
-from simidx.distributed._pairs import Collapse, Distinct, Find, Meeting, Profile, Send, choose_rounds
+from simidx.distributed._pairs import Collapse, Distinct, Find, FindAmongAll, Meeting, Profile, Send, choose_rounds
 from simidx.distributed._segments import Build, Range, Sample, Search, Splits, sweep
 from simidx.distributed._texts import Decide, Fingerprint, Judge, Prints, SendKeys, ShareKeys
 
@@ -26,6 +26,7 @@ __all__ = [
     "Decide",
     "Distinct",
     "Find",
+    "FindAmongAll",
     "Fingerprint",
     "Judge",
     "LargeStar",

@@ -30,6 +30,9 @@ SAMPLE = 1 << 12
 #: Fingerprints that a place of a round gets at most: 128 MiB of 64 bits.
 PLACE = 1 << 24
 
+#: Fingerprints that are hashed at once.
+CHUNK = 1 << 14
+
 #: Fingerprints of a message: rows of some megabytes.
 PIECE = 1 << 19
 
@@ -93,8 +96,7 @@ class Distinct:
                 row = {"place": place, "part": width, "count": 0, "varying": b"", "sample": b""}
 
 
-def smallest_hashes(values: Array, most: int) -> Array:
-    """A sample that depends on the fingerprints alone: those with the smallest hashes, in order of these."""
+def _hashes(values: Array) -> Array:
     # The finalizer of MurmurHash3, which is in the public domain.
     hashes = values if values.ndim == 1 else values[:, 0] ^ values[:, 1] * np.uint64(0xFF51AFD7ED558CCD)
     hashes = hashes.astype("<u8") ^ np.uint64(0x2545F4914F6CDD1D)
@@ -102,6 +104,18 @@ def smallest_hashes(values: Array, most: int) -> Array:
         hashes ^= hashes >> np.uint64(33)
         hashes *= np.uint64(factor)
     hashes ^= hashes >> np.uint64(33)
+    return hashes
+
+
+def smallest_hashes(values: Array, most: int) -> Array:
+    """A sample that depends on the fingerprints alone: those with the smallest hashes, in order of these."""
+    if len(values) > 8 * most:
+        # Four times as many as wanted are below the limit. The hashes of a chunk stay in the cache.
+        limit = np.uint64((most << 66) // len(values))
+        chunks = (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))
+        few = np.concatenate([chunk[_hashes(chunk) < limit] for chunk in chunks])
+        values = few if len(few) >= most else values
+    hashes = _hashes(values)
     if len(values) > most:
         near = np.argpartition(hashes, most - 1)[:most]
         values, hashes = values[near], hashes[near]
@@ -161,6 +175,13 @@ class Meeting:
         plain = [within == 0 and not divided for within, _, _, _, divided in rounds.rounds]
         self._takes_all = plain
 
+    @staticmethod
+    def of(profile: Profile, k: int, cores: int) -> Meeting | None:
+        """Where the fingerprints of a profile meet; none if no two can."""
+        places = max(-(-profile.count // PLACE), cores)
+        rounds = choose_rounds(profile, k, places) if profile.count > 1 else None
+        return Meeting(rounds, profile.count, cores) if rounds is not None and len(rounds) else None
+
     @property
     def copies(self) -> int:
         """How often a fingerprint is sent."""
@@ -211,28 +232,65 @@ class Find:
 
     def __init__(self, meeting: Meeting, links: bool = False) -> None:
         self._meeting, self._links = meeting, links
-        kind = arrow_type(meeting.rounds.width)
-        pairs = pa.schema([("left", kind), ("right", kind), ("distance", pa.int32())])
-        self.schema: pa.Schema = MESSAGE if links else pairs
+        self.schema: pa.Schema = _found_schema(meeting.rounds.width, links)
 
     def __call__(self, batches: Batches) -> Batches:
         places: dict[int, list[Array]] = {}
         for place, width, data in received(batches):
             places.setdefault(place, []).append(unpack(data, width))
-        found = (both for place in sorted(places) for both in self._find(place, places.pop(place)))
-        if self._links:
-            width = self._meeting.rounds.width
-            yield from messages((0, width, pack(np.concatenate(both))) for both in found if len(both[0]))
-            return
-        for left, right in found:
-            for start in range(0, len(left), 1 << 16):
-                one, other = left[start : start + (1 << 16)], right[start : start + (1 << 16)]
-                columns = [to_arrow(one), to_arrow(other), pa.array(distances(one, other))]
-                yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        for place in sorted(places):
+            values = np.concatenate(places.pop(place))
+            yield from _found(self._meeting, place, values, self._links)
 
-    def _find(self, place: int, parts: list[Array]) -> Iterator[tuple[Array, Array]]:
-        values = np.concatenate(parts)
-        parts.clear()
-        for left, right in self._meeting.find(place, values, self._links):
-            for start in range(0, max(1, len(left)), PIECE):
-                yield left[start : start + PIECE], right[start : start + PIECE]
+
+class FindAmongAll:
+    """The same where each place gets all fingerprints of a column, equal ones too, with its number beside them.
+
+    Places are numbered from 0, and none finds what another one finds. There are `PLACE` fingerprints at most.
+    """
+
+    #: The column with the number of the place.
+    PLACE_COLUMN = "place"
+
+    def __init__(self, column: str, width: int, k: int, places: int, links: bool = False) -> None:
+        self._column, self._k, self._places, self._links = column, k, places, links
+        self.schema: pa.Schema = _found_schema(width, links)
+
+    def __call__(self, batches: Batches) -> Batches:
+        places: dict[int, list[Array]] = {}
+        for batch in batches:
+            if batch.num_rows:
+                place = batch.column(self.PLACE_COLUMN)[0].as_py()
+                places.setdefault(place, []).append(from_arrow(batch.column(self._column)))
+        for place in sorted(places):
+            values = np.concatenate(places.pop(place))
+            width = width_of_array(values)
+            values, varying = _distinct(values, width)
+            sample, _ = _distinct(smallest_hashes(values, SAMPLE), width)
+            # All places come to the same.
+            meeting = Meeting.of(Profile(width, len(values), varying, sample), self._k, self._places)
+            if meeting is not None and place < meeting.places:
+                yield from _found(meeting, place, values, self._links)
+
+
+def _found_schema(width: int, links: bool) -> pa.Schema:
+    kind = arrow_type(width)
+    return MESSAGE if links else pa.schema([("left", kind), ("right", kind), ("distance", pa.int32())])
+
+
+def _found(meeting: Meeting, place: int, values: Array, links: bool) -> Batches:
+    """What the distinct fingerprints that came to a place have for pairs, or for links."""
+    width = meeting.rounds.width
+    pieces = (
+        (left[start : start + PIECE], right[start : start + PIECE])
+        for left, right in meeting.find(place, values, links)
+        for start in range(0, len(left), PIECE)
+    )
+    if links:
+        yield from messages((0, width, pack(np.concatenate(both))) for both in pieces)
+        return
+    for left, right in pieces:
+        for start in range(0, len(left), 1 << 16):
+            one, other = left[start : start + (1 << 16)], right[start : start + (1 << 16)]
+            columns = [to_arrow(one), to_arrow(other), pa.array(distances(one, other))]
+            yield pa.RecordBatch.from_arrays(columns, schema=_found_schema(width, links))

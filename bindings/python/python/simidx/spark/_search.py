@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cached_property, reduce
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -12,12 +12,15 @@ from simidx import distributed as d
 from simidx._errors import OptionError
 from simidx._simidx import _PairRounds
 from simidx.distributed._components import Settled, Stars
-from simidx.distributed._pairs import PLACE
+from simidx.distributed._pairs import PLACE, FindAmongAll
 from simidx.spark import _wiring as wiring
 from simidx.spark._wiring import run, shuffle
 
 #: Links up to which one task finds the clusters: 16 bytes each in its memory, and 40 while they are sorted.
 UNITED = 200_000_000
+
+#: Tasks that read all fingerprints, at most. There are rarely more rounds to share.
+ALONE = 16
 
 _kept: list[DataFrame] = []
 
@@ -36,16 +39,35 @@ def release() -> None:
 
 
 class Near:
-    """Fingerprints that have been collapsed, and what is known of them."""
+    """The fingerprints of a column. They are collapsed, and kept, if one task cannot read them all by itself."""
 
     def __init__(self, df: DataFrame, column: str, partitions: int | None) -> None:
         self.width = wiring.fingerprints(df, column)
         self.cores = wiring.parallelism(df, partitions)
-        sent = run(df.select(column), d.Collapse(column, self.cores))
-        self._distinct = keep(run(shuffle(sent, self.cores), d.Distinct()))
+        self._df, self._column = df.select(column), column
+        found = wiring.files.columns(self._df, self.cores)
+        self._files = found if found is not None and found.has_at_most(PLACE) else None
+
+    @cached_property
+    def _distinct(self) -> DataFrame:
+        sent = run(self._df, d.Collapse(self._column, self.cores))
+        return keep(run(shuffle(sent, self.cores), d.Distinct()))
+
+    @cached_property
+    def known(self) -> list[tuple[int, int, bytes, bytes]]:
+        """What is known of each part of the fingerprints: their width, their number, the bits that vary, a sample."""
         rows = self._distinct.where("count > 0").select("part", "count", "varying", "sample").collect()
-        self.known = [(r["part"], r["count"], bytes(r["varying"]), bytes(r["sample"])) for r in rows]
-        self.profile = d.Profile.of(self.known)
+        return [(r["part"], r["count"], bytes(r["varying"]), bytes(r["sample"])) for r in rows]
+
+    @cached_property
+    def profile(self) -> d.Profile:
+        """The same of all."""
+        return d.Profile.of(self.known)
+
+    @property
+    def places(self) -> int:
+        """The number of places among which they can be divided."""
+        return self.cores if self._files is not None else max(self.cores, -(-self.profile.count // PLACE))
 
     @property
     def packed(self) -> DataFrame:
@@ -54,15 +76,21 @@ class Near:
 
     def meeting(self, k: int, profile: d.Profile | None = None) -> d.Meeting | None:
         """Where these fingerprints meet, or those of a profile; none if no two can."""
+        self._check(k)
+        return d.Meeting.of(profile or self.profile, k, self.cores)
+
+    def _check(self, k: int) -> None:
         if not 0 <= k <= self.width:
             raise OptionError(f"k={k}: a distance is a number of bits, at most {self.width}")
-        profile = profile or self.profile
-        places = max(-(-profile.count // PLACE), self.cores)
-        rounds = d.choose_rounds(profile, k, places) if profile.count > 1 else None
-        return d.Meeting(rounds, profile.count, self.cores) if rounds is not None and len(rounds) else None
 
     def find(self, k: int, links: bool) -> DataFrame:
         """The pairs, or as few of them as link the same, as messages."""
+        if self._files is not None:
+            self._check(k)
+            places = min(self.cores, ALONE)
+            return wiring.run_on_all(
+                self._df, self._files, places, FindAmongAll(self._column, self.width, k, places, links)
+            )
         meeting = self.meeting(k)
         if meeting is None:
             none = d.Meeting(_PairRounds(self.width, k, []), 0, 1)
@@ -82,9 +110,9 @@ def pairs(
 ) -> DataFrame:
     """All pairs of distinct fingerprints within ``k`` bits: ``left``, ``right``, ``distance``, the smaller on the left.
 
-    Smaller as an unsigned number. The fingerprints are read at once, and kept on disk for the search, which runs when
-    the
-    pairs are read. ``partitions`` is the number of tasks that read them side by side, by default that of the cores.
+    Smaller as an unsigned number. The search runs when the pairs are read. Up to 2^24 fingerprints of local Parquet
+    files are read by then, others at once, and they are kept on disk for the search. ``partitions`` is the number of
+    tasks that read them side by side, by default that of the cores.
     """
     return Near(df, fingerprint_column, partitions).find(k, links=False)
 
@@ -116,7 +144,7 @@ def members(records: DataFrame, k: int, partitions: int | None, united: int) -> 
     Records have the columns ``fingerprint`` and ``id``, and maybe others.
     """
     near = Near(records, "fingerprint", partitions)
-    places = max(near.cores, -(-near.profile.count // PLACE))
+    places = near.places
     links = keep(near.find(k, links=True))
     sent = run(records, d.SendRecords("fingerprint", places))
     everything = sent.unionAll(labels(links, near.width, places, united))

@@ -12,14 +12,32 @@ from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from simidx._errors import InputError, InputTypeError, OptionError
+from simidx.spark import _files as files
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def run(df: DataFrame, stage: Any) -> DataFrame:
-    """Runs a stage on each partition."""
+    """Runs a stage on each partition, or on each part of the files that a DataFrame is nothing but columns of."""
     schema: pa.Schema = _without_sizes(stage.schema)
-    return df.mapInArrow(_adapted(stage, schema), from_arrow_schema(schema))
+    found = files.columns(df, parallelism(df, None))
+    if found is not None:
+        # A number for each part, in a partition of its own.
+        df = df.sparkSession.range(0, len(found.parts), 1, max(1, len(found.parts)))
+    read = None if found is None else found.read
+    return df.mapInArrow(_adapted(stage, schema, read), from_arrow_schema(schema))
+
+
+def run_on_all(df: DataFrame, found: files.Columns, places: int, stage: Any) -> DataFrame:
+    """Runs a stage on all rows of files, at each of so many places, whose number the column ``place`` has."""
+    schema: pa.Schema = _without_sizes(stage.schema)
+    numbers = df.sparkSession.range(0, places, 1, places)
+    return numbers.mapInArrow(_adapted(stage, schema, found.read_all), from_arrow_schema(schema))
+
+
+def reads_files(df: DataFrame) -> bool:
+    """Whether stages read the files of a DataFrame themselves."""
+    return files.columns(df, 1) is not None
 
 
 def _without_sizes(schema: pa.Schema) -> pa.Schema:
@@ -28,9 +46,11 @@ def _without_sizes(schema: pa.Schema) -> pa.Schema:
     return pa.schema(plain)
 
 
-def _adapted(stage: Stage, schema: pa.Schema) -> Stage:
+def _adapted(stage: Stage, schema: pa.Schema, read: Stage | None) -> Stage:
+    """A stage after the reading of what its batches name, if something reads."""
+
     def adapted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in stage(batches):
+        for batch in stage(batches if read is None else read(batches)):
             yield batch if batch.schema.equals(schema) else batch.cast(schema)
 
     return adapted
