@@ -31,8 +31,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause between two tries.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
 /// The priority of merging as the system counts: a tenth of what the threads get that answer, where all cores are busy.
-#[cfg(target_os = "linux")]
-const NICE: i32 = 10;
+pub(crate) const MERGING: i32 = 10;
 /// Bytes of memory of a build or a merge.
 const MEMORY: u64 = 256 << 20;
 
@@ -353,11 +352,15 @@ fn closing() -> io::Error {
     io::Error::other("the collection is being closed")
 }
 
-/// Lets the calling thread give way to those that answer, where the system can tell threads apart.
-pub(crate) fn give_way() {
-    // A merge that gives way too little is no reason not to merge.
+/// Lets the calling thread, and those that it starts from now on, give way to those that answer, where the system can tell
+/// threads apart: the more the larger `nice`, up to 19.
+#[doc(hidden)]
+pub fn give_way(nice: i32) {
+    // Work that gives way too little is no reason not to do it.
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, NICE);
+    let _ = rustix::process::setpriority_process(None, nice);
+    #[cfg(not(target_os = "linux"))]
+    let _ = nice;
 }
 
 /// How long to wait after so many failures before one more.

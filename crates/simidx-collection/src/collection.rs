@@ -108,7 +108,7 @@ impl<F: Fingerprint> Collection<F> {
                 core.keep(Core::seal, &core.seal_error)
             })?;
             collection.keep("simidx-merger", |core| {
-                background::give_way();
+                background::give_way(background::MERGING);
                 core.keep(|core| core.merge(false), &core.merge_error);
             })?;
         }

@@ -9,7 +9,7 @@ use std::sync::{
 use simidx::segments::Manifest;
 use simidx::{Fingerprint, Scratch};
 
-use crate::background::give_way;
+use crate::background::{MERGING, give_way};
 use crate::error::{Error, Result};
 use crate::files::{self, Folder, Settings};
 use crate::journal::{Change, Journal};
@@ -100,7 +100,7 @@ impl<F: Fingerprint> Core<F> {
             sealing: Mutex::default(),
             merging: Mutex::default(),
             sealers: pool("simidx-seal", options.threads, || ())?,
-            mergers: pool("simidx-merge", options.threads, give_way)?,
+            mergers: pool("simidx-merge", options.threads, || give_way(MERGING))?,
             frozen_count: AtomicUsize::new(0),
             scratches: Mutex::default(),
             stops: AtomicBool::new(false),

@@ -46,6 +46,7 @@ mod state;
 
 pub use answer::{Added, CollectionStats, Near, Numbered, Outcome};
 pub use any::AnyCollection;
+pub use background::give_way;
 pub use collection::Collection;
 pub use error::{Error, Result};
 pub use options::{Options, Sync};

@@ -19,6 +19,9 @@ use crate::problem::{Problem, kind_of};
 use crate::source::{Source, of_segments};
 use crate::store::Store;
 
+/// The priority of opening and closing files beside those that answer, as the system counts: the least that there is.
+const RELOADING: i32 = 19;
+
 /// How often it is looked whether the last request of an old generation has ended.
 const RETIRE_STEP: Duration = Duration::from_millis(10);
 
@@ -301,6 +304,28 @@ impl App {
         Ok(self.generation(of_segments(segments), old, stamps))
     }
 
+    /// The same on a thread that gives way to those that answer. Threads that warm have the priority of the one that starts
+    /// them.
+    fn load_aside(&self, files: &[PathBuf], old: &Generation) -> Result<Generation, Problem> {
+        std::thread::scope(|scope| {
+            let load = || {
+                simidx_collection::give_way(RELOADING);
+                self.load(files, Some(old))
+            };
+            let name = "simidx-reload".to_owned();
+            match std::thread::Builder::new()
+                .name(name)
+                .spawn_scoped(scope, load)
+            {
+                Ok(loading) => loading.join().unwrap_or_else(|_| {
+                    let detail = "opening the files broke off; the log may say why";
+                    Err(Problem::busy(detail))
+                }),
+                Err(_) => self.load(files, Some(old)),
+            }
+        })
+    }
+
     /// A source that may answer from now on.
     fn generation(
         &self,
@@ -369,7 +394,7 @@ impl App {
                 continue;
             }
             // All are looked at, so that the log names each that is bad.
-            match self.load(&index.files, Some(&before)) {
+            match self.load_aside(&index.files, &before) {
                 Ok(generation) => {
                     let name = generation.source.generation();
                     let is_changed = name != before.source.generation();
@@ -454,6 +479,7 @@ impl Served {
 /// takes time.
 fn retire(mut old: Arc<Generation>) {
     let wait = move || {
+        simidx_collection::give_way(RELOADING);
         loop {
             match Arc::try_unwrap(old) {
                 Ok(last) => return drop(last),

@@ -47,7 +47,7 @@ def test_join_finds_what_the_program_finds(
     assert len(expected) > 1000
 
 
-@pytest.mark.parametrize("partitions", [1, 7, 64])
+@pytest.mark.parametrize("partitions", [1, 7, pytest.param(64, marks=pytest.mark.slow)])
 def test_shuffled_queries_find_what_broadcast_ones_find(spark: SparkSession, tmp_path: Path, partitions: int) -> None:
     on_spark.build(frame(spark, VALUES[:3000], 64, 3), tmp_path / "set", segments=3)
     queries = frame(spark, VALUES[2000:], 64, partitions)

@@ -14,10 +14,15 @@ from simidx import spark as on_spark
 
 from .conftest import Program, frame, hexadecimal, near_values, tsv, unsigned
 
-PARTITIONS = [1, 7, 64]
+#: How Spark plans, and in how many parts.
+PLANS = [
+    *[pytest.param("true", parts, id=f"adaptive-{parts}") for parts in (1, 7, 64)],
+    *[pytest.param("false", parts, id=f"plain-{parts}") for parts in (1, 7)],
+    pytest.param("false", 64, id="plain-64", marks=pytest.mark.slow),
+]
 
 
-@pytest.fixture(params=["true", "false"], ids=["adaptive", "plain"])
+@pytest.fixture
 def adaptive(request: pytest.FixtureRequest, spark: SparkSession) -> Any:
     spark.conf.set("spark.sql.adaptive.enabled", request.param)
     yield request.param
@@ -48,7 +53,7 @@ def printed_clusters(lines: list[str]) -> list[list[tuple[int, str]]]:
     return sorted(sorted(cluster) for cluster in members.values())
 
 
-@pytest.mark.parametrize("partitions", PARTITIONS)
+@pytest.mark.parametrize(("adaptive", "partitions"), PLANS, indirect=["adaptive"])
 def test_pairs_and_clusters_are_those_of_the_program(
     spark: SparkSession, program: Program, tmp_path: Path, adaptive: str, partitions: int
 ) -> None:

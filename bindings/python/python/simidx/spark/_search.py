@@ -13,6 +13,7 @@ from simidx._errors import OptionError
 from simidx._simidx import _PairRounds
 from simidx.distributed._components import Settled, Stars
 from simidx.distributed._pairs import PLACE, FindAmongAll
+from simidx.spark import _files as files
 from simidx.spark import _wiring as wiring
 from simidx.spark._wiring import run, shuffle
 
@@ -45,7 +46,7 @@ class Near:
         self.width = wiring.fingerprints(df, column)
         self.cores = wiring.parallelism(df, partitions)
         self._df, self._column = df.select(column), column
-        found = wiring.files.columns(self._df, self.cores)
+        found = files.columns(self._df, self.cores)
         self._files = found if found is not None and found.has_at_most(PLACE) else None
 
     @cached_property
