@@ -41,6 +41,7 @@ def main() -> None:
 
         put(0)
         command = [args.simidx, "serve", str(served), "--listen", "127.0.0.1:0", "--quiet"]
+        started: list[subprocess.Popen[str]] = []
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert server.stdout is not None
@@ -49,7 +50,8 @@ def main() -> None:
             def start(time: float) -> "subprocess.Popen[str]":
                 core = ["taskset", "-c", str(max(os.sched_getaffinity(0)))]
                 asked = [args.load, address, args.files[0], "get", str(time), "8", str(args.rate)]
-                return subprocess.Popen([*core, *asked], stdout=subprocess.PIPE, text=True)
+                started.append(subprocess.Popen([*core, *asked], stdout=subprocess.PIPE, text=True))
+                return started[-1]
 
             def report(what: str, loading: "subprocess.Popen[str]") -> None:
                 out, _ = loading.communicate()
@@ -80,6 +82,8 @@ def main() -> None:
                 sys.exit(f"generations {generations}, failed requests {failed}")
             print("none failed; one generation is open")
         finally:
+            for running in started:
+                running.kill()
             server.terminate()
             server.wait()
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
+use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use rayon::ThreadPool;
 use simidx::segments::AnySegments;
@@ -180,6 +181,8 @@ impl App {
         options: ServerOptions,
         sources: Vec<(String, Box<dyn Source>)>,
     ) -> Result<Self, Problem> {
+        // Large files are opened on the threads that all share. A reload must not be the first to start them.
+        rayon::current_num_threads();
         let metrics = Arc::new(Metrics::default());
         let log = Log::new(options.log_format, options.quiet);
         let pool = rayon::ThreadPoolBuilder::new()
@@ -319,7 +322,8 @@ impl App {
             {
                 Ok(loading) => loading.join().unwrap_or_else(|_| {
                     let detail = "opening the files broke off; the log may say why";
-                    Err(Problem::busy(detail))
+                    let status = StatusCode::INTERNAL_SERVER_ERROR;
+                    Err(Problem::new(status, "other", detail))
                 }),
                 Err(_) => self.load(files, Some(old)),
             }

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PythonException
+from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import simidx.spark
 from simidx.spark import _files as files
+from simidx.spark import _search
 
 from .conftest import near_values, signed
 
@@ -44,6 +45,7 @@ def both_ways(session: SparkSession, path: object, work: object) -> tuple[object
         session.conf.set(files.SETTING, setting)
         df = session.read.parquet(str(path))
         assert (files.columns(df.select(*df.columns[:2]), 2) is not None) == (setting == "true")
+        assert (_search.Near(df, "fingerprint", None)._files is not None) == (setting == "true")
         found.append(work(df))  # type: ignore[operator]
     return found[0], found[1]
 
@@ -58,6 +60,24 @@ def test_pairs_are_the_same(by_spark: SparkSession, tmp_path: Path, width: int) 
     ours, of_spark = both_ways(by_spark, tmp_path / "all.parquet", pairs)
     assert ours == of_spark
     assert ours
+    by_spark.conf.unset(files.SETTING)
+    # The tasks are fewer than the rounds, and more.
+    for partitions in (1, 3, 64):
+        df = by_spark.read.parquet(str(tmp_path / "all.parquet")).withColumnRenamed("fingerprint", "place")
+        found = simidx.spark.pairs(df, fingerprint_column="place", partitions=partitions).collect()
+        assert sorted(tuple(row) for row in found) == ours
+
+
+def test_what_one_task_cannot_hold_is_shuffled(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "all.parquet")
+    df = spark.read.parquet(str(tmp_path / "all.parquet"))
+    found = []
+    for module, name, limit in ((_search, "PLACE", COUNT), (_search, "PLACE", COUNT - 1), (files, "LOOKED_AT", 0)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, name, limit)
+            assert (_search.Near(df, "fingerprint", None)._files is not None) == (limit == COUNT)
+            found.append(pairs(df))
+    assert found[0] == found[1] == found[2]
 
 
 def test_all_jobs_are_the_same(by_spark: SparkSession, tmp_path: Path) -> None:
@@ -145,3 +165,80 @@ def test_a_damaged_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(PythonException, match=r"all\.parquet: .*spark\.simidx\.readFiles=false"):
         simidx.spark.pairs(df).collect()
+
+
+def test_a_table_that_is_read_cannot_be_overwritten(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "all.parquet")
+    read = spark.read.parquet(str(tmp_path / "all.parquet"))
+    read.write.option("path", str(tmp_path / "table")).saveAsTable("simidx_documents")
+    try:
+        df = simidx.spark.fingerprint(spark.table("simidx_documents"), "text", output_column="print")
+        with pytest.raises(AnalysisException):
+            df.write.mode("overwrite").option("path", str(tmp_path / "table")).saveAsTable("simidx_documents")
+        assert spark.table("simidx_documents").count() == COUNT
+    finally:
+        spark.sql("DROP TABLE simidx_documents")
+
+
+def test_columns_with_defaults_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE simidx_defaults (id BIGINT) USING parquet LOCATION '{tmp_path / 'table'}'")
+    try:
+        spark.sql("INSERT INTO simidx_defaults VALUES (1)")
+        assert files.columns(spark.table("simidx_defaults"), 1) is not None
+        spark.sql("ALTER TABLE simidx_defaults ADD COLUMNS (language STRING DEFAULT 'en')")
+        assert files.columns(spark.table("simidx_defaults"), 1) is None
+    finally:
+        spark.sql("DROP TABLE simidx_defaults")
+
+
+def test_files_with_the_footers_of_others_have_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    footers: list[pq.FileMetaData] = []
+    pq.write_to_dataset(table(), tmp_path / "all", metadata_collector=footers)
+    pq.write_metadata(table().schema, tmp_path / "all" / "_metadata", metadata_collector=footers)
+    found = files.columns(spark.read.parquet(str(tmp_path / "all")).select("n"), 1)
+    assert found is not None
+    assert found.row_count() == COUNT
+    assert len(pairs(spark.read.parquet(str(tmp_path / "all")))) > 1000
+
+
+def test_batches_of_long_texts_are_small(spark: SparkSession, tmp_path: Path) -> None:
+    # Some texts take their room in the file, others are there once.
+    texts = [f"{n % 3}" * 20_000 if n < 6000 else f"{n:08}" * 2500 for n in range(8000)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "all.parquet", row_group_size=1000)
+    found = files.columns(spark.read.parquet(str(tmp_path / "all.parquet")), 1)
+    assert found is not None
+    numbers = pa.RecordBatch.from_pydict({"id": range(len(found.parts))})
+    batches = list(found.read(iter([numbers])))
+    assert sum(batch.num_rows for batch in batches) == len(texts)
+    assert max(batch.nbytes for batch in batches) <= files.BYTES + 40_000
+
+
+@pytest.mark.parametrize("kind", ["unsigned", "wide"])
+def test_files_of_one_column_may_have_several_types(by_spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    width = 64 if kind == "unsigned" else 128
+    values = near_values(width, COUNT, 5)
+    plain = pa.array([bytes(v) if width == 128 else v for v in (signed(value, width) for value in values)])
+    other = pa.array(values, pa.uint64()) if width == 64 else plain.cast(pa.binary(16))
+    (tmp_path / "all").mkdir()
+    for number, column in enumerate([plain[:1000], other[1000:2000], plain[2000:]]):
+        # Spark itself cannot read a dictionary of unsigned numbers.
+        path = tmp_path / "all" / f"{number}.parquet"
+        pq.write_table(pa.table({"fingerprint": column}), path, use_dictionary=False)
+    type = "bigint" if width == 64 else "binary"
+
+    def of(setting: str) -> list[tuple[object, ...]]:
+        by_spark.conf.set(files.SETTING, setting)
+        return pairs(by_spark.read.schema(f"fingerprint {type}").parquet(str(tmp_path / "all")))
+
+    ours = of("true")
+    assert ours == of("False")
+    assert ours
+
+
+def test_columns_that_differ_in_case_alone_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"ID": [1], "Id": [2]}), tmp_path / "all.parquet")
+    df = spark.read.schema("id bigint").parquet(str(tmp_path / "all.parquet"))
+    found = files.columns(df, 1)
+    assert found is not None
+    with pytest.raises(simidx.InputError, match="ID, Id differ in case alone"):
+        list(found.read(iter([pa.RecordBatch.from_pydict({"id": [0]})])))

@@ -14,7 +14,17 @@ from simidx.distributed._columns import arrow_type, from_arrow, sort_key, to_arr
 from simidx.distributed._components import LargeStar, Links, Members, SmallStar, Together, Unite
 from simidx.distributed._join import Attach, Meet, Records, Spread
 from simidx.distributed._messages import MESSAGE, SendRecords
-from simidx.distributed._pairs import Collapse, Distinct, Find, FindAmongAll, Meeting, Profile, Send, choose_rounds
+from simidx.distributed._pairs import (
+    Collapse,
+    Distinct,
+    Find,
+    FindAmongAll,
+    Meeting,
+    Profile,
+    Send,
+    choose_rounds,
+    even_round_count,
+)
 from simidx.distributed._segments import Build, Range, Sample, Search, Splits, sweep
 from simidx.distributed._texts import Decide, Fingerprint, Judge, Prints, SendKeys, ShareKeys
 
@@ -53,6 +63,7 @@ __all__ = [
     "Unite",
     "arrow_type",
     "choose_rounds",
+    "even_round_count",
     "from_arrow",
     "sort_key",
     "sweep",

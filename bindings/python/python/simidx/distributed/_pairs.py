@@ -9,6 +9,7 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
+from simidx._errors import InputError
 from simidx._simidx import _distinct, _PairRounds, _scatter
 from simidx.distributed._columns import (
     Array,
@@ -154,6 +155,16 @@ def choose_rounds(profile: Profile, k: int, places: int) -> _PairRounds:
     return _PairRounds.choose(k, profile.count, profile.varying, profile.sample, 0.25 / places)
 
 
+def even_round_count(width: int, count: int, k: int, places: int) -> int:
+    """The number of rounds for so many fingerprints whose bits vary evenly."""
+    if count < 2:
+        return 0
+    words = np.random.default_rng(1).integers(0, 1 << 64, (SAMPLE, 2), dtype=np.uint64)
+    values = words if width == 128 else (words[:, 0] >> np.uint64(64 - width)).astype(f"<u{width // 8}")
+    sample, _ = _distinct(values, width)
+    return len(choose_rounds(Profile(width, count, (1 << width) - 1, sample), k, places))
+
+
 class Meeting:
     """Where fingerprints meet in each round.
 
@@ -246,7 +257,8 @@ class Find:
 class FindAmongAll:
     """The same where each place gets all fingerprints of a column, equal ones too, with its number beside them.
 
-    Places are numbered from 0, and none finds what another one finds. There are `PLACE` fingerprints at most.
+    Places are numbered from 0, and none finds what another one finds. A batch is for one place. There are `PLACE`
+    distinct fingerprints at most.
     """
 
     #: The column with the number of the place.
@@ -269,6 +281,8 @@ class FindAmongAll:
             sample, _ = _distinct(smallest_hashes(values, SAMPLE), width)
             # All places come to the same.
             meeting = Meeting.of(Profile(width, len(values), varying, sample), self._k, self._places)
+            if meeting is not None and not meeting.sends_all:
+                raise InputError(f"{len(values)} fingerprints, where one place holds {PLACE}: did the files grow?")
             if meeting is not None and place < meeting.places:
                 yield from _found(meeting, place, values, self._links)
 

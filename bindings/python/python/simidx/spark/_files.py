@@ -7,13 +7,14 @@ longer than most stages. So a DataFrame that is nothing but columns of local Par
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
 from simidx._errors import InputError
@@ -21,8 +22,8 @@ from simidx._errors import InputError
 #: Setting of a session that lets Spark read all files if it is ``false``.
 SETTING = "spark.simidx.readFiles"
 
-#: Rows of a batch.
-ROWS = 1 << 17
+#: Rows and bytes of a batch, at most.
+ROWS, BYTES = 1 << 17, 32 << 20
 
 #: Bytes of the files that a task reads.
 LEAST, MOST = 4 << 20, 128 << 20
@@ -30,8 +31,9 @@ LEAST, MOST = 4 << 20, 128 << 20
 #: Files whose footers are looked at before anything is read.
 LOOKED_AT = 100
 
-#: Settings under which Spark reads other columns or other files than Arrow would.
+#: Settings under which Spark reads other columns or other files than are read here.
 _STRANGE = (
+    "spark.sql.caseSensitive",
     "spark.sql.files.ignoreCorruptFiles",
     "spark.sql.files.ignoreMissingFiles",
     "spark.sql.parquet.fieldId.read.enabled",
@@ -77,13 +79,13 @@ class Columns(NamedTuple):
                     for rows in self._part(part):
                         yield rows.append_column("place", pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
 
-    def has_at_most(self, rows: int) -> bool:
-        """Whether there are at most so many rows, if that is quick to find out."""
+    def row_count(self) -> int | None:
+        """The number of rows, if that is quick to find out."""
         paths = {piece.path for part in self.parts for piece in part}
         try:
-            return len(paths) <= LOOKED_AT and sum(pq.read_metadata(path).num_rows for path in paths) <= rows
+            return None if len(paths) > LOOKED_AT else sum(pq.read_metadata(path).num_rows for path in paths)
         except (pa.ArrowException, OSError):  # A task will say what is wrong.
-            return False
+            return None
 
     def _part(self, pieces: list[Piece]) -> Iterator[pa.RecordBatch]:
         for piece in pieces:
@@ -98,13 +100,25 @@ class Columns(NamedTuple):
             groups = [n for n in range(file.num_row_groups) if piece.start <= _begin(file, n) < piece.end]
             names = [_find(file.schema_arrow.names, source) for source in self.sources]
             wanted = [name for name in names if name is not None]
-            for batch in file.iter_batches(ROWS, groups, wanted, use_threads=False):
+            for batch in file.iter_batches(_rows_of_batch(file, groups, wanted), groups, wanted, use_threads=False):
                 columns = [
                     # As Spark has it, a column that is not there is null.
                     pa.nulls(batch.num_rows, field.type) if name is None else _as(batch.column(name), field.type)
                     for name, field in zip(names, self.schema, strict=True)
                 ]
-                yield pa.RecordBatch.from_arrays(columns, names=self.schema.names)
+                rows = pa.RecordBatch.from_arrays(columns, names=self.schema.names)
+                # What is repeated takes less in the file.
+                step = max(1, rows.num_rows * BYTES // max(rows.nbytes, 1))
+                yield from (rows.slice(start, step) for start in range(0, rows.num_rows, step))
+
+
+def _rows_of_batch(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> int:
+    """As many rows as take `BYTES` in the file before they are compressed."""
+    of_groups = [file.metadata.row_group(group) for group in groups]
+    chunks = [group.column(number) for group in of_groups for number in range(group.num_columns)]
+    size = int(sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in columns))
+    rows = int(sum(group.num_rows for group in of_groups))
+    return max(1, min(ROWS, rows * BYTES // max(size, 1)))
 
 
 def _begin(file: pq.ParquetFile, group: int) -> int:
@@ -116,29 +130,36 @@ def _begin(file: pq.ParquetFile, group: int) -> int:
 def _find(names: list[str], wanted: str) -> str | None:
     """A column by its name, else by one that differs in case alone."""
     alike = [name for name in names if name.lower() == wanted.lower()]
-    return wanted if wanted in alike else alike[0] if len(alike) == 1 else None
+    if len(alike) > 1:
+        raise pa.ArrowInvalid(f"the columns {', '.join(alike)} differ in case alone")
+    return alike[0] if alike else None
 
 
 def _as(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """A column in the type that Spark gives it, or in one that fingerprints may have as well."""
-    is_wide = pa.types.is_decimal(type) and column.type == pa.uint64()
-    is_fixed = pa.types.is_binary(type) and pa.types.is_fixed_size_binary(column.type)
-    return column if is_wide or is_fixed or column.type == type else column.cast(type)
+    """A column in the type that Spark gives it."""
+    if (column.type, type) in ((pa.uint64(), pa.int64()), (pa.uint32(), pa.int32())):
+        # As Spark has it, the bits stay.
+        return column.view(type)
+    return column if column.type == type else column.cast(type)
 
 
 def columns(df: DataFrame, tasks: int) -> Columns | None:
     """What a DataFrame reads if it is nothing but columns of local Parquet files, divided for so many tasks or more."""
     try:
         session = df.sparkSession
-        if session.conf.get(SETTING, "true") == "false" or not _is_scan(df._jdf.queryExecution().analyzed()):
+        if _setting(session, SETTING, "true") == "false" or not _is_scan(df._jdf.queryExecution().analyzed()):
             return None
-        if any(session.conf.get(name, "false") == "true" for name in _STRANGE):
+        if any(_setting(session, name, "false") == "true" for name in _STRANGE):
             return None
         if session.sparkContext._jsc.hadoopConfiguration().get("parquet.crypto.factory.class") is not None:
             return None
         return _columns(df, tasks)
     except Exception:  # Spark Connect shows no plan, and another release may have another one.
         return None
+
+
+def _setting(session: SparkSession, name: str, default: str) -> str:
+    return str(session.conf.get(name, default)).lower()
 
 
 def _name(node: Any) -> str:
@@ -179,7 +200,10 @@ def _is_parquet(files: Any) -> bool:
     options = [str(name).lower() for name in files.options().keys().mkString("\n").splitlines()]
     return (
         reader == "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+        and _name(files.location()) in ("InMemoryFileIndex", "MetadataLogFileIndex")
         and files.partitionSchema().size() == 0
+        # What a table has for columns that came later.
+        and "EXISTS_DEFAULT" not in str(files.schema().json())
         and not any(name.startswith(("ignore", "parquet.")) for name in options)
     )
 
@@ -202,18 +226,20 @@ def _parts(addresses: list[Any], tasks: int) -> list[list[Piece]] | None:
     urls = [urlsplit(str(address)) for address in addresses]
     if any(url.scheme != "file" or url.netloc for url in urls):
         return None
-    paths = [unquote(url.path) for url in urls]
+    # Folders may have files with the footers of all others.
+    paths = [path for url in urls if not os.path.basename(path := unquote(url.path)).startswith(("_", "."))]
     sizes = [os.path.getsize(path) for path in paths]
     most = min(MOST, max(LEAST, -(-sum(sizes) // max(1, tasks))))
     parts: list[list[Piece]] = []
     room = 0
     for path, size in zip(paths, sizes, strict=True):
         count = -(-size // most)
-        for number in range(count):
-            piece = Piece(path, number * size // count, (number + 1) * size // count)
-            if piece.end - piece.start > room:
+        ends = [number * size // count for number in range(1, count)]
+        for start, end in zip([0, *ends], [*ends, size], strict=True):
+            if end - start > room:
                 parts.append([])
                 room = most
-            parts[-1].append(piece)
-            room -= piece.end - piece.start
+            # A file may have grown when it is read.
+            parts[-1].append(Piece(path, start, end if end < size else sys.maxsize))
+            room -= end - start
     return parts

@@ -20,9 +20,6 @@ from simidx.spark._wiring import run, shuffle
 #: Links up to which one task finds the clusters: 16 bytes each in its memory, and 40 while they are sorted.
 UNITED = 200_000_000
 
-#: Tasks that read all fingerprints, at most. There are rarely more rounds to share.
-ALONE = 16
-
 _kept: list[DataFrame] = []
 
 
@@ -40,14 +37,18 @@ def release() -> None:
 
 
 class Near:
-    """The fingerprints of a column. They are collapsed, and kept, if one task cannot read them all by itself."""
+    """The fingerprints of a column. They are collapsed, and kept, as soon as more must be known of them.
+
+    That is not so for pairs and links among them if each task can read them all by itself.
+    """
 
     def __init__(self, df: DataFrame, column: str, partitions: int | None) -> None:
         self.width = wiring.fingerprints(df, column)
         self.cores = wiring.parallelism(df, partitions)
-        self._df, self._column = df.select(column), column
+        self._df, self._column = df.select(F.col(column).alias("fingerprint")), "fingerprint"
         found = files.columns(self._df, self.cores)
-        self._files = found if found is not None and found.has_at_most(PLACE) else None
+        self._row_count = None if found is None else found.row_count()
+        self._files = found if self._row_count is not None and self._row_count <= PLACE else None
 
     @cached_property
     def _distinct(self) -> DataFrame:
@@ -88,7 +89,7 @@ class Near:
         """The pairs, or as few of them as link the same, as messages."""
         if self._files is not None:
             self._check(k)
-            places = min(self.cores, ALONE)
+            places = min(self.cores, max(1, d.even_round_count(self.width, self._row_count or 0, k, self.cores)))
             return wiring.run_on_all(
                 self._df, self._files, places, FindAmongAll(self._column, self.width, k, places, links)
             )
@@ -111,9 +112,9 @@ def pairs(
 ) -> DataFrame:
     """All pairs of distinct fingerprints within ``k`` bits: ``left``, ``right``, ``distance``, the smaller on the left.
 
-    Smaller as an unsigned number. The search runs when the pairs are read. Up to 2^24 fingerprints of local Parquet
-    files are read by then, others at once, and they are kept on disk for the search. ``partitions`` is the number of
-    tasks that read them side by side, by default that of the cores.
+    Smaller as an unsigned number. The search runs when the pairs are read. Up to 2^24 rows of up to 100 local Parquet
+    files are read only then, by each task that searches; other fingerprints are read at once, and kept on disk for the
+    search. ``partitions`` is the number of tasks that work side by side, by default that of the cores.
     """
     return Near(df, fingerprint_column, partitions).find(k, links=False)
 

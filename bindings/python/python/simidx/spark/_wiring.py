@@ -22,8 +22,7 @@ def run(df: DataFrame, stage: Any) -> DataFrame:
     schema: pa.Schema = _without_sizes(stage.schema)
     found = files.columns(df, parallelism(df, None))
     if found is not None:
-        # A number for each part, in a partition of its own.
-        df = df.sparkSession.range(0, len(found.parts), 1, max(1, len(found.parts)))
+        df = _numbers(df, len(found.parts))
     read = None if found is None else found.read
     return df.mapInArrow(_adapted(stage, schema, read), from_arrow_schema(schema))
 
@@ -31,8 +30,14 @@ def run(df: DataFrame, stage: Any) -> DataFrame:
 def run_on_all(df: DataFrame, found: files.Columns, places: int, stage: Any) -> DataFrame:
     """Runs a stage on all rows of files, at each of so many places, whose number the column ``place`` has."""
     schema: pa.Schema = _without_sizes(stage.schema)
-    numbers = df.sparkSession.range(0, places, 1, places)
-    return numbers.mapInArrow(_adapted(stage, schema, found.read_all), from_arrow_schema(schema))
+    return _numbers(df, places).mapInArrow(_adapted(stage, schema, found.read_all), from_arrow_schema(schema))
+
+
+def _numbers(df: DataFrame, count: int) -> DataFrame:
+    """So many numbers, each in a partition of its own."""
+    # Spark refuses to overwrite a table that it sees in the plan.
+    seen = df.where(F.lit(False)).select(F.lit(0).cast("bigint").alias("id"))
+    return df.sparkSession.range(0, count, 1, max(1, count)).union(seen)
 
 
 def reads_files(df: DataFrame) -> bool:
