@@ -8,9 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import NamedTuple
 
-import numpy as np
-
-from simidx.distributed import Meeting, Profile, choose_rounds
+from simidx.distributed import Meeting, Profile
 
 #: The share of fingerprints that are near another one, of which half are copies.
 NEAR = 0.35
@@ -32,9 +30,9 @@ class Bytes(NamedTuple):
 
 def meeting(count: int, cores: int, k: int = 3) -> Meeting:
     """Where so many fingerprints of 64 bits meet that vary evenly."""
-    sample = np.unique(np.random.default_rng(1).integers(0, 2**64, 4096, dtype=np.uint64))
-    profile = Profile(64, count, 2**64 - 1, sample)
-    return Meeting(choose_rounds(profile, k, cores), count, cores)
+    met = Meeting.of(Profile.even(64, count), k, cores)
+    assert met is not None, "there are at least two fingerprints"
+    return met
 
 
 def sent(count: int, cores: int, in_files: bool = False) -> Bytes:

@@ -23,7 +23,6 @@ from simidx.distributed._pairs import (
     Profile,
     Send,
     choose_rounds,
-    even_round_count,
 )
 from simidx.distributed._segments import Build, Range, Sample, Search, Splits, sweep
 from simidx.distributed._texts import Decide, Fingerprint, Judge, Prints, SendKeys, ShareKeys
@@ -63,7 +62,6 @@ __all__ = [
     "Unite",
     "arrow_type",
     "choose_rounds",
-    "even_round_count",
     "from_arrow",
     "sort_key",
     "sweep",

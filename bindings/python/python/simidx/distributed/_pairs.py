@@ -149,20 +149,19 @@ class Profile:
         sample, _ = _distinct(np.concatenate(parts), width)
         return Profile(width, total, varying, sample)
 
+    @staticmethod
+    def even(width: int, count: int) -> Profile:
+        """What would be known of so many fingerprints whose bits vary evenly."""
+        shape = (SAMPLE, 2) if width == 128 else SAMPLE
+        words = np.random.default_rng(1).integers(0, 1 << 64, shape, dtype=np.uint64)
+        values = (words >> np.uint64(32)).astype("<u4") if width == 32 else words
+        sample, _ = _distinct(values, width)
+        return Profile(width, count, (1 << width) - 1, sample)
+
 
 def choose_rounds(profile: Profile, k: int, places: int) -> _PairRounds:
     """The rounds for these fingerprints; what meets too often for one of so many places is divided."""
     return _PairRounds.choose(k, profile.count, profile.varying, profile.sample, 0.25 / places)
-
-
-def even_round_count(width: int, count: int, k: int, places: int) -> int:
-    """The number of rounds for so many fingerprints whose bits vary evenly."""
-    if count < 2:
-        return 0
-    words = np.random.default_rng(1).integers(0, 1 << 64, (SAMPLE, 2), dtype=np.uint64)
-    values = words if width == 128 else (words[:, 0] >> np.uint64(64 - width)).astype(f"<u{width // 8}")
-    sample, _ = _distinct(values, width)
-    return len(choose_rounds(Profile(width, count, (1 << width) - 1, sample), k, places))
 
 
 class Meeting:
@@ -255,14 +254,11 @@ class Find:
 
 
 class FindAmongAll:
-    """The same where each place gets all fingerprints of a column, equal ones too, with its number beside them.
+    """The same where each place gets all fingerprints of a column, equal ones too, and its number in ``place``.
 
     Places are numbered from 0, and none finds what another one finds. A batch is for one place. There are `PLACE`
     distinct fingerprints at most.
     """
-
-    #: The column with the number of the place.
-    PLACE_COLUMN = "place"
 
     def __init__(self, column: str, width: int, k: int, places: int, links: bool = False) -> None:
         self._column, self._k, self._places, self._links = column, k, places, links
@@ -272,7 +268,7 @@ class FindAmongAll:
         places: dict[int, list[Array]] = {}
         for batch in batches:
             if batch.num_rows:
-                place = batch.column(self.PLACE_COLUMN)[0].as_py()
+                place = batch.column("place")[0].as_py()
                 places.setdefault(place, []).append(from_arrow(batch.column(self._column)))
         for place in sorted(places):
             values = np.concatenate(places.pop(place))

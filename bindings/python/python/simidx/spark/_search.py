@@ -12,7 +12,7 @@ from simidx import distributed as d
 from simidx._errors import OptionError
 from simidx._simidx import _PairRounds
 from simidx.distributed._components import Settled, Stars
-from simidx.distributed._pairs import PLACE, FindAmongAll
+from simidx.distributed._pairs import PLACE
 from simidx.spark import _files as files
 from simidx.spark import _wiring as wiring
 from simidx.spark._wiring import run, shuffle
@@ -45,14 +45,14 @@ class Near:
     def __init__(self, df: DataFrame, column: str, partitions: int | None) -> None:
         self.width = wiring.fingerprints(df, column)
         self.cores = wiring.parallelism(df, partitions)
-        self._df, self._column = df.select(F.col(column).alias("fingerprint")), "fingerprint"
+        self._df = df.select(F.col(column).alias("fingerprint"))
         found = files.columns(self._df, self.cores)
         self._row_count = None if found is None else found.row_count()
         self._files = found if self._row_count is not None and self._row_count <= PLACE else None
 
     @cached_property
     def _distinct(self) -> DataFrame:
-        sent = run(self._df, d.Collapse(self._column, self.cores))
+        sent = run(self._df, d.Collapse("fingerprint", self.cores))
         return keep(run(shuffle(sent, self.cores), d.Distinct()))
 
     @cached_property
@@ -89,10 +89,10 @@ class Near:
         """The pairs, or as few of them as link the same, as messages."""
         if self._files is not None:
             self._check(k)
-            places = min(self.cores, max(1, d.even_round_count(self.width, self._row_count or 0, k, self.cores)))
-            return wiring.run_on_all(
-                self._df, self._files, places, FindAmongAll(self._column, self.width, k, places, links)
-            )
+            even = d.Meeting.of(d.Profile.even(self.width, self._row_count or 0), k, self.cores)
+            places = 1 if even is None else even.places
+            stage = d.FindAmongAll("fingerprint", self.width, k, places, links)
+            return wiring.run_on_all(self._df, self._files, places, stage)
         meeting = self.meeting(k)
         if meeting is None:
             none = d.Meeting(_PairRounds(self.width, k, []), 0, 1)

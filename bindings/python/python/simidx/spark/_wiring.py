@@ -20,10 +20,9 @@ Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 def run(df: DataFrame, stage: Any) -> DataFrame:
     """Runs a stage on each partition, or on each part of the files that a DataFrame is nothing but columns of."""
     schema: pa.Schema = _without_sizes(stage.schema)
-    found = files.columns(df, parallelism(df, None))
-    if found is not None:
-        df = _numbers(df, len(found.parts))
-    read = None if found is None else found.read
+    read = None
+    if (found := files.columns(df, parallelism(df, None))) is not None:
+        df, read = _numbers(df, len(found.parts)), found.read
     return df.mapInArrow(_adapted(stage, schema, read), from_arrow_schema(schema))
 
 
