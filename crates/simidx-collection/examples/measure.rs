@@ -92,6 +92,16 @@ fn print_longest(all: impl Iterator<Item = Longest>) {
     }
 }
 
+/// The longest time in which no addition of any thread came through, by when each of them did.
+fn print_longest_stop(started: Instant, mut ends: Vec<Instant>) {
+    ends.sort_unstable();
+    let starts = std::iter::once(&started).chain(&ends);
+    let stops = starts.zip(&ends).map(|(start, end)| *end - *start);
+    let longest = stops.max().unwrap_or_default();
+    let what = "  the longest time without any";
+    println!("{what:<44} {:.1} ms", longest.as_secs_f64() * 1e3);
+}
+
 /// What threads wait for that ask for nothing but a processor.
 fn nothing(threads: usize) {
     let end = Instant::now() + Duration::from_secs(3);
@@ -147,8 +157,8 @@ fn syncs(folder: &Path) -> Result<(), Box<dyn Error>> {
             let pages = Collection::<u64>::create(&path, options)?;
             let end = Instant::now() + Duration::from_secs(3);
             let next = AtomicU64::new(0);
-            let started = Instant::now();
-            let all: Vec<(Vec<Duration>, Longest)> = std::thread::scope(|scope| {
+            let began = Instant::now();
+            let all: Vec<(Vec<(Instant, Duration)>, Longest)> = std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..threads)
                     .map(|_| {
                         scope.spawn(|| {
@@ -158,7 +168,7 @@ fn syncs(folder: &Path) -> Result<(), Box<dyn Error>> {
                                 let started = Instant::now();
                                 pages.add(&id(number), fingerprint(number)).unwrap();
                                 let took = started.elapsed();
-                                times.push(took);
+                                times.push((started + took, took));
                                 longest.add(took);
                             }
                             (times, longest)
@@ -170,19 +180,63 @@ fn syncs(folder: &Path) -> Result<(), Box<dyn Error>> {
                     .map(|thread| thread.join().unwrap())
                     .collect()
             });
-            let took = started.elapsed();
+            let took = began.elapsed();
             let longest: Vec<Longest> = all.iter().map(|(_, longest)| *longest).collect();
-            let times = all.into_iter().flat_map(|(times, _)| times).collect();
+            let times = all.into_iter().flat_map(|(times, _)| times);
+            let (ends, times) = times.unzip();
             print(
                 &format!("add, sync {sync:?}, {threads} threads"),
                 times,
                 took,
             );
             print_longest(longest.into_iter());
+            print_longest_stop(began, ends);
             pages.close()?;
             std::fs::remove_dir_all(path)?;
         }
     }
+    Ok(())
+}
+
+/// How long deletions and additions take while all segments become one, and what was deleted meanwhile is carried over at
+/// the end.
+fn merging(folder: &Path, records: u64) -> Result<(), Box<dyn Error>> {
+    let path = folder.join("merging");
+    let mut options = Options::default();
+    (options.sync, options.background) = (Sync::Never, false);
+    let pages = Collection::<u64>::create(&path, options)?;
+    for number in 0..records {
+        pages.add(&id(number), fingerprint(number))?;
+        if number == records / 2 {
+            pages.seal()?;
+        }
+    }
+    pages.seal()?;
+    let started = Instant::now();
+    let (times, outcome) = std::thread::scope(|scope| {
+        let merger = scope.spawn(|| pages.merge());
+        let mut times = Vec::new();
+        for number in 0..records {
+            if merger.is_finished() {
+                break;
+            }
+            let started = Instant::now();
+            match number % 4 {
+                0 => drop(pages.add(&id(records + number), fingerprint(records + number))),
+                _ => drop(pages.delete(&id(number))),
+            }
+            times.push(started.elapsed());
+        }
+        (times, merger.join().unwrap())
+    });
+    outcome?;
+    print(
+        &format!("delete and add while {records} are merged"),
+        times,
+        started.elapsed(),
+    );
+    pages.close()?;
+    std::fs::remove_dir_all(path)?;
     Ok(())
 }
 
@@ -219,6 +273,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         nothing(1);
         nothing(16);
         syncs(folder)?;
+        merging(folder, records)?;
     }
 
     let path = folder.join("pages");
@@ -233,7 +288,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::thread::sleep(Duration::from_millis(500));
         let stats = pages.stats();
         let before = (stats.seal_count, stats.merge_count);
-        std::thread::sleep(Duration::from_millis(1500));
+        // A merge in quiet begins after some seconds, and that of 10^7 records takes many.
+        std::thread::sleep(Duration::from_secs(7) + Duration::from_micros(records) * 5);
         let stats = pages.stats();
         before != (stats.seal_count, stats.merge_count) || stats.recent_count > 200_000
     } {}

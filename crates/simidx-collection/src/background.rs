@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use simidx::build::AtomicFile;
@@ -23,6 +23,10 @@ use crate::state::{Deleted, Segment, blame};
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
+/// The same when nothing has been sealed for a while: a sixteenth. A query asks every segment, so fewer make it faster, and
+/// there is time to write the large ones more often.
+const QUIET_RATIO: u64 = 16;
+const QUIET: Duration = Duration::from_secs(5);
 /// A segment is written anew when a quarter of its records, and at least so many, are deleted.
 const DELETED_SHARE: u64 = 4;
 const LEAST_DELETED: u64 = 1000;
@@ -121,8 +125,14 @@ impl<F: Fingerprint> Core<F> {
         drop(manifest);
         self.journal.drop_generations(&sealed.generations);
         self.seal_count.fetch_add(1, Ordering::Relaxed);
+        *self.lock_sealed_at() = Instant::now();
         self.signal();
         Ok(true)
+    }
+
+    fn lock_sealed_at(&self) -> MutexGuard<'_, Instant> {
+        let sealed_at = self.sealed_at.lock();
+        sealed_at.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn build<'r>(
@@ -173,7 +183,7 @@ impl<F: Fingerprint> Core<F> {
                     (0..counts.len()).collect()
                 }
                 true => Vec::new(),
-                false => due(&counts),
+                false => due(&counts, ratio_after(self.lock_sealed_at().elapsed())),
             };
             let due: Vec<_> = due
                 .into_iter()
@@ -372,14 +382,23 @@ fn note(slot: &Mutex<Option<String>>, error: Option<String>) {
     *slot.lock().unwrap_or_else(PoisonError::into_inner) = error;
 }
 
+/// How many times the records of the smaller segments a larger one may have and still be merged with them, so long after
+/// records were sealed.
+fn ratio_after(quiet: Duration) -> u64 {
+    match quiet >= QUIET {
+        true => QUIET_RATIO,
+        false => RATIO,
+    }
+}
+
 /// Which segments to merge, by their records and how many of these are deleted.
-fn due(counts: &[(u64, u64)]) -> Vec<usize> {
+fn due(counts: &[(u64, u64)], ratio: u64) -> Vec<usize> {
     let mut by_size: Vec<usize> = (0..counts.len()).collect();
     by_size.sort_by_key(|&i| std::cmp::Reverse(counts[i].0));
     for (place, &i) in by_size.iter().enumerate() {
         let smaller = &by_size[place + 1..];
         let sum: u64 = smaller.iter().map(|&j| counts[j].0).sum();
-        if !smaller.is_empty() && sum * RATIO >= counts[i].0 {
+        if !smaller.is_empty() && sum * ratio >= counts[i].0 {
             return sorted(&by_size[place..]);
         }
     }
@@ -409,15 +428,24 @@ mod tests {
 
     #[test]
     fn segments_are_merged_when_the_smaller_ones_have_grown() {
-        assert_eq!(due(&[]), []);
-        assert_eq!(due(&[(100, 0)]), []);
-        assert_eq!(due(&[(100, 0), (100, 0)]), [0, 1]);
-        assert_eq!(due(&[(1000, 0), (100, 0)]), []);
-        assert_eq!(due(&[(1000, 0), (100, 0), (100, 0)]), [1, 2]);
-        assert_eq!(due(&[(100, 0), (1000, 0), (150, 0)]), [0, 1, 2]);
-        assert_eq!(due(&[(10_000, 2500)]), [0]);
-        assert_eq!(due(&[(10_000, 2499)]), []);
-        assert_eq!(due(&[(10, 10)]), [0]);
-        assert_eq!(due(&[(10, 9)]), []);
+        assert_eq!(due(&[], RATIO), []);
+        assert_eq!(due(&[(100, 0)], RATIO), []);
+        assert_eq!(due(&[(100, 0), (100, 0)], RATIO), [0, 1]);
+        assert_eq!(due(&[(1000, 0), (100, 0)], RATIO), []);
+        assert_eq!(due(&[(1000, 0), (100, 0), (100, 0)], RATIO), [1, 2]);
+        assert_eq!(due(&[(100, 0), (1000, 0), (150, 0)], RATIO), [0, 1, 2]);
+        assert_eq!(due(&[(10_000, 2500)], RATIO), [0]);
+        assert_eq!(due(&[(10_000, 2499)], RATIO), []);
+        assert_eq!(due(&[(10, 10)], RATIO), [0]);
+        assert_eq!(due(&[(10, 9)], RATIO), []);
+    }
+
+    #[test]
+    fn more_is_merged_in_quiet() {
+        let due_after = |quiet, count| due(&[(count, 0), (100, 0)], ratio_after(quiet));
+        assert_eq!(due_after(QUIET / 2, 400), [0, 1]);
+        assert_eq!(due_after(QUIET / 2, 401), []);
+        assert_eq!(due_after(QUIET, 1600), [0, 1]);
+        assert_eq!(due_after(QUIET, 1601), []);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
+use std::time::Instant;
 
 use simidx::segments::Manifest;
 use simidx::{Fingerprint, Scratch};
@@ -43,6 +44,8 @@ pub(crate) struct Core<F: 'static> {
     signalled: Condvar,
     pub(crate) seal_count: AtomicU64,
     pub(crate) merge_count: AtomicU64,
+    /// When records were sealed last; before that, when the collection was opened.
+    pub(crate) sealed_at: Mutex<Instant>,
     /// Why sealing, and why merging failed last.
     pub(crate) seal_error: Mutex<Option<String>>,
     pub(crate) merge_error: Mutex<Option<String>>,
@@ -108,6 +111,7 @@ impl<F: Fingerprint> Core<F> {
             signalled: Condvar::new(),
             seal_count: AtomicU64::new(0),
             merge_count: AtomicU64::new(0),
+            sealed_at: Mutex::new(Instant::now()),
             seal_error: Mutex::default(),
             merge_error: Mutex::default(),
             options,
