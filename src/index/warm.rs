@@ -20,6 +20,9 @@ use crate::memory::will_need;
 /// Bytes that a thread takes on at a time.
 const CHUNK_LEN: usize = 1 << 20;
 
+/// Bytes that a thread warms before it offers the processor to others: some tens of microseconds.
+const STEP_LEN: usize = 32 << 10;
+
 /// How an index is warmed. Start from [`WarmOptions::default`] and set what differs.
 ///
 /// ```
@@ -345,21 +348,34 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
 
     fn warm_chunk(&self, chunk: usize, counts: &Counts) -> Result<(), FormatError> {
         let (part, items) = self.items(chunk);
+        let per_step = (STEP_LEN / part.items.item_len()).max(1);
+        for start in items.clone().step_by(per_step) {
+            // Who waits to answer gets the processor after a step, not after a slice of the scheduler.
+            thread::yield_now();
+            let step = start..(start + per_step).min(items.end);
+            part.warm(step, counts)?;
+        }
+        Ok(())
+    }
+}
+
+impl<F: Fingerprint> Part<'_, F> {
+    fn warm(&self, items: Range<usize>, counts: &Counts) -> Result<(), FormatError> {
         let count = items.len() as u64;
-        let len = part.items.byte_len(items.clone());
-        match part.items {
+        let len = self.items.byte_len(items.clone());
+        match self.items {
             Items::Blocks(table) => {
                 for number in items {
                     // One that has been checked before may have left memory since.
-                    touch(&part.file[table.block_offset(number)]);
-                    table.block(part.file, number)?;
+                    touch(&self.file[table.block_offset(number)]);
+                    table.block(self.file, number)?;
                 }
                 counts.blocks.fetch_add(count, Ordering::Relaxed);
             }
             Items::Pages(section) => {
                 for page in items {
                     let bytes = section.bytes(
-                        FileBytes::Whole(part.file),
+                        FileBytes::Whole(self.file),
                         page * PAGE_LEN..(page + 1) * PAGE_LEN,
                     )?;
                     // Pages of the section and those of memory begin at different places.
