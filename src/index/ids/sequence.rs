@@ -320,6 +320,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn a_batch_does_not_pass_its_budget() {
         let ids: Vec<String> = (0..400).map(|i| format!("{i:04}").repeat(100)).collect();
         let index = index(&ids);
