@@ -213,7 +213,7 @@ fn merging(folder: &Path, records: u64) -> Result<(), Box<dyn Error>> {
     }
     pages.seal()?;
     let started = Instant::now();
-    let (times, outcome) = std::thread::scope(|scope| {
+    let times = std::thread::scope(|scope| {
         let merger = scope.spawn(|| pages.merge());
         let mut times = Vec::new();
         for number in 0..records {
@@ -222,14 +222,13 @@ fn merging(folder: &Path, records: u64) -> Result<(), Box<dyn Error>> {
             }
             let started = Instant::now();
             match number % 4 {
-                0 => drop(pages.add(&id(records + number), fingerprint(records + number))),
-                _ => drop(pages.delete(&id(number))),
+                0 => drop(pages.add(&id(records + number), fingerprint(records + number))?),
+                _ => drop(pages.delete(&id(number))?),
             }
             times.push(started.elapsed());
         }
-        (times, merger.join().unwrap())
-    });
-    outcome?;
+        merger.join().unwrap().map(|()| times)
+    })?;
     print(
         &format!("delete and add while {records} are merged"),
         times,
@@ -353,12 +352,23 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (times, took) = paced(seconds, |number| {
                 drop(pages.query(query(number, records), 3).unwrap());
             });
-            ends.store(true, Ordering::Relaxed);
             print(
                 &format!("query, {RATE} additions a second, {sync:?}"),
                 times,
                 took,
             );
+            let merger = scope.spawn(|| pages.merge());
+            let (times, took) = paced(seconds, |number| {
+                drop(pages.query(query(number, records), 3).unwrap());
+            });
+            let end = if merger.is_finished() {
+                "in part"
+            } else {
+                "throughout"
+            };
+            print(&format!("  the same, a merge of all {end}"), times, took);
+            ends.store(true, Ordering::Relaxed);
+            merger.join().unwrap().unwrap();
             let times = adders
                 .into_iter()
                 .flat_map(|adder| adder.join().unwrap())
