@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use simidx::build::AtomicFile;
@@ -23,7 +23,7 @@ use crate::state::{Deleted, Segment, blame};
 
 /// A segment is merged with all smaller ones when these have a quarter of its records.
 const RATIO: u64 = 4;
-/// The same when nothing has been sealed for a while: a sixteenth. A query asks every segment, so fewer make it faster, and
+/// The same when no lot has been sealed for a while: a sixteenth. A query asks every segment, so fewer make it faster, and
 /// there is time to write the large ones more often.
 const QUIET_RATIO: u64 = 16;
 const QUIET: Duration = Duration::from_secs(5);
@@ -109,6 +109,7 @@ impl<F: Fingerprint> Core<F> {
         let sealed = {
             let mut state = self.write();
             let oldest = state.frozen.remove(0);
+            state.sealed_at = Instant::now();
             self.frozen_count
                 .store(state.frozen.len(), Ordering::Relaxed);
             if let Some(segment) = segment {
@@ -125,14 +126,8 @@ impl<F: Fingerprint> Core<F> {
         drop(manifest);
         self.journal.drop_generations(&sealed.generations);
         self.seal_count.fetch_add(1, Ordering::Relaxed);
-        *self.lock_sealed_at() = Instant::now();
         self.signal();
         Ok(true)
-    }
-
-    fn lock_sealed_at(&self) -> MutexGuard<'_, Instant> {
-        let sealed_at = self.sealed_at.lock();
-        sealed_at.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn build<'r>(
@@ -183,7 +178,9 @@ impl<F: Fingerprint> Core<F> {
                     (0..counts.len()).collect()
                 }
                 true => Vec::new(),
-                false => due(&counts, ratio_after(self.lock_sealed_at().elapsed())),
+                // A lot that waits may need the room that a large merge takes.
+                false if !state.frozen.is_empty() => due(&counts, RATIO),
+                false => due(&counts, ratio_after(state.sealed_at.elapsed())),
             };
             let due: Vec<_> = due
                 .into_iter()

@@ -380,7 +380,7 @@ impl<F: Fingerprint> Collection<F> {
         self.core.merge(true).map(|_| ())
     }
 
-    /// Brings all changes to disk and ends the threads. A merge that is under way is given up. Dropping the collection does the
+    /// Brings all changes to disk and ends the threads. A merge that is under way is given up at the next of its steps. Dropping the collection does the
     /// same, and keeps errors to itself.
     ///
     /// # Errors
@@ -392,10 +392,12 @@ impl<F: Fingerprint> Collection<F> {
     fn end(&mut self) -> Result<()> {
         self.core.stops.store(true, Ordering::Relaxed);
         self.core.signal();
+        // A merge may take long to see that it shall stop, and who waits may lose patience.
+        let synced = self.core.journal.sync();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        self.core.journal.close()
+        synced.and(self.core.journal.close())
     }
 }
 

@@ -44,8 +44,6 @@ pub(crate) struct Core<F: 'static> {
     signalled: Condvar,
     pub(crate) seal_count: AtomicU64,
     pub(crate) merge_count: AtomicU64,
-    /// When records were sealed last; before that, when the collection was opened.
-    pub(crate) sealed_at: Mutex<Instant>,
     /// Why sealing, and why merging failed last.
     pub(crate) seal_error: Mutex<Option<String>>,
     pub(crate) merge_error: Mutex<Option<String>>,
@@ -78,6 +76,7 @@ impl<F: Fingerprint> Core<F> {
             frozen: Vec::new(),
             active: Recent::new(generation),
             next_generation: generation + 1,
+            sealed_at: Instant::now(),
         };
         state.active.generations.splice(0..0, recovered.generations);
         for (number, id) in recovered.deleted {
@@ -111,7 +110,6 @@ impl<F: Fingerprint> Core<F> {
             signalled: Condvar::new(),
             seal_count: AtomicU64::new(0),
             merge_count: AtomicU64::new(0),
-            sealed_at: Mutex::new(Instant::now()),
             seal_error: Mutex::default(),
             merge_error: Mutex::default(),
             options,

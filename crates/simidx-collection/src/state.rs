@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use simidx::{Fingerprint, Id, Index, Scratch};
 
@@ -57,6 +58,8 @@ pub(crate) struct State<F> {
     /// The number of the last change.
     pub(crate) last: u64,
     pub(crate) next_generation: u64,
+    /// When a lot was sealed last; before that, when the collection was opened.
+    pub(crate) sealed_at: Instant,
 }
 
 impl<F: Fingerprint> State<F> {

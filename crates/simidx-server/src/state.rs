@@ -1,5 +1,6 @@
 //! What the server serves: indexes by their names, each with the generation that answers now.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,6 +10,7 @@ use arc_swap::ArcSwap;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use rayon::ThreadPool;
+use simidx::index::WarmOptions;
 use simidx::segments::AnySegments;
 use simidx_text::{ParallelFingerprinter, Pipeline};
 use tokio::sync::Semaphore;
@@ -302,7 +304,13 @@ impl App {
         };
         let segments = segments.map_err(opening)?;
         if self.options.warm {
-            segments.warm(self.options.threads).map_err(opening)?;
+            let mut options = WarmOptions::default();
+            options.threads = self.options.threads;
+            // Nobody asks before the first files are there.
+            options.gives_way = old.is_some();
+            segments
+                .warm_with(&options, |_| ControlFlow::Continue(()))
+                .map_err(opening)?;
         }
         Ok(self.generation(of_segments(segments), old, stamps))
     }
