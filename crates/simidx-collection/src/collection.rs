@@ -380,8 +380,8 @@ impl<F: Fingerprint> Collection<F> {
         self.core.merge(true).map(|_| ())
     }
 
-    /// Brings all changes to disk and ends the threads. A merge that is under way is given up at the next of its steps. Dropping the collection does the
-    /// same, and keeps errors to itself.
+    /// Brings all changes to disk and ends the threads. A merge that is under way is given up at
+    /// the next of its steps. Dropping the collection does the same, and keeps errors to itself.
     ///
     /// # Errors
     /// Changes that could not be written.

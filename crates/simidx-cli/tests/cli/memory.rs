@@ -84,7 +84,7 @@ fn resident_memory_keeps_to_the_limit_with_many_threads() {
 }
 
 #[test]
-fn a_merge_keeps_to_its_limit() {
+fn resident_memory_of_a_merge_keeps_to_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let count = thorough(2 * COUNT, COUNT / 2 * 3);
     let values = skewed("half equal", 2 * count);
