@@ -162,6 +162,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn a_code_writes_strings_that_its_sample_has_nothing_of() {
         let strings: Vec<Vec<u8>> = (0..=255u8).map(|b| vec![b; usize::from(b) * 9]).collect();
         let encoded = Encoded::new(&strings, &[]);

@@ -298,6 +298,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "takes minutes")]
     fn records_are_marked_whatever_the_chunks() {
         let folder = tempfile::tempdir().unwrap();
         let temp = TempSpace::new(Some(folder.path().into()), 0);
