@@ -32,7 +32,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    input: InputArgs,
+    pub(super) input: InputArgs,
     /// Print JSON: an object for each document
     #[arg(long)]
     json: bool,
@@ -40,7 +40,6 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    records::start_threads(args.input.threads)?;
     with_width!(args.input.width, F => run_width::<F>(&args, mode))
 }
 

@@ -80,7 +80,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     style: AnswerArgs,
     #[command(flatten)]
-    resources: ResourceArgs,
+    pub(super) resources: ResourceArgs,
 }
 
 /// How documents are compared by their sketches.
@@ -130,7 +130,6 @@ impl From<StrategyChoice> for JoinStrategy {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    args.resources.start_threads()?;
     with_segments!(args.index.open()?, segments => join_width(&args.exclude.apply(segments)?, &args, mode))
 }
 

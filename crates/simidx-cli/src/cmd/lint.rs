@@ -55,12 +55,11 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    resources: ResourceArgs,
+    pub(super) resources: ResourceArgs,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
-    args.resources.start_threads()?;
     if args.source.are_records()? {
         return with_width!(args.source.width, F => of_records::<F>(args, mode));
     }

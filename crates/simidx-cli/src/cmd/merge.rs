@@ -21,7 +21,7 @@ use crate::support::mapped_pages::while_released;
 use crate::support::output::{Output, folder, say};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
-use crate::support::records::{start_threads, threads_from};
+use crate::support::records::threads_from;
 use crate::support::report::Report;
 use crate::support::resources::check_temp_dir;
 
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     temp_dir: Option<PathBuf>,
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    threads: u16,
+    pub(super) threads: u16,
     /// Replace an existing output
     #[arg(long)]
     force: bool,
@@ -86,7 +86,6 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    start_threads(args.threads)?;
     let mut inputs = InputFiles::new(args.index.files()?);
     inputs.add(args.exclude.paths());
     let output = Output::new(&args.output, args.force, &inputs)?;

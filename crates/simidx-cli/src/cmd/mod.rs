@@ -27,6 +27,7 @@ use clap::Subcommand;
 
 use crate::support::failure::Failure;
 use crate::support::progress::ProgressMode;
+use crate::support::threads::start_threads;
 
 /// The result of a command: `true` for yes or done, `false` for no match or damaged.
 pub(crate) type Answer = Result<bool, Failure>;
@@ -100,8 +101,9 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the command.
+    /// Starts the threads of the process and runs the command.
     pub(crate) fn run(self, mode: ProgressMode) -> Answer {
+        start_threads(self.threads())?;
         match self {
             Command::Build(args) => build::run(args, mode),
             Command::Merge(args) => merge::run(args, mode),
@@ -125,6 +127,35 @@ impl Command {
             Command::Eval(args) => eval::run(*args, mode),
             Command::Man(args) => man::run(&args),
             Command::Completions(args) => completions::run(&args),
+        }
+    }
+
+    /// The number of threads that the process shares; 0 for all cores.
+    fn threads(&self) -> u16 {
+        match self {
+            Command::Build(args) => args.input.threads,
+            Command::Merge(args) => args.threads,
+            Command::Query(args) => args.threads,
+            Command::Join(args) => args.resources.threads,
+            Command::Pairs(args) => args.resources.threads,
+            Command::Clusters(args) => args.resources.threads,
+            Command::Dedup(args) => args.input.threads,
+            Command::Report(args) => args.resources.threads,
+            Command::Fingerprint(args) => args.input.threads,
+            Command::Idf(args) => args.input.threads,
+            Command::Lint(args) => args.resources.threads,
+            Command::Eval(args) => args.threads,
+            // These have no such option, or threads of their own.
+            Command::Info(_)
+            | Command::Verify(_)
+            | Command::Dump(_)
+            | Command::Bench(_)
+            | Command::Plan(_)
+            | Command::Compare(_)
+            | Command::Man(_)
+            | Command::Completions(_) => 0,
+            #[cfg(feature = "serve")]
+            Command::Serve(_) => 0,
         }
     }
 }

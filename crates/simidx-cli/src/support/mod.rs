@@ -37,6 +37,7 @@ pub(crate) mod search;
 pub(crate) mod similar_documents;
 pub(crate) mod similarity;
 pub(crate) mod spooled_ids;
+pub(crate) mod threads;
 pub(crate) mod transient;
 pub(crate) mod width;
 

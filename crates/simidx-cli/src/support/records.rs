@@ -150,14 +150,6 @@ impl InputArgs {
     }
 }
 
-/// Sets up the threads of this process; 0 for all cores.
-pub(crate) fn start_threads(count: u16) -> Result<(), Failure> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(count.into())
-        .build_global()
-        .map_err(|error| Failure::new(format!("--threads {count}: {error}")))
-}
-
 /// The failure of a command that has no use for a record of its input.
 pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
     in_input(source, place, message).into()

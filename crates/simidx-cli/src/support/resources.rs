@@ -6,7 +6,7 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::memory;
 use crate::support::quantity::Size;
-use crate::support::records::{start_threads, threads_from};
+use crate::support::records::threads_from;
 
 /// The resources of a command; shared by those that work on whole sets.
 #[derive(Debug, Clone, clap::Args)]
@@ -23,14 +23,6 @@ pub(crate) struct ResourceArgs {
 }
 
 impl ResourceArgs {
-    /// Sets up the threads of this process.
-    ///
-    /// # Errors
-    /// They cannot be started.
-    pub(crate) fn start_threads(&self) -> Result<(), Failure> {
-        start_threads(self.threads)
-    }
-
     /// Bytes of memory to use.
     pub(crate) fn memory_limit(&self) -> u64 {
         self.memory

@@ -238,6 +238,33 @@ fn answers_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn files_that_are_opened_on_many_threads_answer_whatever_asks() {
+    let all = sample(200_000);
+    let args = ["--ids", "none", "--tables", "8", "--block-size", "128"];
+    let sandbox = Sandbox::with_index(("a.hex", &hex(&all)), &args);
+    let info = sandbox.run(&["info", "--json", "x.simidx"]).json();
+    let tables = info["tables"].as_array().unwrap().iter();
+    let blocks = tables.map(|table| table["block_count"].as_u64().unwrap());
+    assert!(
+        blocks.sum::<u64>() > 1 << 16,
+        "a smaller file proves nothing"
+    );
+
+    let query = all[77].to_hex();
+    let expected = sandbox.run(&["query", "x.simidx", &query]).done().stdout;
+    for options in [
+        &[][..],
+        &["--threads", "1"],
+        &["--threads", "3"],
+        &["--no-mmap"],
+    ] {
+        let args = [&["query", "x.simidx"], options].concat();
+        let piped = sandbox.pipe(&args, format!("{query}\n").as_bytes());
+        assert_eq!(piped.done().stdout, expected, "{options:?}");
+    }
+}
+
+#[test]
 fn a_failure_comes_after_the_answers_before_it() {
     let sandbox = sandbox();
     let value = sample(400)[3].to_hex();

@@ -49,7 +49,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    input: InputArgs,
+    pub(super) input: InputArgs,
     /// File to write the index to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
@@ -141,7 +141,6 @@ impl fmt::Display for TableCount {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    records::start_threads(args.input.threads)?;
     with_width!(args.input.width, F => run_width::<F>(&args, mode))
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    resources: ResourceArgs,
+    pub(super) resources: ResourceArgs,
 }
 
 /// Which member comes first.
@@ -89,7 +89,6 @@ enum Representative {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    args.resources.start_threads()?;
     if let Some(similarity) = args.similarity.given() {
         return similar::run(&args, similarity, mode);
     }

@@ -39,7 +39,7 @@ use crate::support::output::{counted, say};
 use crate::support::pipeline::files_of;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
-use crate::support::records::{InputArgs, OnError, read_originals, start_threads};
+use crate::support::records::{InputArgs, OnError, read_originals};
 use crate::support::similarity::SimilarityArgs;
 use crate::support::width::{Width, with_width};
 use documents::{Compared, Documents, Known, Needs};
@@ -73,7 +73,7 @@ Examples:
 #[command(mut_arg("on_error", |arg| arg.value_parser(on_error())))]
 pub(crate) struct Args {
     #[command(flatten)]
-    input: InputArgs,
+    pub(super) input: InputArgs,
     /// File to write the kept records to, compressed if its name ends in .gz or .zst; `-` is standard output
     #[arg(
         short,
@@ -197,7 +197,6 @@ impl MemoryShares {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
-    start_threads(args.input.threads)?;
     if args.against.is_empty() {
         args.exclude.refuse("name them with --against")?;
         return with_width!(args.input.width, F => of_width::<F>(args, None, mode));

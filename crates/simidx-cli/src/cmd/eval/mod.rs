@@ -26,7 +26,7 @@ use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::quiet::is_quiet;
-use crate::support::records::{start_threads, threads_from};
+use crate::support::records::threads_from;
 use crate::support::width::{Width, with_width};
 use labelled::Labelled;
 use method::Method;
@@ -104,12 +104,11 @@ pub(crate) struct Args {
     force: bool,
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    threads: u16,
+    pub(super) threads: u16,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    start_threads(args.threads)?;
     with_width!(args.width, F => run_width::<F>(&args, mode))
 }
 

@@ -14,7 +14,7 @@ use crate::support::failure::Failure;
 use crate::support::output::Output;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::{count, count_from_1};
-use crate::support::records::{InputArgs, start_threads};
+use crate::support::records::InputArgs;
 
 /// The head of `simidx idf --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -29,7 +29,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    input: InputArgs,
+    pub(super) input: InputArgs,
     /// File to write the frequencies to; `-` is standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
@@ -49,7 +49,6 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
-    start_threads(args.input.threads)?;
     let output = Output::for_text(&args.output, args.force, &args.input.files()?)?;
     let pipeline = unweighted(args)?;
     let (counter, diagnostics) = counting::count(&args.input, &pipeline, args.max_features, mode)?;

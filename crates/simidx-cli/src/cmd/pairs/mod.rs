@@ -76,7 +76,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    resources: ResourceArgs,
+    pub(super) resources: ResourceArgs,
 }
 
 /// What the ids of records are.
@@ -111,7 +111,6 @@ enum By {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    args.resources.start_threads()?;
     if let Some(similarity) = args.similarity.given() {
         return similar::run(&args, similarity, mode);
     }

@@ -23,7 +23,7 @@ use crate::support::output::{cost, counted, say, say_nothing_near, stdout};
 use crate::support::pipeline::{PipelineFiles, recorded};
 use crate::support::quantity::count_from_1;
 use crate::support::queries::{QueryKind, QueryReader};
-use crate::support::records::{FieldArgs, start_threads, threads_from};
+use crate::support::records::{FieldArgs, threads_from};
 use crate::support::search::{Answers, Search};
 use crate::support::width::{Width, with_width};
 use words::Words;
@@ -88,7 +88,7 @@ pub(crate) struct Args {
     style: AnswerArgs,
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    threads: u16,
+    pub(super) threads: u16,
 }
 
 impl Args {
@@ -147,7 +147,6 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
         let format = args.document_format();
         let queries = QueryReader::open(path, format, &options, QueryKind::Documents)?;
         let pipeline = recorded(segments, &args.files.read()?)?;
-        start_threads(args.threads)?;
         answer_stream(&mut answers, queries, Some(&pipeline.parallel()?))?;
     } else if !args.ids.is_empty() {
         for word in &args.ids {
@@ -164,7 +163,6 @@ fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words
         let (path, format) = (Path::new("-"), args.fingerprint_format());
         let options = ReadOptions::default();
         let queries = QueryReader::open(path, format, &options, QueryKind::Fingerprints)?;
-        start_threads(args.threads)?;
         answer_stream(&mut answers, queries, None)?;
     } else {
         for query in words.fingerprints {

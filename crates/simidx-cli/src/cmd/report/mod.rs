@@ -82,12 +82,11 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
-    resources: ResourceArgs,
+    pub(super) resources: ResourceArgs,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
-    args.resources.start_threads()?;
     let mut inputs = InputFiles::new(args.index.files()?);
     for path in &args.texts {
         inputs.add(simidx_input::expand(path, None)?);
