@@ -259,6 +259,9 @@ impl<'a, F: Fingerprint> Block<'a, F> {
             }
             true
         })?;
+        if let (true, TableCode::EliasFano) = (above_key, self.code) {
+            ascending &= self.last_numbers_ascend();
+        }
         // Gaps are positive: a sum that seems to descend has passed 2^f, and the key with it.
         if !ascending && !matches!(self.code, TableCode::Gap(_)) {
             return Err(BlockError::NotAscending);
@@ -267,6 +270,13 @@ impl<'a, F: Fingerprint> Block<'a, F> {
             return Err(BlockError::AboveTheKey);
         }
         self.check_padding(end)
+    }
+
+    /// Whether the Elias-Fano numbers after the greatest bucket, which decoding leaves out as too large, ascend.
+    #[cold]
+    fn last_numbers_ascend(&self) -> bool {
+        let layout = self.layout();
+        layout.is_none_or(|layout| layout.last_numbers_ascend::<F>(self.stream()))
     }
 
     fn check_checksum(&self, place: u32) -> Result<(), BlockError> {

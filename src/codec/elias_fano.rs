@@ -175,6 +175,18 @@ impl Layout {
         whole + rest.unwrap_or(0).count_ones() as usize == self.count
     }
 
+    /// Whether the numbers of the bucket after the last one, which there are in damaged streams only, ascend: the high
+    /// bits after the last zero stand for them.
+    pub(crate) fn last_numbers_ascend<F: Fingerprint>(&self, stream: &[u8]) -> bool {
+        let bits = (self.start..self.high_end()).rev();
+        let in_bucket = bits.take_while(|&bit| window(stream, bit) & TOP != 0);
+        let numbers = (0..self.count).rev().zip(in_bucket);
+        let low = |(index, _)| self.low::<F>(stream, self.low_bit(index));
+        numbers
+            .map(low)
+            .is_sorted_by(|later, earlier| later > earlier)
+    }
+
     /// Writes the numbers, which must fit the layout.
     #[inline(always)]
     pub(crate) fn write<F: Fingerprint>(

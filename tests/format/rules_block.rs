@@ -220,6 +220,29 @@ fn v24_values_that_do_not_ascend_are_damage() {
     }
 }
 
+/// The stream of three numbers, the last two of them in the interval after the greatest one, with these low bits.
+fn beyond_the_last_interval(max: u128, low: [u128; 2]) -> Bits {
+    let (low_bits, buckets) = elias_fano_layout(3, max);
+    assert!(low.iter().all(|number| number >> low_bits == 0));
+    let mut stream = Bits::repeat(false, 3 + buckets);
+    stream.set(0, true);
+    stream.set(1 + buckets, true);
+    stream.set(2 + buckets, true);
+    for number in [0, low[0], low[1]] {
+        stream.extend_from_bitslice(&bits_of(number, low_bits));
+    }
+    stream
+}
+
+#[test]
+fn v24_goes_before_v25_where_numbers_are_beyond_the_last_interval() {
+    let max = VALUES[4] - BEFORE - 2;
+    for (low, rule) in [([1, 2], 25), ([2, 1], 24), ([2, 2], 24)] {
+        let stream = beyond_the_last_interval(max, low);
+        assert_block_rule(second(Codec::EliasFano, 4, &stream), 0, rule);
+    }
+}
+
 #[test]
 fn v24_a_block_that_starts_at_the_key_before_or_below_is_damage() {
     // The bit at which the first value differs is set in the key before.
