@@ -221,7 +221,7 @@ mod tests {
             idf: Idf::Table(IdfTable::from_bytes("i.txt", b"a 1").unwrap()),
             parts: Some("n:2/*:1".parse().unwrap()),
             select: "top:20".parse().unwrap(),
-            seed: u64::MAX,
+            seed: (1 << 53) - 1,
             ..PipelineOptions::PLAIN
         };
         let Idf::Table(idf) = options.idf.clone() else {

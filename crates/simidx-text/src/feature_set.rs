@@ -23,8 +23,9 @@ pub struct FeatureSet {
 impl FeatureSet {
     /// All runs of `length` words, at least 1. The words of a text with fewer make one run.
     ///
-    /// A word is a run of letters and digits, after NFKC in lower case, or one character of a script that is written
-    /// without spaces: Chinese, Japanese, Thai, Lao, Khmer and Burmese.
+    /// The text is normalised first: without control characters, in NFKC, its case folded. A word is a run of letters and
+    /// digits, or one character of a script that is written without spaces: Chinese, Japanese, Thai, Lao, Khmer and
+    /// Burmese.
     pub fn of_shingles(text: &str, length: usize) -> Self {
         let mut normaliser = Normaliser::default();
         let mut words = Vec::new();

@@ -119,7 +119,7 @@ pub struct PipelineOptions {
     pub select: FeatureSelection,
     /// The hash of a feature.
     pub feature_hash: FeatureHash,
-    /// The seed of the hash.
+    /// The seed of the hash, at most 2^53 - 1: greater numbers are not the same for every reader of JSON.
     pub seed: u64,
     /// How hashes become a fingerprint.
     pub sketch: Sketch,
@@ -144,9 +144,16 @@ fn built_in_idf(name: &str) -> Result<Idf> {
     }
 }
 
+/// The largest seed, 2^53 - 1: readers of JSON in other languages may round greater numbers, and would then make other
+/// fingerprints of the same description.
+const MAX_SEED: u64 = (1 << 53) - 1;
+
 fn seed(digits: &str) -> Result<u64> {
-    u64::parse_dec(digits)
-        .ok_or_else(|| Error::Pipeline(format!("the seed {digits:?} is not a number below 2^64")))
+    let seed = u64::parse_dec(digits).filter(|&seed| seed <= MAX_SEED);
+    seed.ok_or_else(|| {
+        let clause = format!("the seed {digits:?} is not a number from 0 to {MAX_SEED}");
+        Error::Pipeline(clause)
+    })
 }
 
 impl FromStr for PipelineOptions {
@@ -212,6 +219,10 @@ impl PipelineOptions {
 
     /// What keeps these stages from making a pipeline.
     pub(super) fn check(&self) -> Result<()> {
+        if self.seed > MAX_SEED {
+            let clause = format!("the seed {} is above {MAX_SEED}", self.seed);
+            return Err(Error::Pipeline(clause));
+        }
         let clause = if self.user_dictionary.is_some() && !self.tokenizer.needs_jieba() {
             "a user dictionary is for the segments auto and jieba"
         } else if self.parts.is_some() && !self.tokenizer.needs_jieba() {
@@ -287,6 +298,10 @@ mod tests {
             ("web,stem=yes", r#"unknown stage "stem""#),
             ("web,idf=mine", r#"unknown idf "mine""#),
             ("web,seed=-1", r#"the seed "-1" is not a number"#),
+            (
+                "web,seed=9007199254740992",
+                r#"the seed "9007199254740992" is not a number from 0 to 9007199254740991"#,
+            ),
             ("web,shingle=0", r#""0" is not a length from 1 to 16"#),
         ] {
             let error = text.parse::<PipelineOptions>().unwrap_err().to_string();

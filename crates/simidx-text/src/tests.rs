@@ -256,6 +256,16 @@ fn what_does_not_fit_together_is_refused() {
     };
     let seed = refused(&|o| (o.feature_hash, o.seed) = (FeatureHash::Fnv1, 1));
     assert_eq!(seed, "text pipeline: this feature hash takes no seed");
+    let largest = PipelineOptions {
+        seed: (1 << 53) - 1,
+        ..PipelineOptions::PLAIN
+    };
+    assert!(Pipeline::new(largest).is_ok());
+    let seed = refused(&|o| o.seed = 1 << 53);
+    assert_eq!(
+        seed,
+        "text pipeline: the seed 9007199254740992 is above 9007199254740991"
+    );
     let minhash = refused(&|o| (o.feature_hash, o.sketch) = (FeatureHash::Fnv1, Sketch::MinHash));
     assert!(minhash.contains("128 bits"), "{minhash}");
     let parts = refused(&|o| o.parts = Some("n:1".parse().unwrap()));

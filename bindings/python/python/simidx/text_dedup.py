@@ -73,7 +73,7 @@ _OUTPUT: dict[str, Any] = {
 
 #: What the values of options are, with the least and the most; the other options are not looked at.
 _RANGES: dict[str, tuple[type, float, float]] = {
-    "seed": (int, 0, 2**64 - 1),
+    "seed": (int, 0, 2**53 - 1),
     "min_length": (int, 0, 2**31),
     "ngram_size": (int, 1, 64),
     "f": (int, 1, 128),

@@ -11,7 +11,9 @@ use simidx_testkit::document::{
     table_heading, words,
 };
 use simidx_text::assets::{Assets, UserDictionary};
-use simidx_text::{Fingerprinter, Pipeline, PipelineOptions};
+use simidx_text::similar::Sketcher;
+use simidx_text::{Fingerprinter, Pipeline, PipelineOptions, Preset};
+use xxhash_rust::xxh3::xxh3_64;
 
 fn fingerprinter(spec: &str) -> Fingerprinter<u64> {
     let options: PipelineOptions = spec.parse().unwrap();
@@ -468,9 +470,17 @@ fn members_have_the_values_listed() {
         let is_allowed = (range[0]..=range[1]).contains(&shingle);
         assert_eq!(parses(&format!("web,shingle={shingle}")), is_allowed);
     }
-    assert_eq!(row(&members(), "seed")[1], "0 to 2^64 − 1");
-    let most = u64::MAX;
-    assert!(parses(&format!("web,seed={most}")) && !parses("web,seed=18446744073709551616"));
+    assert_eq!(row(&members(), "seed")[1], "0 to 2^53 − 1");
+    let most = (1u64 << 53) - 1;
+    let seeded = |seed: u64| format!("web,seed={seed}");
+    assert!(parses(&seeded(most)) && !parses(&seeded(most + 1)) && !parses(&seeded(u64::MAX)));
+    // A description with a greater seed is refused too.
+    let example = named_block(&pipeline_specification(), "description-example").concat();
+    for (seed, is_read) in [(most, true), (most + 1, false)] {
+        let description = example.replacen("\"seed\":0", &format!("\"seed\":{seed}"), 1);
+        let parsed = Pipeline::parse(&description, &Assets::default());
+        assert_eq!(parsed.is_ok(), is_read, "{seed}");
+    }
 }
 
 /// All values of a member that takes any of a list, with 3 for N, or some numbers of a range.
@@ -574,6 +584,113 @@ fn fingerprints_are_those_of_the_vectors() {
             let found = format!("{:016x}", fingerprinter.fingerprint(document));
             assert_eq!(found, row[column], "{stages}: {document}");
         }
+    }
+}
+
+#[test]
+fn words_deviate_from_uax_29_where_the_specification_says_so() {
+    let tokens = |normalise: &str, text: &str| {
+        let stages = "html=no,segment=words,shingle=1";
+        let mut words = fingerprinter(&format!("web,{stages},normalise={normalise}"));
+        let mut tokens = Vec::new();
+        words.for_each_feature(text, &mut |token| tokens.push(token.to_owned()));
+        tokens
+    };
+    let rows = named_table(&pipeline_specification(), "segmentation-deviation");
+    for (after, first) in [("a letter", 'a'), ("a digit", '7')] {
+        let listed = words(&row(&rows, after)[2]);
+        // The underscore joins what is around it by the rules.
+        let others = characters().filter(|c| c.is_ascii_punctuation() && *c != '_');
+        for second in others {
+            let text = format!("{first}{second}\u{200d}\u{1f469}");
+            let is_one = |normalise| tokens(normalise, &text) == [&*text];
+            let is_listed = listed.contains(&second.to_string());
+            assert_eq!(is_one("none"), is_listed, "{text:?}");
+            assert!(!is_one("controls"), "{text:?}");
+        }
+    }
+}
+
+/// The hash of a run of words by section 9.4, its characters one after the other.
+fn hash_of_run(words: &[&str]) -> u64 {
+    words.iter().fold(0, |hash, word| {
+        let word = xxh3_64(word.as_bytes());
+        let product =
+            u128::from(hash ^ word ^ 0x9E37_79B9_7F4A_7C15) * u128::from(0xD1B5_4A32_D192_ED03u64);
+        (product >> 64) as u64 ^ product as u64
+    })
+}
+
+/// The sketch of 64 bits of features by sections 9.2 and 9.4.
+fn sketch_of(hashes: &[u64]) -> u64 {
+    let mix = |mut x: u32| {
+        x = (x ^ (x >> 16)).wrapping_mul(0x7FEB_352D);
+        x = (x ^ (x >> 15)).wrapping_mul(0x846C_A68B);
+        x ^ (x >> 16)
+    };
+    let bit = |i: u32| {
+        let factor = (2 * i + 1).wrapping_mul(0x9E37_79B9);
+        let value = |hash: &u64| {
+            mix((*hash as u32).wrapping_add(((hash >> 32) as u32).wrapping_mul(factor)))
+        };
+        hashes.iter().map(value).min().unwrap() & 1
+    };
+    (0..64).fold(0, |sketch, i| sketch | u64::from(bit(i)) << i)
+}
+
+#[test]
+fn sketches_are_those_of_the_vectors() {
+    let sketcher = Sketcher::new(64, "words:2 html:no".parse().unwrap()).unwrap();
+    let mut fingerprinter = sketcher.pipeline().unwrap().fingerprinter::<u64>().unwrap();
+    let mut sketch = |text: &str| sketcher.sketch(&mut fingerprinter, text).as_u64s()[0];
+    for vector in named_table(&pipeline_specification(), "sketch-vectors") {
+        let (text, joined) = (unescaped(&vector[0]), unescaped(&vector[1]));
+        let words: Vec<&str> = joined.split(' ').filter(|word| !word.is_empty()).collect();
+        let hashes: Vec<u64> = match words.len() {
+            0 => vec![xxh3_64(text.as_bytes())],
+            1 => vec![hash_of_run(&words)],
+            _ => words.windows(2).map(hash_of_run).collect(),
+        };
+        let wanted = &vector[2];
+        assert_eq!(&format!("{:016x}", sketch_of(&hashes)), wanted, "{text}");
+        assert_eq!(&format!("{:016x}", sketch(&text)), wanted, "{text}");
+    }
+}
+
+#[test]
+fn long_features_have_the_hashes_of_the_vectors() {
+    let stages = "web,html=no,shingle=1,fingerprint=simhash,segment=sentences";
+    let pipeline = |more: &str| Pipeline::new(format!("{stages}{more}").parse().unwrap()).unwrap();
+    let (wide, seeded) = (pipeline(""), pipeline(",hash=xxh3-64,seed=42"));
+    for row in named_table(&pipeline_specification(), "hash-vectors") {
+        let len: usize = row[0].replace(',', "").parse().unwrap();
+        let text: String = ('a'..='z').cycle().take(len).collect();
+        let found = wide.fingerprint::<u128>(&text).unwrap();
+        assert_eq!(format!("{found:032x}"), row[1], "{len}");
+        let found = seeded.fingerprint::<u64>(&text).unwrap();
+        assert_eq!(format!("{found:016x}"), row[2], "{len}");
+    }
+}
+
+#[test]
+fn presets_are_those_of_the_appendix() {
+    let text = pipeline_specification();
+    let parsed = |json: &str| -> serde_json::Map<String, serde_json::Value> {
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("{json}: {error}"))
+    };
+    let example = named_block(&text, "description-example").concat();
+    let lines = named_block(&text, "presets");
+    assert_eq!(lines.len(), Preset::ALL.len());
+    for (line, preset) in lines.iter().zip(Preset::ALL) {
+        let (name, changes) = line.split_once(' ').unwrap();
+        assert_eq!(name, preset.name());
+        let mut wanted = parsed(&example);
+        wanted.extend(parsed(&format!("{{{}}}", changes.trim())));
+        let mut described = parsed(&Pipeline::new(preset.options()).unwrap().describe());
+        for description in [&mut wanted, &mut described] {
+            description.remove("tables");
+        }
+        assert_eq!(described, wanted, "{name}");
     }
 }
 
