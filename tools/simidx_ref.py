@@ -12,7 +12,7 @@ of Python 3.9 or later.
     simidx_ref.py query FILE HEX... [-k K]             the members near to each query
     simidx_ref.py find FILE ID...                      the fingerprints of the records with an id
     simidx_ref.py info FILE                            header, directory and metadata as JSON
-    simidx_ref.py check MANIFEST                       check every file of a list of test files
+    simidx_ref.py check MANIFEST                       check a list of test files, and the vectors
 
 The exit status is 0 for success, 1 for a damaged file, and 2 for a file that is no simidx file or
 needs a newer reader, for an I/O error and for wrong usage.
@@ -942,11 +942,19 @@ def distance(x, y):
     return bin(x ^ y).count("1")
 
 
+def address_bit_set(prefix_mask, width, address_bits):
+    """§11: A_t, the fingerprint bits that a table moves to its `address_bits` highest ones."""
+    order = sorted(range(width), key=lambda bit: (prefix_mask >> bit & 1, bit), reverse=True)
+    return sum(1 << bit for bit in order[:address_bits])
+
+
 def is_complete(masks, width, flips, max_distance):
-    """§11: whether each set of at most max_distance bits has at most `flips` bits in some mask.
+    """§11: whether each set of at most max_distance bits has, for some t, at most `flips[t]` bits
+    in `masks[t]`.
 
     False also where that takes too long to prove.
     """
+    max_distance = min(max_distance, width)
     # Bits that belong to the same masks are alike: bit t of a membership is set for mask t.
     capacity = {}
     for bit in range(width):
@@ -964,7 +972,7 @@ def is_complete(masks, width, flips, max_distance):
         nodes += 1
         if nodes > MAX_PLAN_NODES:
             return True
-        t = next((t for t, count in enumerate(counts) if count <= flips), None)
+        t = next((t for t, count in enumerate(counts) if count <= flips[t]), None)
         if t is None:
             return True
         if depth == max_distance:
@@ -994,7 +1002,7 @@ def plan(index, max_distance):
                      for table in index.tables for i in range(flips + 1))
         if probes > MAX_PROBES:
             break
-        if is_complete(masks, index.width, flips, max_distance):
+        if is_complete(masks, index.width, [flips] * len(masks), max_distance):
             return [(table, table.prefix_bits, flips) for table in index.tables]
     return [(index.tables[0], 0, 0)]
 
@@ -1346,6 +1354,18 @@ def examine(data):
     return *read, "query" if checked == read else f"query, but verify says {checked}"
 
 
+def contents_of_sections(index):
+    """The columns of the manifest for the pipeline, the metadata and the sketches."""
+    pipeline, sketches = index.content(KIND_PIPELINE), read_sketches(index)
+    metadata = index.content(KIND_METADATA) and "".join(
+        f"{key}\t{value}\n" for key, value in index.metadata.items())
+    columns = {"pipeline": pipeline, "metadata": metadata and metadata.encode("utf-8"),
+               "features": sketches and sketches.features.encode("utf-8"),
+               "sketches": sketches and b"".join(map(sketches.read, range(sketches.count)))}
+    return {f"{name}_crc32": "-" if data is None else f"{zlib.crc32(data):08x}"
+            for name, data in columns.items()}
+
+
 def faults_of(folder, row):
     """How this reader and a row of the manifest differ."""
     data = (folder / row["file"]).read_bytes()
@@ -1369,20 +1389,77 @@ def faults_of(folder, row):
         "fingerprints": index.fingerprint_count, "records": index.record_count,
         "contents_crc32": f"{zlib.crc32(dump):08x}",
     }
+    found.update(contents_of_sections(index))
     faults += [f"{name} is {value}" for name, value in found.items() if row[name] != str(value)]
     if row["contents"] != "-" and (folder / row["contents"]).read_bytes() != dump:
         faults.append(f"other contents than {row['contents']}")
     return faults
 
 
-def check_lines(manifest):
-    """A line for each difference between this reader and a manifest, and a summary."""
-    folder = pathlib.Path(manifest).parent
-    lines = pathlib.Path(manifest).read_text(encoding="utf-8").splitlines()
+def rows_of(path):
+    """The rows of a table of tab-separated columns, each by the names of the first line."""
+    lines = path.read_text(encoding="utf-8").splitlines()
     names = lines[0].split("\t")
-    rows = [dict(zip(names, line.split("\t"))) for line in lines[1:]]
+    return [dict(zip(names, line.split("\t"))) for line in lines[1:]]
+
+
+def answer_to_query(folder, row):
+    """What a row of queries.tsv lists: the matches by distance and value."""
+    index = Index((folder / row["file"]).read_bytes())
+    fingerprint, max_distance = int(row["query"], 16), int(row["distance"])
+    matches = query(index, fingerprint, max_distance)
+    matches = sorted((distance(fingerprint, match), match) for match in matches)
+    return " ".join(hex_digits(index, match) for _, match in matches) or "-"
+
+
+def answer_to_lookup(folder, row):
+    """What a row of lookups.tsv lists: the fingerprints of the records with an id."""
+    index = Index((folder / row["file"]).read_bytes())
+    wanted = int(row["id"]) if index.id_kind == ID_NUMBER else row["id"].encode("utf-8")
+    ranks = dict.fromkeys(rank_of_id(index, i) for i in find_id(index, wanted))
+    return " ".join(hex_digits(index, fingerprint_of_rank(index, r)) for r in sorted(ranks)) or "-"
+
+
+def answer_about_plan(_folder, row):
+    """What a row of plans.tsv says: whether the plan is complete."""
+    width, tables = int(row["width"]), [table.split(":") for table in row["plan"].split(" ")]
+    tables = [table for table in tables if table[1] != "-"]
+    sets = [address_bit_set(int(mask, 16), width, int(bits)) for mask, bits, _ in tables]
+    flips = [int(flips) for _, _, flips in tables]
+    return "yes" if is_complete(sets, width, flips, int(row["distance"])) else "no"
+
+
+VECTORS = {"queries.tsv": (answer_to_query, "matches"),
+           "lookups.tsv": (answer_to_lookup, "fingerprints"),
+           "plans.tsv": (answer_about_plan, "complete")}
+
+
+def check_vectors(folder, name):
+    """The number of rows of a table of vectors, and a line for each that is not as it says."""
+    answer, column = VECTORS[name]
+    rows, faults = rows_of(folder / name), []
+    for row in rows:
+        try:
+            found = answer(folder, row)
+        except Rejected as rejected:
+            found = str(rejected)
+        if found != row[column]:
+            asked = " ".join(value for key, value in row.items() if key != column)
+            faults.append(f"{name}: {asked}: {found}; not {row[column]}")
+    return len(rows), faults
+
+
+def check_lines(manifest):
+    """A line for each difference between this reader and a manifest with its vectors, and a
+    summary."""
+    folder, rows = pathlib.Path(manifest).parent, rows_of(pathlib.Path(manifest))
     faults = [f"{row['file']}: {fault}" for row in rows for fault in faults_of(folder, row)]
-    return faults, f"{len(rows)} files, {len(faults)} not as the manifest says"
+    vectors = 0
+    for name in VECTORS:
+        count, more = check_vectors(folder, name)
+        vectors += count
+        faults += more
+    return faults, f"{len(rows)} files and {vectors} vectors, {len(faults)} not as they should be"
 
 
 # ---- Command line -------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use simidx::design::{Coverage, TableDesign};
 use simidx::format::{FORMAT_VERSION, FormatClass, FormatError};
-use simidx::{AnyIndex, Error, Storage};
+use simidx::{AnyIndex, Error, Fingerprint, IdKind, Storage};
 use simidx_testkit::document::{named_table, specification};
 use simidx_testkit::manifest::{self, Broken, Entry, Expect, Stage};
 use simidx_testkit::reference::{BUCKETS, EF, GAP, GROUPS, Layout, NUMBERS, XOR, apply, crc32};
@@ -144,6 +145,17 @@ fn good_files_hold_what_the_manifest_says() {
             entry.contents_crc32,
             "{name}"
         );
+        with_index!(&index, index => {
+            let pipeline = index.pipeline().map(|text| crc32(text.as_bytes()));
+            assert_eq!(pipeline, entry.pipeline_crc32, "{name}");
+            let lines = index.metadata().iter().map(|(key, value)| format!("{key}\t{value}\n"));
+            let lines: String = lines.collect();
+            let metadata = (!lines.is_empty()).then(|| crc32(lines.as_bytes()));
+            assert_eq!(metadata, entry.metadata_crc32, "{name}");
+            let sketches = index.sketches().unwrap();
+            let features = sketches.as_ref().map(|s| crc32(s.parameters().features().as_bytes()));
+            assert_eq!(features, entry.features_crc32, "{name}");
+        });
         if let Some(contents) = &entry.contents {
             let text = fs::read_to_string(manifest::folder(version).join(contents)).unwrap();
             assert_eq!(dumps[0], text, "{name}");
@@ -286,4 +298,82 @@ fn check_values(layout: &Layout, file: &[u8], entry: &Entry) {
             assert!(values.iter().eq(&permuted), "{name}, table {t}");
         }
     }
+}
+
+/// The rows of a table of vectors of this version, each as its cells.
+fn vectors(name: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(manifest::folder(FORMAT_VERSION).join(name)).unwrap();
+    let rows = text.lines().skip(1);
+    rows.map(|row| row.split('\t').map(str::to_owned).collect())
+        .collect()
+}
+
+fn opened(name: &str) -> AnyIndex {
+    AnyIndex::open_in_memory(manifest::folder(FORMAT_VERSION).join(name)).unwrap()
+}
+
+/// Fingerprints in hexadecimal digits as a vector lists them.
+fn listed(fingerprints: Vec<String>) -> String {
+    match fingerprints.is_empty() {
+        true => "-".into(),
+        false => fingerprints.join(" "),
+    }
+}
+
+#[test]
+fn queries_find_what_their_vectors_list() {
+    let rows = vectors("queries.tsv");
+    assert!(rows.len() > 200);
+    for row in rows {
+        let distance = row[2].parse().unwrap();
+        let found = with_index!(opened(&row[0]), index => {
+            let query = Fingerprint::from_hex(row[1].as_bytes()).unwrap();
+            let found = index.query(query, distance).unwrap();
+            let mut found: Vec<_> = found.iter().map(|m| (m.distance, m.fingerprint)).collect();
+            found.sort_unstable();
+            listed(found.iter().map(|(_, fingerprint)| fingerprint.to_hex()).collect())
+        });
+        assert_eq!(found, row[3], "{row:?}");
+    }
+}
+
+#[test]
+fn lookups_find_what_their_vectors_list() {
+    let rows = vectors("lookups.tsv");
+    assert!(rows.len() > 200);
+    for row in rows {
+        let found = with_index!(opened(&row[0]), index => {
+            let mut ranks = match index.id_kind() {
+                IdKind::Number => index.ranks_of_id(row[1].parse::<u64>().unwrap()).unwrap(),
+                _ => index.ranks_of_id(&row[1][..]).unwrap(),
+            };
+            ranks.sort_unstable();
+            ranks.dedup();
+            let hex = |rank: &u64| index.fingerprint(*rank).unwrap().unwrap().to_hex();
+            listed(ranks.iter().map(hex).collect())
+        });
+        assert_eq!(found, row[2], "{row:?}");
+    }
+}
+
+/// Those that this crate makes: the prefixes of all tables, without flips.
+#[test]
+fn plans_without_flips_are_as_complete_as_their_vectors_say() {
+    let mut checked = BTreeSet::new();
+    for row in vectors("plans.tsv") {
+        let (width, distance) = (&row[0], row[1].parse().unwrap());
+        let tables = row[2].split(' ').map(|table| {
+            let mask = u32::from_str_radix(table.split(':').next()?, 16).ok()?;
+            (table == format!("{mask:08x}:{}:0", mask.count_ones())).then_some(mask)
+        });
+        let masks: Option<Vec<u32>> = tables.collect();
+        let Some(masks) = masks.filter(|_| width == "32" && distance <= 12) else {
+            continue;
+        };
+        let design = TableDesign::from_masks(distance, masks).unwrap();
+        let complete = design.coverage(distance) == Coverage::Complete;
+        assert_eq!(if complete { "yes" } else { "no" }, row[3], "{row:?}");
+        checked.insert(complete);
+    }
+    assert_eq!(checked.len(), 2, "complete ones and others");
 }

@@ -14,7 +14,9 @@ use simidx::format::FORMAT_VERSION;
 use simidx::{AnyIndex, BuildOptions, Fingerprint, Id, IdKind, Index, IndexBuilder, Storage};
 use simidx_testkit::editor::Editor;
 use simidx_testkit::manifest::{self, Expect};
-use simidx_testkit::reference::{DIRECTORY_FIXED_LEN, HEADER_LEN, SECTION_RECORD_LEN};
+use simidx_testkit::reference::{
+    BUCKET_OFFSETS, DIRECTORY_FIXED_LEN, HEADER_LEN, PAGE_LEN, SECTION_RECORD_LEN,
+};
 use simidx_testkit::reference_reader::{self, reference_verdict, verdict};
 
 /// What a run that succeeds prints.
@@ -101,7 +103,15 @@ fn the_reference_reader_says_about_every_file_what_the_manifest_says() {
     let files = manifest::read(&folder).len();
     let path = folder.join("manifest.tsv");
     let ran = reference_reader::run(&["check", path.to_str().unwrap()]);
-    let summary = format!("{files} files, 0 not as the manifest says\n");
+    let rows = |name: &str| {
+        fs::read_to_string(folder.join(name))
+            .unwrap()
+            .lines()
+            .count()
+            - 1
+    };
+    let vectors = rows("queries.tsv") + rows("lookups.tsv") + rows("plans.tsv");
+    let summary = format!("{files} files and {vectors} vectors, 0 not as they should be\n");
     assert_eq!(text(&ran), summary);
 
     // It can say otherwise: another rule, another stage, other contents, another count.
@@ -127,6 +137,19 @@ fn the_reference_reader_says_about_every_file_what_the_manifest_says() {
         changed += with_it;
     }
     fs::write(&path, rows).unwrap();
+    for name in ["queries.tsv", "lookups.tsv", "plans.tsv"] {
+        let path = copy.path().join(name);
+        let vectors = fs::read_to_string(&path).unwrap();
+        let (others, last) = vectors.trim_end().rsplit_once('\t').unwrap();
+        let wrong = match last {
+            "yes" => "no",
+            "no" => "yes",
+            "-" => "0",
+            _ => "-",
+        };
+        fs::write(&path, format!("{others}\t{wrong}\n")).unwrap();
+        changed += 1;
+    }
     let ran = reference_reader::run(&["check", path.to_str().unwrap()]);
     assert_eq!(ran.status.code(), Some(1));
     let told = String::from_utf8(ran.stdout).unwrap().lines().count();
@@ -156,6 +179,25 @@ fn both_readers_agree_on_a_fresh_file_of_many_blocks() {
     let verified = reference_reader::run(&["verify", path.to_str().unwrap()]);
     assert_eq!(text(&verified), "sound\n");
     compare_any(&path);
+}
+
+#[test]
+fn both_readers_agree_on_bucket_offsets_of_several_pages() {
+    let mut options = BuildOptions::<u32>::default();
+    options.design = Some(TableDesign::with_table_count(3, 1).unwrap());
+    options.ids = IdKind::String;
+    let mut builder = IndexBuilder::new(options).unwrap();
+    // Sixteen ids a bucket, some 14 bits an offset: offsets lie across the border of the pages.
+    for i in 0..37_504u32 {
+        let id = if i % 3 == 0 { "a" } else { "b" };
+        builder.push_with_string(i / 2, id).unwrap();
+    }
+    let mut file = Vec::new();
+    builder.finish(&mut file).unwrap();
+    let editor = Editor::new(file.clone());
+    assert!(editor.payload_len(BUCKET_OFFSETS) > PAGE_LEN);
+    assert!(!PAGE_LEN.is_multiple_of(editor.layout.id_bits));
+    assert_eq!(reference_reader::common_verdict(&file), "sound");
 }
 
 /// What `find` prints, by this crate.

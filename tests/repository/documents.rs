@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use simidx::format::FORMAT_VERSION;
 use simidx_testkit::document::root;
+use simidx_testkit::manifest::{self, Expect};
 
 /// The files that git tracks.
 fn tracked() -> Vec<String> {
@@ -21,6 +23,27 @@ fn code_spans(text: &str) -> BTreeSet<&str> {
         spans.extend(block.split('`').skip(1).step_by(2));
     }
     spans
+}
+
+#[test]
+fn documents_count_the_test_files_right() {
+    let entries = manifest::read(&manifest::folder(FORMAT_VERSION));
+    let good = entries.iter().filter(|entry| entry.expect == Expect::Good);
+    let (all, good) = (entries.len(), good.count());
+    let others = all - good;
+    for (document, sentence) in [
+        ("README.md", format!(" {all} [test files]")),
+        (
+            "book/src/hardening.md",
+            format!(" {good} valid files with their contents and {others} invalid"),
+        ),
+    ] {
+        let text = std::fs::read_to_string(root().join(document)).expect(document);
+        assert!(
+            text.contains(&sentence),
+            "{document} does not say{sentence}"
+        );
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use simidx::format::FormatClass;
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 16] = [
+pub const COLUMNS: [&str; 20] = [
     "file",
     "expect",
     "class",
@@ -21,6 +21,10 @@ pub const COLUMNS: [&str; 16] = [
     "records",
     "contents",
     "contents_crc32",
+    "pipeline_crc32",
+    "metadata_crc32",
+    "features_crc32",
+    "sketches_crc32",
     "made_from",
     "description",
 ];
@@ -64,6 +68,12 @@ pub struct Entry {
     pub contents: Option<String>,
     /// CRC-32 of what `dump` prints, for good files.
     pub contents_crc32: Option<u32>,
+    /// CRC-32 of the pipeline, of the metadata as lines of key, tab and value, of the name of the features of the
+    /// sketches, and of the sketches in order; none where there is no such thing.
+    pub pipeline_crc32: Option<u32>,
+    pub metadata_crc32: Option<u32>,
+    pub features_crc32: Option<u32>,
+    pub sketches_crc32: Option<u32>,
     /// The good file that a bad one was made from.
     pub made_from: Option<String>,
     pub what: String,
@@ -129,6 +139,7 @@ fn or_dash<T: ToString>(value: Option<T>) -> String {
 impl Entry {
     /// The line of the manifest, without its end.
     pub fn line(&self) -> String {
+        let crc = |crc: Option<u32>| or_dash(crc.map(|crc| format!("{crc:08x}")));
         let cells: [String; COLUMNS.len()] = [
             self.file.clone(),
             self.expect.name().into(),
@@ -143,7 +154,11 @@ impl Entry {
             self.fingerprint_count.to_string(),
             self.record_count.to_string(),
             or_dash(self.contents.clone()),
-            or_dash(self.contents_crc32.map(|crc| format!("{crc:08x}"))),
+            crc(self.contents_crc32),
+            crc(self.pipeline_crc32),
+            crc(self.metadata_crc32),
+            crc(self.features_crc32),
+            crc(self.sketches_crc32),
             or_dash(self.made_from.clone()),
             self.what.clone(),
         ];
@@ -157,6 +172,7 @@ impl Entry {
             let column = COLUMNS.iter().position(|column| *column == name);
             Some(cells[column.expect("a column of that name")]).filter(|cell| *cell != "-")
         };
+        let crc = |name| cell(name).map(|crc| u32::from_str_radix(crc, 16).expect("eight digits"));
         let number = |name| cell(name).expect("a number").parse::<u64>().expect(name);
         let text = |name| cell(name).expect("a text").to_owned();
         Entry {
@@ -175,8 +191,11 @@ impl Entry {
             fingerprint_count: number("fingerprints"),
             record_count: number("records"),
             contents: cell("contents").map(str::to_owned),
-            contents_crc32: cell("contents_crc32")
-                .map(|crc| u32::from_str_radix(crc, 16).expect("eight digits")),
+            contents_crc32: crc("contents_crc32"),
+            pipeline_crc32: crc("pipeline_crc32"),
+            metadata_crc32: crc("metadata_crc32"),
+            features_crc32: crc("features_crc32"),
+            sketches_crc32: crc("sketches_crc32"),
             made_from: cell("made_from").map(str::to_owned),
             what: text("description"),
         }

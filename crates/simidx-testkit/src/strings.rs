@@ -276,5 +276,15 @@ pub fn bad_codes(good: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
             change(&|bytes| bytes[150] = bytes[150].wrapping_add(1)),
         ),
         ("a-header-above-31", change(&|bytes| bytes[152] |= 32)),
+        (
+            "a-header-of-32",
+            change(&|bytes| {
+                let mut at = 152;
+                while bytes[at] != END {
+                    at += 1 + usize::from(bytes[at] % 16);
+                }
+                bytes[at] = 32;
+            }),
+        ),
     ]
 }

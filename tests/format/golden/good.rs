@@ -8,9 +8,12 @@ use simidx_testkit::forged::{ByHand, codec_number};
 use simidx_testkit::manifest::{Entry, Expect, folder};
 use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{
-    BLOCKS, FIRST_ANCILLARY, KEY_ENTRIES, KEY_GROUPS, Layout, SKETCHES, crc32, directory,
+    BLOCKS, FIRST_ANCILLARY, KEY_ENTRIES, KEY_GROUPS, Layout, METADATA, PIPELINE, SKETCHES, crc32,
+    directory, number,
 };
 use simidx_testkit::sketches::SketchSection;
+
+use super::edges;
 
 /// A good file.
 #[derive(Debug, Clone)]
@@ -30,14 +33,14 @@ const MAX_DUMP_LEN: usize = 16_384;
 
 /// The ids of the records of a case, from the number of the record.
 #[derive(Debug, Clone, Copy)]
-enum Ids {
+pub(super) enum Ids {
     None,
     Numbers(fn(u64) -> u64),
     Strings(fn(u64) -> String),
 }
 
 /// The index of `fingerprints`, and its dump made of the records themselves.
-fn case<F: Fingerprint>(
+pub(super) fn case<F: Fingerprint>(
     name: &str,
     what: &str,
     mut options: BuildOptions<F>,
@@ -109,13 +112,29 @@ fn stored(name: &str, what: &str, records: impl IntoIterator<Item = (u64, String
 
 impl Good {
     /// The same records as another file of the corpus has.
-    fn with_contents_of(mut self, name: &str) -> Self {
+    pub(super) fn with_contents_of(mut self, name: &str) -> Self {
         self.contents = self.contents.map(|_| format!("{name}.txt"));
         self
     }
 
     pub(crate) fn file_name(&self) -> String {
         format!("good-{}.simidx", self.name)
+    }
+
+    /// The bits of its fingerprints.
+    pub(super) fn width(&self) -> u32 {
+        Layout::parse(&self.file).width
+    }
+
+    /// Whether its records have ids.
+    pub(super) fn has_ids(&self) -> bool {
+        Layout::parse(&self.file).id_kind != 0
+    }
+
+    /// The bytes of a section, if there is one of its kind.
+    fn section(&self, layout: &Layout, kind: u16) -> Option<&[u8]> {
+        let section = layout.find_section(kind, 0)?;
+        Some(&self.file[section.offset..section.offset + section.len])
     }
 
     /// The row of the manifest.
@@ -125,6 +144,8 @@ impl Good {
         codecs.dedup();
         let names = Codec::ALL.map(|codec| (codec_number(codec), codec.name()));
         let name = |number: &u8| names.iter().find(|(n, _)| n == number).unwrap().1;
+        let sketches = self.section(&layout, SKETCHES).map(SketchSection::parse);
+        let sketches = sketches.filter(|section| section.method == 1);
         Entry {
             file: self.file_name(),
             expect: Expect::Good,
@@ -138,14 +159,34 @@ impl Good {
             record_count: layout.record_count as u64,
             contents: self.contents.clone(),
             contents_crc32: Some(crc32(self.dump.as_bytes())),
+            pipeline_crc32: self.section(&layout, PIPELINE).map(crc32),
+            metadata_crc32: self.section(&layout, METADATA).map(metadata_crc32),
+            features_crc32: sketches.as_ref().map(|s| crc32(&s.features)),
+            sketches_crc32: sketches.as_ref().map(|s| crc32(&s.payload)),
             made_from: None,
             what: self.what.clone(),
         }
     }
 }
 
+/// The CRC-32 of a line for each entry of the metadata: the key, a tab and the value.
+fn metadata_crc32(section: &[u8]) -> u32 {
+    let (mut lines, mut rest) = (Vec::new(), section);
+    while !rest.is_empty() {
+        let key_end = 5 + usize::from(rest[0]);
+        let end = key_end + number(rest, 1, 4) as usize;
+        lines.extend([&rest[5..key_end], b"\t", &rest[key_end..end], b"\n"].concat());
+        rest = &rest[end..];
+    }
+    crc32(&lines)
+}
+
 /// Options of small files: blocks of 128 bytes.
-fn small<F: Fingerprint>(max_distance: u32, tables: usize, codec: Codec) -> BuildOptions<F> {
+pub(super) fn small<F: Fingerprint>(
+    max_distance: u32,
+    tables: usize,
+    codec: Codec,
+) -> BuildOptions<F> {
     let mut options = BuildOptions::default();
     options.max_distance = max_distance;
     options.design = Some(TableDesign::with_table_count(max_distance, tables).unwrap());
@@ -155,7 +196,7 @@ fn small<F: Fingerprint>(max_distance: u32, tables: usize, codec: Codec) -> Buil
 }
 
 /// The same, and the file has the order of its ids.
-fn ordered<F: Fingerprint>(mut options: BuildOptions<F>) -> BuildOptions<F> {
+pub(super) fn ordered<F: Fingerprint>(mut options: BuildOptions<F>) -> BuildOptions<F> {
     options.id_lookup = true;
     options
 }
@@ -196,6 +237,7 @@ pub(crate) fn all() -> Vec<Good> {
     files.extend(codecs_and_ids::<u128>());
     files.extend(by_other_writers());
     files.extend(with_sketches());
+    files.extend(edges::all());
     files
 }
 
@@ -624,7 +666,7 @@ fn by_other_writers() -> Vec<Good> {
 }
 
 /// What `dump` prints of fingerprints of 64 bits without ids.
-fn dump(fingerprints: &[u128]) -> String {
+pub(super) fn dump(fingerprints: &[u128]) -> String {
     let lines = fingerprints.iter().map(|x| format!("{x:016x}\n"));
     lines.collect()
 }

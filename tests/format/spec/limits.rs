@@ -13,7 +13,8 @@ use simidx_testkit::document::{
 };
 use simidx_testkit::editor::Editor;
 use simidx_testkit::forged::ByHand;
-use simidx_testkit::reference::{self, directory};
+use simidx_testkit::parts::Parts;
+use simidx_testkit::reference::{self, METADATA, directory};
 use simidx_testkit::reference_reader::common_verdict;
 
 /// How section 13 calls the size of a block.
@@ -167,6 +168,20 @@ fn the_longest_pipeline_is_written_and_read_and_no_longer_one() {
     assert_eq!(plain_number(range), limit as u128);
     let range = row(&sections, "14")[4].strip_prefix("1 to ").unwrap();
     assert_eq!(plain_number(range), most("bytes of the metadata"));
+}
+
+#[test]
+fn the_longest_metadata_are_read_and_no_longer_ones() {
+    let limit = most("bytes of the metadata") as usize;
+    let base = simidx_testkit::build(one_table(128), &[7]);
+    for (len, verdict) in [(limit, "sound"), (limit + 1, "damaged V15")] {
+        let value = (len - 6) as u32;
+        let mut metadata = [&[1][..], &value.to_le_bytes(), b"k"].concat();
+        metadata.resize(len, b'v');
+        let mut parts = Parts::of(&base);
+        parts.add(METADATA, metadata);
+        assert_eq!(common_verdict(&parts.file()), verdict, "{len}");
+    }
 }
 
 #[test]

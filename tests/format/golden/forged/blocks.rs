@@ -135,6 +135,14 @@ pub(super) fn delta_blocks() -> Vec<Forgery> {
         edit(24, "xor-below-the-key-before", Query, "by-hand-xor", "the first value is 512, after key 1,000", |e| {
             put_values(e, &[512, 1800, 2100]);
         }),
+        edit(24, "xor-the-key-before", Query, "by-hand-xor", "the first value is key 1,000 itself, whose bit 3 is set", |e| {
+            // All codewords have six bits. Bit 3 and a tail of 0 give 1,000 again; then bit 1 and the tail 1 give 1,003.
+            let mut stream = bits_of(3, 6);
+            stream.extend_from_bitslice(&bits_of(0, 3));
+            stream.extend_from_bitslice(&bits_of(1, 6));
+            stream.extend_from_bitslice(&bits_of(1, 1));
+            put_block(e, 3, &stream);
+        }),
         edit(25, "xor-above", Query, "by-hand-xor", "2,101 after 1,003, and the key is 2,100", |e| {
             put_values(e, &[1003, 2101, 2100]);
         }),
@@ -148,6 +156,19 @@ pub(super) fn delta_blocks() -> Vec<Forgery> {
             put_values(e, &[1003, 1003 + u128::from(u64::MAX), 2100]);
         }),
     ]
+}
+
+/// Writes block 0 of table 0 with so many values, all but the key of which are high bits alone, and its key.
+fn put_block_0(e: &mut Editor, count: usize, key: u128) {
+    let at = e.layout.block_at(0, 0);
+    let stream = Bits::repeat(true, count - 1);
+    let block = reference::block(count, &stream, e.layout.block_size, (0, 0));
+    e.put(at, &block);
+    let mut keys = e.keys(0);
+    keys[0] = key;
+    let mut parts = Parts::of(&e.file);
+    parts.put_keys(0, &keys);
+    *e = Editor::new(parts.file());
 }
 
 /// V22 to V25 in the codec `ef`.
@@ -170,14 +191,10 @@ pub(super) fn elias_fano_blocks() -> Vec<Forgery> {
             put_block(e, VALUES.len(), &stream);
         }),
         edit(22, "ef-no-room", Query, "ef-32", "block 0 counts more values than there are numbers up to its key", |e| {
-            let at = e.layout.block_at(0, 0);
-            let block = reference::block(6, &Bits::repeat(true, 5), e.layout.block_size, (0, 0));
-            e.put(at, &block);
-            let mut keys = e.keys(0);
-            keys[0] = 3;
-            let mut parts = Parts::of(&e.file);
-            parts.put_keys(0, &keys);
-            *e = Editor::new(parts.file());
+            put_block_0(e, 6, 3);
+        }),
+        edit(22, "ef-one-too-many", Query, "ef-32", "block 0 stores 4 values below key 3: c = Z + 2", |e| {
+            put_block_0(e, 5, 3);
         }),
         edit(23, "ef", Query, EF, "the numbers run past the end of the block", |e| {
             let values: Vec<u128> = (1..=300).map(|i| BEFORE + 3 * i).collect();
@@ -188,6 +205,17 @@ pub(super) fn elias_fano_blocks() -> Vec<Forgery> {
         }),
         edit(24, "ef-descending", Query, EF, "4 after 5 in one bucket", |e| {
             put_block(e, 4, &elias_fano(&[5, 4, 600], MAX));
+        }),
+        edit(24, "ef-beyond-the-last-bucket", Query, EF, "two numbers that are too large, the second less than the first", |e| {
+            let (low_bits, buckets) = elias_fano_layout(3, MAX);
+            let mut stream = Bits::repeat(false, 3 + buckets);
+            stream.set(0, true);
+            stream.set(1 + buckets, true);
+            stream.set(2 + buckets, true);
+            for low in [0, 2, 1] {
+                stream.extend_from_bitslice(&bits_of(low, low_bits));
+            }
+            put_block(e, 4, &stream);
         }),
         edit(25, "ef-above", Query, EF, "the last number is one more than there is room for below the key", |e| {
             put_block(e, 4, &elias_fano(&[1, 2, MAX + 1], MAX));

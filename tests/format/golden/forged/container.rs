@@ -215,6 +215,13 @@ pub(super) fn directory() -> Vec<Forgery> {
             let count = e.layout.tables.len() as u128;
             e.put_directory(directory::TABLE_COUNT, count + 1);
         }),
+        parts(6, "table-records-a-byte-short", Open, PLAIN, "the table records are a byte shorter than the least", |parts| {
+            for table in &mut parts.tables {
+                table.pop();
+            }
+            let len = parts.tables[0].len() as u128;
+            parts.put(directory::TABLE_RECORD_LEN, len);
+        }),
         edit(6, "table-record-len", Open, PLAIN, "table_record_len one less", |e| {
             let len = e.layout.table_record_len as u128;
             e.put_directory(directory::TABLE_RECORD_LEN, len - 1);

@@ -101,6 +101,14 @@ pub(super) fn groups() -> Vec<Forgery> {
             let end = e.layout.record_count;
             put_bitmap(e, |bits| bits.set(end, true));
         }),
+        edit(29, "last-bit-after-the-last-id", Query, GROUPED, "the last set bit stands after the last id", |e| {
+            let end = e.layout.record_count;
+            put_bitmap(e, |bits| {
+                let last = bits.last_one().unwrap();
+                bits.set(last, false);
+                bits.set(end, true);
+            });
+        }),
         edit(29, "sample-too-large", Query, "ordered-groups", "sample 0 names the last chunk", |e| put_sample(e, 1)),
         edit(29, "later-sample", Query, "many-groups", "sample 1 names the chunk before that of its rank", |e| put_sample_1(e, -1)),
         edit(29, "later-sample-too-large", Query, "many-groups", "sample 1 names a chunk after that of its rank", |e| put_sample_1(e, 1)),
@@ -187,6 +195,13 @@ pub(super) fn ids() -> Vec<Forgery> {
         parts(32, "offset-largest", Query, STRINGS, "the last offset is as large as its bits allow", |parts| {
             let bits = parts.field(directory::ID_BITS) as u32;
             put_offset(parts, 2, |_| (1 << bits) - 1);
+        }),
+        parts(31, "no-prefix-codeword", Query, "lone-prefix", "the lone codeword of a prefix is `0`, and the bucket has a 1", |parts| {
+            parts.put_buckets(&[vec![0xff; 4]]);
+        }),
+        parts(32, "empty-bucket", Query, "one-group-strings", "bucket 2 starts where bucket 1 does, which so has no byte", |parts| {
+            let start = offsets(parts)[1];
+            put_offset(parts, 2, |_| start);
         }),
         edit(33, "numbers", Verify, GROUPED, "the ids of a fingerprint in the wrong order", |e| {
             let first = bitmap(e);
@@ -285,6 +300,16 @@ pub(super) fn places() -> Vec<Forgery> {
         }),
         parts(37, "a-place-twice", Verify, STRINGS, "the ids 7 and 8 have the same place", |parts| {
             change(parts, PLACES, |places| places[7] = places[8]);
+        }),
+        parts(37, "place-0-twice", Verify, STRINGS, "the id with place 1 has place 0", |parts| {
+            change(parts, PLACES, |places| {
+                let at = places.iter().position(|place| *place == 1).unwrap();
+                places[at] = 0;
+            });
+        }),
+        parts(37, "order-of-strings-at-the-count", Verify, ORDERED_STRINGS, "an index in the id order is the number of records", |parts| {
+            let count = parts.record_count() as u128;
+            change(parts, ID_ORDER, |order| order[7] = count);
         }),
         parts(37, "order-of-no-id", Verify, ORDERED, "an index in the id order is the number of records", |parts| {
             let count = parts.record_count() as u128;

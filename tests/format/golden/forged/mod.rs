@@ -141,6 +141,10 @@ impl Forgery {
             }),
             contents: None,
             contents_crc32: None,
+            pipeline_crc32: None,
+            metadata_crc32: None,
+            features_crc32: None,
+            sketches_crc32: None,
             made_from: Some(base.file_name()),
             what: self.what.clone(),
             ..base.entry()

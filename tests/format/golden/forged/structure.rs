@@ -174,6 +174,8 @@ pub(super) fn sections() -> Vec<Forgery> {
         record(15, "length-of-buckets", STRINGS, "3 bytes of buckets: no paged section has that length",
             (BUCKETS, 0), Length, |_| 3),
         record(15, "length-of-the-pipeline", "pipeline", "a pipeline of no bytes", (PIPELINE, 0), Length, |_| 0),
+        parts(15, "longest-pipeline-and-a-byte", Open, "pipeline", "a pipeline of 65,537 bytes",
+            |parts| parts.section(PIPELINE, 0).resize(65_537, b'x')),
         record(15, "length-of-the-metadata", "metadata", "metadata of no bytes", (METADATA, 0), Length, |_| 0),
         record(15, "length-of-ancillary", "all-extensions", "the ancillary section ends after the directory starts",
             (0xc000, 0), Length, |_| 65),
