@@ -55,7 +55,7 @@ pub struct Numbered<T> {
     /// The answer.
     pub value: T,
     /// The number of changes before it, as [`Collection::change_count`](crate::Collection::change_count): it tells of all of
-    /// these, and of no other.
+    /// these, and of no other. They may not be on disk yet.
     pub change_count: u64,
 }
 
@@ -149,8 +149,14 @@ pub struct CollectionStats {
     pub seal_count: u64,
     /// Merges done since it was opened.
     pub merge_count: u64,
+    /// Bytes of the journal.
+    pub journal_bytes: u64,
     /// Why sealing fails, or else merging, until it succeeds. It is tried again, ever more rarely, at least each minute.
     pub background_error: Option<String>,
+    /// Why sealing fails.
+    pub seal_error: Option<String>,
+    /// Why merging fails.
+    pub merge_error: Option<String>,
     /// Why the journal failed, if it did.
     pub journal_error: Option<String>,
 }

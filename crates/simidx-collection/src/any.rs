@@ -72,9 +72,9 @@ impl AnyCollection {
     /// # Errors
     /// As for [`AnyCollection::open`] and [`AnyCollection::create`].
     pub fn open_or_create(path: impl AsRef<Path>, width: u32, options: Options) -> Result<Self> {
-        match simidx::segments::Manifest::is_at(&path) {
-            Ok(true) => Self::open(path, options),
-            _ => Self::create(path, width, options),
+        match files::has_manifest(path.as_ref())? {
+            true => Self::open(path, options),
+            false => Self::create(path, width, options),
         }
     }
 

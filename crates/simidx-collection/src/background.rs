@@ -149,7 +149,7 @@ impl<F: Fingerprint> Core<F> {
             for record in records {
                 builder.push_with_string(record.fingerprint, &record.id)?;
             }
-            builder.finish_to_path(&path)
+            AtomicFile::write_with(&path, |file| builder.finish(Stoppable { file, core: self }))
         })?;
         self.open_warm(&path, number, last)
     }
@@ -279,9 +279,17 @@ impl<F: Fingerprint> Core<F> {
         Ok(Some(self.open_warm(&path, number, last)?))
     }
 
-    /// Opens a segment, and checks and brings all of it to memory, so that the first queries take no longer than the later
-    /// ones.
+    /// Opens a segment that was just written, and checks and brings all of it to memory, so that the first queries take no
+    /// longer than the later ones. One that cannot be used is removed: nothing lists it.
     fn open_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment<F>>> {
+        let opened = self.open_and_warm(path, number, last);
+        if opened.is_err() {
+            let _ = fs::remove_file(path);
+        }
+        opened
+    }
+
+    fn open_and_warm(&self, path: &Path, number: u64, last: u64) -> Result<Arc<Segment<F>>> {
         let segment = files::open_segment(path, number, last)?;
         let mut options = WarmOptions::default();
         options.threads = 1;

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use simidx::Fingerprint;
 use simidx::format::MAX_ID_LEN;
@@ -59,7 +59,8 @@ const MOST_FROZEN: usize = 16;
 #[derive(Debug)]
 pub struct Collection<F: Fingerprint> {
     pub(crate) core: Arc<Core<F>>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    opening: u64,
 }
 
 impl<F: Fingerprint> Collection<F> {
@@ -89,18 +90,20 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// As for [`Collection::open`] and [`Collection::create`].
     pub fn open_or_create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
-        match simidx::segments::Manifest::is_at(&path) {
-            Ok(true) => Self::open(path, options),
-            _ => Self::create(path, options),
+        match files::has_manifest(path.as_ref())? {
+            true => Self::open(path, options),
+            false => Self::create(path, options),
         }
     }
 
     fn start(folder: Folder, options: Options) -> Result<Self> {
         let background = options.background;
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let core = Arc::new(Core::open(folder, options)?);
-        let mut collection = Collection {
+        let collection = Collection {
             core,
-            threads: Vec::new(),
+            threads: Mutex::default(),
+            opening: since_1970.map_or(0, |time| time.as_nanos() as u64),
         };
         collection.core.freeze_if_full(&mut collection.core.write());
         if background {
@@ -116,10 +119,12 @@ impl<F: Fingerprint> Collection<F> {
     }
 
     /// Starts a thread of its own for work.
-    fn keep(&mut self, name: &str, work: fn(&Core<F>)) -> Result<()> {
+    fn keep(&self, name: &str, work: fn(&Core<F>)) -> Result<()> {
         let core = Arc::clone(&self.core);
         let thread = std::thread::Builder::new().name(name.to_owned());
-        self.threads.push(thread.spawn(move || work(&core))?);
+        let thread = thread.spawn(move || work(&core))?;
+        let threads = self.threads.lock();
+        threads.unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }
 
@@ -325,9 +330,28 @@ impl<F: Fingerprint> Collection<F> {
         self.core.path()
     }
 
-    /// Number of changes since the collection was made: equal numbers mean equal records.
+    /// Number of changes since the collection was made. While the collection stays open, equal numbers mean equal records.
+    /// Changes that were not acknowledged before a crash are lost, and others get their numbers then: see
+    /// [`Collection::opening`].
     pub fn change_count(&self) -> u64 {
         self.core.read().last
+    }
+
+    /// A number for this opening of the collection, the time in nanoseconds since 1970. Answers of the same opening and the
+    /// same [`Collection::change_count`] come from equal records.
+    ///
+    /// ```
+    /// # use simidx_collection::{Collection, Options};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("pages");
+    /// let pages = Collection::<u64>::create(&path, Options::default())?;
+    /// let first = pages.opening();
+    /// pages.close()?;
+    /// assert_ne!(Collection::<u64>::open(&path, Options::default())?.opening(), first);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn opening(&self) -> u64 {
+        self.opening
     }
 
     /// The figures of the collection. Takes some microseconds.
@@ -348,7 +372,10 @@ impl<F: Fingerprint> Collection<F> {
             deleted_count: state.deleted_count(),
             seal_count: core.seal_count.load(Ordering::Relaxed),
             merge_count: core.merge_count.load(Ordering::Relaxed),
+            journal_bytes: core.journal.len(),
             background_error: failure(&core.seal_error).or_else(|| failure(&core.merge_error)),
+            seal_error: failure(&core.seal_error),
+            merge_error: failure(&core.merge_error),
             journal_error: core.journal.failure(),
         }
     }
@@ -380,21 +407,64 @@ impl<F: Fingerprint> Collection<F> {
         self.core.merge(true).map(|_| ())
     }
 
+    /// Copies the collection as it is at one moment to a folder, which is made, while changes and queries go on. It has all
+    /// changes that were acknowledged before, perhaps later ones, and each of these only with all before it. Returns their
+    /// number. The copy is on disk, and is opened as any collection.
+    ///
+    /// Segments are linked where the file system can, and then take no room until they are merged; otherwise they are copied.
+    /// A copy that was broken off has no manifest, and is not opened.
+    ///
+    /// ```
+    /// # use simidx_collection::{Collection, Options};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("pages");
+    /// # let backup = folder.path().join("backup");
+    /// let pages = Collection::<u64>::create(&path, Options::default())?;
+    /// pages.add("a", 0xff)?;
+    /// assert_eq!(pages.snapshot(&backup)?, 1);
+    /// pages.delete("a")?;
+    /// let backup = Collection::<u64>::open(&backup, Options::default())?;
+    /// assert_eq!(backup.get("a")?, Some(0xff));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A folder that is there already, a journal that has failed, and what the operating system reports.
+    pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<u64> {
+        let (core, path) = (&*self.core, path.as_ref());
+        files::make_folder(path)?;
+        let (manifest, view) = {
+            // While it is held, neither segments nor their rows of the journal go.
+            let manifest = core.manifest();
+            files::copy_segments(&manifest, core.path(), path)?;
+            let sealed = files::sealed(&manifest, core.path())?;
+            (manifest.clone(), core.journal.view(sealed)?)
+        };
+        let last = view.copy::<F>(path)?;
+        manifest.publish(path)?;
+        Ok(last)
+    }
+
     /// Brings all changes to disk and ends the threads. A merge that is under way is given up at
     /// the next of its steps. Dropping the collection does the same, and keeps errors to itself.
     ///
     /// # Errors
     /// Changes that could not be written.
-    pub fn close(mut self) -> Result<()> {
-        self.end()
+    pub fn close(self) -> Result<()> {
+        self.stop()
     }
 
-    fn end(&mut self) -> Result<()> {
+    /// The same while others hold the collection: their changes fail from then on.
+    ///
+    /// # Errors
+    /// As for [`Collection::close`].
+    pub fn stop(&self) -> Result<()> {
         self.core.stops.store(true, Ordering::Relaxed);
         self.core.signal();
         // A merge may take long to see that it shall stop, and who waits may lose patience.
         let synced = self.core.journal.sync();
-        for thread in self.threads.drain(..) {
+        let threads = self.threads.lock();
+        for thread in threads.unwrap_or_else(PoisonError::into_inner).drain(..) {
             let _ = thread.join();
         }
         synced.and(self.core.journal.close())
@@ -409,7 +479,7 @@ fn slowed(frozen: usize) -> Duration {
 
 impl<F: Fingerprint> Drop for Collection<F> {
     fn drop(&mut self) {
-        let _ = self.end();
+        let _ = self.stop();
     }
 }
 
@@ -426,7 +496,7 @@ impl<F: Fingerprint> Core<F> {
     }
 
     fn freeze_if_full(&self, state: &mut State<F>) {
-        if self.is_full(&state.active) {
+        if state.active.is_full(&self.options) {
             self.freeze(state);
         }
     }

@@ -67,10 +67,10 @@ impl<F: Fingerprint> Core<F> {
         folder.sweep(&manifest)?;
         let sealed = files::sealed(&manifest, &path)?;
         let segments = files::open_segments::<F>(&manifest, &path)?;
-        let (journal, recovered) = Journal::open::<F>(&folder.journal(), &options, sealed)?;
-        let generation = recovered.generations.last().map_or(1, |last| last + 1);
+        let (journal, recovered) = Journal::open::<F>(&path, &options, sealed)?;
+        let generation = recovered.generations.last().map_or(1, |last| last.0 + 1);
         let mut state = State {
-            last: sealed.max(recovered.last()),
+            last: recovered.last,
             segments: Arc::new(segments),
             deleted: Default::default(),
             frozen: Vec::new(),
@@ -78,7 +78,6 @@ impl<F: Fingerprint> Core<F> {
             next_generation: generation + 1,
             sealed_at: Instant::now(),
         };
-        state.active.generations.splice(0..0, recovered.generations);
         for (number, id) in recovered.deleted {
             let segments = Arc::clone(&state.segments);
             for segment in segments.iter().filter(|segment| segment.last < number) {
@@ -87,11 +86,13 @@ impl<F: Fingerprint> Core<F> {
                 }
             }
         }
-        for (number, change) in recovered.changes {
-            if number > sealed {
-                replay(&mut state, number, change);
-            }
-        }
+        replay(
+            &mut state,
+            &options,
+            recovered.changes,
+            recovered.generations,
+        );
+        let frozen = state.frozen.len();
         let core = Core {
             folder,
             settings,
@@ -103,7 +104,7 @@ impl<F: Fingerprint> Core<F> {
             merging: Mutex::default(),
             sealers: pool("simidx-seal", options.threads, || ())?,
             mergers: pool("simidx-merge", options.threads, || give_way(MERGING))?,
-            frozen_count: AtomicUsize::new(0),
+            frozen_count: AtomicUsize::new(frozen),
             scratches: Mutex::default(),
             stops: AtomicBool::new(false),
             signals: Mutex::default(),
@@ -168,24 +169,13 @@ impl<F: Fingerprint> Core<F> {
         *seen = *waited.unwrap_or_else(PoisonError::into_inner).0;
     }
 
-    /// Whether the recent records shall be sealed.
-    pub(crate) fn is_full(&self, recent: &Recent<F>) -> bool {
-        recent.len() >= self.options.seal_records || recent.bytes() >= self.options.seal_bytes
-    }
-
     /// Sets the active records aside to be sealed, if there are changes at all.
     pub(crate) fn freeze(&self, state: &mut State<F>) {
-        if state.active.last == 0 {
-            return;
+        if state.freeze() {
+            self.frozen_count
+                .store(state.frozen.len(), Ordering::Relaxed);
+            self.signal();
         }
-        let generation = state.next_generation;
-        state.next_generation += 1;
-        let mut frozen = std::mem::replace(&mut state.active, Recent::new(generation));
-        frozen.freeze();
-        state.frozen.push(frozen);
-        self.frozen_count
-            .store(state.frozen.len(), Ordering::Relaxed);
-        self.signal();
     }
 
     /// Forgets deletions whose records are in no segment any more.
@@ -224,11 +214,34 @@ pub(crate) fn failure(slot: &Mutex<Option<String>>) -> Option<String> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Makes a change that the journal has. Deletions of records in segments have been made.
-fn replay<F: Fingerprint>(state: &mut State<F>, number: u64, change: Change<F>) {
-    state.active.kill(change.id());
-    if let Change::Add { id, fingerprint } = change {
-        state.active.insert(id, fingerprint);
+/// Makes the changes that the journal has, in lots as they would be sealed. Deletions of records in segments have been made.
+fn replay<F: Fingerprint>(
+    state: &mut State<F>,
+    options: &Options,
+    changes: Vec<(u64, Change<F>)>,
+    generations: Vec<(u64, u64)>,
+) {
+    let mut generations = generations.into_iter().peekable();
+    // A table of the journal goes when the lot is sealed that has its last change.
+    let mut take_up_to = |recent: &mut Recent<F>, number| {
+        while let Some((generation, _)) = generations.next_if(|&(_, last)| last <= number) {
+            let own = recent.generations.len() - 1;
+            recent.generations.insert(own, generation);
+        }
+    };
+    for (number, change) in changes {
+        if let Some((place, _)) = state.find_recent(change.id()) {
+            state.kill(place, change.id());
+        }
+        match change {
+            Change::Add { id, fingerprint } => state.active.insert(id, fingerprint),
+            Change::Delete { id } => state.active.note_deletion(&id),
+        }
+        state.active.last = number;
+        take_up_to(&mut state.active, number);
+        if state.active.is_full(options) {
+            state.freeze();
+        }
     }
-    state.active.last = number;
+    take_up_to(&mut state.active, u64::MAX);
 }

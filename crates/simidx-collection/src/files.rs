@@ -9,11 +9,12 @@ use simidx::segments::{Manifest, ManifestSegment};
 use simidx::{Fingerprint, Index};
 
 use crate::error::{Error, Result, at};
+use crate::journal::{self, FILES};
 use crate::options::Options;
 use crate::state::Segment;
 
 /// The version of what the notes of the manifest say.
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 const NOTE_VERSION: &str = "collection";
 const NOTE_WIDTH: &str = "collection.width";
 const NOTE_DISTANCE: &str = "collection.distance";
@@ -44,19 +45,13 @@ impl Folder {
     /// # Errors
     /// There is one already, or something else, or nothing can be written.
     pub(crate) fn create(path: &Path, width: u32, options: &Options) -> Result<Self> {
-        let missing = parents_of_missing(path);
-        fs::create_dir_all(path).map_err(at(path))?;
-        // What is in a folder lasts when its own name does.
-        for parent in missing {
-            sync_folder(&parent).map_err(at(&parent))?;
-        }
+        make_folders(path)?;
         let folder = Self::lock(path)?;
-        let own = ["lock", "journal.redb"];
         for entry in fs::read_dir(path).map_err(at(path))? {
             let name = entry.map_err(at(path))?.file_name();
             let is_ours = name
                 .to_str()
-                .is_some_and(|name| own.contains(&name) || is_temporary(name));
+                .is_some_and(|name| name == "lock" || FILES.contains(&name) || is_temporary(name));
             if !is_ours {
                 return Err(Error::NotACollection {
                     path: path.to_owned(),
@@ -64,12 +59,8 @@ impl Folder {
                 });
             }
         }
-        // What is left of a creation that did not come to its end.
-        let journal = folder.journal();
-        if journal.exists() {
-            fs::remove_file(&journal).map_err(at(&journal))?;
-        }
-        crate::journal::make(&journal)?;
+        journal::remove_unused(path)?;
+        journal::make(path)?;
         let mut manifest = Manifest::default();
         let mut note = |key: &str, value: String| manifest.notes.insert(key.to_owned(), value);
         note(NOTE_VERSION, VERSION.to_owned());
@@ -109,10 +100,6 @@ impl Folder {
         &self.path
     }
 
-    pub(crate) fn journal(&self) -> PathBuf {
-        self.path.join("journal.redb")
-    }
-
     /// The path of a segment by its number.
     pub(crate) fn segment(&self, number: u64) -> PathBuf {
         self.path.join(segment_name(number))
@@ -137,6 +124,49 @@ impl Folder {
     }
 }
 
+/// Makes a folder and those above it, where they are missing.
+fn make_folders(path: &Path) -> Result<()> {
+    let missing = parents_of_missing(path);
+    fs::create_dir_all(path).map_err(at(path))?;
+    // What is in a folder lasts when its own name does.
+    for parent in missing {
+        sync_folder(&parent).map_err(at(&parent))?;
+    }
+    Ok(())
+}
+
+/// Makes a folder that must not be there yet.
+///
+/// # Errors
+/// It is there, and what the operating system reports.
+pub(crate) fn make_folder(path: &Path) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        make_folders(parent)?;
+    }
+    fs::create_dir(path).map_err(at(path))?;
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent).map_err(at(parent)),
+        _ => Ok(sync_folder(Path::new("."))?),
+    }
+}
+
+/// Links the segments of a collection to another folder, or copies them where that cannot be. A manifest that is published
+/// there later brings their names to disk.
+///
+/// # Errors
+/// What the operating system reports.
+pub(crate) fn copy_segments(manifest: &Manifest, from: &Path, to: &Path) -> Result<()> {
+    for segment in &manifest.segments {
+        let (old, new) = (from.join(&segment.name), to.join(&segment.name));
+        if fs::hard_link(&old, &new).is_err() {
+            fs::copy(&old, &new).map_err(at(&new))?;
+            let copy = File::options().write(true).open(&new);
+            copy.and_then(|copy| copy.sync_all()).map_err(at(&new))?;
+        }
+    }
+    Ok(())
+}
+
 /// The folders that get a new folder when `path` is made.
 fn parents_of_missing(path: &Path) -> Vec<PathBuf> {
     let mut parents = Vec::new();
@@ -153,7 +183,7 @@ fn parents_of_missing(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Has the names in a folder on disk, on systems where that can be asked for.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
     match cfg!(unix) {
         true => File::open(path)?.sync_all(),
         false => Ok(()),
@@ -184,12 +214,20 @@ fn note<T: std::str::FromStr>(manifest: &Manifest, path: &Path, key: &str) -> Re
     })
 }
 
+/// Whether a folder has a manifest.
+///
+/// # Errors
+/// That cannot be told.
+pub(crate) fn has_manifest(path: &Path) -> Result<bool> {
+    Manifest::is_at(path).map_err(at(path))
+}
+
 /// Reads the manifest of a collection.
 ///
 /// # Errors
 /// There is none, or it is not that of a collection.
 pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
-    if !Manifest::is_at(path).map_err(at(path))? {
+    if !has_manifest(path)? {
         return Err(Error::NotACollection {
             path: path.to_owned(),
             message: "is no collection: it has no manifest".to_owned(),
@@ -200,7 +238,7 @@ pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
     if version != VERSION {
         return Err(Error::NotACollection {
             path: path.to_owned(),
-            message: format!("needs a newer simidx: its version is {version}"),
+            message: format!("is of another version of simidx: {version}, and not {VERSION}"),
         });
     }
     let settings = Settings {

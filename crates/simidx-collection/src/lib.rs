@@ -25,7 +25,8 @@
 //!
 //! # What is in the folder
 //!
-//! Recent records are in memory and in a journal (`journal.redb`). Once there are enough, they are sealed into a segment, an
+//! Recent records are in memory and in a journal (`journal.redb`; `journal.mark` says up to where it is acknowledged, so that
+//! damage shows). Once there are enough, they are sealed into a segment, an
 //! index file that the library builds. Segments are merged in the background, without what was deleted. The file
 //! `manifest.simidx-set` lists the segments and is replaced whole; `set-spec.md` specifies it. Other programs can read the
 //! folder as a set: they see the sealed records, with those that were deleted since.

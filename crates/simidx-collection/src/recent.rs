@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use simidx::Fingerprint;
 
+use crate::options::Options;
+
 /// Bits of a band.
 const BAND_BITS: u32 = 16;
 /// Flipped bits of a band that are looked up at most; beyond, all records are compared.
@@ -70,8 +72,9 @@ impl<F: Fingerprint> Recent<F> {
         self.live_count
     }
 
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    /// Whether the records shall be sealed.
+    pub(crate) fn is_full(&self, options: &Options) -> bool {
+        self.len() >= options.seal_records || self.bytes >= options.seal_bytes
     }
 
     /// Counts a deletion, which takes place in the journal.

@@ -107,6 +107,19 @@ impl<F: Fingerprint> State<F> {
         }
     }
 
+    /// Sets the active records aside, unless there are no changes; whether it did.
+    pub(crate) fn freeze(&mut self) -> bool {
+        if self.active.last == 0 {
+            return false;
+        }
+        let active = Recent::new(self.next_generation);
+        self.next_generation += 1;
+        let mut frozen = std::mem::replace(&mut self.active, active);
+        frozen.freeze();
+        self.frozen.push(frozen);
+        true
+    }
+
     /// The matches of segments that are not deleted, and those of the recent records, but those of one id.
     pub(crate) fn gather(
         &self,

@@ -458,7 +458,7 @@ class Collection:
         """How texts become fingerprints, if the collection records it; for ``Pipeline.from_description``."""
     @property
     def change_count(self) -> int:
-        """Number of changes since the collection was made: equal numbers mean equal records."""
+        """Number of changes since the collection was made. While it stays open, equal numbers mean equal records."""
     def __len__(self) -> int:
         """Number of records."""
     def __enter__(self) -> Collection: ...

@@ -379,7 +379,7 @@ impl PyCollection {
         Ok(self.live(py)?.description().map(str::to_owned))
     }
 
-    /// Number of changes since the collection was made: equal numbers mean equal records.
+    /// Number of changes since the collection was made. While it stays open, equal numbers mean equal records.
     #[getter]
     fn change_count(&self, py: Python<'_>) -> PyResult<u64> {
         let live = self.live(py)?;

@@ -1,4 +1,4 @@
-//! Changes of a collection, and how the journal writes them.
+//! Changes of a collection, and how the journal writes them: each row ends with a checksum.
 
 use std::sync::Arc;
 
@@ -20,8 +20,9 @@ impl<F: Fingerprint> Change<F> {
         }
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(1 + F::BYTES + self.id().len());
+    /// The row of a change.
+    pub(super) fn encode(&self, number: u64) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(1 + F::BYTES + self.id().len() + CHECKSUM_LEN);
         match self {
             Change::Add { id, fingerprint } => {
                 bytes.push(b'+');
@@ -33,12 +34,13 @@ impl<F: Fingerprint> Change<F> {
                 bytes.extend_from_slice(id.as_bytes());
             }
         }
-        bytes
+        with_checksum(Rows::Changes, number, bytes)
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    /// The change of a row, unless the row is damaged or that of another number.
+    pub(super) fn decode(number: u64, row: &[u8]) -> Option<Self> {
         let id = |bytes| Some(Arc::from(std::str::from_utf8(bytes).ok()?));
-        let (kind, rest) = bytes.split_first()?;
+        let (kind, rest) = checked(Rows::Changes, number, row)?.split_first()?;
         match kind {
             b'+' => {
                 let (fingerprint, rest) = rest.split_at_checked(F::BYTES)?;
@@ -52,6 +54,37 @@ impl<F: Fingerprint> Change<F> {
             _ => None,
         }
     }
+}
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    Changes,
+    Deleted,
+}
+
+const CHECKSUM_LEN: usize = 4;
+
+/// The checksum of the bytes of a row. It is bound to the number and to the kind, so that a row is not taken for another.
+fn checksum(rows: Rows, number: u64, bytes: &[u8]) -> [u8; CHECKSUM_LEN] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&[rows as u8]);
+    hasher.update(&number.to_le_bytes());
+    hasher.update(bytes);
+    hasher.finalize().to_le_bytes()
+}
+
+/// The row that has these bytes.
+pub(super) fn with_checksum(rows: Rows, number: u64, mut bytes: Vec<u8>) -> Vec<u8> {
+    let checksum = checksum(rows, number, &bytes);
+    bytes.extend_from_slice(&checksum);
+    bytes
+}
+
+/// The bytes of a row, unless it is damaged or belongs elsewhere.
+pub(super) fn checked(rows: Rows, number: u64, row: &[u8]) -> Option<&[u8]> {
+    let (bytes, found) = row.split_last_chunk::<CHECKSUM_LEN>()?;
+    (checksum(rows, number, bytes) == *found).then_some(bytes)
 }
 
 /// A change that waits for the committer.
@@ -74,7 +107,7 @@ impl Entry {
         Entry {
             number,
             generation,
-            bytes: change.encode(),
+            bytes: change.encode(number),
             deleted: deletes_sealed.then(|| Arc::clone(change.id())),
         }
     }
@@ -93,11 +126,26 @@ mod tests {
             },
             Change::Delete { id: "a".into() },
         ] {
-            let bytes = change.encode();
-            assert_eq!(Change::decode(&bytes), Some(change));
+            let row = change.encode(7);
+            assert_eq!(Change::decode(7, &row), Some(change));
+            assert_eq!(Change::<u32>::decode(8, &row), None);
+            for bit in 0..8 * row.len() {
+                let mut damaged = row.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(Change::<u32>::decode(7, &damaged), None, "{bit}");
+            }
         }
         for bad in [&b""[..], b"?a", b"+abc", b"-\xff", b"+abcd\xff"] {
-            assert_eq!(Change::<u32>::decode(bad), None);
+            assert_eq!(Change::<u32>::decode(7, bad), None);
+            let row = with_checksum(Rows::Changes, 7, bad.to_vec());
+            assert_eq!(Change::<u32>::decode(7, &row), None);
         }
+    }
+
+    #[test]
+    fn a_row_of_one_kind_is_none_of_the_other() {
+        let row = with_checksum(Rows::Deleted, 7, b"-a".to_vec());
+        assert_eq!(checked(Rows::Deleted, 7, &row), Some(&b"-a"[..]));
+        assert_eq!(checked(Rows::Changes, 7, &row), None);
     }
 }

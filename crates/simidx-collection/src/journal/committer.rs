@@ -1,12 +1,17 @@
 //! The thread that writes the journal: all changes that wait, in one commit.
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use redb::{Database, Durability, TableDefinition};
 
+use super::change::{Rows, with_checksum};
+use super::mark::{Mark, Marked};
 use super::queue::{Commit, MOST_TOGETHER, Queue, Shared};
-use super::{CHANGES, DELETED};
+use super::{CHANGES, DELETED, file_len, journal_error};
+use crate::error::{Error, Result};
 use crate::options::Sync;
 
 /// Lets the journal fail when the thread that writes panics, so that nobody waits for it.
@@ -27,6 +32,10 @@ impl Drop for FailsOnPanic<'_> {
 pub(super) struct Committer {
     pub(super) shared: Arc<Shared>,
     pub(super) database: Arc<Database>,
+    pub(super) mark: Arc<Mark>,
+    /// The file, and the number of its bytes as others see it.
+    pub(super) path: PathBuf,
+    pub(super) len: Arc<AtomicU64>,
     pub(super) sync: Sync,
     pub(super) interval: Duration,
 }
@@ -55,11 +64,15 @@ impl Committer {
             self.shared.room.notify_all();
             let is_durable = self.sync != Sync::Never || commit.is_wanted;
             let written = self.write(&commit, is_durable);
+            if let Ok(len) = file_len(&self.path) {
+                self.len.store(len, Ordering::Relaxed);
+            }
             let mut queue = self.shared.lock();
             let has_failed = written.is_err();
             match written {
                 Ok(()) if is_durable => queue.durable = commit.last,
                 Ok(()) => {}
+                Err(Error::Journal(error)) => queue.failure = Some(error),
                 Err(error) => queue.failure = Some(error.to_string()),
             }
             drop(queue);
@@ -90,7 +103,19 @@ impl Committer {
         queue
     }
 
-    fn write(&self, commit: &Commit, is_durable: bool) -> Result<(), redb::Error> {
+    /// Writes changes, and if they shall last, marks them as acknowledged.
+    fn write(&self, commit: &Commit, is_durable: bool) -> Result<()> {
+        self.commit(commit, is_durable).map_err(journal_error)?;
+        match is_durable {
+            true => self.mark.write(Marked {
+                acknowledged: commit.last,
+                is_clean: false,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn commit(&self, commit: &Commit, is_durable: bool) -> Result<(), redb::Error> {
         let Commit {
             entries,
             sealed,
@@ -118,7 +143,8 @@ impl Committer {
             }
             for entry in entries {
                 if let Some(id) = &entry.deleted {
-                    table.insert(entry.number, id.as_bytes())?;
+                    let row = with_checksum(Rows::Deleted, entry.number, id.as_bytes().to_vec());
+                    table.insert(entry.number, &row[..])?;
                 }
             }
         }

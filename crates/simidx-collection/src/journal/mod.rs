@@ -2,26 +2,29 @@
 
 mod change;
 mod committer;
+mod mark;
 mod queue;
 mod recovery;
 
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use redb::{Database, ReadableDatabase, TableDefinition};
+use redb::{Builder, Database, ReadTransaction, ReadableDatabase, TableDefinition};
 use simidx::Fingerprint;
 
 pub(crate) use change::{Change, Entry};
 pub(crate) use recovery::Recovered;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, at};
 use crate::options::{Options, Sync};
+use change::{Rows, checked};
 use committer::Committer;
+use mark::{Mark, Marked};
 use queue::{Queue, Shared};
-use recovery::read;
+use recovery::{read, write_new};
 
 /// Changes that wait for the committer at most where nobody waits for the disk.
 const MOST_WAITING: usize = 1 << 16;
@@ -30,94 +33,264 @@ const MANY_WAITING: usize = MOST_WAITING / 2;
 const SLOWED: Duration = Duration::from_millis(1);
 
 /// Deletions of records that are, or will be, in segments: the number of the change, and the id.
-const DELETED: TableDefinition<u64, &[u8]> = TableDefinition::new("deleted");
-/// What the tables with the changes of a generation are called.
-const CHANGES: &str = "changes-";
+const DELETED: TableDefinition<u64, &[u8]> = TableDefinition::new("checked-deleted");
+/// The beginning of the names of the tables with the changes of a generation.
+const CHANGES: &str = "checked-changes-";
 
 /// Bytes of the journal that are kept in memory at most.
 const CACHE_LEN: usize = 32 << 20;
+
+/// The files of a journal in a folder.
+pub(crate) const FILES: [&str; 2] = ["journal.redb", "journal.mark"];
+
+/// The paths of these files.
+fn paths(folder: &Path) -> [PathBuf; 2] {
+    FILES.map(|name| folder.join(name))
+}
 
 /// The journal of an open collection.
 #[derive(Debug)]
 pub(crate) struct Journal {
     shared: Arc<Shared>,
-    database: Arc<Database>,
+    /// Open until the journal is closed, unless it cannot be written at all.
+    database: Mutex<Option<Arc<Database>>>,
+    mark: Arc<Mark>,
     committer: Mutex<Option<JoinHandle<()>>>,
+    /// Bytes of the file.
+    len: Arc<AtomicU64>,
     /// Whether the committer has to be woken.
     wakes: AtomicBool,
     sync: Sync,
 }
 
-/// Makes an empty journal.
-///
-/// # Errors
-/// What the operating system reports.
-pub(crate) fn make(path: &Path) -> Result<()> {
-    let made = Database::create(path).map_err(redb::Error::from);
-    made.map(|_| ()).map_err(|error| {
-        Error::Io(std::io::Error::other(format!(
-            "{}: {error}",
-            path.display()
-        )))
-    })
+fn builder() -> Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_LEN);
+    // Otherwise redb trusts a file that was closed, and may then panic or answer wrongly.
+    builder.set_check_integrity_on_open(true);
+    builder
 }
 
 fn journal_error(error: impl Into<redb::Error>) -> Error {
     Error::Journal(error.into().to_string())
 }
 
-impl Journal {
-    /// Opens a journal and reads it.
+/// Names the journal in an error of what it is made of.
+fn named(path: &Path) -> impl Fn(Error) -> Error + '_ {
+    move |error| match error {
+        Error::Journal(error) => {
+            let message = format!("{}: {error}", path.display());
+            Error::Io(std::io::Error::other(message))
+        }
+        other => other,
+    }
+}
+
+/// Makes an empty journal in a folder that has none.
+///
+/// # Errors
+/// What the operating system reports.
+pub(crate) fn make(folder: &Path) -> Result<()> {
+    let [path, mark] = paths(folder);
+    let said = Marked {
+        acknowledged: 0,
+        is_clean: true,
+    };
+    Mark::open(&mark)?.write_through(said)?;
+    write_new(&path, |_| Ok(())).map_err(named(&path))
+}
+
+/// Removes a journal without changes, of a creation that did not come to its end.
+///
+/// # Errors
+/// There are changes, or it cannot be read whether there are; and what the operating system reports.
+pub(crate) fn remove_unused(folder: &Path) -> Result<()> {
+    let [path, mark] = paths(folder);
+    let is_unused = Marked::read(&mark)?.acknowledged == 0 && (!path.exists() || is_empty(&path)?);
+    if !is_unused {
+        return Err(Error::NotACollection {
+            path: folder.to_owned(),
+            message: format!(
+                "has a journal with changes and no {}; restore that file, or move {} away to begin anew",
+                simidx::segments::Manifest::FILE_NAME,
+                FILES.join(" and ")
+            ),
+        });
+    }
+    for path in [path, mark] {
+        if path.exists() {
+            std::fs::remove_file(&path).map_err(at(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a journal has no table, as before its first change.
+fn is_empty(path: &Path) -> Result<bool> {
+    let (database, _) = open_checked(path, |_| Ok(()))?;
+    let read = database.begin_read().map_err(journal_error);
+    let tables = read.and_then(|read| Ok(read.list_tables().map_err(journal_error)?.count()));
+    Ok(tables.map_err(named(path))? == 0)
+}
+
+/// Opens a file of redb, reads it, and names it in errors.
+fn open_checked<T>(
+    path: &Path,
+    read: impl FnOnce(&ReadTransaction) -> Result<T>,
+) -> Result<(Database, T)> {
+    // It may panic on a file that is damaged.
+    let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let database = builder().open(path).map_err(journal_error)?;
+        let transaction = database.begin_read().map_err(journal_error)?;
+        let found = read(&transaction)?;
+        drop(transaction);
+        Ok((database, found))
+    }));
+    let damaged = |_| Err(Error::Journal("damaged journal".to_owned()));
+    opened.unwrap_or_else(damaged).map_err(named(path))
+}
+
+fn file_len(path: &Path) -> Result<u64> {
+    Ok(std::fs::metadata(path).map_err(at(path))?.len())
+}
+
+/// What a journal has at a moment.
+pub(crate) struct View {
+    transaction: ReadTransaction,
+    sealed: u64,
+}
+
+impl View {
+    /// Writes a journal that has it to another folder. Returns the number of its last change.
     ///
     /// # Errors
-    /// A journal that cannot be read or is damaged.
+    /// A damaged change, and what the operating system reports.
+    pub(crate) fn copy<F: Fingerprint>(&self, folder: &Path) -> Result<u64> {
+        let [path, mark] = paths(folder);
+        let recovered = read::<F>(&self.transaction, self.sealed)?;
+        recovered.write(&path).map_err(named(&path))?;
+        Mark::open(&mark)?.write_through(Marked {
+            acknowledged: recovered.last,
+            is_clean: true,
+        })?;
+        Ok(recovered.last)
+    }
+}
+
+impl Journal {
+    /// Opens the journal of a folder and reads it, where the changes up to `sealed` are in segments. After an end that was
+    /// not clean it is written anew: what the system has in memory of the old file may never have reached the disk, if an
+    /// fsync failed, and would never reach it. If it cannot be written, the journal has failed from the start.
+    ///
+    /// # Errors
+    /// A journal that cannot be read or is damaged, or one that lacks changes that were acknowledged.
     pub(crate) fn open<F: Fingerprint>(
-        path: &Path,
+        folder: &Path,
         options: &Options,
-        last: u64,
+        sealed: u64,
     ) -> Result<(Self, Recovered<F>)> {
-        let named = |error: String| {
-            Error::Io(std::io::Error::other(format!(
-                "{}: {error}",
-                path.display()
-            )))
+        let [path, mark_path] = paths(folder);
+        let said = Marked::read(&mark_path)?;
+        let (database, mut recovered) =
+            open_checked(&path, |transaction| read::<F>(transaction, sealed))?;
+        if said.acknowledged > recovered.last {
+            let message = format!(
+                "{}: damaged journal: it ends with change {}, and {} were acknowledged; restore the folder from a backup, or \
+                 remove {} to go on without the others",
+                path.display(),
+                recovered.last,
+                said.acknowledged,
+                FILES[1],
+            );
+            return Err(Error::Io(std::io::Error::other(message)));
+        }
+        let is_good = said.is_clean && !recovered.is_small_in(file_len(&path)?);
+        let database = match is_good {
+            true => Ok(database),
+            false => {
+                drop(database);
+                let written = recovered.write(&path);
+                recovered.generations.retain(|&(_, last)| last > sealed);
+                written.and_then(|()| builder().open(&path).map_err(journal_error))
+            }
         };
-        // It may panic on a file that is cut short.
-        let opened = std::panic::catch_unwind(|| {
-            let mut builder = Database::builder();
-            builder.set_cache_size(CACHE_LEN);
-            let database = builder.open(path).map_err(journal_error)?;
-            Ok((read::<F>(&database)?, database))
+        let mark = Arc::new(Mark::open(&mark_path)?);
+        let database = database.and_then(|database| {
+            mark.write(Marked {
+                acknowledged: recovered.last,
+                is_clean: false,
+            })?;
+            Ok(Arc::new(database))
         });
-        let (recovered, database) = match opened {
-            Ok(Ok(opened)) => opened,
-            Ok(Err(Error::Journal(message))) => return Err(named(message)),
-            Ok(Err(error)) => return Err(error),
-            Err(_) => return Err(named("damaged journal".to_owned())),
-        };
-        let last = last.max(recovered.last());
         let shared = Arc::new(Shared::default());
         let mut queue = shared.lock();
-        (queue.handed, queue.durable) = (last, last);
-        drop(queue);
-        let database = Arc::new(database);
-        let committer = Committer {
+        (queue.handed, queue.durable) = (recovered.last, recovered.last);
+        let mut journal = Journal {
             shared: Arc::clone(&shared),
+            database: Mutex::default(),
+            mark,
+            committer: Mutex::default(),
+            len: Arc::new(AtomicU64::new(file_len(&path)?)),
+            wakes: AtomicBool::new(false),
+            sync: options.sync,
+        };
+        let database = match database {
+            Ok(database) => database,
+            Err(error) => {
+                // Nothing is known to be on disk but the segments.
+                queue.durable = sealed;
+                queue.failure = Some(match error {
+                    Error::Journal(error) => format!("it cannot be written anew: {error}"),
+                    error => format!("it cannot be written anew: {error}"),
+                });
+                drop(queue);
+                return Ok((journal, recovered));
+            }
+        };
+        drop(queue);
+        let committer = Committer {
+            shared,
             database: Arc::clone(&database),
+            mark: Arc::clone(&journal.mark),
+            path,
+            len: Arc::clone(&journal.len),
             sync: options.sync,
             interval: options.batch_interval,
         };
         let committer = std::thread::Builder::new()
             .name("simidx-journal".to_owned())
             .spawn(move || committer.run())?;
-        let journal = Journal {
-            shared,
-            database,
-            committer: Mutex::new(Some(committer)),
-            wakes: AtomicBool::new(false),
-            sync: options.sync,
-        };
+        journal.database = Mutex::new(Some(database));
+        journal.committer = Mutex::new(Some(committer));
         Ok((journal, recovered))
+    }
+
+    /// What the journal has now, as it would be recovered.
+    fn begin_read(&self) -> Result<Option<ReadTransaction>> {
+        let database = self.database.lock();
+        let database = database.unwrap_or_else(PoisonError::into_inner);
+        let read = database.as_ref().map(|database| database.begin_read());
+        read.transpose().map_err(journal_error)
+    }
+
+    /// Begins to read the changes that have come, where those up to `sealed` are in segments, for a copy of the journal.
+    ///
+    /// # Errors
+    /// The journal cannot be written or read.
+    pub(crate) fn view(&self, sealed: u64) -> Result<View> {
+        self.sync()?;
+        match self.begin_read()? {
+            Some(transaction) => Ok(View {
+                transaction,
+                sealed,
+            }),
+            None => Err(Error::Journal("it is closed".to_owned())),
+        }
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn len(&self) -> u64 {
+        self.len.load(Ordering::Relaxed)
     }
 
     /// Waits until changes may come, and says whether they may at all. Those that come faster than they can be written are
@@ -206,13 +379,18 @@ impl Journal {
     /// The journal cannot be read.
     pub(crate) fn forget_deleted(&self, last: u64, keep: impl Fn(&str) -> bool) -> Result<()> {
         let mut forgotten = Vec::new();
-        let read = self.database.begin_read().map_err(journal_error)?;
+        let Some(read) = self.begin_read()? else {
+            return Ok(());
+        };
         let Ok(table) = read.open_table(DELETED) else {
             return Ok(());
         };
         for row in table.range(..=last).map_err(journal_error)? {
-            let (number, id) = row.map_err(journal_error)?;
-            if !std::str::from_utf8(id.value()).is_ok_and(&keep) {
+            let (number, row) = row.map_err(journal_error)?;
+            let id = checked(Rows::Deleted, number.value(), row.value());
+            let id = id.and_then(|id| std::str::from_utf8(id).ok());
+            let id = id.ok_or_else(|| Error::Journal("a deletion is damaged".to_owned()))?;
+            if !keep(id) {
                 forgotten.push(number.value());
             }
         }
@@ -226,7 +404,7 @@ impl Journal {
         self.shared.lock().failure.clone()
     }
 
-    /// Brings everything to disk and ends the committer.
+    /// Brings everything to disk and ends the committer. Changes that come later fail.
     ///
     /// # Errors
     /// What could not be written.
@@ -243,6 +421,29 @@ impl Journal {
         self.shared.lock().stops = true;
         self.shared.work.notify_one();
         let _ = committer.join();
+        let mut queue = self.shared.lock();
+        let has_failed = queue.failure.is_some();
+        let closed = "the collection is closed".to_owned();
+        queue.failure.get_or_insert(closed);
+        let acknowledged = queue.durable;
+        drop(queue);
+        self.shared.done.notify_all();
+        self.shared.room.notify_all();
+        let database = self
+            .database
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(database) = database.and_then(Arc::into_inner)
+            && database.close().is_ok()
+            && !has_failed
+        {
+            // Without the mark, the journal is written anew at the next opening.
+            let _ = self.mark.write_through(Marked {
+                acknowledged,
+                is_clean: true,
+            });
+        }
         synced
     }
 }
@@ -268,8 +469,8 @@ mod tests {
     #[test]
     fn a_writer_that_panics_keeps_nobody_waiting() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.redb");
-        make(&path).unwrap();
+        make(folder.path()).unwrap();
+        let [path, mark] = paths(folder.path());
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         let committer = std::thread::spawn(move || {
@@ -282,7 +483,9 @@ mod tests {
         });
         let journal = Journal {
             shared,
-            database: Arc::new(Database::open(&path).unwrap()),
+            database: Mutex::new(Some(Arc::new(Database::open(&path).unwrap()))),
+            mark: Arc::new(Mark::open(&mark).unwrap()),
+            len: Arc::default(),
             committer: Mutex::new(Some(committer)),
             wakes: AtomicBool::new(false),
             sync: Sync::Always,

@@ -1,44 +1,70 @@
-//! What a journal has when it is opened.
+//! What a journal has when it is opened, and writing that to a new file.
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
+use std::fs;
+use std::path::Path;
+
+use redb::{Database, ReadTransaction, ReadableTable, TableDefinition, TableHandle};
 use simidx::Fingerprint;
 
-use super::{CHANGES, Change, DELETED, journal_error};
-use crate::error::{Error, Result};
+use super::change::{Rows, checked, with_checksum};
+use super::{CHANGES, Change, DELETED, builder, journal_error};
+use crate::error::{Error, Result, at};
+use crate::files::sync_folder;
+
+/// The name that a journal has until it is complete; such files are swept.
+const UNFINISHED: &str = ".simidx-journal.tmp";
+/// A journal of which so little is used is written anew: bytes of the file for one of a row, and bytes that count for nothing.
+const MOSTLY_FREE: u64 = 4;
+const SMALL: u64 = 8 << 20;
 
 /// What a journal has when it is opened.
 #[derive(Debug)]
 pub(crate) struct Recovered<F> {
-    /// The changes with their numbers, in order.
+    /// The changes that are not sealed with their numbers, in order.
     pub(crate) changes: Vec<(u64, Change<F>)>,
     /// The deletions of records in segments.
     pub(crate) deleted: Vec<(u64, String)>,
-    pub(crate) generations: Vec<u64>,
+    /// Where the changes are, in order, with the last change of each.
+    pub(crate) generations: Vec<(u64, u64)>,
+    /// The last change, sealed or not.
+    pub(crate) last: u64,
+    /// Bytes of the rows.
+    row_bytes: u64,
 }
 
-impl<F> Recovered<F> {
-    /// The last change that the journal knows of.
-    pub(crate) fn last(&self) -> u64 {
-        let change = self.changes.last().map_or(0, |change| change.0);
-        change.max(self.deleted.last().map_or(0, |deleted| deleted.0))
-    }
+fn damaged(what: &str) -> Error {
+    Error::Journal(format!(
+        "damaged journal: {what}; restore the folder from a backup"
+    ))
 }
 
-/// What the tables hold.
-pub(super) fn read<F: Fingerprint>(database: &Database) -> Result<Recovered<F>> {
-    let read = database.begin_read().map_err(journal_error)?;
-    let mut generations = Vec::new();
+/// What the tables hold, where the changes up to `sealed` are in segments.
+///
+/// # Errors
+/// A damaged row, a change that is missing, and what redb reports.
+pub(super) fn read<F: Fingerprint>(read: &ReadTransaction, sealed: u64) -> Result<Recovered<F>> {
+    let mut recovered = Recovered {
+        changes: Vec::new(),
+        deleted: Vec::new(),
+        generations: Vec::new(),
+        last: sealed,
+        row_bytes: 0,
+    };
     for table in read.list_tables().map_err(journal_error)? {
-        let number = table
-            .name()
-            .strip_prefix(CHANGES)
-            .and_then(|number| number.parse().ok());
-        generations.extend(number.map(|number: u64| number));
+        let name = table.name();
+        let generation = name.strip_prefix(CHANGES).map(str::parse);
+        match generation {
+            Some(Ok(generation)) => recovered.generations.push((generation, 0)),
+            None if name == DELETED.name() => {}
+            _ => {
+                return Err(Error::Journal(format!(
+                    "the journal is of another version of simidx: it has the table {name}"
+                )));
+            }
+        }
     }
-    generations.sort_unstable();
-    let damaged = || Error::Journal("damaged journal: a change cannot be read".to_owned());
-    let mut changes = Vec::new();
-    for &generation in &generations {
+    recovered.generations.sort_unstable();
+    for (generation, last) in &mut recovered.generations {
         let name = format!("{CHANGES}{generation}");
         let table = read.open_table(TableDefinition::<u64, &[u8]>::new(&name));
         for row in table
@@ -46,13 +72,25 @@ pub(super) fn read<F: Fingerprint>(database: &Database) -> Result<Recovered<F>> 
             .iter()
             .map_err(journal_error)?
         {
-            let (number, bytes) = row.map_err(journal_error)?;
-            let change = Change::decode(bytes.value()).ok_or_else(damaged)?;
-            changes.push((number.value(), change));
+            let (number, row) = row.map_err(journal_error)?;
+            let number = number.value();
+            let change = Change::decode(number, row.value())
+                .ok_or_else(|| damaged(&format!("change {number} fails its checksum")))?;
+            recovered.row_bytes += row.value().len() as u64;
+            *last = number;
+            if number > sealed {
+                recovered.changes.push((number, change));
+            }
         }
     }
-    changes.sort_by_key(|change| change.0);
-    let mut deleted = Vec::new();
+    // Changes come in order, and so do generations: one that is missing, or there twice, shows.
+    for &(number, _) in &recovered.changes {
+        if number != recovered.last + 1 {
+            let missing = recovered.last + 1;
+            return Err(damaged(&format!("change {missing} is missing")));
+        }
+        recovered.last = number;
+    }
     match read.open_table(DELETED) {
         Err(redb::TableError::TableDoesNotExist(_)) => {}
         table => {
@@ -61,15 +99,82 @@ pub(super) fn read<F: Fingerprint>(database: &Database) -> Result<Recovered<F>> 
                 .iter()
                 .map_err(journal_error)?
             {
-                let (number, id) = row.map_err(journal_error)?;
-                let id = String::from_utf8(id.value().to_vec()).map_err(|_| damaged())?;
-                deleted.push((number.value(), id));
+                let (number, row) = row.map_err(journal_error)?;
+                let number = number.value();
+                let id = checked(Rows::Deleted, number, row.value())
+                    .and_then(|id| String::from_utf8(id.to_vec()).ok())
+                    .filter(|_| number <= recovered.last)
+                    .ok_or_else(|| damaged(&format!("deletion {number} fails its checksum")))?;
+                recovered.row_bytes += row.value().len() as u64;
+                recovered.deleted.push((number, id));
             }
         }
     }
-    Ok(Recovered {
-        changes,
-        deleted,
-        generations,
-    })
+    Ok(recovered)
+}
+
+impl<F: Fingerprint> Recovered<F> {
+    /// Whether a journal of these rows has far more room than they take.
+    pub(super) fn is_small_in(&self, file_len: u64) -> bool {
+        file_len > SMALL + MOSTLY_FREE * self.row_bytes
+    }
+
+    /// The table of a change that is not sealed.
+    fn generation_of(&self, number: u64) -> u64 {
+        let place = self.generations.partition_point(|&(_, last)| last < number);
+        self.generations.get(place).map_or(1, |&(name, _)| name)
+    }
+
+    /// Writes a journal that has these rows and nothing else, and gives it its name when it is on disk.
+    ///
+    /// # Errors
+    /// What redb and the operating system report; a journal that has the name stays then.
+    pub(super) fn write(&self, path: &Path) -> Result<()> {
+        write_new(path, |database| {
+            let write = database.begin_write().map_err(journal_error)?;
+            let generation = |row: &(u64, Change<F>)| self.generation_of(row.0);
+            let groups = self.changes.chunk_by(|a, b| generation(a) == generation(b));
+            for group in groups {
+                let name = format!("{CHANGES}{}", generation(&group[0]));
+                let table = write.open_table(TableDefinition::<u64, &[u8]>::new(&name));
+                let mut table = table.map_err(journal_error)?;
+                for (number, change) in group {
+                    let row = change.encode(*number);
+                    table.insert(number, &row[..]).map_err(journal_error)?;
+                }
+            }
+            if !self.deleted.is_empty() {
+                let mut table = write.open_table(DELETED).map_err(journal_error)?;
+                for (number, id) in &self.deleted {
+                    let row = with_checksum(Rows::Deleted, *number, id.clone().into_bytes());
+                    table.insert(number, &row[..]).map_err(journal_error)?;
+                }
+            }
+            write.commit().map_err(journal_error)
+        })
+    }
+}
+
+/// Makes a journal under another name, and gives it its own when it is on disk.
+///
+/// # Errors
+/// What redb and the operating system report.
+pub(super) fn write_new(path: &Path, fill: impl FnOnce(&Database) -> Result<()>) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let unfinished = folder.join(UNFINISHED);
+    let written = || {
+        if unfinished.exists() {
+            fs::remove_file(&unfinished).map_err(at(&unfinished))?;
+        }
+        let database = builder().create(&unfinished).map_err(journal_error)?;
+        fill(&database)?;
+        database.close().map_err(journal_error)?;
+        fs::rename(&unfinished, path).map_err(at(path))?;
+        sync_folder(folder).map_err(at(folder))
+    };
+    let written = written();
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
 }

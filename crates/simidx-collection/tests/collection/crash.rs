@@ -13,6 +13,8 @@ const THREADS: u64 = 4;
 /// The name of the folder for the process that is to be killed, and the number of its run.
 const FOLDER: &str = "SIMIDX_COLLECTION_FOLDER";
 const RUN: &str = "SIMIDX_COLLECTION_RUN";
+/// The name of the folder for the process that finds the disk full.
+const READ: &str = "SIMIDX_COLLECTION_READ";
 /// Set where nothing shall be sealed, so that the journal grows.
 const UNSEALED: &str = "SIMIDX_COLLECTION_UNSEALED";
 
@@ -97,6 +99,53 @@ fn child() {
     assert_eq!(pages.query(mixed(run << 40), 0).unwrap().len(), 1);
     assert!(matches!(pages.add("further", 7), Err(Error::Journal(_))));
     assert!(pages.stats().journal_error.is_some());
+}
+
+/// Opens a collection whose journal cannot be written anew. Does nothing unless it is started by another test.
+#[test]
+fn reader() {
+    let Ok(folder) = std::env::var(READ) else {
+        return;
+    };
+    let pages = Collection::<u64>::open(folder, options()).unwrap();
+    assert!(pages.stats().journal_error.is_some());
+    assert_eq!(pages.get("a").unwrap(), Some(7));
+    assert_eq!(pages.query(7, 0).unwrap().len(), 1);
+    assert!(matches!(pages.add("b", 8), Err(Error::Journal(_))));
+    assert!(matches!(pages.seal(), Err(Error::Journal(_))));
+    assert!(matches!(pages.close(), Err(Error::Journal(_))));
+    println!("read on a full disk");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_restart_on_a_full_disk_answers_queries() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let pages = Collection::<u64>::create(&path, options()).unwrap();
+    pages.add("a", 7).unwrap();
+    let killed = folder.path().join("killed");
+    crate::files::copy(&path, &killed);
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\""])
+        .arg(program)
+        .args([
+            "crash::reader",
+            "--exact",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(READ, &killed)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("read on a full disk"));
+    // There is room again.
+    let pages = Collection::<u64>::open(&killed, options()).unwrap();
+    pages.add("b", 8).unwrap();
+    assert_eq!(pages.len(), 2);
 }
 
 /// Starts the child, kills it after so many milliseconds or waits for its end, and returns how many changes of each thread

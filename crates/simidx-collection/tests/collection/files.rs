@@ -147,6 +147,8 @@ fn a_torn_commit_is_there_whole_or_not_at_all() {
     }
     let journal = path.join("journal.redb");
     let before = fs::read(&journal).unwrap();
+    let torn = folder.path().join("torn");
+    copy(&path, &torn);
     // One commit: an addition and the deletion of a sealed record would be two.
     pages.add("sealed", 2).unwrap();
     let after = fs::read(&journal).unwrap();
@@ -165,8 +167,7 @@ fn a_torn_commit_is_there_whole_or_not_at_all() {
         .collect();
     assert!(changed.len() > 2, "{changed:?}");
     let mut seen = [false; 2];
-    let torn = folder.path().join("torn");
-    copy(&path, &torn);
+    let mark = fs::read(torn.join("journal.mark")).unwrap();
     // Sectors reach the disk in any order: some first ones, some last ones, and every other one.
     let orders: Vec<Box<dyn Fn(usize) -> bool>> = (0..=changed.len())
         .flat_map(|count| {
@@ -188,6 +189,7 @@ fn a_torn_commit_is_there_whole_or_not_at_all() {
             sector(source, start)
         });
         fs::write(torn.join("journal.redb"), image.collect::<Vec<u8>>()).unwrap();
+        fs::write(torn.join("journal.mark"), &mark).unwrap();
         let reopened = Collection::<u64>::open(&torn, options()).unwrap();
         let value = reopened.get("sealed").unwrap().unwrap();
         seen[value as usize - 1] = true;

@@ -1,0 +1,238 @@
+//! Flipped bits, a failed fsync, a lost manifest: each is refused, or every record is right.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use simidx_collection::{AnyCollection, Collection, Error, Options, Sync};
+use simidx_testkit::thorough;
+
+use crate::files::copy;
+
+fn options(sync: Sync) -> Options {
+    let mut options = Options::default();
+    options.background = false;
+    options.sync = sync;
+    options
+}
+
+fn value(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+type Records = BTreeMap<String, u64>;
+
+/// A collection of a segment and recent changes, the last of which are acknowledged one by one, and its records.
+fn filled(path: &Path) -> (Collection<u64>, Records) {
+    let pages = Collection::create(path, options(Sync::Never)).unwrap();
+    let mut records = Records::new();
+    for number in 0..1200 {
+        if number == 200 {
+            pages.seal().unwrap();
+        }
+        pages.add(&number.to_string(), value(number)).unwrap();
+        records.insert(number.to_string(), value(number));
+        if number > 200 && number % 10 == 0 {
+            let id = (number / 10).to_string();
+            pages.delete(&id).unwrap();
+            records.remove(&id);
+        }
+    }
+    for id in ["7", "1000", "8"] {
+        pages.delete(id).unwrap();
+        pages.sync().unwrap();
+        records.remove(id);
+    }
+    (pages, records)
+}
+
+/// Why a collection is refused, or whether its records are these.
+fn opened(path: &Path, records: &Records) -> Result<bool, String> {
+    let pages = Collection::<u64>::open(path, options(Sync::Always));
+    let pages = pages.map_err(|error| error.to_string())?;
+    let is_right = (0..1200).all(|number: u64| {
+        let id = number.to_string();
+        pages.get(&id).unwrap() == records.get(&id).copied()
+    });
+    Ok(is_right && pages.len() == records.len() as u64)
+}
+
+/// Flips single bits of a journal. What is refused is opened once more.
+fn flip(folder: &Path, records: &Records, seed: u64) {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let journal = fs::read(folder.join("journal.redb")).unwrap();
+    let damaged = folder.with_extension("damaged");
+    let mut refused = 0;
+    for flip in 0..thorough(2000, 150) {
+        copy(folder, &damaged);
+        let bit = random.random_range(0..8 * journal.len());
+        let mut image = journal.clone();
+        image[bit / 8] ^= 1 << (bit % 8);
+        fs::write(damaged.join("journal.redb"), image).unwrap();
+        let mut outcome = opened(&damaged, records);
+        if let Err(error) = outcome {
+            assert!(error.contains("journal"), "flip {flip}, bit {bit}: {error}");
+            refused += 1;
+            // redb may have repaired the file.
+            outcome = opened(&damaged, records);
+        }
+        assert_ne!(outcome, Ok(false), "flip {flip}, bit {bit}");
+        fs::remove_dir_all(&damaged).unwrap();
+    }
+    assert!(refused > 0, "some flips strike what counts");
+}
+
+#[test]
+fn a_flipped_bit_of_the_journal_makes_no_record_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let (pages, records) = filled(&path);
+    let killed = folder.path().join("killed");
+    copy(&path, &killed);
+    pages.close().unwrap();
+    flip(&path, &records, 1);
+    flip(&killed, &records, 2);
+}
+
+#[test]
+fn a_commit_that_was_acknowledged_does_not_vanish() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let pages = Collection::<u64>::create(&path, options(Sync::Always)).unwrap();
+    pages.add("a", 1).unwrap();
+    let before = fs::read(path.join("journal.redb")).unwrap();
+    pages.delete("a").unwrap();
+    let killed = folder.path().join("killed");
+    copy(&path, &killed);
+    fs::write(killed.join("journal.redb"), before).unwrap();
+    for _ in 0..2 {
+        let refused = Collection::<u64>::open(&killed, options(Sync::Always)).unwrap_err();
+        let refused = refused.to_string();
+        assert!(
+            refused.contains("journal.redb: damaged journal: it ends with change 1, and 2 were"),
+            "{refused}"
+        );
+    }
+    // The way out that the message names.
+    fs::remove_file(killed.join("journal.mark")).unwrap();
+    assert_eq!(opened_ids(&killed), 1);
+}
+
+fn opened_ids(path: &Path) -> u64 {
+    let pages = Collection::<u64>::open(path, options(Sync::Always)).unwrap();
+    pages.len()
+}
+
+/// What was not synced when an fsync failed is in the memory of the system, but never comes to disk: the pages count as
+/// clean. A restart must not build on them.
+#[test]
+#[cfg(unix)]
+fn a_restart_after_a_failed_fsync_does_not_build_on_what_is_not_on_disk() {
+    use std::os::unix::fs::MetadataExt;
+
+    const PAGE: usize = 4096;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let pages = Collection::<u64>::create(&path, options(Sync::Always)).unwrap();
+    for number in 0..20 {
+        pages.add(&number.to_string(), value(number)).unwrap();
+    }
+    let on_disk = fs::read(path.join("journal.redb")).unwrap();
+    let mark = fs::read(path.join("journal.mark")).unwrap();
+    // The commit whose fsync fails: it is in memory, and not acknowledged.
+    pages.add("failed", 7).unwrap();
+    let restarted = folder.path().join("restarted");
+    copy(&path, &restarted);
+    fs::write(restarted.join("journal.mark"), mark).unwrap();
+    let journal = restarted.join("journal.redb");
+    let in_memory = fs::read(&journal).unwrap();
+    let inode = fs::metadata(&journal).unwrap().ino();
+    let pages = Collection::<u64>::open(&restarted, options(Sync::Always)).unwrap();
+    for number in 20..50 {
+        pages.add(&number.to_string(), value(number)).unwrap();
+    }
+    // The power fails. Of a file that was there at the failed fsync, pages that were not written since are as on disk.
+    let failed = folder.path().join("failed");
+    copy(&restarted, &failed);
+    let mut image = fs::read(failed.join("journal.redb")).unwrap();
+    if fs::metadata(&journal).unwrap().ino() == inode {
+        for start in (0..image.len()).step_by(PAGE) {
+            let end = (start + PAGE).min(image.len());
+            if in_memory.get(start..end) == Some(&image[start..end]) {
+                let page = on_disk.get(start..end);
+                image[start..end].copy_from_slice(page.unwrap_or(&[0; PAGE]));
+            }
+        }
+    }
+    fs::write(failed.join("journal.redb"), image).unwrap();
+    let pages = Collection::<u64>::open(&failed, options(Sync::Always)).unwrap();
+    for number in 0..50 {
+        let found = pages.get(&number.to_string()).unwrap();
+        assert_eq!(found, Some(value(number)), "{number}");
+    }
+}
+
+#[test]
+fn a_journal_whose_manifest_is_gone_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let manifest = path.join("manifest.simidx-set");
+    let always = || options(Sync::Always);
+    Collection::<u64>::create(&path, always())
+        .unwrap()
+        .close()
+        .unwrap();
+    // A creation that did not come to its end begins anew.
+    fs::remove_file(&manifest).unwrap();
+    let pages = Collection::<u64>::open_or_create(&path, always()).unwrap();
+    pages.add("a", 7).unwrap();
+    pages.close().unwrap();
+    let kept: PathBuf = folder.path().join("kept");
+    fs::rename(&manifest, &kept).unwrap();
+    for refused in [
+        Collection::<u64>::create(&path, always()).unwrap_err(),
+        Collection::<u64>::open_or_create(&path, always()).unwrap_err(),
+        AnyCollection::open_or_create(&path, 64, always()).unwrap_err(),
+    ] {
+        assert!(matches!(refused, Error::NotACollection { .. }));
+        let refused = refused.to_string();
+        assert!(
+            refused.contains("a journal with changes and no manifest.simidx-set; restore that"),
+            "{refused}"
+        );
+    }
+    fs::rename(&kept, &manifest).unwrap();
+    assert_eq!(opened_ids(&path), 1);
+}
+
+#[test]
+fn a_journal_of_another_version_is_refused() {
+    use redb::{Database, TableDefinition};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let always = || options(Sync::Always);
+    Collection::<u64>::create(&path, always())
+        .unwrap()
+        .close()
+        .unwrap();
+    let journal = Database::open(path.join("journal.redb")).unwrap();
+    let write = journal.begin_write().unwrap();
+    let table = TableDefinition::<u64, &[u8]>::new("changes-1");
+    write
+        .open_table(table)
+        .unwrap()
+        .insert(1, &b"-a"[..])
+        .unwrap();
+    write.commit().unwrap();
+    drop(journal);
+    let refused = Collection::<u64>::open(&path, always())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("journal.redb: the journal is of another version of simidx"),
+        "{refused}"
+    );
+}
