@@ -204,7 +204,11 @@ impl Manifest {
             Err(error) => return Err(error),
         };
         if data.is_dir() {
-            return Ok(path.join(Self::FILE_NAME).is_file());
+            // A folder that may not be looked into is not one without a manifest.
+            return match fs::metadata(path.join(Self::FILE_NAME)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                data => Ok(data?.is_file()),
+            };
         }
         if !data.is_file() {
             return Ok(false);
