@@ -431,8 +431,17 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// A folder that is there already, a journal that has failed, and what the operating system reports.
     pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<u64> {
-        let (core, path) = (&*self.core, path.as_ref());
+        let path = path.as_ref();
         files::make_folder(path)?;
+        let copied = self.copy_to(path);
+        if copied.is_err() {
+            let _ = std::fs::remove_dir_all(path);
+        }
+        copied
+    }
+
+    fn copy_to(&self, path: &Path) -> Result<u64> {
+        let core = &*self.core;
         let (manifest, view) = {
             // While it is held, neither segments nor their rows of the journal go.
             let manifest = core.manifest();

@@ -44,7 +44,7 @@ impl From<Error> for Problem {
 }
 
 /// The store, and what makes fingerprints for it.
-fn store(app: &App) -> Result<(Store, Arc<Generation>), Problem> {
+pub(crate) fn store(app: &App) -> Result<(Store, Arc<Generation>), Problem> {
     let no_store = || {
         let detail = "the server keeps no records; start it with --store";
         Problem::unanswerable("no-store", detail)

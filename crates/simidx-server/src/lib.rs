@@ -24,6 +24,7 @@ mod batch;
 mod body;
 mod connection;
 mod documents;
+mod health;
 mod log;
 mod metrics;
 mod options;

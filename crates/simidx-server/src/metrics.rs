@@ -440,7 +440,6 @@ fn resident_bytes() -> Option<u64> {
 
 /// The figures of the collection.
 fn write_store(out: &mut String, store: &CollectionStats) {
-    let failed = u64::from(store.journal_error.is_some() || store.background_error.is_some());
     for (name, kind, text, value) in [
         (
             "simidx_store_records",
@@ -479,20 +478,48 @@ fn write_store(out: &mut String, store: &CollectionStats) {
             store.merge_count,
         ),
         (
-            "simidx_store_failed",
+            "simidx_store_journal_bytes",
             "gauge",
-            "Whether the journal, or the last seal or merge, failed.",
-            failed,
+            "Bytes of the journal of the store.",
+            store.journal_bytes,
         ),
     ] {
         help(out, name, kind, text);
         line(out, name, value);
+    }
+    let name = "simidx_store_failed";
+    let text = "Whether it failed: the journal until a restart, the last seal or merge until one succeeds.";
+    help(out, name, "gauge", text);
+    for (what, error) in [
+        ("journal", &store.journal_error),
+        ("seal", &store.seal_error),
+        ("merge", &store.merge_error),
+    ] {
+        let failed = u64::from(error.is_some());
+        line(out, &format!("{name}{{what=\"{what}\"}}"), failed);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_part_of_a_store_fails_by_itself() {
+        let mut store = CollectionStats::default();
+        store.journal_bytes = 4096;
+        store.merge_error = Some("no room".to_owned());
+        let mut text = String::new();
+        write_store(&mut text, &store);
+        for line in [
+            "simidx_store_journal_bytes 4096\n",
+            "simidx_store_failed{what=\"journal\"} 0\n",
+            "simidx_store_failed{what=\"seal\"} 0\n",
+            "simidx_store_failed{what=\"merge\"} 1\n",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+    }
 
     #[test]
     fn a_status_without_a_place_counts_as_500() {

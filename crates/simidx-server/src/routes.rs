@@ -42,12 +42,13 @@ pub(crate) enum Route {
     Documents,
     Document,
     Reload,
+    Snapshot,
     /// Everything else.
     Unknown,
 }
 
 impl Route {
-    pub(crate) const ALL: [Route; 16] = [
+    pub(crate) const ALL: [Route; 17] = [
         Route::Page,
         Route::Livez,
         Route::Readyz,
@@ -63,6 +64,7 @@ impl Route {
         Route::Documents,
         Route::Document,
         Route::Reload,
+        Route::Snapshot,
         Route::Unknown,
     ];
 
@@ -84,6 +86,7 @@ impl Route {
             Route::Documents => "/v1/documents",
             Route::Document => "/v1/documents/{id}",
             Route::Reload => "/-/reload",
+            Route::Snapshot => "/-/snapshot",
             Route::Unknown => "unknown",
         }
     }
@@ -102,6 +105,7 @@ impl Route {
             "/v1/text" => Route::Text,
             "/v1/documents" => Route::Documents,
             "/-/reload" => Route::Reload,
+            "/-/snapshot" => Route::Snapshot,
             path => return Self::with_parameter(path),
         };
         (route, "")
@@ -128,7 +132,9 @@ impl Route {
     /// The methods that it takes.
     fn methods(self) -> &'static str {
         match self {
-            Route::Query | Route::Text | Route::Documents | Route::Reload => "POST",
+            Route::Query | Route::Text | Route::Documents | Route::Reload | Route::Snapshot => {
+                "POST"
+            }
             Route::Document => "GET, HEAD, DELETE",
             _ => "GET, HEAD",
         }
@@ -213,10 +219,10 @@ async fn answer(
     let query = head.uri.query();
     match route {
         Route::Livez => Ok(plain(StatusCode::OK, "ok\n")),
-        Route::Readyz | Route::Healthz if app.is_ready() => Ok(plain(StatusCode::OK, "ready\n")),
-        Route::Readyz | Route::Healthz => {
-            Ok(plain(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n"))
-        }
+        Route::Readyz | Route::Healthz => Ok(match app.unready() {
+            None => plain(StatusCode::OK, "ready\n"),
+            Some(reason) => plain(StatusCode::SERVICE_UNAVAILABLE, reason),
+        }),
         Route::Metrics => {
             let app = app.clone();
             // To find out what is in memory takes long for large files.
@@ -241,6 +247,7 @@ async fn answer(
         Route::Documents => documents::add(app, head, body).await,
         Route::Document => documents::one(app, head, parameter).await,
         Route::Reload => reload(app, &head.headers, query).await,
+        Route::Snapshot => snapshot(app, &head.headers, query).await,
         Route::Page => page::page(app, query).await,
         Route::Unknown => unreachable!("it was answered above"),
     }
@@ -315,6 +322,49 @@ fn hide_folders(figures: &mut Value) {
     }
 }
 
+/// A page elsewhere may send a browser here, but its request says where it comes from.
+fn refuse_pages(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.contains_key(ORIGIN) {
+        true => {
+            let detail = "pages may not ask for this";
+            Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Copies the store.
+async fn snapshot(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    query: Option<&str>,
+) -> Result<Response<Content>, Problem> {
+    Params::parse(query, &[])?;
+    refuse_pages(headers)?;
+    let (store, _) = documents::store(app)?;
+    let started = Instant::now();
+    let copying = tokio::task::spawn_blocking(move || store.snapshot());
+    let broken = |_| Problem::busy("the snapshot broke off");
+    let (name, changes) = copying.await.map_err(broken)?.map_err(|error| {
+        let text = error.to_string();
+        app.log.error("snapshot failed", &[("error", &*text)]);
+        match error {
+            simidx_collection::Error::Journal(_) => error.into(),
+            _ => {
+                let status = StatusCode::INSUFFICIENT_STORAGE;
+                let detail = "the copy could not be written; the log says why";
+                Problem::new(status, "snapshot-failed", detail)
+            }
+        }
+    })?;
+    let seconds = started.elapsed().as_secs_f64();
+    let shown = seconds.to_string();
+    let fields = [("snapshot", &*name), ("seconds", &*shown)];
+    app.log.info("snapshot taken", &fields);
+    let object = json!({ "snapshot": name, "changes": changes, "seconds": seconds });
+    Ok(response::json(StatusCode::OK, &object))
+}
+
 /// Opens files anew.
 async fn reload(
     app: &Arc<App>,
@@ -322,11 +372,7 @@ async fn reload(
     query: Option<&str>,
 ) -> Result<Response<Content>, Problem> {
     let params = Params::parse(query, &["index"])?;
-    // A page elsewhere may send a browser here, but its request says where it comes from.
-    if headers.contains_key(ORIGIN) {
-        let detail = "pages may not ask for this";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail));
-    }
+    refuse_pages(headers)?;
     if let Some(name) = &params.index {
         app.index(Some(name))?;
     }

@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::connection::{self, Tls, told};
+use crate::health;
 use crate::options::ServerOptions;
 use crate::problem::Problem;
 use crate::signals::Signals;
@@ -220,7 +221,7 @@ impl Server {
         }
     }
 
-    /// Answers requests until the server is told to end, and brings the changes of the store to disk then.
+    /// Answers requests until the server is told to end, and brings the changes of the store to disk and stops it then.
     ///
     /// # Errors
     /// What the system reports of the address or of signals, and changes of the store that could not be written.
@@ -245,6 +246,9 @@ impl Server {
             if let Some(period) = app.options.watch {
                 tokio::spawn(watch_files(app.clone(), period, stop.subscribe()));
             }
+            if app.store.is_some() {
+                tokio::spawn(health::watch(app.clone(), stop.subscribe()));
+            }
             let (end, ended) = watch::channel(false);
             let (mut stop, delay) = (stop.subscribe(), app.options.drain_delay);
             tokio::spawn(async move {
@@ -259,7 +263,7 @@ impl Server {
         });
         runtime.shutdown_timeout(END);
         let synced = match &app.store {
-            Some((_, store)) => store.sync(),
+            Some((_, store)) => store.stop(),
             None => Ok(()),
         };
         if let Err(error) = synced {

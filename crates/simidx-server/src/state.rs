@@ -253,14 +253,19 @@ impl App {
         Ok(())
     }
 
-    /// Whether queries are answered.
+    /// Whether queries are answered and changes are taken.
     pub(crate) fn is_ready(&self) -> bool {
-        let has_failed = |store: &Store| store.stats().journal_error.is_some();
-        let has_failed = self
-            .store
-            .as_ref()
-            .is_some_and(|(_, store)| has_failed(store));
-        self.is_ready.load(Ordering::Acquire) && !has_failed
+        self.unready().is_none()
+    }
+
+    /// Why the server is not ready, a line.
+    pub(crate) fn unready(&self) -> Option<&'static str> {
+        if !self.is_ready.load(Ordering::Acquire) {
+            return Some("shutting down\n");
+        }
+        let (_, store) = self.store.as_ref()?;
+        let has_failed = store.stats().journal_error.is_some();
+        has_failed.then_some("the journal of the store failed: see the log, then start again\n")
     }
 
     /// Says that the server is about to end.

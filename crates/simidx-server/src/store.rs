@@ -3,11 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use simidx::{Error, Fingerprint, Id, IdBuf, IdKind};
 use simidx_collection::{Collection, CollectionStats, Near, Numbered, Options, Outcome};
 
+use crate::log::timestamp;
 use crate::source::{Search, Sink, Source, SourceSize};
 
 /// Nanoseconds that a query takes in a segment, and in the recent records.
@@ -45,14 +47,10 @@ pub(crate) struct Addition {
     pub(crate) generation: String,
 }
 
-/// What names the records of a store after so many changes.
-fn generation_name(change_count: u64) -> String {
-    format!("{change_count:016x}")
-}
-
-/// An answer with the generation that it comes from.
-fn named<T>(answer: Numbered<T>) -> (T, String) {
-    (answer.value, generation_name(answer.change_count))
+/// What names the records of a store after so many changes. Changes that a crash has lost had numbers too, so these alone
+/// would name others after it.
+fn generation_name(opening: u64, change_count: u64) -> String {
+    format!("{opening:016x}-{change_count:016x}")
 }
 
 /// Takes the answer to an addition, and says whether to go on.
@@ -67,6 +65,10 @@ trait Records: Send + std::marker::Sync {
     fn delete(&self, id: &str) -> simidx_collection::Result<Numbered<bool>>;
     fn get(&self, id: &str) -> simidx_collection::Result<Numbered<Option<u128>>>;
     fn stats(&self) -> CollectionStats;
+    fn opening(&self) -> u64;
+    fn path(&self) -> &Path;
+    fn snapshot(&self, path: &Path) -> simidx_collection::Result<u64>;
+    fn stop(&self) -> simidx_collection::Result<()>;
     fn width(&self) -> u32;
     fn max_distance(&self) -> u32;
     fn pipeline(&self) -> Option<&str>;
@@ -148,14 +150,40 @@ impl Store {
         self.0.sync()
     }
 
+    /// Copies the store as it is at one moment to a folder of its own, below the folder of the store. Returns the path of the
+    /// copy from there, and the number of changes that it has.
+    ///
+    /// # Errors
+    /// As for [`Collection::snapshot`].
+    pub fn snapshot(&self) -> simidx_collection::Result<(String, u64)> {
+        let now = timestamp(SystemTime::now()).replace(':', "-");
+        let name = format!("snapshots/{now}");
+        let count = self.0.snapshot(&self.0.path().join(&name))?;
+        Ok((name, count))
+    }
+
+    /// Brings all changes to disk, and ends what seals and merges. Changes that come later fail.
+    ///
+    /// # Errors
+    /// As for [`Collection::stop`].
+    pub fn stop(&self) -> simidx_collection::Result<()> {
+        self.0.stop()
+    }
+
+    /// An answer with the generation that it comes from.
+    fn named<T>(&self, answer: Numbered<T>) -> (T, String) {
+        let generation = generation_name(self.0.opening(), answer.change_count);
+        (answer.value, generation)
+    }
+
     /// Deletes the record of an id; whether there was one, and the generation after it.
     pub(crate) fn delete(&self, id: &str) -> simidx_collection::Result<(bool, String)> {
-        self.0.delete(id).map(named)
+        self.0.delete(id).map(|deleted| self.named(deleted))
     }
 
     /// The fingerprint of an id, and the generation that has it.
     pub(crate) fn get(&self, id: &str) -> simidx_collection::Result<(Option<u128>, String)> {
-        self.0.get(id).map(named)
+        self.0.get(id).map(|found| self.named(found))
     }
 }
 
@@ -171,7 +199,7 @@ impl<F: Fingerprint> Records for Collection<F> {
                     Outcome::Unchanged => "unchanged",
                     Outcome::Replaced(_) => "replaced",
                 },
-                generation: generation_name(added.change_count),
+                generation: generation_name(self.opening(), added.change_count),
             })
         })
     }
@@ -191,6 +219,22 @@ impl<F: Fingerprint> Records for Collection<F> {
 
     fn stats(&self) -> CollectionStats {
         self.stats()
+    }
+
+    fn opening(&self) -> u64 {
+        self.opening()
+    }
+
+    fn path(&self) -> &Path {
+        self.path()
+    }
+
+    fn snapshot(&self, path: &Path) -> simidx_collection::Result<u64> {
+        self.snapshot(path)
+    }
+
+    fn stop(&self) -> simidx_collection::Result<()> {
+        self.stop()
     }
 
     fn width(&self) -> u32 {
@@ -240,7 +284,7 @@ impl<F: Fingerprint> Source for Living<F> {
     }
 
     fn generation(&self) -> String {
-        generation_name(self.0.change_count())
+        generation_name(self.0.opening(), self.0.change_count())
     }
 
     fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
@@ -252,7 +296,7 @@ impl<F: Fingerprint> Source for Living<F> {
             };
             let found = found.map_err(of_library)?;
             if number == 0 {
-                sink.generation(generation_name(found.change_count));
+                sink.generation(generation_name(self.0.opening(), found.change_count));
             }
             sink.begin(number);
             for near in found.value {
@@ -299,6 +343,7 @@ impl<F: Fingerprint> Source for Living<F> {
             "deleted_count": stats.deleted_count,
             "segment_count": stats.segment_count,
             "file_bytes": stats.segment_bytes,
+            "journal_bytes": stats.journal_bytes,
             "pipeline": self.0.pipeline(),
             "background_error": stats.background_error,
             "journal_error": stats.journal_error,

@@ -369,20 +369,13 @@ fn a_store_keeps_what_it_was_made_with() {
     Serving::start(&sandbox, &["--store", "pages"]).end();
 }
 
-#[test]
+/// A server whose files cannot grow beyond a size that its journal soon has.
 #[cfg(unix)]
-fn changes_that_cannot_be_written_at_the_end_are_an_error() {
-    let sandbox = Sandbox::new();
-    Serving::start(&sandbox, &["--store", "pages"]).end();
-    // From here on no file grows.
+fn without_room(sandbox: &Sandbox, sync: &str) -> Serving {
+    Serving::start(sandbox, &["--store", "pages"]).end();
+    let listen = "127.0.0.1:0";
     let serve = sandbox.command(&[
-        "serve",
-        "--store",
-        "pages",
-        "--sync",
-        "never",
-        "--listen",
-        "127.0.0.1:0",
+        "serve", "--store", "pages", "--sync", sync, "--listen", listen,
     ]);
     let script = "trap '' XFSZ; ulimit -f 2400; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
@@ -393,17 +386,63 @@ fn changes_that_cannot_be_written_at_the_end_are_an_error() {
     if let Some(folder) = serve.get_current_dir() {
         command.current_dir(folder);
     }
-    let mut server = Serving::of(command);
-    let lines: String = (0..40_000_u64)
+    Serving::of(command)
+}
+
+/// Documents that take more room than that.
+#[cfg(unix)]
+fn many_documents() -> String {
+    (0..40_000_u64)
         .map(|number| {
             let value = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             format!(
                 "{{\"id\":\"a long name of a page {number}\",\"fingerprint\":\"{value:016x}\"}}\n"
             )
         })
-        .collect();
+        .collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn a_journal_that_fails_is_said() {
+    let sandbox = Sandbox::new();
+    let server = without_room(&sandbox, "always");
     let head = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/x-ndjson";
-    assert_eq!(server.ask(head, &lines).0, 200);
+    assert_eq!(server.get("/readyz"), (200, "ready\n".to_owned()));
+    server.ask(head, &many_documents());
+    let one = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/json";
+    let (status, body) = server.ask(one, "{\"id\":\"a\",\"fingerprint\":\"1\"}");
+    assert_eq!(status, 507, "{body}");
+    let (status, body) = server.get("/readyz");
+    assert_eq!(status, 503);
+    assert!(
+        body.starts_with("the journal of the store failed"),
+        "{body}"
+    );
+    let (_, metrics) = server.get("/metrics");
+    assert!(metrics.contains("simidx_store_failed{what=\"journal\"} 1\n"));
+    assert!(metrics.contains("simidx_store_failed{what=\"seal\"} 0\n"));
+    // Without a wait for the end: the log is read while it runs.
+    let mut server = server;
+    let mut lines = BufReader::new(server.child.stderr.take().unwrap()).lines();
+    let line = lines.find_map(|line| line.ok().filter(|line| line.contains("store-journal-")));
+    assert!(line.unwrap().contains(" error store-journal-failed error="));
+    server.signal("-TERM");
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert!(
+        !rest.iter().any(|line| line.contains("store-journal-")),
+        "{rest:?}"
+    );
+    assert_eq!(server.child.wait().unwrap().code(), Some(2));
+}
+
+#[test]
+#[cfg(unix)]
+fn changes_that_cannot_be_written_at_the_end_are_an_error() {
+    let sandbox = Sandbox::new();
+    let mut server = without_room(&sandbox, "never");
+    let head = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/x-ndjson";
+    assert_eq!(server.ask(head, &many_documents()).0, 200);
     server.signal("-TERM");
     let mut log = String::new();
     let mut stderr = server.child.stderr.take().unwrap();

@@ -357,6 +357,26 @@ fn every_address_and_status_is_as_described() {
         asker.ask("/-/reload", "POST", "/-/reload", "", b"").status,
         200
     );
+    let snapshot = "/-/snapshot";
+    assert_eq!(asker.ask(snapshot, "POST", snapshot, "", b"").status, 200);
+    assert_eq!(asker.ask(snapshot, "GET", snapshot, "", b"").status, 405);
+    assert_eq!(
+        asker
+            .ask_with(snapshot, "POST", snapshot, "", b"", "")
+            .status,
+        401
+    );
+    assert_eq!(
+        asker
+            .ask(snapshot, "POST", "/-/snapshot?index=x", "", b"")
+            .status,
+        400
+    );
+    let mut client = storeless.client();
+    client.headers = format!("authorization: Bearer {TOKEN}\r\n");
+    let response = client.post(snapshot, "", b"");
+    assert_eq!(response.status, 422);
+    asker.note(snapshot, "POST", &response);
     for (route, kind) in [
         ("/v1/query", json_kind),
         ("/v1/text", json_kind),
@@ -431,12 +451,14 @@ fn every_address_and_status_is_as_described() {
         asker.note(route, "POST", &response);
     }
     let headers = format!("origin: http://e.example\r\nauthorization: Bearer {TOKEN}\r\n");
-    assert_eq!(
-        asker
-            .ask_with("/-/reload", "POST", "/-/reload", "", b"", &headers)
-            .status,
-        403
-    );
+    for route in ["/-/reload", "/-/snapshot"] {
+        assert_eq!(
+            asker
+                .ask_with(route, "POST", route, "", b"", &headers)
+                .status,
+            403
+        );
+    }
     std::fs::remove_file(&path).unwrap();
     assert_eq!(
         asker.ask("/-/reload", "POST", "/-/reload", "", b"").status,

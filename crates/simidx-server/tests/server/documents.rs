@@ -394,8 +394,11 @@ fn an_answer_names_the_generation_that_it_comes_from() {
     const ADDITIONS: usize = 150;
     let folder = tempfile::tempdir().unwrap();
     let server = start(with_store(&folder.path().join("pages"), 64));
-    let generation =
-        |response: &Response| usize::from_str_radix(&response.generation(), 16).unwrap();
+    let generation = |response: &Response| {
+        let generation = response.generation();
+        let (_, changes) = generation.split_once('-').unwrap();
+        usize::from_str_radix(changes, 16).unwrap()
+    };
     std::thread::scope(|scope| {
         let adders: Vec<_> = (0..3)
             .map(|thread| {
@@ -429,4 +432,108 @@ fn an_answer_names_the_generation_that_it_comes_from() {
             adder.join().unwrap();
         }
     });
+}
+
+#[test]
+fn the_records_of_a_generation_are_the_same_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, crashed) = (folder.path().join("pages"), folder.path().join("crashed"));
+    let mut options = Options::default();
+    options.sync = simidx_collection::Sync::Never;
+    options.background = false;
+    let mut serving = crate::harness::options(Vec::new());
+    serving.store = Some(Store::open_or_create(&path, 64, options.clone()).unwrap());
+    let server = start(serving.clone());
+    assert_eq!(
+        add(&server, &json!({"id": "a", "fingerprint": "1"})).status,
+        200
+    );
+    let before = server.client().get("/v1/documents/a");
+    assert_eq!(before.status, 200);
+    // What was seen has not come to disk.
+    std::fs::create_dir(&crashed).unwrap();
+    for entry in std::fs::read_dir(&path).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), crashed.join(entry.file_name())).unwrap();
+    }
+    serving.store = Some(Store::open(&crashed, options).unwrap());
+    let server = start(serving);
+    assert_eq!(server.client().get("/v1/documents/a").status, 404);
+    let after = add(&server, &json!({"id": "b", "fingerprint": "2"}));
+    let changes = |response: &Response| response.generation().split_once('-').unwrap().1.to_owned();
+    assert_eq!(changes(&before), changes(&after));
+    assert_ne!(before.generation(), after.generation());
+}
+
+#[test]
+fn a_running_store_is_copied_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let server = start(with_store(&path, 64));
+    add(&server, &json!({"id": "a", "fingerprint": "ff"}));
+    let copied = server.client().request("POST", "/-/snapshot", "", b"");
+    assert_eq!(copied.status, 200);
+    let copied = copied.json();
+    assert_eq!(copied["changes"], 1);
+    add(&server, &json!({"id": "b", "fingerprint": "ff"}));
+    let copy = path.join(copied["snapshot"].as_str().unwrap());
+    let restored = start(with_store(&copy, 64));
+    assert_eq!(named(&restored.client().get("/v1/query/ff").json()), ["a"]);
+    // The store goes on, and opens with its copies in its folder.
+    drop(server);
+    let server = start(with_store(&path, 64));
+    assert_eq!(
+        named(&server.client().get("/v1/query/ff").json()),
+        ["a", "b"]
+    );
+    // There is no room for a copy.
+    std::fs::remove_dir_all(path.join("snapshots")).unwrap();
+    std::fs::write(path.join("snapshots"), "").unwrap();
+    let refused = server.client().request("POST", "/-/snapshot", "", b"");
+    assert_eq!(
+        (refused.status, refused.kind()),
+        (507, "snapshot-failed".into())
+    );
+    assert!(!refused.text().contains("pages"), "{}", refused.text());
+}
+
+#[test]
+fn a_seal_that_fails_is_told_from_a_journal_that_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let mut options = Options::default();
+    options.seal_records = 10;
+    let mut serving = crate::harness::options(Vec::new());
+    serving.store = Some(Store::open_or_create(&path, 64, options).unwrap());
+    let server = start(serving);
+    let places: Vec<_> = (1..9)
+        .map(|number| path.join(format!("segment-{number:010}.simidx")))
+        .collect();
+    places
+        .iter()
+        .for_each(|place| std::fs::create_dir(place).unwrap());
+    for number in 0..10 {
+        let id = number.to_string();
+        assert_eq!(
+            add(&server, &json!({"id": id, "fingerprint": id})).status,
+            200
+        );
+    }
+    let failed = |what| server.metric(&format!("simidx_store_failed{{what=\"{what}\"}}"));
+    let wait_for = |value| {
+        while failed("seal") != value {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    wait_for(1.0);
+    assert_eq!((failed("journal"), failed("merge")), (0.0, 0.0));
+    assert_eq!(server.client().get("/readyz").status, 200);
+    places
+        .iter()
+        .for_each(|place| drop(std::fs::remove_dir(place)));
+    wait_for(0.0);
+    let journal = server.metric("simidx_store_journal_bytes ");
+    assert!(journal > 0.0);
+    let info = server.client().get("/v1/info").json();
+    assert_eq!(info["indexes"][0]["figures"]["journal_bytes"], journal);
 }
