@@ -459,7 +459,7 @@ fn an_end_while_a_store_seals_leaves_no_file() {
     let head = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/x-ndjson";
     // Long ids make a lot of 64 MiB of few records.
     for batch in 0..6_u64 {
-        let document = |number| {
+        let document = |number: u64| {
             let value = (200 * batch + number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let id = format!("{batch} {number} {}", "i".repeat(60_000));
             format!("{{\"id\":\"{id}\",\"fingerprint\":\"{value:016x}\"}}\n")

@@ -75,6 +75,26 @@ fn journal_error(error: impl Into<redb::Error>) -> Error {
     Error::Journal(error.into().to_string())
 }
 
+fn damaged(what: &str) -> Error {
+    Error::Journal(format!(
+        "damaged journal: {what}; restore the folder from a backup"
+    ))
+}
+
+/// Tells a file that is damaged from one that the system does not give.
+fn opening_error(error: redb::DatabaseError) -> Error {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+
+    let error = redb::Error::from(error);
+    match &error {
+        redb::Error::Corrupted(what) => damaged(what),
+        redb::Error::Io(io) if matches!(io.kind(), InvalidData | UnexpectedEof) => {
+            damaged(&io.to_string())
+        }
+        _ => journal_error(error),
+    }
+}
+
 /// Names the journal in an error of what it is made of.
 fn named(path: &Path) -> impl Fn(Error) -> Error + '_ {
     move |error| match error {
@@ -140,13 +160,13 @@ fn open_checked<T>(
 ) -> Result<(Database, T)> {
     // It may panic on a file that is damaged.
     let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let database = builder().open(path).map_err(journal_error)?;
+        let database = builder().open(path).map_err(opening_error)?;
         let transaction = database.begin_read().map_err(journal_error)?;
         let found = read(&transaction)?;
         drop(transaction);
         Ok((database, found))
     }));
-    let damaged = |_| Err(Error::Journal("damaged journal".to_owned()));
+    let damaged = |_| Err(damaged("redb broke off"));
     opened.unwrap_or_else(damaged).map_err(named(path))
 }
 

@@ -7,7 +7,7 @@ use redb::{Database, ReadTransaction, ReadableTable, TableDefinition, TableHandl
 use simidx::Fingerprint;
 
 use super::change::{Rows, checked, with_checksum};
-use super::{CHANGES, Change, DELETED, builder, journal_error};
+use super::{CHANGES, Change, DELETED, builder, damaged, journal_error};
 use crate::error::{Error, Result, at};
 use crate::files::sync_folder;
 
@@ -30,12 +30,6 @@ pub(crate) struct Recovered<F> {
     pub(crate) last: u64,
     /// Bytes of the rows.
     row_bytes: u64,
-}
-
-fn damaged(what: &str) -> Error {
-    Error::Journal(format!(
-        "damaged journal: {what}; restore the folder from a backup"
-    ))
 }
 
 /// What the tables hold, where the changes up to `sealed` are in segments.
