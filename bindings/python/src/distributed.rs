@@ -356,17 +356,20 @@ pub(crate) fn _join_manifests<'py>(
     Ok(PyBytes::new(py, &all.to_bytes().map_err(raise)?))
 }
 
-/// The names of the segments of a manifest, each with the identifier of its contents.
+/// The names of the segments of a manifest, each with the identifier of its contents and the length of its file.
 #[pyfunction]
 pub(crate) fn _manifest_segments(
     py: Python<'_>,
     manifest: &[u8],
-) -> PyResult<Vec<(String, String)>> {
+) -> PyResult<Vec<(String, String, u64)>> {
     let read = Manifest::from_bytes(manifest);
     let read = read.map_err(|error| Failure::from(error).raise(py))?;
     Ok(read
         .segments
         .into_iter()
-        .map(|segment| (segment.name, format!("{:032x}", segment.content_id)))
+        .map(|segment| {
+            let content = format!("{:032x}", segment.content_id);
+            (segment.name, content, segment.file_len)
+        })
         .collect())
 }

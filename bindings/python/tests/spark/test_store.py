@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,44 +48,116 @@ def build(path: str, values: list[int]) -> list[str]:
 
 
 def test_sweep_is_for_local_folders_and_others(tmp_path: Path) -> None:
-    (tmp_path / "segment-00000-00.simidx").write_bytes(b"left behind")
-    assert distributed.sweep(tmp_path.as_uri(), older_than=0) == ["segment-00000-00.simidx"]
+    left = [".simidx-V2zUKe.tmp", ".unfinished-1.simidx", "segment-00000-00.simidx"]
+    for name in [*left, ".simidx-notes", "notes.tmp"]:
+        (tmp_path / name).write_bytes(b"left behind")
+    assert distributed.sweep(tmp_path.as_uri(), older_than=0) == left
+    assert sorted(os.listdir(tmp_path)) == [".simidx-notes", "notes.tmp"]
 
 
-def test_a_set_in_an_object_store(temp: Path) -> None:
+@pytest.mark.parametrize("path", ["dbfs:/mnt/crawl", "hdfs:/user/crawl", "S3:bucket", "crawl:set"])
+def test_an_address_without_slashes_is_refused(spark: SparkSession, path: str) -> None:
+    with pytest.raises(simidx.FileError, match=f"{path}: .*: without // is not understood"):
+        on_spark.build(frame(spark, VALUES[:9], 64, 1), path)
+    with pytest.raises(simidx.FileError, match="is not understood"):
+        on_spark.join(frame(spark, VALUES[:9], 64, 1), path)
+
+
+def test_an_address_that_nothing_opens_is_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    df = frame(spark, VALUES[:9], 64, 1)
+    with pytest.raises(simidx.FileError, match="unknown://crawl: neither pyarrow nor fsspec"):
+        on_spark.build(df, "unknown://crawl")
+    with pytest.raises(simidx.FileError, match="memory of a process"):
+        on_spark.build(df, "memory://crawl")
+    with pytest.raises(simidx.FileError, match="a folder of elsewhere"):
+        on_spark.build(df, "file://elsewhere/crawl")
+    with pytest.raises(simidx.OptionError, match="merged is a file on the driver"):
+        on_spark.build(df, tmp_path / "set", merged="s3://bucket/one.simidx")
+    assert list(tmp_path.iterdir()) == []
+    # These name the same folder.
+    for path in ("./with:colon", f"file:{tmp_path}/with:colon", f"file://localhost{tmp_path}/with:colon"):
+        on_spark.build(df, path, overwrite=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["with:colon"]
+
+
+@pytest.mark.parametrize("scheme", ["", "local://"])
+def test_a_manifest_is_of_files_that_are_there(tmp_path: Path, scheme: str) -> None:
     pytest.importorskip("fsspec")
-    path = "memory://bucket/crawl"
+    names = build(f"{scheme}{tmp_path}/set", VALUES)
+    assert len(names) == 2
+    manifests = [(tmp_path / "set" / MANIFEST).read_bytes()]
+    (tmp_path / "set" / MANIFEST).unlink()
+    segment = tmp_path / "set" / names[1]
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-1])
+    with pytest.raises(simidx.FileError, match=f"has {len(whole) - 1} bytes, where {len(whole)} were written"):
+        commit(f"{scheme}{tmp_path}/set", manifests, {})
+    segment.unlink()
+    with pytest.raises(simidx.FileError, match=f"1 of 2 segments are not here, such as {names[1]}: if each machine"):
+        commit(f"{scheme}{tmp_path}/set", manifests, {})
+    assert not (tmp_path / "set" / MANIFEST).exists()
+    segment.write_bytes(whole)
+    commit(f"{scheme}{tmp_path}/set", manifests, {})
+    with simidx.open(tmp_path / "set") as index:
+        assert index.record_count == len(VALUES)
+
+
+def test_a_task_without_the_folder_says_where(tmp_path: Path) -> None:
+    # As on a machine that does not share it.
+    with pytest.raises(simidx.FileError, match=f"no such folder on {socket.gethostname()}: build in a folder that all"):
+        Store(tmp_path / "set").unfinished()
+
+
+def test_what_killed_tasks_leave_on_their_machine_goes_a_day_later(temp: Path) -> None:
+    folder = Path(Store("s3://bucket/crawl").unfinished()).parent
+    assert folder.parent == temp
+    left = [".simidx-V2zUKe.tmp", ".unfinished-1.simidx"]
+    kept = "0123456789abcdef0123456789abcdef.simidx"
+    for name in [*left, kept]:
+        (folder / name).write_bytes(b"left behind")
+    Store("s3://bucket/crawl").unfinished()
+    assert sorted(os.listdir(folder)) == sorted([*left, kept])
+    for name in [*left, kept]:
+        os.utime(folder / name, (0, 0))
+    Store("s3://bucket/crawl").unfinished()
+    assert os.listdir(folder) == [kept]
+
+
+def test_a_set_in_an_object_store(temp: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    # To the package this scheme is any other: files are uploaded, and fetched.
+    path, other = f"local://{tmp_path}/crawl", f"local://{tmp_path}/other"
     with pytest.raises(simidx.FileMissingError, match="not been committed"):
         segments_of(path)
     names = build(path, VALUES)
     assert [segment.name for segment in segments_of(path)] == names
     # Nothing is left on the local disk but the copies that were asked for.
-    assert list(temp.iterdir()) == []
+    assert [list(folder.iterdir()) for folder in temp.iterdir()] == [[]]
     local = fetched([path])
     assert {Path(name).parent.parent for name in local} == {temp}
     with simidx.open(local) as index:
         assert index.record_count == len(VALUES)
         index.verify()
     # Another set under the same names is not taken for this one.
-    Store("memory://bucket/other").prepare()
-    assert build("memory://bucket/other", VALUES[:2000]) != names
-    with simidx.open(fetched(["memory://bucket/other"])) as index:
+    assert build(other, VALUES[:2000]) != names
+    with simidx.open(fetched([other])) as index:
         assert index.record_count == 2000
     Store(path).write("segment-00009-ff.simidx", b"left behind")
     assert distributed.sweep(path, older_than=3600) == []
     assert distributed.sweep(path, older_than=0) == ["segment-00009-ff.simidx"]
-    assert {name for name, _ in Store(path).names()} == {MANIFEST, *names}
+    assert {name for name, _, _ in Store(path).names()} == {MANIFEST, *names}
 
 
-def test_a_folder_for_copies_that_others_can_write_to_is_refused(temp: Path) -> None:
+def test_a_folder_for_copies_that_others_can_write_to_is_refused(temp: Path, tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
-    names = build("memory://bucket/shared", VALUES[:100])
+    names = build(f"local://{tmp_path}/shared", VALUES[:100])
     assert names
-    folder = temp / f"simidx-segments-{os.getuid()}"
-    folder.mkdir()
-    folder.chmod(0o777)
+    (temp / f"simidx-segments-{os.getuid()}").chmod(0o777)
     with pytest.raises(simidx.FileError, match="others can write"):
-        fetched(["memory://bucket/shared"])
+        fetched([f"local://{tmp_path}/shared"])
 
 
 @pytest.fixture
@@ -118,7 +191,6 @@ def round_trip(spark: SparkSession, path: str, plain: Path) -> None:
 
 def test_spark_writes_and_reads_by_fsspec(spark: SparkSession, tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
-    # To the package this scheme is any other: files are uploaded, and fetched.
     path = f"local://{tmp_path}/remote"
     assert not Store(path).is_local
     round_trip(spark, path, tmp_path)

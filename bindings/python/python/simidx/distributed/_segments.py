@@ -20,7 +20,7 @@ from simidx.distributed._columns import Array, arrow_type, empty, from_arrow, pa
 from simidx.distributed._components import check_ids
 from simidx.distributed._messages import MESSAGE, Batches, by_place, from_stream, gathered, messages, received, rows_for
 from simidx.distributed._pairs import smallest_hashes
-from simidx.distributed._store import MANIFEST, UNFINISHED, Segment, Store
+from simidx.distributed._store import MANIFEST, Segment, Store, is_unfinished
 
 #: Fingerprints of a sample from which ranges are chosen.
 SAMPLE = 1 << 14
@@ -143,8 +143,11 @@ class Build:
 
 
 def commit(path: str, manifests: Iterable[bytes], notes: dict[str, str]) -> None:
-    """Publishes a set: from here on its segments are those, in this order."""
-    Store(path).write(MANIFEST, _join_manifests(list(manifests), notes))
+    """Publishes a set: from here on its segments are those, in this order. Each file must be there in its length."""
+    store = Store(path)
+    manifest = _join_manifests(list(manifests), notes)
+    store.require({name: length for name, _, length in _manifest_segments(manifest)})
+    store.write(MANIFEST, manifest)
 
 
 def segments_of(path: str) -> list[Segment]:
@@ -154,7 +157,7 @@ def segments_of(path: str) -> list[Segment]:
         raise simidx.FileMissingError(
             f"{path}: there is no {MANIFEST}; the set has not been committed, or it is no set"
         )
-    return [Segment(name, content) for name, content in _manifest_segments(data)]
+    return [Segment(name, content) for name, content, _ in _manifest_segments(data)]
 
 
 def fetched(paths: Iterable[str]) -> list[str]:
@@ -167,17 +170,18 @@ def fetched(paths: Iterable[str]) -> list[str]:
 
 
 def sweep(path: str, older_than: float = 24 * 3600.0) -> list[str]:
-    """Removes what tasks left behind that failed or ran twice, and returns the names.
+    """Removes what tasks left behind that failed, were killed or ran twice, and returns the names.
 
     These are segments that the manifest does not list, and files that were not finished; none was changed within so
-    many seconds.
+    many seconds. What a task leaves on the disk of its machine, because the set is elsewhere, goes when another one
+    works there a day later.
     """
     store = Store(path)
     data = store.read(MANIFEST)
-    listed = {name for name, _ in _manifest_segments(data)} if data is not None else set()
+    listed = {name for name, _, _ in _manifest_segments(data)} if data is not None else set()
     gone = []
-    for name, age in store.names():
-        is_ours = name.startswith(UNFINISHED) or (name.startswith("segment-") and name.endswith(".simidx"))
+    for name, age, _ in store.names():
+        is_ours = is_unfinished(name) or (name.startswith("segment-") and name.endswith(".simidx"))
         if is_ours and name not in listed and age >= older_than:
             store.delete(name)
             gone.append(name)

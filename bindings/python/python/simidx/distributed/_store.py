@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import socket
 import stat
 import tempfile
 import time
@@ -24,6 +26,13 @@ MANIFEST = "manifest.simidx-set"
 UNFINISHED = ".unfinished-"
 
 
+#: What a file is called while the library writes it.
+TEMPORARY = (".simidx-", ".tmp")
+
+#: Seconds after which a file that is not complete is nobody's.
+ABANDONED = 24 * 3600.0
+
+
 class Segment(NamedTuple):
     """An index file of a set: its name, and the identifier of its contents."""
 
@@ -35,24 +44,36 @@ class Store:
     """A folder of segments."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        path = os.fspath(path)
-        parts = urlsplit(path)
+        self.path = os.fspath(path)
+        parts = urlsplit(self.path)
         if parts.scheme == "file":
-            path = unquote(parts.path)
-        self.path = path.rstrip("/") or "/"
-        self.is_local = parts.scheme == "file" or "://" not in path
+            if parts.netloc not in ("", "localhost"):
+                raise FileError(f"{self.path}: a folder of {parts.netloc} cannot be opened from here")
+            self.path = unquote(parts.path)
+        elif parts.scheme == "memory":
+            raise FileError(f"{self.path}: the memory of a process is not seen by the others; use a shared folder")
+        elif parts.scheme and not self.path.lower().startswith(f"{parts.scheme}://"):
+            raise FileError(
+                f"{self.path}: {parts.scheme}: without // is not understood; pass a folder, or a URL such as s3://… "
+                "that pyarrow or fsspec opens"
+            )
+        self.path = self.path.rstrip("/") or "/"
+        self.is_local = parts.scheme in ("", "file")
         if self.is_local:
             self.path = os.path.abspath(self.path)
 
     def _remote(self) -> tuple[Any, str]:
         try:
-            system, base = fs.FileSystem.from_uri(self.path)
+            return fs.FileSystem.from_uri(self.path)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+        try:
             import fsspec
 
             other, base = fsspec.core.url_to_fs(self.path)
-            system = fs.PyFileSystem(fs.FSSpecHandler(other))
-        return system, base
+        except (ImportError, ValueError) as error:
+            raise FileError(f"{self.path}: neither pyarrow nor fsspec opens it: {error}") from error
+        return fs.PyFileSystem(fs.FSSpecHandler(other)), base
 
     def prepare(self) -> None:
         """Makes the folder."""
@@ -62,13 +83,14 @@ class Store:
             system, base = self._remote()
             system.create_dir(base, recursive=True)
 
-    def build_dir(self) -> str:
-        """Where a file is made that will be put here: on the same disk if this is a local folder."""
-        return self.path if self.is_local else tempfile.gettempdir()
-
     def unfinished(self) -> str:
-        """The path of a file to make, which is nobody else's."""
-        return os.path.join(self.build_dir(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
+        """The path of a file to make, which is nobody else's: on the same disk if this is a local folder."""
+        if self.is_local and not os.path.isdir(self.path):
+            raise FileError(
+                f"{self.path}: there is no such folder on {socket.gethostname()}: build in a folder that all machines "
+                "share, or in an object store"
+            )
+        return os.path.join(self.path if self.is_local else _own_folder(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
 
     def put(self, local: str, name: str) -> None:
         """Gives a file its name here, whole or not at all if this is local or an object store. It is moved."""
@@ -109,18 +131,35 @@ class Store:
             data: bytes = source.read()
             return data
 
-    def names(self) -> list[tuple[str, float]]:
-        """The files here, and the seconds since each was changed."""
+    def names(self) -> list[tuple[str, float, int]]:
+        """The files here, the seconds since each was changed, and its length."""
         now = time.time()
         if self.is_local:
             if not os.path.isdir(self.path):
                 raise FileError(f"{self.path}: there is no such folder")
-            entries = [entry for entry in os.scandir(self.path) if entry.is_file()]
-            return sorted((entry.name, now - entry.stat().st_mtime) for entry in entries)
+            entries = [(entry.name, entry.stat()) for entry in os.scandir(self.path) if entry.is_file()]
+            return sorted((name, now - about.st_mtime, about.st_size) for name, about in entries)
         system, base = self._remote()
         infos = system.get_file_info(fs.FileSelector(base))
         files = [info for info in infos if info.type == fs.FileType.File]
-        return sorted((info.base_name, now - info.mtime.timestamp() if info.mtime else 0.0) for info in files)
+        return sorted(
+            (info.base_name, now - info.mtime.timestamp() if info.mtime else 0.0, info.size or 0) for info in files
+        )
+
+    def require(self, files: dict[str, int]) -> None:
+        """Refuses to go on unless all files of these names are here, each of its length."""
+        lengths = {name: length for name, _, length in self.names()}
+        missing = [name for name in files if name not in lengths]
+        if missing:
+            raise FileError(
+                f"{self.path}: {len(missing)} of {len(files)} segments are not here, such as {missing[0]}: if each "
+                "machine has such a folder of its own, build in one that all share, or in an object store"
+            )
+        for name, length in files.items():
+            if lengths[name] != length:
+                raise FileError(
+                    f"{self.path}: {name} has {lengths[name]} bytes, where {length} were written; build again"
+                )
 
     def delete(self, name: str) -> None:
         """Removes a file."""
@@ -135,10 +174,10 @@ class Store:
         if self.is_local:
             return os.path.join(self.path, segment.name)
         # What has the hash of its contents for a name is never out of date.
-        kept = os.path.join(_cache(), f"{segment.content}.simidx")
+        kept = os.path.join(_own_folder(), f"{segment.content}.simidx")
         if not os.path.exists(kept):
             system, base = self._remote()
-            temp = f"{kept}.{uuid.uuid4().hex}"
+            temp = os.path.join(_own_folder(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
             try:
                 with system.open_input_stream(f"{base}/{segment.name}") as source, open(temp, "wb") as sink:
                     shutil.copyfileobj(source, sink, 8 << 20)
@@ -149,11 +188,24 @@ class Store:
         return kept
 
 
-def _cache() -> str:
-    """The folder of this user for copies of segments: nobody else may put anything there."""
+def is_unfinished(name: str) -> bool:
+    """Whether a file of this name is not complete, by a task or by the library in it."""
+    return name.startswith(UNFINISHED) or (name.startswith(TEMPORARY[0]) and name.endswith(TEMPORARY[1]))
+
+
+def _own_folder() -> str:
+    """The folder of this user for copies of segments, and for those that are made: nobody else may put anything there.
+
+    What tasks left unfinished that were killed on this machine is removed from it, once it is `ABANDONED`.
+    """
     folder = os.path.join(tempfile.gettempdir(), f"simidx-segments-{os.getuid()}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     about = os.lstat(folder)
     if about.st_uid != os.getuid() or about.st_mode & 0o022 or not stat.S_ISDIR(about.st_mode):
         raise FileError(f"{folder}: others can write there; remove it, or set TMPDIR to a folder of your own")
+    for entry in os.scandir(folder):
+        # Another task may remove the same file.
+        with contextlib.suppress(FileNotFoundError):
+            if is_unfinished(entry.name) and time.time() - entry.stat().st_mtime > ABANDONED:
+                os.unlink(entry.path)
     return folder

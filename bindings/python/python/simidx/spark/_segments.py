@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import simidx
 from simidx import Pipeline
 from simidx import distributed as d
-from simidx._errors import FileError, InputError
+from simidx._errors import FileError, InputError, OptionError
 from simidx.distributed._join import QUERIES, STORED
 from simidx.distributed._pairs import PLACE
 from simidx.distributed._segments import commit, segments_of
@@ -62,6 +62,8 @@ def build(
     # Workers may have another working directory.
     store = Store(path)
     path = store.path
+    if merged is not None and "://" in os.fspath(merged):
+        raise OptionError(f"merged={merged}: merged is a file on the driver")
     store.prepare()
     if not overwrite and store.read(MANIFEST) is not None:
         raise FileError(f"{path}: there is a set already; overwrite=True replaces it")
