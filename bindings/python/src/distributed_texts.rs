@@ -69,8 +69,9 @@ pub(crate) fn _text_keys<'py>(
     Ok(keys.into_pyarray(py).reshape([rows, columns])?.into_any())
 }
 
-/// What `dedup_texts` decides, and why: for each text the row that is kept for it or -1, and their similarity. `longest` decides on
-/// longer texts first, `chains` drops what chains of similar texts lead to.
+/// What `dedup_texts` decides, and why: for each text the row that is kept for it or -1, and their similarity. Of the kept rows it
+/// is the most similar one, of several the first. `longest` decides on longer texts first, `chains` drops what chains of similar
+/// texts lead to, each for the first text of its chain.
 #[pyfunction]
 #[pyo3(signature = (texts, similarity, **options), text_signature = "(texts, similarity, *, words=3, pipeline=None, memory=None, threads=None, longest=False, chains=False)")]
 pub(crate) fn _dedup_texts<'py>(
@@ -84,7 +85,9 @@ pub(crate) fn _dedup_texts<'py>(
     ];
     let keywords = Keywords::new(py, "_dedup_texts", options, &known)?;
     let (longest, chains) = (keywords.flag("longest")?, keywords.flag("chains")?);
-    let search = Search::new(texts, similarity, &keywords)?;
+    let mut search = Search::new(texts, similarity, &keywords)?;
+    // What is found first would depend on which other texts came to the same place.
+    search.options.most_similar = true;
     let (kept, jaccards) = search.run_in_order(py, longest, move |candidates, watch| {
         let found = match chains {
             false => candidates.dedup_watched(|_, _| watch.check())?,

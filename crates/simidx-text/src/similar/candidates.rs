@@ -25,6 +25,8 @@ const MOST_FOUND: usize = 4096;
 #[derive(Debug)]
 pub struct SimilarCandidates {
     pub(super) similarity: Similarity,
+    /// Whether a dropped text is to name the most similar one of those that are kept.
+    pub(super) most_similar: bool,
     fingerprinter: ParallelFingerprinter<u64>,
     pub(super) found: Found,
     pending: Vec<(u32, String)>,
@@ -91,11 +93,13 @@ pub(super) struct Buffers {
 impl SimilarCandidates {
     pub(super) fn new(
         similarity: Similarity,
+        most_similar: bool,
         fingerprinter: ParallelFingerprinter<u64>,
         found: Found,
     ) -> Self {
         SimilarCandidates {
             similarity,
+            most_similar,
             fingerprinter,
             found,
             pending: Vec::new(),
@@ -222,7 +226,8 @@ impl SimilarCandidates {
     }
 
     /// Of the kept members from a place on, in the groups of a text, the first that is similar to it; those first that
-    /// share most keys with it, and of those the earliest. What is known of large groups spares their members a look-up.
+    /// share most keys with it, and of those the earliest. If `most_similar` is set, it is the most similar one instead. What
+    /// is known of large groups spares their members a look-up.
     pub(super) fn first_similar(
         &self,
         place: u32,
@@ -302,11 +307,25 @@ impl SimilarCandidates {
             &mut buffers.one,
             &mut buffers.other,
             |other, jaccard| {
-                similar = Some((other, jaccard));
-                false
+                similar = self.more_similar(similar, Some((other, jaccard)));
+                self.most_similar
             },
         )?;
         Ok(similar)
+    }
+
+    /// The more similar of two places, with its similarity; if they are equally similar, that of the first text.
+    pub(super) fn more_similar(
+        &self,
+        one: Option<(u32, f64)>,
+        other: Option<(u32, f64)>,
+    ) -> Option<(u32, f64)> {
+        let (Some(a), Some(b)) = (one, other) else {
+            return one.or(other);
+        };
+        let order = a.1.total_cmp(&b.1);
+        let order = order.then_with(|| self.text_at(b.0).cmp(&self.text_at(a.0)));
+        if order.is_ge() { one } else { other }
     }
 
     /// All first ones of equal texts before a place that are similar to the text there, by their places, ascending. Its own

@@ -57,6 +57,9 @@ pub struct SimilarOptions {
     pub memory: Option<u64>,
     /// The folder of these files. By default that of the system.
     pub temp_dir: Option<PathBuf>,
+    /// Whether [`SimilarCandidates::dedup`] names for a dropped text the kept one that is most similar to it, of several the
+    /// first text, and not the one that it finds first. Which texts are kept is the same. It compares more texts.
+    pub most_similar: bool,
 }
 
 /// Signs texts for a [`SimilarTexts`], on any thread. Cheap to clone.
@@ -455,6 +458,7 @@ impl SimilarTexts {
         };
         Ok(SimilarCandidates::new(
             self.options.similarity,
+            self.options.most_similar,
             self.fingerprinter,
             found,
         ))

@@ -178,11 +178,13 @@ impl SimilarCandidates {
                 let of_place = || groups_of(&groups, place as usize - start);
                 // Not yet compared are those of this block that are kept.
                 let found = match found {
-                    None => {
-                        let start = start as u32;
-                        self.first_similar(place, of_place(), start, &crowded, &mut buffers)?
+                    Some(_) if !self.most_similar => found,
+                    earlier => {
+                        let (start, buffers) = (start as u32, &mut buffers);
+                        let of_block =
+                            self.first_similar(place, of_place(), start, &crowded, buffers)?;
+                        self.more_similar(earlier, of_block)
                     }
-                    found => found,
                 };
                 if let Some((other, jaccard)) = found {
                     decided.drop_for(place, other, jaccard);

@@ -102,6 +102,71 @@ const LEAST: u64 = 31_000;
 const PLENTY: u64 = 1_000_000 + collect::BATCH_LEN as u64 * 16 / 15;
 
 #[test]
+fn the_most_similar_kept_text_is_named() {
+    let texts = texts(700);
+    let lengths = |text: usize| texts[text].len() as u64;
+    for (least, memory, longest) in [
+        (0.5, None, false),
+        (0.5, Some(LEAST), false),
+        (0.6, None, true),
+    ] {
+        let mut options = options_of(least);
+        options.memory = memory;
+        let dedup = |options: &SimilarOptions| {
+            let collected = collected(&texts, options);
+            let candidates = match longest {
+                false => collected.candidates().unwrap(),
+                true => collected.candidates_by(lengths).unwrap(),
+            };
+            given(candidates, &texts).dedup().unwrap()
+        };
+        let usual = dedup(&options);
+        options.most_similar = true;
+        let found = dedup(&options);
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        if longest {
+            order.sort_by_key(|&text| std::cmp::Reverse(lengths(text)));
+        }
+        let mut place_of = vec![0; texts.len()];
+        for (place, &text) in order.iter().enumerate() {
+            place_of[text] = place;
+        }
+        let mut similar = vec![Vec::new(); texts.len()];
+        for (a, b, jaccard) in oracle(&texts, least) {
+            similar[a].push((b, jaccard));
+            similar[b].push((a, jaccard));
+        }
+        let (place_of, similar) = (&place_of, &similar);
+        let before = |text: usize| {
+            let others = similar[text].iter();
+            others.filter(move |(other, _)| place_of[*other] < place_of[text])
+        };
+        let mut changed = 0;
+        for text in 0..texts.len() {
+            assert_eq!(found.is_kept(text), usual.is_kept(text));
+            // Equal texts share the answer of their first one.
+            let equals = before(text).filter(|(_, jaccard)| *jaccard == 1.0);
+            let first = equals
+                .map(|(other, _)| *other)
+                .min_by_key(|&other| place_of[other]);
+            if let Some(first) = first.filter(|&first| !found.is_kept(first)) {
+                assert_eq!(found.fate(text), found.fate(first));
+                continue;
+            }
+            let kept = before(text).filter(|(other, _)| found.is_kept(*other));
+            let best = kept.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)));
+            let fate = best.map_or(Fate::Kept, |&(kept, jaccard)| Fate::Dropped {
+                kept,
+                jaccard,
+            });
+            assert_eq!(found.fate(text), fate, "{text}");
+            changed += usize::from(found.fate(text) != usual.fate(text));
+        }
+        assert!(changed > 0, "{least}: the usual search names the same");
+    }
+}
+
+#[test]
 fn pairs_are_those_of_a_comparison_of_all() {
     let texts = texts(700);
     for (least, memory) in [
