@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 import simidx
 from simidx._simidx import Pipeline, _sketch_matches
-from simidx.distributed._columns import Array, arrow_type, from_arrow, to_arrow
-from simidx.distributed._messages import Batches, gathered
+from simidx.distributed._columns import Array, arrow_type, from_arrow, to_arrow, with_fingerprints
+from simidx.distributed._messages import GATHERED, Batches, gathered
 from simidx.distributed._segments import fetched
 from simidx.distributed._texts import given_texts
 
@@ -19,8 +19,8 @@ from simidx.distributed._texts import given_texts
 class _Against:
     """Rows for the documents that an index has: each with the record of the index that is nearest to it."""
 
-    #: Documents that are looked for at a time.
-    rows = 1 << 18
+    #: Documents that are looked for at a time, and the bytes that they may take.
+    rows, size = 1 << 18, GATHERED
 
     def __init__(self, paths: list[str], id_column: str, column: str, schema: list[tuple[str, Any]]) -> None:
         self._paths, self._id_column, self._column = paths, id_column, column
@@ -28,7 +28,7 @@ class _Against:
 
     def __call__(self, batches: Batches) -> Batches:
         index = None
-        for table in gathered(batches, self.rows):
+        for table in gathered(batches, self.rows, self.size):
             if index is None:
                 index = simidx.open(fetched(self._paths))
             yield from self._table(index, table).cast(self.schema).to_batches(max_chunksize=1 << 16)
@@ -57,6 +57,7 @@ class NearIndex(_Against):
         self._k = k
 
     def _table(self, index: simidx.Index, table: pa.Table) -> pa.Table:
+        table = with_fingerprints(table, self._column)
         found = index.join(from_arrow(table.column(self._column)), self._k, threads=1)
         # The first match of a query is the nearest.
         rows = np.flatnonzero(found.counts)
@@ -72,7 +73,7 @@ class SimilarToIndex(_Against):
     """Documents that are similar to a record of an index, as far as its sketches show."""
 
     #: A pass over all sketches is for so many.
-    rows = 1 << 16
+    rows, size = 1 << 16, 4 * GATHERED
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class SimilarToIndex(_Against):
         self._similarity, self._words, self._pipeline = similarity, words, pipeline
 
     def _table(self, index: simidx.Index, table: pa.Table) -> pa.Table:
-        texts = given_texts(table.column(self._column))
+        texts = given_texts(table.column(self._column), table.column(self._id_column))
         how = {"words": self._words, "pipeline": self._pipeline}
         found: Any = _sketch_matches(index, texts, self._similarity, **how, threads=1)  # type: ignore[arg-type]
         return self._rows(table, *found)

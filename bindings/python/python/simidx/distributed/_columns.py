@@ -44,6 +44,12 @@ def width_of(type: pa.DataType) -> int:
     )
 
 
+def with_fingerprints(rows: Any, column: str) -> Any:
+    """The rows of a table or of a batch that have a fingerprint. It is null for texts that have no features."""
+    values = rows.column(column)
+    return rows.filter(values.is_valid()) if values.null_count else rows
+
+
 def _is_decimal(type: pa.DataType) -> bool:
     return bool(pa.types.is_decimal128(type) and type.precision == 20 and type.scale == 0)
 

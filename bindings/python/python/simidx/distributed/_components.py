@@ -29,10 +29,12 @@ from simidx.distributed._columns import (
 from simidx.distributed._messages import (
     MESSAGE,
     Batches,
+    brought_together,
     by_place,
     from_stream,
     messages,
     order_by_place,
+    pieces,
     received,
     rows_for,
 )
@@ -195,7 +197,7 @@ class Stars:
         places: dict[int, list[Array]] = {}
         for place, left, right in _halves(batches, self._width):
             places.setdefault(place, []).append(np.column_stack([left, right]))
-        for parts in places.values():
+        for _, parts in sorted(places.items()):
             rows = np.unique(np.concatenate(parts).astype(np.uint64), axis=0)
             hashes = np.zeros(len(rows), dtype=np.uint64)
             for column in rows.T:
@@ -258,7 +260,7 @@ class Members:
                 records.setdefault(place, []).append(from_stream(data))
         for place in sorted(records):
             values, least = self._labels(labels.pop(place, []))
-            table = pa.concat_tables(records.pop(place))
+            table = brought_together(records.pop(place))
             own = from_arrow(table.column(self._column))
             found = _lookup(values, own, self._width)
             member = found >= 0
@@ -270,13 +272,16 @@ class Members:
             elif is_shared.any():
                 unique_ids(table.column("id").filter(pa.array(is_shared)))
             rows = np.flatnonzero(member)
+            rows = rows[_in_order(table.take(pa.array(rows)), self._column, own[rows])]
             label = label[rows]
             together = table.take(pa.array(rows)).append_column("label", to_arrow(label))
             of_rows = _places(label, self._width, self._places)
-            for start in range(0, len(rows), step := rows_for(self._places)):
-                some = slice(start, start + step)
-                for to, bytes in by_place(together.slice(start, step), of_rows[some], self._places):
+            start = 0
+            for piece in pieces(together, rows_for(self._places)):
+                end = start + piece.num_rows
+                for to, bytes in by_place(piece, of_rows[start:end], self._places):
                     yield to, RECORDS, bytes
+                start = end
 
     def _labels(self, parts: list[Array]) -> tuple[Array, Array]:
         halves = [(both[: len(both) // 2], both[len(both) // 2 :]) for both in [empty(self._width), *parts]]
@@ -289,6 +294,14 @@ class Members:
         steps = values[1:] != values[:-1]
         distinct[1:] = steps.any(axis=1) if steps.ndim == 2 else steps
         return values[distinct], least[distinct]
+
+
+def _in_order(table: pa.Table, column: str, values: Array) -> Array:
+    """The order of records that does not depend on that in which they came: by their values, then by their ids."""
+    others = [name for name in table.column_names if name not in (column, "id")]
+    keys = {"value": pa.array(_ranks(values)[1]), **{name: table.column(name) for name in ["id", *others]}}
+    order: Array = pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys]).to_numpy()
+    return order
 
 
 def _shared(values: Array, width: int) -> Array:
@@ -314,14 +327,15 @@ class Together:
         for place, _, data in received(batches):
             places.setdefault(place, []).append(from_stream(data))
         for place in sorted(places):
-            table = pa.concat_tables(places.pop(place)).combine_chunks()
+            table = brought_together(places.pop(place)).combine_chunks()
             yield from self._clusters(table).to_batches(max_chunksize=1 << 16)
 
     def _clusters(self, table: pa.Table) -> pa.Table:
-        # By label, then by id: the first row of a label is its smallest id.
+        # By label, then by id: the first row of a label is its smallest id. Of equal ids, the smaller bits come first.
         _, labels = _ranks(from_arrow(table.column("label")))
         table = table.set_column(table.column_names.index("label"), "label", pa.array(labels))
-        table = table.sort_by([("label", "ascending"), ("id", "ascending")]).combine_chunks()
+        table = table.sort_by([("label", "ascending"), ("id", "ascending"), ("fingerprint", "ascending")])
+        table = table.combine_chunks()
         labels = table.column("label").to_numpy()
         firsts = np.searchsorted(labels, labels, side="left")
         ids, values = table.column("id"), table.column("fingerprint")

@@ -11,7 +11,7 @@ import simidx
 from simidx._simidx import _distinct, _lookup, _scatter
 from simidx.distributed._columns import Array, arrow_type, distances, empty, from_arrow, pack, to_arrow, unpack
 from simidx.distributed._components import _ranks, _send_columns
-from simidx.distributed._messages import MESSAGE, Batches, from_stream, messages, received
+from simidx.distributed._messages import MESSAGE, Batches, brought_together, from_stream, messages, received
 from simidx.distributed._pairs import Meeting
 from simidx.distributed._segments import matches_schema
 from simidx.distributed._store import Segment, Store
@@ -116,7 +116,7 @@ class Attach:
             both = (values[:half], values[half:]) if part == MATCHES else (values, values)
             pairs.setdefault(place, []).append(both)
         for place in sorted(records):
-            table = pa.concat_tables(records.pop(place)).combine_chunks()
+            table = brought_together(records.pop(place)).combine_chunks()
             stored, ranks = _ranks(from_arrow(table.column("fingerprint")))
             order = np.argsort(ranks, kind="stable")
             ends = np.cumsum(np.bincount(ranks, minlength=len(stored)))

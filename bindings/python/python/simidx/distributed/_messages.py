@@ -9,9 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from simidx._simidx import _places
-from simidx.distributed._columns import Array, from_arrow, width_of_array
+from simidx.distributed._columns import Array, from_arrow, width_of_array, with_fingerprints
 
 Batches = Iterator[pa.RecordBatch]
+
+#: Bytes of records that are gathered before they are sent, whatever the number of rows.
+GATHERED = 64 << 20
 
 #: Rows of a message: where it goes, what it is part of there, and its packed values.
 MESSAGE = pa.schema([("place", pa.int32()), ("part", pa.int32()), ("data", pa.binary())])
@@ -56,19 +59,37 @@ def received(batches: Batches) -> Iterator[tuple[int, int, Any]]:
             yield places[row].as_py(), parts[row].as_py(), data[row].as_buffer()
 
 
-def gathered(batches: Batches, most: int) -> Iterator[pa.Table]:
-    """Tables of about so many rows."""
+def gathered(batches: Batches, most: int, size: int | None = None) -> Iterator[pa.Table]:
+    """Tables of about so many rows, or of as many as have so many bytes, `GATHERED` unless given."""
+    size = size or GATHERED
     waiting: list[pa.RecordBatch] = []
-    rows = 0
+    rows = held = 0
     for batch in batches:
         if batch.num_rows:
             waiting.append(batch)
             rows += batch.num_rows
-        if rows >= most:
-            yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
+            held += batch.nbytes
+        if rows >= most or held >= size:
+            yield from _halved(pa.Table.from_batches(waiting), size)
+            waiting, rows, held = [], 0, 0
     if waiting:
-        yield pa.Table.from_batches(waiting)
+        yield from _halved(pa.Table.from_batches(waiting), size)
+
+
+def pieces(table: pa.Table, most: int) -> Iterator[pa.Table]:
+    """A table in pieces of so many rows at most, and of `GATHERED` bytes or a single row."""
+    for start in range(0, table.num_rows, most):
+        yield from _halved(table.slice(start, most), GATHERED)
+
+
+def _halved(table: pa.Table, size: int) -> Iterator[pa.Table]:
+    """A table, or halves of halves that have so many bytes or a single row."""
+    if table.nbytes <= size or table.num_rows < 2:
+        yield table
+        return
+    half = table.num_rows // 2
+    yield from _halved(table.slice(0, half), size)
+    yield from _halved(table.slice(half), size)
 
 
 def order_by_place(places: Array, count: int) -> Array:
@@ -104,8 +125,17 @@ def from_stream(data: Any) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()
 
 
+def brought_together(streams: list[pa.Table]) -> pa.Table:
+    """The records that came to a place. Their strings may be of more than 2 GiB together."""
+    schema = pa.schema([f.with_type(pa.large_string()) if pa.types.is_string(f.type) else f for f in streams[0].schema])
+    return pa.concat_tables([stream.cast(schema) for stream in streams])
+
+
 class SendRecords:
-    """Sends whole records to the place of one of their columns, which holds fingerprints or numbers."""
+    """Sends whole records to the place of one of their columns, which holds fingerprints or numbers.
+
+    Those in which it is null stay behind.
+    """
 
     schema: pa.Schema = MESSAGE
 
@@ -117,6 +147,7 @@ class SendRecords:
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
         for table in gathered(batches, rows_for(self._places)):
+            table = with_fingerprints(table, self._column)
             values = from_arrow(table.column(self._column))
             places = _places(values, width_of_array(values), self._places)
             for place, data in by_place(table, places, self._places):

@@ -22,6 +22,7 @@ from simidx.distributed._columns import (
     to_arrow,
     unpack,
     width_of_array,
+    with_fingerprints,
 )
 from simidx.distributed._messages import MESSAGE, Batches, gathered, messages, received, rows_for
 
@@ -39,7 +40,7 @@ PIECE = 1 << 19
 
 
 class Collapse:
-    """Sends the distinct fingerprints of a column to places, by their value."""
+    """Sends the distinct fingerprints of a column to places, by their value; null is none."""
 
     schema: pa.Schema = MESSAGE
 
@@ -51,7 +52,7 @@ class Collapse:
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
         for table in gathered(batches, rows_for(self._places)):
-            values = from_arrow(table.column(self._column))
+            values = from_arrow(with_fingerprints(table, self._column).column(self._column))
             width = width_of_array(values)
             distinct, _ = _distinct(values, width)
             scattered, ends = _scatter(distinct, width, self._places)
@@ -249,7 +250,8 @@ class Find:
         for place, width, data in received(batches):
             places.setdefault(place, []).append(unpack(data, width))
         for place in sorted(places):
-            values = np.concatenate(places.pop(place))
+            # Each fingerprint comes once, so that the first ones of messages tell their order.
+            values = np.concatenate(sorted(places.pop(place), key=lambda part: part[:1].tobytes()))
             yield from _found(self._meeting, place, values, self._links)
 
 
@@ -269,7 +271,8 @@ class FindAmongAll:
         for batch in batches:
             if batch.num_rows:
                 place = batch.column("place")[0].as_py()
-                places.setdefault(place, []).append(from_arrow(batch.column(self._column)))
+                rows = with_fingerprints(batch, self._column)
+                places.setdefault(place, []).append(from_arrow(rows.column(self._column)))
         for place in sorted(places):
             values = np.concatenate(places.pop(place))
             width = width_of_array(values)

@@ -16,9 +16,29 @@ import pyarrow as pa
 
 import simidx
 from simidx._simidx import _distinct, _join_manifests, _manifest_segments, _segment_manifest
-from simidx.distributed._columns import Array, arrow_type, empty, from_arrow, pack, to_arrow, unpack, width_of_array
+from simidx.distributed._columns import (
+    Array,
+    arrow_type,
+    empty,
+    from_arrow,
+    pack,
+    to_arrow,
+    unpack,
+    width_of_array,
+    with_fingerprints,
+)
 from simidx.distributed._components import check_ids
-from simidx.distributed._messages import MESSAGE, Batches, by_place, from_stream, gathered, messages, received, rows_for
+from simidx.distributed._messages import (
+    MESSAGE,
+    Batches,
+    brought_together,
+    by_place,
+    from_stream,
+    gathered,
+    messages,
+    received,
+    rows_for,
+)
 from simidx.distributed._pairs import smallest_hashes
 from simidx.distributed._store import MANIFEST, Segment, Store, is_unfinished
 
@@ -37,7 +57,7 @@ class Sample:
     def __call__(self, batches: Batches) -> Batches:
         count, width, sample = 0, 64, None
         for table in gathered(batches, 1 << 20):
-            values = from_arrow(table.column(self.column))
+            values = from_arrow(with_fingerprints(table, self.column).column(self.column))
             count += len(values)
             width = width_of_array(values)
             sample = _smallest(values if sample is None else np.concatenate([sample, values]), width)
@@ -88,7 +108,7 @@ class Splits:
 
 
 class Range:
-    """Sends records to the place of the range of their fingerprints."""
+    """Sends records to the place of the range of their fingerprints. Those without one stay behind."""
 
     schema: pa.Schema = MESSAGE
 
@@ -101,6 +121,7 @@ class Range:
 
     def _rows(self, batches: Batches) -> Iterator[tuple[int, int, bytes]]:
         for table in gathered(batches, rows_for(len(self.splits))):
+            table = with_fingerprints(table, self._columns[0])
             values = from_arrow(table.column(self._columns[0]))
             columns = {"fingerprint": to_arrow(values)}
             if len(self._columns) == 2:
@@ -123,7 +144,7 @@ class Build:
         for place, _, data in received(batches):
             places.setdefault(place, []).append(from_stream(data))
         for place in sorted(places):
-            name, manifest = self._build(place, pa.concat_tables(places.pop(place)))
+            name, manifest = self._build(place, brought_together(places.pop(place)))
             row = {"place": place, "name": name, "manifest": manifest}
             yield pa.RecordBatch.from_pylist([row], schema=self.schema)
 

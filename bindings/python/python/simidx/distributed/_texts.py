@@ -18,7 +18,16 @@ from simidx._errors import InputError
 from simidx._simidx import Pipeline, _components, _dedup_documents, _dedup_texts, _identities, _text_keys
 from simidx.distributed._columns import Array, arrow_type, from_arrow, pack, to_arrow, unpack
 from simidx.distributed._components import _send_columns, check_ids, unique_ids
-from simidx.distributed._messages import MESSAGE, Batches, from_stream, gathered, messages, received, rows_for
+from simidx.distributed._messages import (
+    MESSAGE,
+    Batches,
+    brought_together,
+    from_stream,
+    gathered,
+    messages,
+    received,
+    rows_for,
+)
 
 
 def as_pipeline(pipeline: str | Pipeline, width: int = 64) -> Pipeline:
@@ -27,7 +36,7 @@ def as_pipeline(pipeline: str | Pipeline, width: int = 64) -> Pipeline:
 
 
 class Fingerprint:
-    """Adds the column of the fingerprints of a column of texts. A text that is null has none."""
+    """Adds the column of the fingerprints of a column of texts. A text that is null or has no features has none."""
 
     def __init__(self, schema: pa.Schema, text_column: str, pipeline: Pipeline, output: str) -> None:
         self._text_column, self._pipeline = text_column, pipeline
@@ -35,13 +44,15 @@ class Fingerprint:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            texts = batch.column(self._text_column)
-            values = to_arrow(self._pipeline.fingerprints(texts.fill_null("").cast(pa.string()), threads=1))
-            if texts.null_count:
-                mask = texts.is_null().to_numpy(zero_copy_only=False)
-                values = values.take(pa.array(np.where(mask, 0, np.arange(len(mask))), mask=mask))
-            columns = [*batch.columns, values]
+            columns = [*batch.columns, fingerprints_of(batch.column(self._text_column), self._pipeline)]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def fingerprints_of(texts: pa.Array, pipeline: Pipeline) -> pa.Array:
+    """The fingerprint of each text; null for one that is null or has no features."""
+    values, has_features = pipeline.fingerprints_and_features(texts.fill_null("").cast(pa.string()), threads=1)
+    has_none = texts.is_null().to_numpy(zero_copy_only=False) | ~has_features
+    return to_arrow(values).take(pa.array(np.arange(len(texts)), mask=has_none))
 
 
 def nodes_of(ids: pa.ChunkedArray | pa.Array) -> Array:
@@ -52,10 +63,11 @@ def nodes_of(ids: pa.ChunkedArray | pa.Array) -> Array:
     return np.ascontiguousarray(_identities(ids.cast(pa.string()))[:, 1])
 
 
-def given_texts(texts: pa.ChunkedArray | pa.Array) -> Any:
+def given_texts(texts: pa.ChunkedArray | pa.Array, ids: pa.ChunkedArray | pa.Array) -> Any:
     """The texts of a column. A record without one is refused, as nothing says what it is a duplicate of."""
     if texts.null_count:
-        raise InputError("a record has no text: filter rows whose text is null")
+        id = ids.filter(texts.is_null())[0].as_py()
+        raise InputError(f"the record {id!r} has no text: filter rows whose text is null")
     return texts.cast(pa.string())
 
 
@@ -77,7 +89,7 @@ class Prints:
 
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
-            texts = given_texts(batch.column(self._text_column))
+            texts = given_texts(batch.column(self._text_column), batch.column(self._id_column))
             values, has_features = self._pipeline.fingerprints_and_features(texts, threads=1)
             rows = np.arange(len(texts))
             lengths = pc.binary_length(texts)
@@ -117,7 +129,7 @@ class SendKeys:
         for table in gathered(batches, 1 << 13):
             ids = table.column(self._id_column)
             check_ids(ids)
-            texts = given_texts(table.column(self._text_column))
+            texts = given_texts(table.column(self._text_column), ids)
             rows = _text_keys(texts, self._similarity, words=self._words, pipeline=self._pipeline, threads=1)
             keys.append(rows.reshape(-1))
             nodes.append(np.repeat(nodes_of(ids), rows.shape[1]))
@@ -162,7 +174,7 @@ class Nodes:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             ids, texts = batch.column(self._id_column), batch.column(self._text_column)
-            columns = [to_arrow(nodes_of(ids)), ids, given_texts(texts)]
+            columns = [to_arrow(nodes_of(ids)), ids, given_texts(texts, ids)]
             yield pa.RecordBatch.from_arrays(
                 [c.cast(t) for c, t in zip(columns, self.schema.types, strict=True)], schema=self.schema
             )
@@ -226,4 +238,4 @@ def by_id(batches: Batches) -> Iterator[pa.Table]:
     for place, _, data in received(batches):
         places.setdefault(place, []).append(from_stream(data))
     for place in sorted(places):
-        yield pa.concat_tables(places.pop(place)).sort_by("id").combine_chunks()
+        yield brought_together(places.pop(place)).sort_by("id").combine_chunks()
