@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,8 @@ import simidx
 from simidx import distributed
 from simidx import spark as on_spark
 from simidx.distributed import _pairs
+from simidx.distributed._store import MANIFEST
+from simidx.spark import _wiring
 
 HIGH = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]
 
@@ -70,6 +74,64 @@ def test_spark_reads_unsigned_columns_of_parquet(spark: SparkSession, tmp_path: 
     with pytest.raises(simidx.InputError, match="no column 'other'"):
         on_spark.pairs(df, 1, fingerprint_column="other")
     on_spark.release()
+
+
+def test_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [("a", "some words of a text", 5), ("b", "some words of a text", 5)]
+    plain = spark.createDataFrame(rows, "id string, text string, fingerprint long")
+    dotted = plain.toDF("the.id", "the.text", "the.fingerprint`s")
+    nested = plain.select(F.struct("*").alias("doc"))
+    ways = [
+        (dotted, ("the.id", "the.text", "the.fingerprint`s")),
+        (plain, ("ID", "Text", "Fingerprint")),
+        (nested, ("doc.id", "doc.text", "doc.fingerprint")),
+    ]
+    for df, (id, text, fingerprint) in ways:
+        assert on_spark.fingerprint(df, text, output_column="print").where("print is not null").count() == 2
+        assert on_spark.pairs(df, fingerprint_column=fingerprint).collect() == []
+        clusters = on_spark.clusters(df, fingerprint_column=fingerprint, id_column=id)
+        assert sorted(row["id"] for row in clusters.collect()) == ["a", "b"]
+        for how in ({}, {"k": 3}, {"k": 3, "keep": "longest"}, {"k": 3, "fingerprint_column": fingerprint}):
+            kept, report = on_spark.dedup(df, text, id, **how)  # type: ignore[arg-type]
+            assert [(row["id"], row["duplicate_of"]) for row in report.collect()] == [("b", "a")]
+            assert kept.columns == df.columns
+            assert kept.count() == 1
+        on_spark.build(df, tmp_path / "set", id, fingerprint, overwrite=True)
+        assert on_spark.join(df, tmp_path / "set", fingerprint_column=fingerprint).count() == 2
+    both = plain.select("id", F.col("text"), F.col("id").alias("text"))
+    with pytest.raises(simidx.InputError, match="'text' for the texts is there more than once"):
+        on_spark.fingerprint(both)
+    with pytest.raises(simidx.InputTypeError, match="a DataFrame of Spark is expected, and not Table"):
+        on_spark.fingerprint(pa.table({"text": ["a"]}))  # type: ignore[arg-type]
+    with pytest.raises(simidx.InputError, match="there is a column 'TEXT' already"):
+        on_spark.fingerprint(plain, output_column="TEXT")
+    on_spark.release()
+
+
+@pytest.mark.parametrize("k", [None, "3", 2.5])
+def test_a_distance_is_a_number(spark: SparkSession, tmp_path: Path, k: Any) -> None:
+    df = spark.createDataFrame([("a", 5)], "id string, fingerprint long")
+    for work in (on_spark.pairs, on_spark.clusters, lambda df, k: on_spark.build(df, tmp_path / "set", k=k)):
+        with pytest.raises(simidx.OptionTypeError, match="a distance is a number of bits"):
+            work(df, k)
+    assert not (tmp_path / "set" / MANIFEST).exists()
+
+
+def test_the_number_of_partitions_without_a_context() -> None:
+    class Connected:
+        """As far as a DataFrame of Spark Connect has a session."""
+
+        def __init__(self, setting: str | None) -> None:
+            self.sparkSession, self.conf = self, {"spark.sql.shuffle.partitions": setting}
+
+    found = [_wiring.parallelism(Connected(setting), None) for setting in ("auto", None, "16")]  # type: ignore[arg-type]
+    assert found == [200, 200, 16]
+
+
+def test_another_release_on_a_worker_is_refused() -> None:
+    with pytest.raises(simidx.Error, match="and the driver 0: install the same on all"):
+        _wiring.same_version("0")
+    _wiring.same_version(simidx.__version__)
 
 
 @pytest.mark.parametrize("wide", [False, True])

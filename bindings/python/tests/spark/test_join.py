@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
 from simidx import spark as on_spark
@@ -55,6 +56,17 @@ def test_shuffled_queries_find_what_broadcast_ones_find(spark: SparkSession, tmp
     expected, found = map(lines, both)
     assert len(expected) > 1000
     assert found == expected
+
+
+def test_several_tasks_search_a_segment(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_spark.build(frame(spark, VALUES[:3000], 64, 3), tmp_path / "set", segments=1)
+    queries = frame(spark, VALUES[2000:], 64, 3)
+    expected = lines(on_spark.join(queries, tmp_path / "set", partitions=3))
+    assert len(expected) > 1000
+    monkeypatch.setattr("simidx.spark._segments.SHARE", 100)
+    found = on_spark.join(queries, tmp_path / "set", partitions=3)
+    assert found.select(F.spark_partition_id()).distinct().count() == 3
+    assert lines(found) == expected
 
 
 @pytest.mark.parametrize(("width", "k"), [(32, 1), (64, 0), (64, 9), (128, 3)])

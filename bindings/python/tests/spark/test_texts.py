@@ -7,12 +7,18 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import simidx
+from simidx import distributed
 from simidx import spark as on_spark
+from simidx.distributed import _messages
+from simidx.distributed._messages import MESSAGE
+from simidx.distributed._texts import by_id
 
 from .conftest import Program, unsigned
 
@@ -50,9 +56,94 @@ def test_fingerprints_are_those_of_the_pipeline(spark: SparkSession) -> None:
     for pipeline, width in [("web", 64), ("short", 128), ("web,weights=uniform", 32)]:
         expected = simidx.Pipeline(pipeline, width=width)
         rows = on_spark.fingerprint(df.repartition(5), pipeline=pipeline, width=width).sort("id").collect()
-        assert [unsigned(row["fingerprint"], width) for row in rows[:-1]] == [expected.fingerprint(t) for t in texts]
-        assert rows[-1]["fingerprint"] is None
+        _, has_features = expected.fingerprints_and_features(texts)
+        assert 0 < sum(has_features) < len(texts)
+        # A text that is null or has no features has none.
+        of_texts = [expected.fingerprint(text) if has else None for text, has in zip(texts, has_features, strict=True)]
+        found = [row["fingerprint"] for row in rows]
+        assert [None if value is None else unsigned(value, width) for value in found] == [*of_texts, None]
         assert rows[7]["text"] == texts[7]
+
+
+def test_other_columns_come_through_unchanged(spark: SparkSession) -> None:
+    columns = [
+        "'some words of a text' AS text",
+        "TIMESTAMP '2024-01-02 03:04:05.123456' AS fetched",
+        "TIMESTAMP_NTZ '1900-01-02 03:04:05.123456' AS local",
+        "named_struct('at', TIMESTAMP '2024-01-02 03:04:05', 'local', TIMESTAMP_NTZ '2024-01-02 03:04:05') AS inner",
+        "map('a', array(TIMESTAMP '2024-01-02 03:04:05')) AS several",
+        "INTERVAL '1-2' YEAR TO MONTH AS months",
+        "INTERVAL '3 04:05:06.7' DAY TO SECOND AS days",
+        "make_interval(1, 2, 3, 4, 5, 6, 7.8) AS mixed",
+        "DATE '2024-01-02' AS day",
+        "X'00ff' AS bytes",
+        "CAST(1.5 AS DECIMAL(38, 10)) AS decimal",
+        "CAST(1.5 AS FLOAT) AS float",
+        "NULL AS nothing",
+    ]
+    df = spark.sql(f"SELECT {', '.join(columns)}")
+    found = on_spark.fingerprint(df)
+    assert found.schema.fields[:-1] == df.schema.fields
+    shown, expected = ([F.col(name).cast("string") for name in frame.columns] for frame in (found, df))
+    row = found.select(*shown).collect()[0]
+    assert tuple(row)[:-1] == tuple(df.select(*expected).collect()[0])
+    assert row["fingerprint"] is not None
+    stream = spark.readStream.format("rate").load().withColumn("text", F.lit("some words"))
+    assert on_spark.fingerprint(stream).columns == ["timestamp", "value", "text", "fingerprint"]
+
+
+def test_texts_without_features_are_in_no_cluster_and_no_set(
+    spark: SparkSession, program: Program, tmp_path: Path
+) -> None:
+    texts = ["", "\N{SNOWMAN}", "\N{COMET}", "some words of a text", "some words of a text", None]
+    rows = [(f"d{i}", text) for i, text in enumerate(texts)]
+    on_spark.fingerprint(spark.createDataFrame(rows, "id string, text string")).write.parquet(str(tmp_path / "prints"))
+    read = spark.read.parquet(str(tmp_path / "prints"))
+    assert read.where("fingerprint is null").count() == 4
+    program("build", write(tmp_path / "docs.jsonl", rows[:-1]), "-o", "one.simidx")
+    # By files and by rows.
+    for df in (read, read.repartition(3)):
+        assert on_spark.pairs(df, 64).collect() == []
+        assert sorted(row["id"] for row in on_spark.clusters(df, 64).collect()) == ["d3", "d4"]
+        on_spark.build(df, tmp_path / "set", overwrite=True)
+        with simidx.open(tmp_path / "set") as index, simidx.open(tmp_path / "one.simidx") as one:
+            assert index.record_count == one.record_count == 2
+        for broadcast in (10, 0):
+            matches = on_spark.join(df, tmp_path / "set", k=20, broadcast=broadcast).collect()
+            assert sorted((row["distance"], row["id"]) for row in matches) == [(0, "d3"), (0, "d4")]
+        kept, report = on_spark.dedup(df, None, fingerprint_column="fingerprint", k=3)
+        assert sorted(row["id"] for row in kept.collect()) == ["d0", "d1", "d2", "d3", "d5"]
+        assert [(row["id"], row["duplicate_of"]) for row in report.collect()] == [("d4", "d3")]
+        kept, _ = on_spark.dedup(df, None, fingerprint_column="fingerprint", k=3, against=tmp_path / "set")
+        assert sorted(row["id"] for row in kept.collect()) == ["d0", "d1", "d2", "d5"]
+    on_spark.release()
+
+
+def most_similar(
+    rows: list[Document], kept: set[Any], similarity: float, words: int | None, longest: bool
+) -> list[Any]:
+    """The report by its rule: of the kept documents that are decided on before it the most similar one, of several the
+    one of the smallest id. Equal texts share the answer of the first of them.
+    """
+    texts = [text for _, text in rows]
+    order = sorted(range(len(rows)), key=lambda row: -len(texts[row].encode())) if longest else range(len(rows))
+    place = {row: place for place, row in enumerate(order)}
+    left, right, similarities = simidx.pairs_texts(texts, similarity, words=words)
+    before: dict[int, list[tuple[float, int]]] = {}
+    for a, b, jaccard in zip(left.tolist(), right.tolist(), similarities.tolist(), strict=True):
+        one, other = sorted((a, b), key=place.__getitem__)
+        before.setdefault(other, []).append((jaccard, one))
+    found = []
+    for row, (id, _) in enumerate(rows):
+        if id in kept:
+            continue
+        equals = [one for jaccard, one in before[row] if jaccard == 1.0]
+        first = min(equals, key=place.__getitem__, default=row)
+        if rows[first][0] in kept:
+            first = row
+        best = max((pair for pair in before[first] if rows[pair[1]][0] in kept), key=lambda pair: (pair[0], -pair[1]))
+        found.append((id, rows[best[1]][0], round(best[0], 4)))
+    return sorted(found)
 
 
 @pytest.mark.parametrize(("partitions", "similarity", "words"), [(1, 0.8, 3), (7, 0.5, 2), (64, 0.8, 3)])
@@ -61,28 +152,48 @@ def test_dedup_by_text_is_that_of_the_program(
 ) -> None:
     rows = [(f"d{i:05}", text) for i, text in enumerate(documents(600, partitions))]
     path = write(tmp_path / "docs.jsonl", rows)
-    options = [
-        "--similarity",
-        similarity,
-        "--features",
-        f"words:{words}",
-        "-o",
-        "kept.jsonl",
-        "--report",
-        "report.jsonl",
-    ]
-    program("dedup", path, *options)
+    program("dedup", path, "--similarity", similarity, "--features", f"words:{words}", "-o", "kept.jsonl")
     expected = [json.loads(line)["id"] for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
     assert 100 < len(expected) < 500
     df = spark.createDataFrame(rows, "id string, text string").repartition(partitions)
     kept, report = on_spark.dedup(df, similarity=similarity, words=words, partitions=partitions)
     assert kept.columns == ["id", "text"]
     assert sorted(row["id"] for row in kept.collect()) == expected
-    lines = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
-    expected_report = sorted((line["dropped"], line["kept"], round(line["similarity"], 4)) for line in lines)
     found = sorted((r["id"], r["duplicate_of"], round(r["similarity"], 4)) for r in report.collect())
-    assert found == expected_report
+    assert found == most_similar(rows, set(expected), similarity, words, longest=False)
     on_spark.release()
+
+
+def test_the_report_does_not_depend_on_partitions(spark: SparkSession) -> None:
+    rows = [(f"d{i:05}", text) for i, text in enumerate(documents(900, 8))]
+    df = spark.createDataFrame(rows, "id string, text string")
+    found = []
+    for partitions in (1, 2, 5):
+        _, report = on_spark.dedup(df.repartition(partitions), similarity=0.4, words=2, partitions=partitions)
+        found.append(sorted(map(tuple, report.collect())))
+    assert len(found[0]) > 300
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+    on_spark.release()
+
+
+def test_long_texts_are_sent_in_small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 1 << 16
+    monkeypatch.setattr(_messages, "GATHERED", size)
+    rows = pa.table({"node": pa.array(range(3000), pa.int64()), "id": range(3000), "text": ["text " * 200] * 3000})
+    sent = list(distributed.SendRecords("node", 3)(iter(rows.to_batches(1000))))
+    labels = np.concatenate([np.arange(3000, dtype=np.uint64), np.zeros(3000, dtype=np.uint64)])
+    linked = [
+        pa.RecordBatch.from_pylist([{"place": p, "part": -1, "data": labels.tobytes()}], MESSAGE) for p in range(3)
+    ]
+    together = list(distributed.Members("node", 64, 3)(iter(sent + linked)))
+    for blocks in (sent, together):
+        messages = [row["data"] for block in blocks for row in block.to_pylist()]
+        assert sum(_messages.from_stream(data).num_rows for data in messages) == 3000
+        # The rest is what a stream of Arrow has around its columns.
+        assert max(map(len, messages)) < size + 2000
+    # All come to one place, whose texts may be of more than 2 GiB.
+    assert next(by_id(iter(together))).schema.field("text").type == pa.large_string()
 
 
 def test_dedup_by_stars_and_numbers(spark: SparkSession) -> None:

@@ -41,7 +41,11 @@ def _parser() -> argparse.ArgumentParser:
             "input", metavar="INPUT", help="Parquet, or JSON lines if the name ends in .jsonl or .json[.gz]"
         )
         made.add_argument("output", metavar="OUTPUT", help=output)
-        made.add_argument("--input-format", choices=["parquet", "json"], help="format of the input, if not by its name")
+        made.add_argument(
+            "--input-format",
+            choices=["parquet", "json"],
+            help="format of the input, if its name does not say it, as that of a folder",
+        )
         made.add_argument("--id-field", default="id", metavar="NAME", help="column of the ids [default: id]")
         made.add_argument("--force", action="store_true", help="replace an existing output")
         made.add_argument("--partitions", type=int, metavar="N", help="tasks of a stage [default: the cores]")

@@ -14,7 +14,7 @@ import simidx
 from simidx import Pipeline
 from simidx import distributed as d
 from simidx._errors import InputError, OptionError
-from simidx._simidx import _check_measure, _sketch_words
+from simidx._simidx import _check_measure, _dedup_texts, _sketch_words
 from simidx.distributed._columns import distances, from_arrow
 from simidx.distributed._segments import fetched
 from simidx.distributed._store import Store
@@ -25,6 +25,9 @@ from simidx.spark._wiring import run, shuffle
 
 #: Dropped documents up to which their ids are sent to all executors.
 BROADCAST = 4_000_000
+
+#: What the column of their ids is called there.
+GONE = "simidx id of a dropped document"
 
 #: The similarity and the distance of near-duplicates if none is given.
 SIMILARITY = 0.8
@@ -101,13 +104,18 @@ def dedup(
 
     Ids must be unique, and the same whenever they are read. ``memory`` limits each task.
     """
+    made = as_pipeline(pipeline, width)
     _check(text_column, fingerprint_column, similarity, k, verify, keep, chains)
+    # As the tasks will, which try several times.
+    how = {"words": words, "pipeline": made, "memory": memory, "threads": 1}
+    _dedup_texts([], SIMILARITY if similarity is None else similarity, **how)
+    if k is not None:
+        wiring.distance(k, made.width if fingerprint_column is None else wiring.fingerprints(df, fingerprint_column))
     paths = _paths(against)
     if k is None:
         k = _distance(similarity, fingerprint_column, paths, words, verify)
     if k is not None and chains:
         raise OptionError("chains=True goes with a similarity; within a distance, chains always count")
-    made = as_pipeline(pipeline, width)
     job = Job(
         text_column,
         id_column,
@@ -181,10 +189,10 @@ def _distance(
 
 def _without(df: DataFrame, gone: DataFrame, id_column: str) -> DataFrame:
     """The rows but for those with these ids."""
-    ids = gone.select(F.col("id").alias(id_column))
+    ids = gone.select(F.col("id").alias(GONE))
     if gone.count() <= BROADCAST:
         ids = F.broadcast(ids)
-    return df.join(ids, id_column, "left_anti").select(*df.columns)
+    return df.join(ids, wiring.column(df, id_column) == F.col(GONE), "left_anti")
 
 
 def _together(found: DataFrame, in_index: DataFrame | None) -> DataFrame:
@@ -214,18 +222,20 @@ class Dropped:
 def _by_fingerprint(df: DataFrame, job: Job, k: int, paths: list[str]) -> DataFrame:
     """The documents that are dropped for those within a distance."""
     has_text = job.verify is not None
-    id = F.col(job.id_column).cast("string" if job.id_type == pa.string() else "bigint").alias("id")
+    id = wiring.column(df, job.id_column).cast("string" if job.id_type == pa.string() else "bigint").alias("id")
     if job.fingerprint_column is not None:
-        columns: list[Column] = [id, F.col(job.fingerprint_column).alias("fingerprint")]
-        columns += [F.octet_length(job.text()).cast("bigint").alias("length")] if job.is_longest else []
-        columns += [F.col(job.text()).alias("text")] if has_text else []
+        columns: list[Column] = [id, wiring.column(df, job.fingerprint_column).alias("fingerprint")]
+        if job.is_longest or has_text:
+            text = wiring.column(df, job.text())
+            columns += [F.octet_length(text).cast("bigint").alias("length")] if job.is_longest else []
+            columns += [text.alias("text")] if has_text else []
         width = wiring.fingerprints(df, job.fingerprint_column)
         documents, same = df.select(*columns), None
     else:
         wiring.texts(df, job.text())
         width = job.pipeline.width
         made = d.Prints("id", "text", job.id_type, job.pipeline, job.is_longest, has_text)
-        documents = run(df.select(id, F.col(job.text()).alias("text")), made)
+        documents = run(df.select(id, wiring.column(df, job.text()).alias("text")), made)
         if not has_text:
             documents = _kept(documents)
         same = documents.where("identity is not null").select("id", F.col("identity").alias("fingerprint"))
@@ -271,19 +281,18 @@ def _near_index(job: Job, paths: list[str], width: int, k: int) -> d.NearIndex:
 
 def _by_text(df: DataFrame, job: Job, similarity: float, paths: list[str]) -> DataFrame:
     """The documents that are dropped for those with similar texts."""
-    text, id_column = job.text(), job.id_column
-    wiring.texts(df, text)
+    wiring.texts(df, job.text())
     places = wiring.parallelism(df, job.partitions)
-    documents = df.select(id_column, text)
+    documents = df.select(wiring.column(df, job.id_column).alias("id"), wiring.column(df, job.text()).alias("text"))
     in_index = None
     if paths:
         with simidx.open(fetched(paths)) as index:
             facts = (job.id_type, index.width, _index_id(index), similarity, job.words, job.pipeline)
-        in_index = _kept(run(documents, d.SimilarToIndex(paths, (id_column, text), *facts)))
-        documents = _without(documents, in_index, id_column)
-    keys = run(documents, d.SendKeys(id_column, text, similarity, job.words, job.pipeline, places))
+        in_index = _kept(run(documents, d.SimilarToIndex(paths, ("id", "text"), *facts)))
+        documents = _without(documents, in_index, "id")
+    keys = run(documents, d.SendKeys("id", "text", similarity, job.words, job.pipeline, places))
     links = _kept(run(shuffle(keys, places), d.ShareKeys()))
-    records = run(run(documents, Nodes(id_column, text, job.id_type)), d.SendRecords("node", places))
+    records = run(run(documents, Nodes("id", "text", job.id_type)), d.SendRecords("node", places))
     everything = records.unionAll(labels(links, 64, places, job.united))
     together = run(shuffle(everything, places), d.Members("node", 64, places))
     how = {"pipeline": job.pipeline, "memory": job.memory, "longest": job.is_longest, "chains": job.chains}

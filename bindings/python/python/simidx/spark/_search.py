@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from simidx import distributed as d
-from simidx._errors import OptionError
 from simidx._simidx import _PairRounds
 from simidx.distributed._components import Settled, Stars
 from simidx.distributed._pairs import PLACE
@@ -17,8 +16,8 @@ from simidx.spark import _files as files
 from simidx.spark import _wiring as wiring
 from simidx.spark._wiring import run, shuffle
 
-#: Links up to which one task finds the clusters: 16 bytes each in its memory, and 40 while they are sorted.
-UNITED = 200_000_000
+#: Links up to which one task finds the clusters. It takes some 70 bytes for each, so that these take 1.4 GB.
+UNITED = 20_000_000
 
 _kept: list[DataFrame] = []
 
@@ -45,7 +44,7 @@ class Near:
     def __init__(self, df: DataFrame, column: str, partitions: int | None) -> None:
         self.width = wiring.fingerprints(df, column)
         self.cores = wiring.parallelism(df, partitions)
-        self._df = df.select(F.col(column).alias("fingerprint"))
+        self._df = df.select(wiring.column(df, column).alias("fingerprint"))
         found = files.columns(self._df, self.cores)
         self._row_count = None if found is None else found.row_count()
         self._files = found if self._row_count is not None and self._row_count <= PLACE else None
@@ -78,17 +77,13 @@ class Near:
 
     def meeting(self, k: int, profile: d.Profile | None = None) -> d.Meeting | None:
         """Where these fingerprints meet, or those of a profile; none if no two can."""
-        self._check(k)
+        wiring.distance(k, self.width)
         return d.Meeting.of(profile or self.profile, k, self.cores)
-
-    def _check(self, k: int) -> None:
-        if not 0 <= k <= self.width:
-            raise OptionError(f"k={k}: a distance is a number of bits, at most {self.width}")
 
     def find(self, k: int, links: bool) -> DataFrame:
         """The pairs, or as few of them as link the same, as messages."""
         if self._files is not None:
-            self._check(k)
+            wiring.distance(k, self.width)
             even = d.Meeting.of(d.Profile.even(self.width, self._row_count or 0), k, self.cores)
             places = 1 if even is None else even.places
             stage = d.FindAmongAll("fingerprint", self.width, k, places, links)

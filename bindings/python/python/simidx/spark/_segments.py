@@ -34,6 +34,9 @@ LEAST_SAMPLE = 1 << 14
 #: Queries up to which all are sent to all tasks: 80 MB of 64 bits.
 BROADCAST = 10_000_000
 
+#: Queries below which a segment is not searched by several tasks.
+SHARE = 1 << 12
+
 
 def build(
     df: DataFrame,
@@ -67,7 +70,7 @@ def build(
     store.prepare()
     if not overwrite and store.read(MANIFEST) is not None:
         raise FileError(f"{path}: there is a set already; overwrite=True replaces it")
-    wiring.fingerprints(df, fingerprint_column)
+    wiring.distance(k, wiring.fingerprints(df, fingerprint_column))
     data = wiring.records(df, fingerprint_column, id_column)
     rows, count = _sample(data.select("fingerprint"))
     cores = wiring.parallelism(df, partitions)
@@ -115,12 +118,15 @@ def join(
     that of the segments.
 
     The queries are read at once, and kept on disk. Up to ``broadcast`` of them are sent to all tasks, 8 bytes each, and
-    each segment is searched by one. If there are more, they and the fingerprints of the set are sent to where near ones
-    meet, as for `pairs`: the set is then read as a whole.
+    each segment is searched by one, or by several that share the queries if there are fewer segments than cores. If
+    there are more, they and the fingerprints of the set are sent to where near ones meet, as for `pairs`: the set is
+    then read as a whole.
     """
     store = Store(path)
     path = store.path
     width = wiring.fingerprints(df, fingerprint_column)
+    if k is not None:
+        wiring.distance(k, width)
     listed = segments_of(path)
     if not listed:
         raise InputError(f"{path}: the set has no segments")
@@ -131,13 +137,16 @@ def join(
         id_type = pa.int64() if first.id_kind == "number" else pa.string()
         k = first.k if k is None else k
     queries = Near(df, fingerprint_column, partitions)
-    rows = [(i, *segment) for i, segment in enumerate(listed)]
-    segments = df.sparkSession.createDataFrame(rows, "place int, name string, content string")
-    segments = shuffle(segments, len(listed)).drop("place")
-    if queries.profile.count <= broadcast:
-        one = run(shuffle(run(queries.packed, d.Spread(1)), 1), d.Distinct()).select("data")
-        return run(segments.crossJoin(F.broadcast(one)), d.Search(path, width, id_type, k))
-    return _join_by_shuffle(queries, segments, d.Records(path, width, id_type, has_ids), k, id_type)
+    count = queries.profile.count
+    shares = max(1, min(queries.cores // len(listed), count // SHARE)) if count <= broadcast else 1
+    rows = [(i * shares + share, share, *segment) for i, segment in enumerate(listed) for share in range(shares)]
+    segments = df.sparkSession.createDataFrame(rows, "place int, share int, name string, content string")
+    segments = shuffle(segments, len(rows)).drop("place")
+    if count <= broadcast:
+        of_shares = run(shuffle(run(queries.packed, d.Spread(shares)), shares), d.Distinct())
+        sent = F.broadcast(of_shares.select(F.col("place").alias("share"), "data"))
+        return run(segments.join(sent, "share").drop("share"), d.Search(path, width, id_type, k))
+    return _join_by_shuffle(queries, segments.drop("share"), d.Records(path, width, id_type, has_ids), k, id_type)
 
 
 def _join_by_shuffle(queries: Near, segments: DataFrame, read: d.Records, k: int, id_type: pa.DataType) -> DataFrame:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql import functions as F  # noqa: N812
 
+import simidx
 from simidx import Pipeline
-from simidx import distributed as d
 from simidx._errors import InputError
-from simidx.distributed._texts import as_pipeline
+from simidx.distributed._texts import as_pipeline, fingerprints_of
 from simidx.spark import _wiring as wiring
-from simidx.spark._wiring import run
+
+#: The type of a column of fingerprints of so many bits.
+_TYPES = {32: "int", 64: "bigint", 128: "binary"}
 
 
 def fingerprint(
@@ -21,9 +24,20 @@ def fingerprint(
     width: int = 64,
     output_column: str = "fingerprint",
 ) -> DataFrame:
-    """Adds the fingerprints of a column of texts. A text that is null has none."""
+    """Adds the fingerprints of a column of texts. A text that is null, or that has no features, has none.
+
+    The other columns do not leave the JVM.
+    """
     wiring.texts(df, text_column)
-    if output_column in df.columns:
+    if output_column.lower() in (name.lower() for name in df.columns):
         raise InputError(f"there is a column {output_column!r} already: name another output_column")
-    stage = d.Fingerprint(to_arrow_schema(df.schema), text_column, as_pipeline(pipeline, width), output_column)
-    return run(df, stage)
+    made, version = as_pipeline(pipeline, width), simidx.__version__
+
+    def fingerprints(texts: pa.Array) -> pa.Array:
+        wiring.same_version(version)
+        found = fingerprints_of(texts, made)
+        return found.cast(pa.binary()) if made.width == 128 else found
+
+    made_of = F.arrow_udf(fingerprints, _TYPES[made.width])
+    # Otherwise Spark computes it once more for each condition on it.
+    return df.withColumn(output_column, made_of.asNondeterministic()(wiring.column(df, text_column)))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from simidx._errors import InputError, InputTypeError, OptionError
+import simidx
+from simidx._errors import Error, InputError, InputTypeError, OptionError, OptionTypeError
 from simidx.spark import _files as files
 
 Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -52,12 +55,22 @@ def _without_sizes(schema: pa.Schema) -> pa.Schema:
 
 def _adapted(stage: Stage, schema: pa.Schema, read: Stage | None) -> Stage:
     """A stage after the reading of what its batches name, if something reads."""
+    version = simidx.__version__
 
     def adapted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        same_version(version)
         for batch in stage(batches if read is None else read(batches)):
             yield batch if batch.schema.equals(schema) else batch.cast(schema)
 
+    # What plans show.
+    adapted.__name__ = type(stage).__name__
     return adapted
+
+
+def same_version(version: str) -> None:
+    """Refuses to run in a worker that has another release than the driver."""
+    if simidx.__version__ != version:
+        raise Error(f"this worker has simidx {simidx.__version__}, and the driver {version}: install the same on all")
 
 
 def shuffle(df: DataFrame, places: int) -> DataFrame:
@@ -68,25 +81,49 @@ def shuffle(df: DataFrame, places: int) -> DataFrame:
 def parallelism(df: DataFrame, partitions: int | None) -> int:
     """The number of partitions to work in: by default as many as there are cores."""
     if partitions is not None:
-        if partitions < 1:
-            raise OptionError(f"partitions={partitions}: at least 1 is possible")
+        if not isinstance(partitions, int) or partitions < 1:
+            raise OptionError(f"partitions={partitions!r}: a number of at least 1 is expected")
         return partitions
     try:
         return max(2, int(df.sparkSession.sparkContext.defaultParallelism))
     except Exception:  # Spark Connect has no context.
-        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
+        setting = str(df.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+        # It may be "auto".
+        return int(setting) if setting.isdecimal() else 200
 
 
-def _column(df: DataFrame, name: str, what: str) -> T.DataType:
-    for field in df.schema.fields:
-        if field.name == name:
-            return field.dataType
-    raise InputError(f"there is no column {name!r} for the {what}; the columns are {', '.join(df.columns)}")
+def distance(k: Any, width: int) -> None:
+    """Checks a distance between fingerprints of so many bits."""
+    try:
+        operator.index(k)
+    except TypeError:
+        raise OptionTypeError(f"k={k!r}: a distance is a number of bits") from None
+    if not 0 <= k <= width:
+        raise OptionError(f"k={k}: a distance is a number of bits, at most {width}")
+
+
+def column(df: DataFrame, name: str) -> Column:
+    """The column of this name, which may have dots in it; if there is none, what Spark finds by the name."""
+    return F.col("`" + name.replace("`", "``") + "`" if name in df.columns else name)
+
+
+def _field(df: DataFrame, name: str, what: str) -> T.StructField:
+    """The column that Spark finds by a name: one that differs in case, or a field in a column."""
+    if not isinstance(df, DataFrame):
+        raise InputTypeError(f"a DataFrame of Spark is expected, and not {type(df).__name__}")
+    try:
+        return df.select(column(df, name)).schema.fields[0]
+    except AnalysisException as error:
+        if "AMBIGUOUS" in str(error.getCondition()):
+            raise InputError(f"the column {name!r} for the {what} is there more than once") from None
+        raise InputError(
+            f"there is no column {name!r} for the {what}; the columns are {', '.join(df.columns)}"
+        ) from None
 
 
 def fingerprints(df: DataFrame, name: str) -> int:
     """The width of a column of fingerprints."""
-    type = _column(df, name, "fingerprints")
+    type = _field(df, name, "fingerprints").dataType
     if isinstance(type, T.IntegerType):
         return 32
     if isinstance(type, T.LongType) or (isinstance(type, T.DecimalType) and (type.precision, type.scale) == (20, 0)):
@@ -102,19 +139,20 @@ def fingerprints(df: DataFrame, name: str) -> int:
 
 def texts(df: DataFrame, name: str) -> None:
     """Checks a column of texts."""
-    type = _column(df, name, "texts")
+    type = _field(df, name, "texts").dataType
     if not isinstance(type, T.StringType):
         raise InputTypeError(f"column {name!r} of type {type.simpleString()}: texts are strings")
 
 
 def ids(df: DataFrame, name: str) -> pa.DataType:
     """The type of ids: numbers or strings."""
-    type = _column(df, name, "ids")
+    field = _field(df, name, "ids")
+    type = field.dataType
     if isinstance(type, T.StringType):
-        refuse_unstable(df, name)
+        refuse_unstable(df, field.name)
         return pa.string()
     if isinstance(type, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
-        refuse_unstable(df, name)
+        refuse_unstable(df, field.name)
         return pa.int64()
     raise InputTypeError(f"column {name!r} of type {type.simpleString()}: ids are whole numbers or strings")
 
@@ -137,8 +175,8 @@ def refuse_unstable(df: DataFrame, name: str) -> None:
 
 def records(df: DataFrame, fingerprint_column: str, id_column: str | None) -> DataFrame:
     """The columns ``fingerprint`` and ``id``, or the first alone."""
-    columns = [F.col(fingerprint_column).alias("fingerprint")]
+    columns = [column(df, fingerprint_column).alias("fingerprint")]
     if id_column is not None:
         type = "string" if ids(df, id_column) == pa.string() else "bigint"
-        columns.append(F.col(id_column).cast(type).alias("id"))
+        columns.append(column(df, id_column).cast(type).alias("id"))
     return df.select(*columns)
