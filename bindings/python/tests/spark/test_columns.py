@@ -91,8 +91,8 @@ def test_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Pa
         assert on_spark.pairs(df, fingerprint_column=fingerprint).collect() == []
         clusters = on_spark.clusters(df, fingerprint_column=fingerprint, id_column=id)
         assert sorted(row["id"] for row in clusters.collect()) == ["a", "b"]
-        for how in ({}, {"k": 3}, {"k": 3, "keep": "longest"}, {"k": 3, "fingerprint_column": fingerprint}):
-            kept, report = on_spark.dedup(df, text, id, **how)  # type: ignore[arg-type]
+        for how in ({}, {"k": 3, "keep": "longest", "fingerprint_column": fingerprint}):
+            kept, report = on_spark.dedup(df, text, id, **how)
             assert [(row["id"], row["duplicate_of"]) for row in report.collect()] == [("b", "a")]
             assert kept.columns == df.columns
             assert kept.count() == 1
@@ -102,7 +102,7 @@ def test_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Pa
     with pytest.raises(simidx.InputError, match="'text' for the texts is there more than once"):
         on_spark.fingerprint(both)
     with pytest.raises(simidx.InputTypeError, match="a DataFrame of Spark is expected, and not Table"):
-        on_spark.fingerprint(pa.table({"text": ["a"]}))  # type: ignore[arg-type]
+        on_spark.fingerprint(pa.table({"text": ["a"]}))
     with pytest.raises(simidx.InputError, match="there is a column 'TEXT' already"):
         on_spark.fingerprint(plain, output_column="TEXT")
     on_spark.release()

@@ -96,7 +96,7 @@ def test_texts_without_features_are_in_no_cluster_and_no_set(
     spark: SparkSession, program: Program, tmp_path: Path
 ) -> None:
     texts = ["", "\N{SNOWMAN}", "\N{COMET}", "some words of a text", "some words of a text", None]
-    rows = [(f"d{i}", text) for i, text in enumerate(texts)]
+    rows: list[Any] = [(f"d{i}", text) for i, text in enumerate(texts)]
     on_spark.fingerprint(spark.createDataFrame(rows, "id string, text string")).write.parquet(str(tmp_path / "prints"))
     read = spark.read.parquet(str(tmp_path / "prints"))
     assert read.where("fingerprint is null").count() == 4

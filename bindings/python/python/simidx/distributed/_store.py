@@ -64,7 +64,8 @@ class Store:
 
     def _remote(self) -> tuple[Any, str]:
         try:
-            return fs.FileSystem.from_uri(self.path)
+            system, base = fs.FileSystem.from_uri(self.path)
+            return system, base
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
         try:

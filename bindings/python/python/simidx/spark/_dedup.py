@@ -107,8 +107,9 @@ def dedup(
     made = as_pipeline(pipeline, width)
     _check(text_column, fingerprint_column, similarity, k, verify, keep, chains)
     # As the tasks will, which try several times.
-    how = {"words": words, "pipeline": made, "memory": memory, "threads": 1}
-    _dedup_texts([], SIMILARITY if similarity is None else similarity, **how)
+    _dedup_texts(
+        [], SIMILARITY if similarity is None else similarity, words=words, pipeline=made, memory=memory, threads=1
+    )
     if k is not None:
         wiring.distance(k, made.width if fingerprint_column is None else wiring.fingerprints(df, fingerprint_column))
     paths = _paths(against)
