@@ -451,41 +451,6 @@ fn changes_that_cannot_be_written_at_the_end_are_an_error() {
     assert!(log.contains("store-not-written"), "{log}");
 }
 
-#[test]
-#[cfg(unix)]
-fn an_end_while_a_store_seals_leaves_no_file() {
-    let sandbox = Sandbox::new();
-    let server = Serving::start(&sandbox, &["--store", "pages", "--sync", "never"]);
-    let head = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/x-ndjson";
-    // Long ids make a lot of 64 MiB of few records.
-    for batch in 0..6_u64 {
-        let document = |number: u64| {
-            let value = (200 * batch + number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let id = format!("{batch} {number} {}", "i".repeat(60_000));
-            format!("{{\"id\":\"{id}\",\"fingerprint\":\"{value:016x}\"}}\n")
-        };
-        let lines: String = (0..200).map(document).collect();
-        assert_eq!(server.ask(head, &lines).0, 200);
-    }
-    let names = || -> Vec<String> {
-        let entries = std::fs::read_dir(sandbox.path("pages")).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name());
-        names.map(|name| name.into_string().unwrap()).collect()
-    };
-    let begins = |name: &String| name.ends_with(".tmp") || name.starts_with("segment-");
-    while !names().iter().any(begins) {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    server.end();
-    let manifest = sandbox.path("pages").join("manifest.simidx-set");
-    let manifest = std::fs::read_to_string(manifest).unwrap();
-    for name in names() {
-        let is_segment = name.starts_with("segment-");
-        assert!(!name.ends_with(".tmp"), "{name}");
-        assert!(!is_segment || manifest.contains(&name), "{name}");
-    }
-}
-
 /// Asks a server that may end meanwhile.
 fn try_ask(address: &str, head: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;

@@ -537,3 +537,39 @@ fn a_seal_that_fails_is_told_from_a_journal_that_does() {
     let info = server.client().get("/v1/info").json();
     assert_eq!(info["indexes"][0]["figures"]["journal_bytes"], journal);
 }
+
+#[test]
+fn an_end_while_a_store_seals_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let mut options = Options::default();
+    options.sync = simidx_collection::Sync::Never;
+    options.seal_records = 2000;
+    let store = Store::open_or_create(&path, 64, options).unwrap();
+    let mut serving = crate::harness::options(Vec::new());
+    serving.store = Some(store.clone());
+    let server = start(serving);
+    let document = |number: u64| {
+        let value = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{{\"id\":\"{number}\",\"fingerprint\":\"{value:016x}\"}}\n")
+    };
+    let lines: String = (0..8100).map(document).collect();
+    let added = server
+        .client()
+        .post("/v1/documents", NDJSON, lines.as_bytes());
+    assert_eq!(added.status, 200);
+    server.handle.shut_down();
+    server.join();
+    // The process would end here: nothing goes on.
+    let manifest = std::fs::read_to_string(path.join("manifest.simidx-set")).unwrap();
+    for entry in std::fs::read_dir(&path).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let is_segment = name.starts_with("segment-");
+        assert!(!name.ends_with(".tmp"), "{name}");
+        assert!(!is_segment || manifest.contains(&name), "{name}");
+    }
+    let seals = store.stats().seal_count;
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert_eq!(store.stats().seal_count, seals);
+    assert!(store.stop().is_ok());
+}
