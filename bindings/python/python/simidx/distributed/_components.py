@@ -272,7 +272,7 @@ class Members:
             elif is_shared.any():
                 unique_ids(table.column("id").filter(pa.array(is_shared)))
             rows = np.flatnonzero(member)
-            rows = rows[_in_order(table.take(pa.array(rows)), self._column, own[rows])]
+            rows = rows[_in_order(own[rows], table.column("id").take(pa.array(rows)))]
             label = label[rows]
             together = table.take(pa.array(rows)).append_column("label", to_arrow(label))
             of_rows = _places(label, self._width, self._places)
@@ -296,11 +296,10 @@ class Members:
         return values[distinct], least[distinct]
 
 
-def _in_order(table: pa.Table, column: str, values: Array) -> Array:
-    """The order of records that does not depend on that in which they came: by their values, then by their ids."""
-    others = [name for name in table.column_names if name not in (column, "id")]
-    keys = {"value": pa.array(_ranks(values)[1]), **{name: table.column(name) for name in ["id", *others]}}
-    order: Array = pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys]).to_numpy()
+def _in_order(values: Array, ids: pa.ChunkedArray) -> Array:
+    """The order of records by their values, then by their ids: not that in which they came."""
+    keys = pa.table({"value": pa.array(_ranks(values)[1]), "id": ids})
+    order: Array = pc.sort_indices(keys, [("value", "ascending"), ("id", "ascending")]).to_numpy()
     return order
 
 
