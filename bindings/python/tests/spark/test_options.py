@@ -134,7 +134,16 @@ def test_documents_of_an_index_are_dropped_first(
     kept, report = on_spark.dedup(df, against=tmp_path / "old.simidx", partitions=3, **given)
     lines = reported(tmp_path / "report.jsonl")
     assert sum(line[1] is None for line in lines) > 40
-    assert rows_of(report) == lines
+    found = rows_of(report)
+    if build == SKETCHED and not {"words", "chains"} & set(given):
+        # Among the new ones the program names the first similar one that it finds.
+        in_index = {line[0]: line for line in lines if line[1] is None}
+        assert {line[0]: line for line in found if line[1] is None} == in_index
+        rest = [row for row in new if row[0] not in in_index]
+        named = [(line[0], line[1], line[3]) for line in found if line[1] is not None]
+        assert named == most_similar(rest, set(expected), given.get("similarity", 0.8), 3, longest=False)
+    else:
+        assert found == lines
     assert sorted(row["id"] for row in kept.collect()) == expected
     on_spark.release()
 
