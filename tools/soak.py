@@ -35,23 +35,23 @@ CLOSED = (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected)
 WORDS = "river stone cloud paper engine garden winter signal harbour copper violet market lantern meadow".split()
 
 MALFORMED = [
-    b"GET /v1/query/xyz HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"GET /v1/query/" + b"f" * 33 + b" HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"GET /v1/query/ff?k=99999999999999999999 HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"GET /v1/query/ff?k=-1&k=2 HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"GET /v1/query/ff?index=%00%0a HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"GET /../../etc/passwd HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"GET /v1/ids/%ff%fe HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"GET /v1/ids/forged%0d%0a2026-01-01T00:00:00Z%20error HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"DELETE /v1/query HTTP/1.1\r\nhost: l\r\n\r\n",
-    b"POST /v1/query HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{\"k\":1e99",
-    b"POST /v1/query HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 4\r\n\r\n\xff\xfe{}",
-    b"POST /v1/query HTTP/1.1\r\nhost: l\r\ncontent-type: application/octet-stream\r\ncontent-length: 3\r\n\r\nabc",
-    b"POST /v1/query HTTP/1.1\r\nhost: l\r\ncontent-type: application/octet-stream\r\ncontent-length: 99999999999\r\n\r\n",
-    b"POST /v1/documents HTTP/1.1\r\nhost: l\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n[]",
-    b"POST /v1/documents HTTP/1.1\r\nhost: l\r\ncontent-type: text/csv\r\ncontent-length: 1\r\n\r\na",
+    b"GET /v1/query/xyz HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /v1/query/" + b"f" * 33 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /v1/query/ff?k=99999999999999999999 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /v1/query/ff?k=-1&k=2 HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /v1/query/ff?index=%00%0a HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /../../etc/passwd HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /v1/ids/%ff%fe HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"GET /v1/ids/forged%0d%0a2026-01-01T00:00:00Z%20error HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"DELETE /v1/query HTTP/1.1\r\nhost: localhost\r\n\r\n",
+    b"POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{\"k\":1e99",
+    b"POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 4\r\n\r\n\xff\xfe{}",
+    b"POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\ncontent-length: 3\r\n\r\nabc",
+    b"POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\ncontent-length: 99999999999\r\n\r\n",
+    b"POST /v1/documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n[]",
+    b"POST /v1/documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: text/csv\r\ncontent-length: 1\r\n\r\na",
     b"GET / HTTP/1.1\r\n" + b"".join(b"x-%d: y\r\n" % number for number in range(500)) + b"\r\n",
-    b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nhost: l\r\n\r\n",
+    b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n",
     b"\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03",
     b"NONSENSE\r\n\r\n",
 ]
@@ -302,11 +302,11 @@ class Client(threading.Thread):
 
     def cut(self):
         lines = b"".join(b'{"id":"cut-%d-%d","fingerprint":"%x"}\n' % (self.number, n, n) for n in range(100))
-        head = b"POST /v1/documents HTTP/1.1\r\nhost: l\r\ncontent-type: application/x-ndjson\r\ncontent-length: %d\r\n\r\n"
+        head = b"POST /v1/documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\ncontent-length: %d\r\n\r\n"
         add = head % len(lines) + lines
         batch = b"".join(struct.pack("<Q", self.fingerprint()) for _ in range(5000))
-        query = b"POST /v1/query HTTP/1.1\r\nhost: l\r\ncontent-type: application/octet-stream\r\ncontent-length: %d\r\n\r\n"
-        whole = self.rng.choice([add, query % len(batch) + batch, b"GET / HTTP/1.1\r\nhost: l\r\n\r\n"])
+        query = b"POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\ncontent-length: %d\r\n\r\n"
+        whole = self.rng.choice([add, query % len(batch) + batch, b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n"])
         one = self.send(whole[: self.rng.randrange(1, len(whole) + 1)])
         if self.rng.random() < 0.5:
             # What is in the buffers is thrown away, with a reset.

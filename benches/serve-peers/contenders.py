@@ -125,7 +125,7 @@ class Contender:
 
 
 def get(path):
-    return f"GET {path} HTTP/1.1\r\nHost: l\r\n\r\n".encode(), 1
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), 1
 
 
 class Simidx(Contender):

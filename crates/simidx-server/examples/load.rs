@@ -147,16 +147,16 @@ impl Load {
     fn request(&self, batch: &[u64]) -> Vec<u8> {
         let post = |kind: &str, body: Vec<u8>| {
             let head = format!(
-                "POST /v1/query HTTP/1.1\r\nhost: l\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+                "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
                 body.len()
             );
             [head.into_bytes(), body].concat()
         };
         match &*self.mode {
-            "empty" => b"GET /livez HTTP/1.1\r\nhost: l\r\n\r\n".to_vec(),
+            "empty" => b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec(),
             "get" => {
                 let hex = batch[0].to_hex();
-                format!("GET /v1/query/{hex} HTTP/1.1\r\nhost: l\r\n\r\n").into_bytes()
+                format!("GET /v1/query/{hex} HTTP/1.1\r\nhost: localhost\r\n\r\n").into_bytes()
             }
             "binary" => {
                 let body = batch.iter().flat_map(|query| query.to_le_bytes()).collect();

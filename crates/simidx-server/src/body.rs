@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
 use hyper::{HeaderMap, StatusCode};
 
 use crate::problem::Problem;
@@ -24,6 +24,62 @@ pub(crate) fn content_type(headers: &HeaderMap) -> String {
         .next()
         .unwrap_or_default();
     kind.trim().to_ascii_lowercase()
+}
+
+/// Refuses a body that is sent in another way than as it is, or in chunks.
+///
+/// # Errors
+/// 501, as a server answers that does not know how to read what follows.
+pub(crate) fn check_transfer(headers: &HeaderMap) -> Result<(), Problem> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let is_known = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+    match codings.all(is_known) {
+        true => Ok(()),
+        false => {
+            let detail = "the transfer coding is not understood; send the body in chunks alone";
+            Err(Problem::new(
+                StatusCode::NOT_IMPLEMENTED,
+                "bad-encoding",
+                detail,
+            ))
+        }
+    }
+}
+
+/// Refuses a body that is compressed, or whose text is not UTF-8 by what its type says.
+fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
+    let wrong = |detail: &str| {
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        Problem::new(status, "bad-encoding", detail)
+    };
+    let mut codings = headers.get_all(CONTENT_ENCODING).iter();
+    if !codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(wrong(
+            "a body with a content encoding is not read; send it as it is",
+        ));
+    }
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok());
+    let params = kind.unwrap_or_default().split(';').skip(1);
+    let charsets = params.filter_map(|param| {
+        let (name, value) = param.split_once('=')?;
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches('"'))
+    });
+    // ASCII is UTF-8 too.
+    let known = ["utf-8", "utf8", "us-ascii"];
+    for charset in charsets {
+        if !known
+            .iter()
+            .any(|known| charset.eq_ignore_ascii_case(known))
+        {
+            return Err(wrong(
+                "the charset of the content type is not UTF-8; send UTF-8",
+            ));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn wrong_type(given: &str, wanted: &str) -> Problem {
@@ -94,7 +150,12 @@ impl Drop for BodyRoom {
 }
 
 /// Reads a body, as long as it may be and as long as it may take. It takes room as it arrives.
-pub(crate) async fn read(app: &Arc<App>, mut body: Incoming) -> Result<Held, Problem> {
+pub(crate) async fn read(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    mut body: Incoming,
+) -> Result<Held, Problem> {
+    check_encoding(headers)?;
     let limits = &app.options.limits;
     let too_large =
         || Problem::too_large(format!("the limit of a body is {} bytes", limits.max_body));

@@ -158,7 +158,7 @@ pub(crate) async fn add(
         return Err(wrong_type(&kind, &[JSON, NDJSON].join(", ")));
     }
     let (store, generation) = store(app)?;
-    let body = read(app, body).await?;
+    let body = read(app, &head.headers, body).await?;
     let width = store.width();
     let mut bounds = Bounds::new(&app.options.limits);
     if kind == JSON {

@@ -11,6 +11,7 @@
 //! | `signals.rs` | SIGHUP, SIGINT, SIGTERM |
 //! | `connection.rs` | the accept loop, timeouts of connections |
 //! | `routes.rs` | the addresses, and what each answers |
+//! | `auth.rs`, `origin.rs` | who may ask |
 //! | `request.rs` | parameters and bodies |
 //! | `batch.rs`, `answer.rs` | queries on threads of their own, answers as bytes |
 //! | `state.rs` | indexes by name, generations, reloading |
@@ -28,6 +29,7 @@ mod health;
 mod log;
 mod metrics;
 mod options;
+mod origin;
 mod page;
 mod problem;
 mod queries;

@@ -37,8 +37,8 @@ pub(crate) const BOUNDS: [u64; 22] = [
 ];
 
 /// Statuses that are counted by themselves; all others are [`OTHERS`].
-const STATUSES: [u16; 15] = [
-    200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 431, 500, 503, 507,
+const STATUSES: [u16; 16] = [
+    200, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 431, 500, 501, 503, 507,
 ];
 
 /// The status that those without a place of their own count as.

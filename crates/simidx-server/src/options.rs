@@ -128,6 +128,8 @@ pub struct ServerOptions {
     pub store: Option<Store>,
     /// Where the server listens; port 0 is any. Default 127.0.0.1:8080.
     pub listen: SocketAddr,
+    /// The name by which that address was given, if it was one. Requests that need no token may name it as their host.
+    pub listen_name: Option<String>,
     /// Whether an address that others can reach is permitted without a token. Default `false`.
     pub insecure: bool,
     /// What requests must show. By default nothing.
@@ -171,6 +173,7 @@ impl ServerOptions {
             indexes,
             store: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            listen_name: None,
             insecure: false,
             token: None,
             tls: None,

@@ -193,7 +193,7 @@ pub(crate) async fn batch(
     }
     // An index that is not there is no reason to read a body.
     app.index(params.index.as_deref())?;
-    let body = read(app, body).await?;
+    let body = read(app, &head.headers, body).await?;
     let (index, generation) = current(app, params.index.as_deref())?;
     let source = generation.clone();
     let width = generation.source.width();
@@ -310,7 +310,7 @@ pub(crate) async fn text(
         return Err(wrong_type(&kind, &KINDS[1..].join(", ")));
     }
     app.index(params.index.as_deref())?;
-    let body = read(app, body).await?;
+    let body = read(app, &head.headers, body).await?;
     let (index, generation) = current(app, params.index.as_deref())?;
     generation.fingerprinter()?;
     let (text, own) = request::text(&body, kind == JSON)?;

@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, ORIGIN, WWW_AUTHENTICATE};
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
+use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::body::check_transfer;
 use crate::documents;
 use crate::metrics::IndexLine;
+use crate::origin::{check_host, check_origin};
 use crate::page;
 use crate::problem::Problem;
 use crate::queries;
@@ -140,6 +142,15 @@ impl Route {
         }
     }
 
+    /// Whether a request with this method changes what is served.
+    fn is_changed_by(self, method: &Method) -> bool {
+        match self {
+            Route::Documents | Route::Reload | Route::Snapshot => true,
+            Route::Document => method == Method::DELETE,
+            _ => false,
+        }
+    }
+
     /// Whether everybody may ask.
     fn is_open(self) -> bool {
         matches!(self, Route::Livez | Route::Readyz | Route::Healthz)
@@ -192,6 +203,8 @@ async fn answer(
     head: &hyper::http::request::Parts,
     body: Incoming,
 ) -> Result<Response<Content>, Problem> {
+    check_transfer(&head.headers)?;
+    check_host(&app.options, head)?;
     if let Some(token) = &app.options.token
         && !route.is_open()
         && !token.is_shown(&head.headers, route == Route::Page)
@@ -215,6 +228,9 @@ async fn answer(
         .any(|known| known == method.as_str())
     {
         return Ok(wrong_method(route.methods()));
+    }
+    if route.is_changed_by(&head.method) {
+        check_origin(head)?;
     }
     let query = head.uri.query();
     match route {
@@ -246,8 +262,8 @@ async fn answer(
         Route::Text => queries::text(app, head, body).await,
         Route::Documents => documents::add(app, head, body).await,
         Route::Document => documents::one(app, head, parameter).await,
-        Route::Reload => reload(app, &head.headers, query).await,
-        Route::Snapshot => snapshot(app, &head.headers, query).await,
+        Route::Reload => reload(app, query).await,
+        Route::Snapshot => snapshot(app, query).await,
         Route::Page => page::page(app, query).await,
         Route::Unknown => unreachable!("it was answered above"),
     }
@@ -322,25 +338,9 @@ fn hide_folders(figures: &mut Value) {
     }
 }
 
-/// A page elsewhere may send a browser here, but its request says where it comes from.
-fn refuse_pages(headers: &HeaderMap) -> Result<(), Problem> {
-    match headers.contains_key(ORIGIN) {
-        true => {
-            let detail = "pages may not ask for this";
-            Err(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail))
-        }
-        false => Ok(()),
-    }
-}
-
 /// Copies the store.
-async fn snapshot(
-    app: &Arc<App>,
-    headers: &HeaderMap,
-    query: Option<&str>,
-) -> Result<Response<Content>, Problem> {
+async fn snapshot(app: &Arc<App>, query: Option<&str>) -> Result<Response<Content>, Problem> {
     Params::parse(query, &[])?;
-    refuse_pages(headers)?;
     let (store, _) = documents::store(app)?;
     let started = Instant::now();
     let copying = tokio::task::spawn_blocking(move || store.snapshot());
@@ -366,13 +366,8 @@ async fn snapshot(
 }
 
 /// Opens files anew.
-async fn reload(
-    app: &Arc<App>,
-    headers: &HeaderMap,
-    query: Option<&str>,
-) -> Result<Response<Content>, Problem> {
+async fn reload(app: &Arc<App>, query: Option<&str>) -> Result<Response<Content>, Problem> {
     let params = Params::parse(query, &["index"])?;
-    refuse_pages(headers)?;
     if let Some(name) = &params.index {
         app.index(Some(name))?;
     }

@@ -50,7 +50,7 @@ impl Serving {
             .unwrap();
         let len = body.len();
         let request = format!(
-            "{head}\r\nhost: t\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}"
+            "{head}\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut response = String::new();
@@ -455,8 +455,9 @@ fn changes_that_cannot_be_written_at_the_end_are_an_error() {
 fn try_ask(address: &str, head: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     let len = body.len();
-    let request =
-        format!("{head}\r\nhost: t\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}");
+    let request = format!(
+        "{head}\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {len}\r\n\r\n{body}"
+    );
     stream.write_all(request.as_bytes()).ok()?;
     let mut response = String::new();
     stream.read_to_string(&mut response).ok()?;

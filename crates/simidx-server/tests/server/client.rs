@@ -99,7 +99,10 @@ impl Client {
         content_type: &str,
         body: &[u8],
     ) -> Response {
-        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: test\r\n{}", self.headers);
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{}",
+            self.headers
+        );
         if !content_type.is_empty() {
             request += &format!("content-type: {content_type}\r\n");
         }

@@ -18,7 +18,7 @@ fn heads_that_trickle_are_cut_while_others_are_answered() {
     let mut slow: Vec<Client> = (0..200).map(|_| server.client()).collect();
     for client in &mut slow {
         client
-            .send(b"GET /v1/query/ff HTTP/1.1\r\nhost: t\r\nx-a: ")
+            .send(b"GET /v1/query/ff HTTP/1.1\r\nhost: localhost\r\nx-a: ")
             .unwrap();
     }
     for _ in 0..50 {
@@ -42,7 +42,7 @@ fn bodies_that_trickle_are_cut() {
     options.limits.timeout = Duration::from_millis(200);
     let server = start(options);
     let mut client = server.client();
-    let head = "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/octet-stream\r\ncontent-length: 80\r\n\r\n12";
+    let head = "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\ncontent-length: 80\r\n\r\n12";
     client.send(head.as_bytes()).unwrap();
     let response = client.receive(false).unwrap();
     assert_eq!(
@@ -56,7 +56,7 @@ fn bodies_that_are_announced_and_do_not_come_take_no_room() {
     let fixture = Fixture::<u64>::new(400);
     let server = serve(&fixture.path);
     // Announced they are as much as all bodies together may be.
-    let head = "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/octet-stream\r\n\
+    let head = "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\n\
                 expect: 100-continue\r\ncontent-length: 16776192\r\n\r\n";
     let mut idle: Vec<Client> = (0..20).map(|_| server.client()).collect();
     for client in &mut idle {
@@ -80,7 +80,7 @@ fn a_client_that_reads_nothing_is_cut() {
     let body = format!("\"{query:x}\"\n").repeat(100_000);
     let mut stream = TcpStream::connect(server.address).unwrap();
     let head = format!(
-        "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
@@ -111,7 +111,7 @@ fn more_connections_than_permitted_are_refused_politely() {
     loop {
         let mut client = server.client();
         client
-            .send(b"GET /livez HTTP/1.1\r\nhost: t\r\n\r\n")
+            .send(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
             .unwrap();
         if client
             .receive(false)
@@ -144,8 +144,7 @@ fn requests_follow_each_other_on_a_connection() {
     let fixture = Fixture::<u64>::new(400);
     let server = serve(&fixture.path);
     let mut client = server.client();
-    let requests =
-        "GET /livez HTTP/1.1\r\nhost: t\r\n\r\nGET /v1/query/ff HTTP/1.1\r\nhost: t\r\n\r\n";
+    let requests = "GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\nGET /v1/query/ff HTTP/1.1\r\nhost: localhost\r\n\r\n";
     client.send(requests.repeat(50).as_bytes()).unwrap();
     for _ in 0..50 {
         assert_eq!(client.receive(false).unwrap().text(), "ok\n");
@@ -190,7 +189,7 @@ fn the_server_ends_after_what_it_has_begun() {
     });
     let mut client = server.client();
     client
-        .send(b"GET /v1/query/ff HTTP/1.1\r\nhost: t\r\n\r\n")
+        .send(b"GET /v1/query/ff HTTP/1.1\r\nhost: localhost\r\n\r\n")
         .unwrap();
     begun.recv_timeout(PATIENCE).unwrap();
     server.handle.shut_down();

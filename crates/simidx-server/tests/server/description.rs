@@ -190,7 +190,7 @@ impl Asker<'_> {
         assert_eq!(self.ask(MANY, "POST", MANY, json_kind, text).status, 422);
         let mut slow = self.server.client();
         let head = format!(
-            "POST {MANY} HTTP/1.1\r\nhost: t\r\ncontent-type: {json_kind}\r\ncontent-length: 9\r\n\
+            "POST {MANY} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {json_kind}\r\ncontent-length: 9\r\n\
              authorization: Bearer {TOKEN}\r\n\r\n"
         );
         slow.send(head.as_bytes()).unwrap();
@@ -437,7 +437,7 @@ fn every_address_and_status_is_as_described() {
         );
         let mut slow = server.client();
         let head = format!(
-            "POST {route} HTTP/1.1\r\nhost: t\r\ncontent-type: {json_kind}\r\ncontent-length: 9\r\n\
+            "POST {route} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {json_kind}\r\ncontent-length: 9\r\n\
              authorization: Bearer {TOKEN}\r\n\r\n"
         );
         slow.send(head.as_bytes()).unwrap();

@@ -367,7 +367,7 @@ fn work_of_a_client_that_has_gone_still_takes_its_room() {
     let len = body.len();
     let mut gone = server.client();
     let request = format!(
-        "POST /v1/documents HTTP/1.1\r\nhost: t\r\ncontent-type: {NDJSON}\r\n\
+        "POST /v1/documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: {NDJSON}\r\n\
          content-length: {len}\r\n\r\n{body}"
     );
     gone.send(request.as_bytes()).unwrap();

@@ -234,7 +234,7 @@ fn documents_that_are_none_change_nothing() {
 fn a_body_without_a_length_is_cut_at_the_limit() {
     let (_fixture, server) = limited(|limits| limits.max_body = 4096);
     let mut client = server.client();
-    let head = "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/octet-stream\r\n\
+    let head = "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\n\
                 transfer-encoding: chunked\r\n\r\n";
     client.send(head.as_bytes()).unwrap();
     for _ in 0..5 {
@@ -284,7 +284,10 @@ fn heads_that_are_no_heads_end_the_connection() {
     let flood: String = (0..10_000)
         .map(|number| format!("x-{number}: y\r\n"))
         .collect();
-    let long = format!("GET /{} HTTP/1.1\r\nhost: t\r\n\r\n", "a".repeat(200_000));
+    let long = format!(
+        "GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        "a".repeat(200_000)
+    );
     for head in [
         "GARBAGE\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",
@@ -308,7 +311,7 @@ fn heads_that_are_no_heads_end_the_connection() {
 fn connections_that_are_cut_do_no_harm() {
     let fixture = Fixture::<u64>::new(400);
     let server = serve(&fixture.path);
-    let head = "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/x-ndjson\r\ncontent-length: 100000\r\n\r\n";
+    let head = "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\ncontent-length: 100000\r\n\r\n";
     let all = format!("{head}{}", "\"1\"\n".repeat(20_000));
     for cut in (0..all.len().min(4000)).step_by(37) {
         let mut client = server.client();
@@ -319,7 +322,7 @@ fn connections_that_are_cut_do_no_harm() {
     let body = "\"1\"\n".repeat(50_000);
     for _ in 0..20 {
         let request = format!(
-            "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n{body}",
+            "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         let mut client = server.client();
@@ -346,9 +349,9 @@ fn half_a_connection_is_answered_or_closed() {
     for (sent, may_answer) in [
         ("", false),
         ("GET /livez HTTP/1.1\r\nho", false),
-        ("GET /livez HTTP/1.1\r\nhost: t\r\n\r\n", true),
+        ("GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n", true),
         (
-            "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/octet-stream\r\ncontent-length: 8\r\n\r\n123",
+            "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\ncontent-length: 8\r\n\r\n123",
             false,
         ),
     ] {

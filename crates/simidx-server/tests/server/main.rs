@@ -7,6 +7,7 @@ mod documents;
 mod harness;
 mod hostile;
 mod operations;
+mod origin;
 mod page;
 mod queries;
 mod reloading;

@@ -263,7 +263,7 @@ fn a_body_takes_room_until_its_last_query_is_answered() {
     let body = format!("{}{}", line(1).repeat(300), line(2));
     let mut client = server.client();
     let head = format!(
-        "POST /v1/query HTTP/1.1\r\nhost: t\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     client.send(head.as_bytes()).unwrap();

@@ -44,7 +44,7 @@ fn requests_are_answered_over_https_and_nothing_else_is() {
     let mut stream = StreamOwned::new(connection, stream);
     let query = fixture.fingerprints[0];
     let request =
-        format!("GET /v1/query/{query:x} HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+        format!("GET /v1/query/{query:x} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut response = String::new();
     // Not all servers say that they close.
@@ -56,7 +56,7 @@ fn requests_are_answered_over_https_and_nothing_else_is() {
 
     let mut plain = server.client();
     plain
-        .send(b"GET /livez HTTP/1.1\r\nhost: t\r\n\r\n")
+        .send(b"GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")
         .unwrap();
     assert!(plain.receive(false).is_err());
 }
