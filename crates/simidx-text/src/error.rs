@@ -5,7 +5,7 @@ use std::fmt;
 /// The result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error in a pipeline or in a file that it needs.
+/// An error in a pipeline, in a file that it needs, or in a text.
 ///
 /// ```
 /// use simidx_text::{Error, Preset};
@@ -22,6 +22,9 @@ pub enum Error {
     /// A file of stop words, of a user dictionary or of weights cannot be used.
     #[error(transparent)]
     Asset(#[from] AssetError),
+    /// A text that becomes longer than it may by normalisation.
+    #[error("the text becomes longer than {0} bytes when it is normalised")]
+    TextTooLong(usize),
 }
 
 /// An error in a file that a pipeline needs.

@@ -16,6 +16,8 @@ use super::tokenizer::{Token, Tokenize};
 use super::weights::{FeatureSelection, Weights};
 use simidx::Fingerprint;
 
+use crate::{Error, Result};
+
 /// Entries of the memory for inverse document frequencies that are dear to look up.
 const KEPT_FREQUENCIES: usize = 1 << 18;
 
@@ -151,6 +153,31 @@ impl<F: Fingerprint> Fingerprinter<F> {
                 self.count(document, &mut |_| ());
                 self.combine()
             }
+        }
+    }
+
+    /// The same for a text that nobody vouches for. Normalisation makes eighteen characters of some, so that a short text
+    /// may take the time of a long one.
+    ///
+    /// # Errors
+    /// [`Error::TextTooLong`](crate::Error::TextTooLong) for a text that becomes longer than `max_len` bytes.
+    ///
+    /// ```
+    /// use simidx_text::{Error, Pipeline};
+    ///
+    /// let mut fingerprinter = Pipeline::default().fingerprinter::<u64>()?;
+    /// let text = "to be or not to be";
+    /// assert_eq!(fingerprinter.fingerprint_within(text, 18)?, fingerprinter.fingerprint_if_any(text));
+    /// let error = fingerprinter.fingerprint_within("\u{fdfa}", 18).unwrap_err();
+    /// assert_eq!(error, Error::TextTooLong(18));
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
+    pub fn fingerprint_within(&mut self, document: &str, max_len: usize) -> Result<Option<F>> {
+        self.stages.normaliser.limit_next(max_len);
+        let found = self.fingerprint_if_any(document);
+        match self.stages.normaliser.is_cut() {
+            true => Err(Error::TextTooLong(max_len)),
+            false => Ok(found),
         }
     }
 

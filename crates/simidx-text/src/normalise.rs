@@ -122,6 +122,8 @@ pub(super) struct Normaliser {
     steps: Normalise,
     out: Folded,
     piece: Piece,
+    /// Bytes that the next text may become.
+    limit: usize,
 }
 
 impl Normaliser {
@@ -130,12 +132,27 @@ impl Normaliser {
             steps,
             out: Folded::new(steps.space),
             piece: Piece::default(),
+            limit: usize::MAX,
         }
+    }
+
+    /// Lets the next text, and no other, become no longer than this. One that would is empty then, and
+    /// [`Normaliser::is_cut`].
+    ///
+    /// A character may become eighteen, and all that comes after takes the time of these.
+    pub(super) fn limit_next(&mut self, len: usize) {
+        self.limit = len;
+    }
+
+    /// Whether the last text would have become too long.
+    pub(super) fn is_cut(&self) -> bool {
+        self.piece.is_cut
     }
 
     /// The text after all steps, in time linear in its length.
     pub(super) fn normalise(&mut self, text: &str) -> &str {
         self.out.clear();
+        self.piece.is_cut = false;
         let all_characters = Normalise {
             space: self.steps.space,
             ..Normalise::default()
@@ -144,9 +161,14 @@ impl Normaliser {
             self.in_one_go(text);
         } else {
             self.piece.start(text);
-            self.piece.normalise(self.steps);
+            self.piece.normalise(self.steps, self.limit);
             self.out.push_any(&self.piece.text);
         }
+        self.piece.is_cut |= self.out.text.len() > self.limit;
+        if self.piece.is_cut {
+            self.out.clear();
+        }
+        self.limit = usize::MAX;
         &self.out.text
     }
 
@@ -174,6 +196,9 @@ impl Normaliser {
                     let end = after_next.find(is_boundary);
                     let end = next.len_utf8() + end.unwrap_or(after_next.len());
                     self.by_the_tables(&after[..end]);
+                    if self.piece.is_cut || self.out.text.len() > self.limit {
+                        return;
+                    }
                     &after[end..]
                 }
             };
@@ -185,7 +210,7 @@ impl Normaliser {
         self.piece.start("");
         self.piece.text.extend(self.out.pop_ascii());
         self.piece.text.push_str(text);
-        self.piece.normalise(self.steps);
+        self.piece.normalise(self.steps, self.limit);
         self.out.push_any(&self.piece.text);
     }
 }
@@ -278,6 +303,8 @@ impl Folded {
 struct Piece {
     text: String,
     other: String,
+    /// Whether it would have become longer than it may.
+    is_cut: bool,
 }
 
 impl Piece {
@@ -287,17 +314,17 @@ impl Piece {
     }
 
     /// Takes the steps that concern characters; the one on white space comes when the text is put together.
-    fn normalise(&mut self, steps: Normalise) {
+    fn normalise(&mut self, steps: Normalise, limit: usize) {
         if steps.controls {
             self.text.retain(|c| !is_control(c));
         }
         if steps.nfkc {
-            self.compose();
+            self.compose(limit);
         }
         if steps.case {
             self.step(fold_case);
             if steps.nfkc {
-                self.compose();
+                self.compose(limit);
             }
         }
         if steps.lower {
@@ -306,7 +333,7 @@ impl Piece {
                 false => self.text = self.text.to_lowercase(),
             }
             if steps.nfkc {
-                self.compose();
+                self.compose(limit);
             }
         }
     }
@@ -318,10 +345,19 @@ impl Piece {
     }
 
     /// To normalisation form KC, if it is not known to be in it.
-    fn compose(&mut self) {
-        if is_nfkc_quick(self.text.chars()) != IsNormalized::Yes {
-            self.step(|text, out| out.extend(text.nfkc()));
+    fn compose(&mut self, limit: usize) {
+        if is_nfkc_quick(self.text.chars()) == IsNormalized::Yes {
+            return;
         }
+        self.other.clear();
+        for c in self.text.nfkc() {
+            if self.other.len() >= limit {
+                self.is_cut = true;
+                break;
+            }
+            self.other.push(c);
+        }
+        std::mem::swap(&mut self.text, &mut self.other);
     }
 }
 
@@ -443,6 +479,29 @@ mod tests {
 
     fn normalise(text: &str) -> String {
         Normaliser::default().normalise(text).to_owned()
+    }
+
+    #[test]
+    fn a_text_that_becomes_too_long_is_cut_and_the_next_is_not() {
+        let without_case = Normalise {
+            case: false,
+            ..Normalise::ALL
+        };
+        for steps in [Normalise::ALL, without_case] {
+            let mut normaliser = Normaliser::new(steps);
+            for text in ["\u{fdfa}", "a\u{fdfa}b", "\u{fdfa}a".repeat(9).as_str()] {
+                let whole = normaliser.normalise(text).to_owned();
+                assert!(!normaliser.is_cut() && whole.len() > text.len());
+                normaliser.limit_next(whole.len());
+                assert_eq!(normaliser.normalise(text), whole);
+                assert!(!normaliser.is_cut());
+                normaliser.limit_next(whole.len() - 1);
+                assert_eq!(normaliser.normalise(text), "");
+                assert!(normaliser.is_cut());
+                assert_eq!(normaliser.normalise(text), whole);
+                assert!(!normaliser.is_cut());
+            }
+        }
     }
 
     /// The definition, without short cuts.
