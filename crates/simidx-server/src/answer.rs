@@ -1,16 +1,20 @@
 //! Answers as bytes: objects of JSON, lines of JSON, or columns of numbers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use bytes::Bytes;
 use simidx::{Error, Fingerprint, IdBuf};
 use simidx_output::JsonStyle;
 
+use crate::body::{ByteRoom, Kept};
 use crate::metrics::{DISTANCES, IndexMetrics};
 use crate::problem::Problem;
 use crate::request::What;
 use crate::source::{IdIter, Search, Sink};
-use crate::state::Generation;
+use crate::state::{App, Generation};
 
 /// A query with what it is searched for by.
 #[derive(Debug, Clone)]
@@ -62,8 +66,152 @@ impl Budget {
     }
 }
 
+/// Bytes of an answer that take no room among those of all: there are at most as many of these as connections.
+pub(crate) const FREE: usize = 64 << 10;
+
+/// Bytes that are taken at a time, at least.
+const STEP: usize = 4096;
+
+/// Bytes that an answer, or a part of it that is sent by itself, may still have.
+#[derive(Debug)]
+pub(crate) struct ByteBudget {
+    left: AtomicUsize,
+    free: AtomicUsize,
+    limit: usize,
+}
+
+impl ByteBudget {
+    pub(crate) fn new(limit: usize) -> Self {
+        ByteBudget {
+            left: AtomicUsize::new(limit),
+            free: AtomicUsize::new(FREE),
+            limit,
+        }
+    }
+
+    /// Takes bytes: `more` at least, and `wish` if there are as many.
+    fn take(&self, more: usize, wish: usize) -> Result<usize, Problem> {
+        let step = |left: usize| left.checked_sub(wish.clamp(more, left.max(more)));
+        match self
+            .left
+            .try_update(Ordering::Relaxed, Ordering::Relaxed, step)
+        {
+            Ok(left) => Ok(wish.clamp(more, left)),
+            Err(_) => Err(Problem::from(Error::LimitReached {
+                what: "bytes in one answer; ask for fewer with limit or k",
+                limit: self.limit as u64,
+            })),
+        }
+    }
+
+    /// Takes some of the bytes that need no room.
+    fn take_free(&self, wish: usize) -> usize {
+        let step = |free: usize| Some(free.saturating_sub(wish));
+        let before = self
+            .free
+            .try_update(Ordering::Relaxed, Ordering::Relaxed, step);
+        before.unwrap_or_default().min(wish)
+    }
+}
+
+/// The memory that an answer has taken.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// Bytes that the answer may have without taking more.
+    len: usize,
+    /// Those of them that need room among all answers, and the room.
+    held: usize,
+    room: Option<ByteRoom>,
+    /// Why there was no more.
+    refused: Option<Problem>,
+}
+
+impl Taken {
+    /// Takes what an answer of this length needs.
+    ///
+    /// # Errors
+    /// The answer may not be as long, or there is no room for it; [`Taken::refused`] says which.
+    fn grow(&mut self, len: usize, bounds: &Bounds<'_>) -> io::Result<()> {
+        if len <= self.len {
+            return Ok(());
+        }
+        let more = len - self.len;
+        let grown = bounds.bytes.take(more, more.max(self.len).max(STEP));
+        let outcome = grown.and_then(|grown| {
+            self.len += grown;
+            let held = grown - bounds.bytes.take_free(grown);
+            if held == 0 {
+                return Ok(());
+            }
+            self.held += held;
+            let new = || ByteRoom::new(bounds.app, Kept::Answers);
+            self.room.get_or_insert_with(new).grow(self.held)
+        });
+        outcome.map_err(|problem| {
+            self.refused = Some(problem);
+            io::Error::other("the answer is too long")
+        })
+    }
+}
+
+/// What answers may have in all.
+pub(crate) struct Bounds<'a> {
+    pub(crate) app: &'a Arc<App>,
+    /// Matches and ids.
+    pub(crate) results: &'a Budget,
+    pub(crate) bytes: &'a ByteBudget,
+}
+
+/// Writes to an answer as long as it may grow.
+struct Growing<'a> {
+    bytes: &'a mut Vec<u8>,
+    taken: &'a mut Taken,
+    bounds: &'a Bounds<'a>,
+}
+
+impl Write for Growing<'_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.write_all(piece)?;
+        Ok(piece.len())
+    }
+
+    fn write_all(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.taken
+            .grow(self.bytes.len() + piece.len(), self.bounds)?;
+        self.bytes.extend_from_slice(piece);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Bytes on their way to a client, with the room that they take until they are sent.
+struct Sent {
+    bytes: Vec<u8>,
+    _room: Arc<ByteRoom>,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Bytes that give the room back when they are sent.
+pub(crate) fn sent(bytes: Vec<u8>, room: Option<&Arc<ByteRoom>>) -> Bytes {
+    match room {
+        None => bytes.into(),
+        Some(room) => Bytes::from_owner(Sent {
+            bytes,
+            _room: room.clone(),
+        }),
+    }
+}
+
 /// The answers to some queries.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub(crate) struct Answered {
     /// In columns the fingerprints of all matches.
     pub(crate) bytes: Vec<u8>,
@@ -75,6 +223,16 @@ pub(crate) struct Answered {
     pub(crate) own_id_count: usize,
     /// What the source called the records that the first answer comes from, if it did.
     pub(crate) generation: Option<String>,
+    /// What all of it takes.
+    pub(crate) taken: Taken,
+}
+
+impl Answered {
+    /// Bytes, counts and distances as they are sent.
+    pub(crate) fn into_parts(self) -> [Bytes; 3] {
+        let room = self.taken.room.map(Arc::new);
+        [self.bytes, self.counts, self.distances].map(|part| sent(part, room.as_ref()))
+    }
 }
 
 /// Answers queries in their order.
@@ -86,13 +244,13 @@ pub(crate) fn answer(
     metrics: &IndexMetrics,
     queries: &[Asked],
     form: (Form, JsonStyle),
-    budget: &Budget,
+    bounds: &Bounds<'_>,
     out: &mut Answered,
 ) -> Result<(), Problem> {
     match generation.source.width() {
-        32 => answer_width::<u32>(generation, metrics, queries, form, budget, out),
-        64 => answer_width::<u64>(generation, metrics, queries, form, budget, out),
-        _ => answer_width::<u128>(generation, metrics, queries, form, budget, out),
+        32 => answer_width::<u32>(generation, metrics, queries, form, bounds, out),
+        64 => answer_width::<u64>(generation, metrics, queries, form, bounds, out),
+        _ => answer_width::<u128>(generation, metrics, queries, form, bounds, out),
     }
 }
 
@@ -101,7 +259,7 @@ fn answer_width<F: Fingerprint>(
     metrics: &IndexMetrics,
     queries: &[Asked],
     (form, style): (Form, JsonStyle),
-    budget: &Budget,
+    bounds: &Bounds<'_>,
     out: &mut Answered,
 ) -> Result<(), Problem> {
     let mut fingerprints: Vec<F> = Vec::with_capacity(queries.len());
@@ -115,7 +273,7 @@ fn answer_width<F: Fingerprint>(
         for asked in rest.iter().take_while(|asked| asked.search == first.search) {
             let fingerprint = match &asked.what {
                 What::Fingerprint(fingerprint) => *fingerprint,
-                What::Text(text) => match generation.fingerprinter()?.fingerprint(text) {
+                What::Text(text) => match generation.fingerprint(text)? {
                     (fingerprint, true) => fingerprint,
                     (fingerprint, false) => {
                         lonely = Some(fingerprint);
@@ -132,7 +290,7 @@ fn answer_width<F: Fingerprint>(
             let mut writer = Writer {
                 form,
                 style,
-                budget,
+                bounds,
                 complete_len: out.bytes.len(),
                 out,
                 queries: alike,
@@ -144,10 +302,13 @@ fn answer_width<F: Fingerprint>(
             };
             let started = Instant::now();
             let searched = generation.source.find(&raw, first.search, &mut writer);
+            // The frames of answers are written without a look at the room; each is short.
+            let searched = searched.and_then(|()| Ok(writer.take_room()?));
             if let Err(error) = searched {
                 let complete_len = writer.complete_len;
                 out.bytes.truncate(complete_len);
-                return Err(error.into());
+                let refused = out.taken.refused.take();
+                return Err(refused.unwrap_or_else(|| error.into()));
             }
             metrics
                 .queries
@@ -198,7 +359,7 @@ fn end_line(form: Form, bytes: &mut Vec<u8>) {
 struct Writer<'a, F> {
     form: Form,
     style: JsonStyle,
-    budget: &'a Budget,
+    bounds: &'a Bounds<'a>,
     out: &'a mut Answered,
     queries: &'a [Asked],
     fingerprints: &'a [F],
@@ -211,6 +372,15 @@ struct Writer<'a, F> {
     first_match: u64,
     /// Bytes of complete answers.
     complete_len: usize,
+}
+
+impl<F> Writer<'_, F> {
+    /// Takes the room of what has been written.
+    fn take_room(&mut self) -> io::Result<()> {
+        let out = &mut *self.out;
+        let len = out.bytes.len() + out.counts.len() + out.distances.len();
+        out.taken.grow(len, self.bounds)
+    }
 }
 
 impl<F: Fingerprint> Sink for Writer<'_, F> {
@@ -231,7 +401,7 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
         distance: u32,
         ids: &mut IdIter<'_>,
     ) -> simidx::Result<()> {
-        self.budget.take()?;
+        self.bounds.results.take()?;
         self.match_count += 1;
         if let Some(count) = self.distances.get_mut(distance as usize) {
             *count += 1;
@@ -242,12 +412,12 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
             fingerprint.extend_le(bytes);
             // At most 128.
             self.out.distances.push(distance as u8);
-            return Ok(());
+            return Ok(self.take_room()?);
         }
         if bytes.last() == Some(&b'}') {
             bytes.push(b',');
         }
-        let budget = self.budget;
+        let budget = self.bounds.results;
         let own = self.queries[self.query].id.as_ref();
         let own = own.filter(|_| distance == 0);
         let (mut is_first, mut has_own) = (true, false);
@@ -259,8 +429,13 @@ impl<F: Fingerprint> Sink for Writer<'_, F> {
             has_own |= own.is_some() && id.as_ref().ok() == own;
             id
         });
+        let mut growing = Growing {
+            bytes,
+            taken: &mut self.out.taken,
+            bounds: self.bounds,
+        };
         self.style
-            .write_match(bytes, (fingerprint, distance), counted)?;
+            .write_match(&mut growing, (fingerprint, distance), counted)?;
         self.out.own_id_count += usize::from(has_own);
         Ok(())
     }

@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::StatusCode;
 use simidx_output::JsonStyle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::answer::{Answered, Asked, Budget, Form, answer};
-use crate::body::BodyRoom;
+use crate::answer::{Answered, Asked, Bounds, Budget, ByteBudget, Form, answer};
+use crate::body::ByteRoom;
 use crate::problem::Problem;
 use crate::request::What;
 use crate::state::{App, Generation};
@@ -34,6 +34,10 @@ const TEXT_NS: f64 = 50.0;
 /// Pieces of an answer that wait for a client to read.
 const PIECES: usize = 4;
 
+/// How long after its deadline an answer is waited for: a thread that is at work looks at the time itself, and then gives
+/// what it has.
+const GRACE: Duration = Duration::from_millis(100);
+
 /// Nanoseconds that a request may take where it arrives.
 const INLINE_NS: f64 = 500_000.0;
 
@@ -46,9 +50,13 @@ pub(crate) struct Batch {
     pub(crate) queries: Vec<Asked>,
     pub(crate) form: Form,
     budget: Budget,
+    /// Bytes of all of the answer, if it is sent as a whole.
+    bytes: ByteBudget,
     deadline: Instant,
     /// The room of the body that the queries come from.
-    room: Option<BodyRoom>,
+    room: Option<ByteRoom>,
+    /// It counts among those that wait until its last chunk is done, whether anybody still waits for it or not.
+    waiting: Option<Room>,
 }
 
 /// The answer to a chunk, and what ended it early.
@@ -64,6 +72,7 @@ impl Batch {
     ) -> Self {
         Batch {
             budget: Budget::new(app.options.limits.max_results),
+            bytes: ByteBudget::new(app.options.limits.max_answer),
             deadline: Instant::now() + app.options.limits.timeout,
             app: app.clone(),
             index,
@@ -71,11 +80,12 @@ impl Batch {
             queries,
             form,
             room: None,
+            waiting: None,
         }
     }
 
     /// Keeps the room of a body as long as its queries.
-    pub(crate) fn keeping(mut self, room: BodyRoom) -> Self {
+    pub(crate) fn keeping(mut self, room: ByteRoom) -> Self {
         self.room = Some(room);
         self
     }
@@ -114,6 +124,20 @@ impl Batch {
             bytes: Vec::with_capacity(queries.len() * ANSWER_LEN),
             ..Answered::default()
         };
+        let own;
+        let bytes = match self.form {
+            // Lines are sent chunk by chunk.
+            Form::Lines => {
+                own = ByteBudget::new(self.app.options.limits.max_answer);
+                &own
+            }
+            Form::Objects | Form::Columns => &self.bytes,
+        };
+        let bounds = Bounds {
+            app: &self.app,
+            results: &self.budget,
+            bytes,
+        };
         let mut start = queries.start;
         while start < queries.end {
             if Instant::now() >= self.deadline {
@@ -125,7 +149,7 @@ impl Batch {
                 &self.app.indexes[self.index].metrics,
                 &self.queries[start..end],
                 (self.form, self.style()),
-                &self.budget,
+                &bounds,
                 &mut answered,
             );
             if outcome.is_err() {
@@ -153,25 +177,20 @@ impl Batch {
     ///
     /// # Errors
     /// What keeps one of them from being answered.
-    pub(crate) async fn whole(self) -> Result<Answered, Problem> {
+    pub(crate) async fn whole(self) -> Result<Whole, Problem> {
+        let mut whole = Whole::default();
         if self.is_cheap() {
             let (answered, outcome) = self.chunk(0..self.queries.len());
-            return outcome.map(|()| answered);
+            outcome?;
+            whole.push(answered);
+            return Ok(whole);
         }
-        let mut chunks = Chunks::start(Arc::new(self))?;
-        let mut all = Answered::default();
+        let mut chunks = Chunks::start(self)?;
         while let Some((chunk, outcome)) = chunks.next().await {
             outcome?;
-            if chunks.batch.form == Form::Objects && !all.bytes.is_empty() {
-                all.bytes.push(b',');
-            }
-            all.generation = all.generation.or(chunk.generation);
-            all.own_id_count += chunk.own_id_count;
-            all.bytes.extend_from_slice(&chunk.bytes);
-            all.counts.extend_from_slice(&chunk.counts);
-            all.distances.extend_from_slice(&chunk.distances);
+            whole.push(chunk);
         }
-        Ok(all)
+        Ok(whole)
     }
 
     /// Answers the queries by lines, the last of which says that all are there, or what went wrong. `trouble` is what is
@@ -184,7 +203,7 @@ impl Batch {
         self,
         trouble: Option<Problem>,
     ) -> Result<(mpsc::Receiver<Bytes>, Option<String>), Problem> {
-        let mut chunks = Chunks::start(Arc::new(self))?;
+        let mut chunks = Chunks::start(self)?;
         let mut first = chunks.next().await;
         if let Some((answered, Err(problem))) = &first
             && answered.bytes.is_empty()
@@ -199,7 +218,8 @@ impl Batch {
             let mut next = first;
             let mut outcome = trouble.map_or(Ok(()), Err);
             while let Some((answered, chunk_outcome)) = next {
-                if !answered.bytes.is_empty() && sender.send(answered.bytes.into()).await.is_err() {
+                let [bytes, ..] = answered.into_parts();
+                if !bytes.is_empty() && sender.send(bytes).await.is_err() {
                     return;
                 }
                 if chunk_outcome.is_err() {
@@ -221,8 +241,35 @@ impl Batch {
     }
 }
 
+/// The answer to all queries of a batch, in the parts in which it was found: it may be long, and is not copied.
+#[derive(Default)]
+pub(crate) struct Whole {
+    /// In columns the fingerprints of all matches.
+    pub(crate) bytes: Vec<Bytes>,
+    /// In columns the number of matches of each query.
+    pub(crate) counts: Vec<Bytes>,
+    /// In columns the distances of all matches.
+    pub(crate) distances: Vec<Bytes>,
+    /// Answers in which the id that a query is searched for by is among those at distance 0.
+    pub(crate) own_id_count: usize,
+    /// What the source called the records that the first answer comes from, if it did.
+    pub(crate) generation: Option<String>,
+}
+
+impl Whole {
+    fn push(&mut self, mut chunk: Answered) {
+        let generation = chunk.generation.take();
+        self.generation = self.generation.take().or(generation);
+        self.own_id_count += chunk.own_id_count;
+        let [bytes, counts, distances] = chunk.into_parts();
+        self.bytes.push(bytes);
+        self.counts.push(counts);
+        self.distances.push(distances);
+    }
+}
+
 pub(crate) fn timed_out() -> Problem {
-    let detail = "the answer took too long; ask for fewer queries or a smaller k";
+    let detail = "the answer took too long; ask for fewer queries or a smaller k, or when the server has less to do";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
 }
 
@@ -231,8 +278,6 @@ struct Chunks {
     batch: Arc<Batch>,
     under_way: VecDeque<oneshot::Receiver<Chunk>>,
     next: usize,
-    /// It counts among those that wait while this lives.
-    _room: Room,
 }
 
 /// Room among the requests that take long.
@@ -278,7 +323,11 @@ pub(crate) async fn aside<T: Send + 'static>(
             let _ = sender.send(work());
         }
     });
-    receiver.await.unwrap_or_else(|_| Err(broken_off()))
+    let answer = tokio::time::timeout(app.options.limits.timeout + GRACE, receiver);
+    match answer.await {
+        Ok(done) => done.unwrap_or_else(|_| Err(broken_off())),
+        Err(_) => Err(timed_out()),
+    }
 }
 
 fn broken_off() -> Problem {
@@ -287,13 +336,12 @@ fn broken_off() -> Problem {
 }
 
 impl Chunks {
-    fn start(batch: Arc<Batch>) -> Result<Self, Problem> {
-        let room = Room::new(&batch.app)?;
+    fn start(mut batch: Batch) -> Result<Self, Problem> {
+        batch.waiting = Some(Room::new(&batch.app)?);
         let mut chunks = Chunks {
             under_way: VecDeque::new(),
             next: 0,
-            _room: room,
-            batch,
+            batch: Arc::new(batch),
         };
         for _ in 0..chunks.batch.app.pool.current_num_threads() {
             chunks.start_one();
@@ -318,8 +366,15 @@ impl Chunks {
     }
 
     async fn next(&mut self) -> Option<Chunk> {
-        let chunk = self.under_way.pop_front()?.await;
-        self.start_one();
-        Some(chunk.unwrap_or_else(|_| (Answered::default(), Err(broken_off()))))
+        let chunk = self.under_way.pop_front()?;
+        let deadline = self.batch.deadline + GRACE;
+        match tokio::time::timeout_at(deadline.into(), chunk).await {
+            Ok(chunk) => {
+                self.start_one();
+                Some(chunk.unwrap_or_else(|_| (Answered::default(), Err(broken_off()))))
+            }
+            // No thread has come to it, or one is at a single query for this long.
+            Err(_) => Some((Answered::default(), Err(timed_out()))),
+        }
     }
 }

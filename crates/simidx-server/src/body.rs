@@ -1,13 +1,14 @@
 //! The bodies of requests: their types, and reading them within the limits.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
 use hyper::{HeaderMap, StatusCode};
+use tokio::sync::Semaphore;
 
 use crate::problem::Problem;
 use crate::request::shown;
@@ -94,12 +95,12 @@ pub(crate) fn wrong_type(given: &str, wanted: &str) -> Problem {
 /// A body, with the room that it takes among all bodies.
 pub(crate) struct Held {
     bytes: Bytes,
-    room: BodyRoom,
+    room: ByteRoom,
 }
 
 impl Held {
     /// The room alone, for those who have read the body and keep what they read.
-    pub(crate) fn into_room(self) -> BodyRoom {
+    pub(crate) fn into_room(self) -> ByteRoom {
         self.room
     }
 }
@@ -112,40 +113,62 @@ impl std::ops::Deref for Held {
     }
 }
 
-/// Room among the bodies; it is free again after this.
-pub(crate) struct BodyRoom {
+/// What takes memory for as long as a client needs to send or to read it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kept {
+    Bodies,
+    Answers,
+}
+
+impl Kept {
+    /// The room of all of them in KiB, and the bytes that are taken of it.
+    fn all(self, app: &App) -> (&Semaphore, &AtomicU64) {
+        match self {
+            Kept::Bodies => (&app.bodies, &app.metrics.bodies),
+            Kept::Answers => (&app.answers, &app.metrics.answers),
+        }
+    }
+}
+
+/// Room among the bytes of all bodies or of all answers; it is free again after this.
+pub(crate) struct ByteRoom {
     app: Arc<App>,
+    kept: Kept,
     kib: u32,
 }
 
-impl BodyRoom {
-    fn new(app: &Arc<App>) -> Self {
+impl ByteRoom {
+    pub(crate) fn new(app: &Arc<App>, kept: Kept) -> Self {
         let app = app.clone();
-        BodyRoom { app, kib: 0 }
+        ByteRoom { app, kept, kib: 0 }
     }
 
     /// Takes room for as many bytes in all.
     ///
     /// # Errors
     /// There is none.
-    fn grow(&mut self, len: usize) -> Result<(), Problem> {
+    pub(crate) fn grow(&mut self, len: usize) -> Result<(), Problem> {
         let kib = u32::try_from(len.div_ceil(1024)).unwrap_or(u32::MAX);
         let more = kib.saturating_sub(self.kib);
-        let permit = self.app.bodies.try_acquire_many(more);
-        let no_room = |_| Problem::busy("there is no memory for further bodies");
-        permit.map_err(no_room)?.forget();
+        let (room, taken) = self.kept.all(&self.app);
+        let no_room = |_| {
+            Problem::busy(match self.kept {
+                Kept::Bodies => "there is no memory for further bodies",
+                Kept::Answers => "there is no memory for further answers until others are read",
+            })
+        };
+        room.try_acquire_many(more).map_err(no_room)?.forget();
+        taken.fetch_add(u64::from(more) * 1024, Ordering::Relaxed);
         self.kib += more;
-        let bodies = &self.app.metrics.bodies;
-        bodies.fetch_add(u64::from(more) * 1024, Ordering::Relaxed);
         Ok(())
     }
 }
 
-impl Drop for BodyRoom {
+impl Drop for ByteRoom {
     fn drop(&mut self) {
-        self.app.bodies.add_permits(self.kib as usize);
-        let bodies = &self.app.metrics.bodies;
-        bodies.fetch_sub(u64::from(self.kib) * 1024, Ordering::Relaxed);
+        let (room, taken) = self.kept.all(&self.app);
+        room.add_permits(self.kib as usize);
+        taken.fetch_sub(u64::from(self.kib) * 1024, Ordering::Relaxed);
     }
 }
 
@@ -162,7 +185,7 @@ pub(crate) async fn read(
     if body.size_hint().lower() > limits.max_body as u64 {
         return Err(too_large());
     }
-    let mut room = BodyRoom::new(app);
+    let mut room = ByteRoom::new(app, Kept::Bodies);
     let reading = async {
         let mut whole = BytesMut::new();
         while let Some(frame) = body.frame().await {

@@ -4,19 +4,23 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 use simidx_collection::Error;
 
-use crate::batch::{Room, timed_out};
-use crate::body::{content_type, read, wrong_type};
-use crate::options::Limits;
+use crate::answer::{FREE, sent};
+use crate::batch::Room;
+use crate::body::{ByteRoom, Kept, content_type, read, wrong_type};
 use crate::problem::Problem;
 use crate::request::{self, Params, What, shown};
 use crate::response::{self, Content, JSON, NDJSON, of_generation, whole};
 use crate::state::{App, Generation};
 use crate::store::{Addition, Store};
+
+/// Bytes of a match without its ids, about.
+const MATCH_LEN: usize = 64;
 
 /// Lines that are added before the disk is waited for.
 const TOGETHER: usize = 1024;
@@ -58,7 +62,7 @@ fn record(generation: &Generation, bytes: &[u8]) -> Result<(String, u128), Probl
     let (id, what) = request::document(generation.source.width(), bytes)?;
     let fingerprint = match what {
         What::Fingerprint(fingerprint) => fingerprint,
-        What::Text(text) => match generation.fingerprinter()?.fingerprint(&text) {
+        What::Text(text) => match generation.fingerprint(&text)? {
             (fingerprint, true) => fingerprint,
             (_, false) => {
                 let detail = "the text has no features by which it could be compared";
@@ -73,21 +77,45 @@ fn record(generation: &Generation, bytes: &[u8]) -> Result<(String, u128), Probl
 struct Bounds {
     /// Matches and ids.
     left: u64,
+    /// Bytes of matches and ids, and the room of those that there are.
+    bytes_left: usize,
+    taken: usize,
+    room: ByteRoom,
     deadline: Instant,
 }
 
 impl Bounds {
-    fn new(limits: &Limits) -> Self {
+    fn new(app: &Arc<App>) -> Self {
+        let limits = &app.options.limits;
         Bounds {
             left: limits.max_results,
+            bytes_left: limits.max_answer,
+            taken: 0,
+            room: ByteRoom::new(app, Kept::Answers),
             deadline: Instant::now() + limits.timeout,
         }
     }
 
-    fn take(&mut self) -> bool {
-        let is_left = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        is_left
+    /// Takes a match or an id of so many bytes, if there is room for it.
+    fn take(&mut self, len: usize) -> bool {
+        let has_room = self.left > 0 && len <= self.bytes_left && {
+            // The first bytes of an answer need no room.
+            let held = (self.taken + len).saturating_sub(FREE);
+            self.room.grow(held).is_ok()
+        };
+        if !has_room {
+            self.left = 0;
+            return false;
+        }
+        self.left -= 1;
+        self.bytes_left -= len;
+        self.taken += len;
+        true
+    }
+
+    /// Bytes that give the room back when they are sent.
+    fn sent(self, bytes: String) -> Bytes {
+        sent(bytes.into(), Some(&Arc::new(self.room)))
     }
 
     fn is_over(&self) -> bool {
@@ -105,11 +133,15 @@ fn object(
     let digits = width as usize / 4;
     let (mut matches, mut is_truncated) = (Vec::new(), false);
     for near in &added.matches {
-        if !bounds.take() {
+        if !bounds.take(MATCH_LEN) {
             is_truncated = true;
             break;
         }
-        let ids: Vec<&String> = near.ids.iter().take_while(|_| bounds.take()).collect();
+        let ids: Vec<&String> = near
+            .ids
+            .iter()
+            .take_while(|id| bounds.take(id.len()))
+            .collect();
         is_truncated |= ids.len() < near.ids.len();
         matches.push(json!({
             "fingerprint": format!("{:0digits$x}", near.fingerprint),
@@ -131,7 +163,13 @@ fn object(
     object
 }
 
-/// Runs what waits for the disk where it may wait.
+/// Why the documents of further lines are not added.
+fn too_late() -> Problem {
+    let detail = "the time of a request is over; send the document of this line and those after it in another one";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", detail)
+}
+
+/// Runs what waits for the disk where it may wait. Nobody gives up waiting for a change: the answer says whether it was made.
 async fn waiting<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
@@ -160,20 +198,21 @@ pub(crate) async fn add(
     let (store, generation) = store(app)?;
     let body = read(app, &head.headers, body).await?;
     let width = store.width();
-    let mut bounds = Bounds::new(&app.options.limits);
+    let mut bounds = Bounds::new(app);
     if kind == JSON {
         let answer = waiting(app, move || {
             let record = record(&generation, &body)?;
             let mut answer = None;
             store.add_each(std::slice::from_ref(&record), &mut |added| {
                 let object = object(width, &record, &added, &mut bounds);
-                answer = Some((object, added.generation));
+                answer = Some((format!("{object}\n"), added.generation));
                 ControlFlow::Continue(())
             })?;
-            answer.ok_or_else(|| Problem::busy("nothing was added"))
+            let (object, name) = answer.ok_or_else(|| Problem::busy("nothing was added"))?;
+            Ok((bounds.sent(object), name))
         });
         let (object, name) = answer.await?;
-        return Ok(of_generation(response::json(StatusCode::OK, &object), name));
+        return Ok(of_generation(whole(StatusCode::OK, JSON, object), name));
     }
     let max_batch = app.options.limits.max_batch;
     let lines = waiting(app, move || {
@@ -185,7 +224,7 @@ pub(crate) async fn add(
         };
         let none_added = || generation.source.generation();
         let name = lines.generation.unwrap_or_else(none_added);
-        Ok((lines.out + &format!("{last}\n"), name))
+        Ok((lines.bounds.sent(lines.out + &format!("{last}\n")), name))
     });
     let (lines, name) = lines.await?;
     Ok(of_generation(whole(StatusCode::OK, NDJSON, lines), name))
@@ -228,7 +267,12 @@ impl<'s> Lines<'s> {
         max_batch: usize,
     ) -> Result<(), Problem> {
         for (number, line) in request::lines(body) {
+            let in_time = || match self.bounds.is_over() {
+                true => Err(too_late()),
+                false => Ok(()),
+            };
             let read = request::check_batch(self.count + self.records.len() + 1, max_batch)
+                .and_then(|()| in_time())
                 .and_then(|()| record(generation, line));
             match read {
                 Ok(record) => {
@@ -279,7 +323,7 @@ impl<'s> Lines<'s> {
         };
         match outcome {
             Err(error) => Err(at_line(error.into())),
-            Ok(()) if count < records.len() => Err(at_line(timed_out())),
+            Ok(()) if count < records.len() => Err(at_line(too_late())),
             Ok(()) => Ok(()),
         }
     }

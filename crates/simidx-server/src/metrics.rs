@@ -157,6 +157,8 @@ pub(crate) struct Metrics {
     pub(crate) reloads_failed: AtomicU64,
     /// Bytes of bodies that are kept.
     pub(crate) bodies: AtomicU64,
+    /// Bytes of answers that are kept.
+    pub(crate) answers: AtomicU64,
     /// Open generations of all indexes.
     pub(crate) generations: AtomicU64,
 }
@@ -175,6 +177,7 @@ impl Default for Metrics {
             reloads_good: AtomicU64::new(0),
             reloads_failed: AtomicU64::new(0),
             bodies: AtomicU64::new(0),
+            answers: AtomicU64::new(0),
             generations: AtomicU64::new(0),
         }
     }
@@ -287,6 +290,11 @@ impl Metrics {
                 "simidx_body_bytes",
                 "Bytes of the bodies of requests under way.",
                 &self.bodies,
+            ),
+            (
+                "simidx_answer_bytes",
+                "Bytes of answers that are not sent yet, without the first 64 KiB of each.",
+                &self.answers,
             ),
             (
                 "simidx_generations",

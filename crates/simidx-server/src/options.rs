@@ -60,12 +60,15 @@ impl NamedIndex {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of a body. Default 16 MiB.
+    /// Bytes of a body, and of a text in it once it is normalised. Default 16 MiB.
     pub max_body: usize,
     /// Queries of a batch. Default 100,000.
     pub max_batch: usize,
     /// Matches and ids in all answers of a request together. Default 1,000,000.
     pub max_results: u64,
+    /// Bytes of an answer that are put together before they are sent: all of it, or of one in lines those of at most 256
+    /// queries. All answers together may have four times that. Default 64 MiB.
+    pub max_answer: usize,
     /// The largest distance of a query. By default each index permits 4 more than its tables were made for.
     pub max_distance: Option<u32>,
     /// How long a request may take to arrive, and its answer to be found. Default 30 s.
@@ -87,6 +90,7 @@ impl Default for Limits {
             max_body: 16 << 20,
             max_batch: 100_000,
             max_results: 1_000_000,
+            max_answer: 64 << 20,
             max_distance: None,
             timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(60),

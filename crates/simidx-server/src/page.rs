@@ -205,7 +205,7 @@ async fn found(
         asked.collect(),
         Form::Lines,
     );
-    let lines = batch.whole().await?.bytes;
+    let lines = batch.whole().await?.bytes.concat();
     let mut html = Html::new();
     for line in lines
         .split(|&byte| byte == b'\n')

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 use simidx::format::MAX_ID_LEN;
@@ -88,20 +89,16 @@ pub(crate) async fn one(
         id: None,
         search: search(app, &*generation.source, &params)?,
     };
-    object(app, index, generation, asked).await
+    let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
+    object(batch).await
 }
 
 /// The answer to one query, as an object.
-async fn object(
-    app: &Arc<App>,
-    index: usize,
-    generation: Arc<Generation>,
-    asked: Asked,
-) -> Result<Response<Content>, Problem> {
-    let source = generation.clone();
-    let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
-    let answered = batch.whole().await?;
-    let response = whole(StatusCode::OK, JSON, answered.bytes);
+async fn object(batch: Batch) -> Result<Response<Content>, Problem> {
+    let source = batch.generation.clone();
+    let mut answered = batch.whole().await?;
+    let object = answered.bytes.pop().unwrap_or_default();
+    let response = whole(StatusCode::OK, JSON, object);
     Ok(named(response, answered.generation, &source))
 }
 
@@ -141,7 +138,7 @@ pub(crate) async fn of_id(
         let answered = batch.whole().await?;
         // The record is the nearest to itself. If it is not there, it has changed since it was looked up.
         if answered.own_id_count == query_count {
-            let response = whole(StatusCode::OK, JSON, results(answered.bytes));
+            let response = results(answered.bytes);
             return Ok(named(response, answered.generation, &generation));
         }
     }
@@ -175,9 +172,17 @@ pub(crate) fn record_id(kind: IdKind, word: &str) -> Result<IdBuf, Problem> {
     }
 }
 
-/// Objects between commas as the object that a batch answers.
-fn results(objects: Vec<u8>) -> Vec<u8> {
-    [b"{\"results\":[", &objects[..], b"]}\n"].concat()
+/// Objects between commas, in several parts, as the object that a batch answers.
+fn results(objects: Vec<Bytes>) -> Response<Content> {
+    let mut all = vec![Bytes::from_static(b"{\"results\":[")];
+    for part in objects {
+        if all.len() > 1 {
+            all.push(Bytes::from_static(b","));
+        }
+        all.push(part);
+    }
+    all.push(Bytes::from_static(b"]}\n"));
+    response::parts(JSON, all)
 }
 
 /// A batch in one of three forms.
@@ -209,15 +214,15 @@ pub(crate) async fn batch(
                 search,
             });
             let batch = Batch::new(app, index, generation, asked.collect(), Form::Columns);
-            let columns = batch.whole().await?;
-            let count = count.to_le_bytes();
+            let columns = batch.keeping(body.into_room()).whole().await?;
+            let count = Bytes::copy_from_slice(&count.to_le_bytes());
             let parts = [
-                &count[..],
-                &columns.counts,
-                &columns.bytes,
-                &columns.distances,
+                vec![count],
+                columns.counts,
+                columns.bytes,
+                columns.distances,
             ];
-            let response = whole(StatusCode::OK, BINARY, parts.concat());
+            let response = response::parts(BINARY, parts.into_iter().flatten());
             (response, columns.generation)
         }
         JSON => {
@@ -229,8 +234,8 @@ pub(crate) async fn batch(
                 search,
             });
             let batch = Batch::new(app, index, generation, asked.collect(), Form::Objects);
-            let answered = batch.whole().await?;
-            let response = whole(StatusCode::OK, JSON, results(answered.bytes));
+            let answered = batch.keeping(body.into_room()).whole().await?;
+            let response = results(answered.bytes);
             (response, answered.generation)
         }
         _ => {
@@ -319,5 +324,6 @@ pub(crate) async fn text(
         id: None,
         search: search(app, &*generation.source, &either(params, own)?)?,
     };
-    object(app, index, generation, asked).await
+    let batch = Batch::new(app, index, generation, vec![asked], Form::Lines);
+    object(batch.keeping(body.into_room())).await
 }

@@ -13,6 +13,9 @@ use crate::problem::Problem;
 /// Most bytes of a wrong value that an error repeats.
 const SHOWN_LEN: usize = 60;
 
+/// Most bytes of the id of a document that is added: whatever they are, an address can name it, to look it up and to delete it.
+const ID_LEN: usize = 8192;
+
 /// How a search is changed by a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Params {
@@ -199,8 +202,12 @@ struct DocumentBody {
 /// It is none, or its id is empty or too long.
 pub fn document(width: u32, bytes: &[u8]) -> Result<(String, What), Problem> {
     let body: DocumentBody = serde_json::from_slice(bytes).map_err(|e| bad_json(&e))?;
-    if !(1..=simidx::format::MAX_ID_LEN).contains(&body.id.len()) {
-        return Err(simidx_collection::Error::BadId(body.id.len()).into());
+    if !(1..=ID_LEN).contains(&body.id.len()) {
+        let detail = format!(
+            "an id has 1 to {ID_LEN} bytes, so that an address can name it; this one has {}",
+            body.id.len()
+        );
+        return Err(Problem::bad("bad-id", detail));
     }
     let what = match (body.fingerprint, body.text) {
         (Some(hex), None) => What::Fingerprint(fingerprint(width, &hex)?),

@@ -1,5 +1,6 @@
 //! Responses: their heads and bodies.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -23,10 +24,11 @@ pub(crate) const NDJSON: &str = "application/x-ndjson";
 pub(crate) const BINARY: &str = "application/octet-stream";
 const PROBLEM: &str = "application/problem+json";
 
-/// The body of a response: there as a whole, or coming in pieces.
+/// The body of a response: there as a whole, in one part or several, or coming in pieces.
 #[derive(Debug)]
 pub(crate) enum Content {
     Whole(Option<Bytes>),
+    Parts(VecDeque<Bytes>),
     Pieces(Receiver<Bytes>),
 }
 
@@ -40,6 +42,9 @@ impl Body for Content {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Content::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Content::Parts(parts) => {
+                Poll::Ready(parts.pop_front().map(|part| Ok(Frame::data(part))))
+            }
             Content::Pieces(pieces) => {
                 let piece = pieces.poll_recv(context);
                 piece.map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
@@ -48,13 +53,20 @@ impl Body for Content {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Content::Whole(None))
+        match self {
+            Content::Whole(bytes) => bytes.is_none(),
+            Content::Parts(parts) => parts.is_empty(),
+            Content::Pieces(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Content::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Content::Parts(parts) => {
+                SizeHint::with_exact(parts.iter().map(|part| part.len() as u64).sum())
             }
             Content::Pieces(_) => SizeHint::default(),
         }
@@ -68,6 +80,15 @@ pub(crate) fn whole(
     body: impl Into<Bytes>,
 ) -> Response<Content> {
     with_head(status, content_type, Content::Whole(Some(body.into())))
+}
+
+/// A response that is there in several parts.
+pub(crate) fn parts(
+    content_type: &'static str,
+    parts: impl IntoIterator<Item = Bytes>,
+) -> Response<Content> {
+    let parts = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    with_head(StatusCode::OK, content_type, Content::Parts(parts))
 }
 
 /// A response that comes in pieces.

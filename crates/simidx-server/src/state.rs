@@ -48,6 +48,8 @@ pub(crate) struct App {
     pub(crate) waiting: Semaphore,
     /// Room for bodies, in KiB.
     pub(crate) bodies: Semaphore,
+    /// Room for answers, in KiB.
+    pub(crate) answers: Semaphore,
     /// Taken while files are opened anew.
     reloading: Mutex<()>,
     is_ready: AtomicBool,
@@ -66,6 +68,8 @@ pub(crate) struct Served {
 pub(crate) struct Generation {
     pub(crate) source: Box<dyn Source>,
     fingerprinter: Result<Arc<AnyFingerprinter>, Problem>,
+    /// Bytes that a text may become by normalisation.
+    max_text: usize,
     pub(crate) loaded_at: SystemTime,
     /// What the files were when they were opened.
     stamps: Vec<Option<Stamp>>,
@@ -136,19 +140,23 @@ impl AnyFingerprinter {
     }
 
     /// The fingerprint of a text, and whether the text has features.
-    pub(crate) fn fingerprint(&self, text: &str) -> (u128, bool) {
-        fn of<F: simidx::Fingerprint>(f: &ParallelFingerprinter<F>, text: &str) -> (u128, bool) {
-            let fingerprint = f.with(|f| f.fingerprint_if_any(text));
+    fn fingerprint(&self, text: &str, max_len: usize) -> simidx_text::Result<(u128, bool)> {
+        fn of<F: simidx::Fingerprint>(
+            f: &ParallelFingerprinter<F>,
+            text: &str,
+            max_len: usize,
+        ) -> simidx_text::Result<(u128, bool)> {
+            let fingerprint = f.with(|f| f.fingerprint_within(text, max_len))?;
             let empty = || f.pipeline().empty_fingerprint();
-            (
+            Ok((
                 fingerprint.unwrap_or_else(empty).to_u128(),
                 fingerprint.is_some(),
-            )
+            ))
         }
         match self {
-            AnyFingerprinter::W32(f) => of(f, text),
-            AnyFingerprinter::W64(f) => of(f, text),
-            AnyFingerprinter::W128(f) => of(f, text),
+            AnyFingerprinter::W32(f) => of(f, text, max_len),
+            AnyFingerprinter::W64(f) => of(f, text, max_len),
+            AnyFingerprinter::W128(f) => of(f, text, max_len),
         }
     }
 }
@@ -163,6 +171,15 @@ impl Generation {
             Ok(fingerprinter) => Ok(fingerprinter),
             Err(problem) => Err(problem.clone()),
         }
+    }
+
+    /// The fingerprint of a text, and whether the text has features.
+    ///
+    /// # Errors
+    /// No text can be fingerprinted, or this one becomes longer than a body may be.
+    pub(crate) fn fingerprint(&self, text: &str) -> Result<(u128, bool), Problem> {
+        let found = self.fingerprinter()?.fingerprint(text, self.max_text);
+        found.map_err(|error| Problem::too_large(error.to_string()))
     }
 }
 
@@ -197,6 +214,7 @@ impl App {
         let mut app = App {
             waiting: Semaphore::new(options.limits.max_waiting),
             bodies: Semaphore::new(body_room(options.limits.max_body)),
+            answers: Semaphore::new(answer_room(options.limits.max_answer)),
             indexes: Vec::new(),
             store: None,
             reloading: Mutex::new(()),
@@ -357,6 +375,7 @@ impl App {
         self.metrics.generations.fetch_add(1, Ordering::Relaxed);
         Generation {
             fingerprinter: self.fingerprinter(&*source, old),
+            max_text: self.options.limits.max_body,
             source,
             loaded_at: SystemTime::now(),
             stamps,
@@ -519,4 +538,11 @@ fn opening(error: simidx::Error) -> Problem {
 fn body_room(max_body: usize) -> usize {
     let of_some = (max_body / 1024).saturating_mul(16);
     of_some.clamp(1 << 18, Semaphore::MAX_PERMITS)
+}
+
+/// KiB of all answers at a time.
+fn answer_room(max_answer: usize) -> usize {
+    (max_answer / 1024)
+        .saturating_mul(4)
+        .min(Semaphore::MAX_PERMITS)
 }

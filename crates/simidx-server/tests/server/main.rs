@@ -1,5 +1,6 @@
 //! Tests of the server: a client that speaks plain HTTP asks a server on a port of its own.
 
+mod bounds;
 mod client;
 mod connections;
 mod description;

@@ -1,0 +1,268 @@
+//! What one request may take of memory and of time.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use simidx::{BuildOptions, IdKind, IndexBuilder};
+
+use crate::client::{Client, PATIENCE};
+use crate::documents::store;
+use crate::harness::{Running, default, options, start};
+use crate::sources::acting;
+
+const JSON: &str = "application/json";
+const NDJSON: &str = "application/x-ndjson";
+
+/// Bytes of each id, and how many records have the fingerprint `ff`: the answer to one query has 3.8 MB.
+const ID_LEN: usize = 60_000;
+const RECORDS: usize = 64;
+
+/// Bytes that an answer may have: those to two queries fit in, those to three do not.
+const MAX_ANSWER: usize = 8 << 20;
+
+/// A server of an index with long ids.
+fn of_long_ids() -> (tempfile::TempDir, Running) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.simidx");
+    let mut building = BuildOptions::default();
+    building.ids = IdKind::String;
+    let mut builder = IndexBuilder::<u64>::new(building).unwrap();
+    for number in 0..RECORDS {
+        let id = format!("{number:04}{}", "i".repeat(ID_LEN - 4));
+        builder.push_with_string(0xff, &id).unwrap();
+    }
+    builder.finish_to_path(&path).unwrap();
+    let mut options = options(vec![default(&path)]);
+    options.limits.max_answer = MAX_ANSWER;
+    (folder, start(options))
+}
+
+fn batch(count: usize) -> Vec<u8> {
+    json!({ "fingerprints": vec!["ff"; count] })
+        .to_string()
+        .into_bytes()
+}
+
+fn until(is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn an_answer_has_no_more_bytes_than_permitted() {
+    let (_folder, server) = of_long_ids();
+    let mut client = server.client();
+    let whole = client.post("/v1/query", JSON, &batch(2));
+    assert_eq!(whole.status, 200);
+    assert!(whole.body.len() > 2 * RECORDS * ID_LEN);
+    assert_eq!(
+        whole.json()["results"][1]["matches"][0]["ids"][63]
+            .as_str()
+            .unwrap()
+            .len(),
+        ID_LEN
+    );
+    // 2 KB that would be answered by more than a gigabyte.
+    for count in [3, 300] {
+        let refused = client.post("/v1/query", JSON, &batch(count));
+        let found = (refused.status, &*refused.kind());
+        assert_eq!(found, (422, "limit-reached"), "{count}");
+        assert!(refused.text().contains("bytes in one answer"));
+    }
+    // The answers that there are bytes for are in the lines, and the last one says so.
+    let lines = client.post("/v1/query", NDJSON, &b"\"ff\"\n".repeat(300));
+    let mut lines: Vec<Value> = lines
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let last = lines.pop().unwrap();
+    assert_eq!(last["error"]["kind"], "limit-reached", "{last}");
+    assert!(!lines.is_empty() && lines.len() < 300);
+    assert!(lines.iter().all(|line| line["query"] == "00000000000000ff"));
+    // One id is no more than an answer may have.
+    assert_eq!(client.get("/v1/query/ff").status, 200);
+    until(|| server.metric("simidx_answer_bytes ") == 0.0);
+}
+
+#[test]
+fn answers_that_are_not_read_share_a_room() {
+    let (_folder, server) = of_long_ids();
+    let body = batch(2);
+    let head = format!(
+        "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: {JSON}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut clients: Vec<Client> = Vec::new();
+    // All of the room has four answers of the largest size, and what the system takes from an answer is sent.
+    let room = 4 * MAX_ANSWER;
+    let refused = loop {
+        assert!(clients.len() < 40, "there was room for all");
+        let mut client = server.client();
+        client.send(&[head.as_bytes(), &body].concat()).unwrap();
+        if client.line().unwrap().contains(" 503 ") {
+            break client;
+        }
+        assert!(server.metric("simidx_answer_bytes ") <= room as f64);
+        clients.push(client);
+    };
+    assert!(clients.len() >= 3, "{}", clients.len());
+    drop(refused);
+    // Small answers need no room.
+    let small = server.client().get("/v1/query/ff00ff00ff00");
+    assert_eq!(small.status, 200);
+    let busy = server.client().post("/v1/query", JSON, &body);
+    assert_eq!((busy.status, &*busy.kind()), (503, "busy"));
+    drop(clients);
+    until(|| server.metric("simidx_answer_bytes ") == 0.0);
+    assert_eq!(server.client().post("/v1/query", JSON, &body).status, 200);
+}
+
+#[test]
+fn an_addition_names_as_many_bytes_of_ids_as_permitted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.limits.max_answer = 20_000;
+    let server = start(options);
+    let document = |number: usize, len: usize| {
+        json!({"id": format!("{number:0len$}"), "fingerprint": "ff"}).to_string()
+    };
+    for number in 0..4 {
+        let added = server
+            .client()
+            .post("/v1/documents", JSON, document(number, 8000).as_bytes());
+        assert_eq!(added.status, 200, "{}", added.text());
+    }
+    let added = server
+        .client()
+        .post("/v1/documents", JSON, document(9, 1).as_bytes());
+    let added = added.json();
+    assert_eq!(added["truncated"], true);
+    assert_eq!(added["match_count"], 4);
+    assert_eq!(added["matches"][0]["ids"].as_array().unwrap().len(), 2);
+    until(|| server.metric("simidx_answer_bytes ") == 0.0);
+}
+
+#[test]
+fn the_id_of_an_addition_can_be_named_by_an_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&folder.path().join("pages"), 64));
+    let server = start(options);
+    let add = |id: &str| {
+        let document = json!({"id": id, "fingerprint": "ff"}).to_string();
+        server
+            .client()
+            .post("/v1/documents", JSON, document.as_bytes())
+    };
+    // Each byte takes three in the address.
+    let longest = "\u{fffd}".repeat(8190 / 3) + "ab";
+    assert_eq!(add(&longest).status, 200);
+    let escaped: String = longest.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let mut client = server.client();
+    client.headers = format!("authorization: Bearer {}\r\n", "t".repeat(4096));
+    for method in ["GET", "DELETE"] {
+        let answer = client.request(method, &format!("/v1/documents/{escaped}"), "", b"");
+        assert_eq!(answer.status, 200, "{method}");
+    }
+    let refused = add(&(longest + "c"));
+    assert_eq!((refused.status, &*refused.kind()), (400, "bad-id"));
+    assert!(refused.text().contains("8192"), "{}", refused.text());
+}
+
+/// A server with a source that is at a search until the sender is dropped, and one thread for such work.
+fn held(timeout: Duration) -> (mpsc::Sender<()>, Arc<Mutex<Vec<u128>>>, Running) {
+    let (release, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let mut options = options(Vec::new());
+    options.threads = 1;
+    options.limits.timeout = timeout;
+    // Everything goes to the further thread.
+    options.warm = false;
+    let searched = Arc::new(Mutex::new(Vec::new()));
+    let log = searched.clone();
+    let server = acting(options, move |queries| {
+        log.lock().unwrap().extend_from_slice(queries);
+        if queries.contains(&1) {
+            let _ = held.lock().unwrap().recv_timeout(PATIENCE);
+        }
+    });
+    (release, searched, server)
+}
+
+#[test]
+fn what_waits_for_a_thread_is_answered_at_the_deadline() {
+    let (release, searched, server) = held(Duration::from_millis(300));
+    let mut first = server.client();
+    first
+        .send(b"GET /v1/query/1 HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .unwrap();
+    until(|| searched.lock().unwrap().contains(&1));
+    // The thread is at the first query until all of these have been answered.
+    let words = 2u64.to_le_bytes().repeat(300);
+    for kind in ["one", "batch", "lines", "id", "page"] {
+        let mut client = server.client();
+        let answer = match kind {
+            "one" => client.get("/v1/query/2"),
+            "batch" => client.post("/v1/query", "application/octet-stream", &words),
+            "lines" => client.post("/v1/query", NDJSON, b"\"2\"\n"),
+            "id" => client.get("/v1/ids/x"),
+            _ => client.get("/"),
+        };
+        assert_eq!((answer.status, &*answer.kind()), (503, "timeout"), "{kind}");
+    }
+    let answer = first.receive(false).unwrap();
+    assert_eq!((answer.status, &*answer.kind()), (503, "timeout"));
+    assert_eq!(*searched.lock().unwrap(), [1]);
+    drop(release);
+    until(|| server.client().get("/v1/query/3").status == 200);
+    // Nobody waits for these any more.
+    assert!(!searched.lock().unwrap().contains(&2));
+}
+
+#[test]
+fn a_text_becomes_no_longer_than_a_body_by_normalisation() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.limits.max_body = 100_000;
+    let server = start(options);
+    let mut client = server.client();
+    // Eighteen characters each, 33 bytes, of three bytes.
+    let long = "\u{fdfa}".repeat(4000);
+    let short = "\u{fdfa}".repeat(3000);
+    let plain = |text: &str| text.as_bytes().to_vec();
+    assert_eq!(
+        client.post("/v1/text", "text/plain", &plain(&short)).status,
+        200
+    );
+    for (path, kind, body) in [
+        ("/v1/text", "text/plain", plain(&long)),
+        (
+            "/v1/query",
+            JSON,
+            plain(&json!({"texts": [long]}).to_string()),
+        ),
+        (
+            "/v1/query",
+            NDJSON,
+            plain(&json!({"text": long}).to_string()),
+        ),
+        (
+            "/v1/documents",
+            JSON,
+            plain(&json!({"id": "a", "text": long}).to_string()),
+        ),
+    ] {
+        let refused = client.post(path, kind, &body);
+        let found = (refused.status, &*refused.kind());
+        assert_eq!(found, (413, "too-large"), "{path} {kind}");
+        assert!(refused.text().contains("100000 bytes"));
+    }
+    assert_eq!(server.metric("simidx_store_records"), 0.0);
+}
