@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
@@ -25,7 +25,11 @@ const MAX_LEN: u64 = 4096;
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone)]
-pub struct Token(String);
+pub struct Token {
+    secret: String,
+    /// The file that it was read from.
+    file: Option<PathBuf>,
+}
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -46,10 +50,13 @@ impl Token {
                 "a token has at least {MIN_LEN} characters, all printable ones of ASCII"
             ));
         }
-        Ok(Token(token))
+        Ok(Token {
+            secret: token,
+            file: None,
+        })
     }
 
-    /// The token that a file holds; white space around it does not count.
+    /// The token that a file holds; white space around it does not count. A reload of the server reads the file again.
     ///
     /// # Errors
     /// The file cannot be read, holds none or is longer than 4,096 bytes. The message does not name the file.
@@ -62,7 +69,20 @@ impl Token {
                 "the file is longer than {MAX_LEN} bytes, so it is none of a token"
             ));
         }
-        Token::new(text.trim())
+        let token = Token::new(text.trim())?;
+        let file = Some(path.to_owned());
+        Ok(Token { file, ..token })
+    }
+
+    /// The token that the file holds now; one that is of no file stays as it is.
+    ///
+    /// # Errors
+    /// As for [`Token::read`], with the name of the file.
+    pub(crate) fn read_again(&self) -> Result<Self, String> {
+        match &self.file {
+            None => Ok(self.clone()),
+            Some(path) => Self::read(path).map_err(|error| format!("{}: {error}", path.display())),
+        }
     }
 
     /// Whether the head of a request shows the token: `Authorization: Bearer TOKEN`, or, for a page in a browser, as the
@@ -88,7 +108,7 @@ impl Token {
     }
 
     fn equals(&self, shown: &[u8]) -> bool {
-        self.0.as_bytes().ct_eq(shown).into()
+        self.secret.as_bytes().ct_eq(shown).into()
     }
 }
 

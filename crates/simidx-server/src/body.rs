@@ -210,3 +210,20 @@ pub(crate) async fn read(
     };
     Ok(Held { bytes, room })
 }
+
+/// Reads what a form of a page sends: what would be after the `?` of an address.
+pub(crate) async fn form(
+    app: &Arc<App>,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Result<String, Problem> {
+    const FORM: &str = "application/x-www-form-urlencoded";
+    let kind = content_type(headers);
+    if kind != FORM {
+        return Err(wrong_type(&kind, FORM));
+    }
+    let body = read(app, headers, body).await?;
+    let text = std::str::from_utf8(&body);
+    let broken = |_| Problem::bad("bad-encoding", "the form is no UTF-8");
+    Ok(text.map_err(broken)?.to_owned())
+}

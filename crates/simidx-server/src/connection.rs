@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,16 +35,13 @@ const REST: Duration = Duration::from_millis(50);
 #[cfg(feature = "tls")]
 pub(crate) type Tls = tokio_rustls::TlsAcceptor;
 #[cfg(not(feature = "tls"))]
-#[derive(Clone)]
 pub(crate) enum Tls {}
 
+/// How long the log says nothing more of what it has said and what lasts.
+const SAID: Duration = Duration::from_secs(60);
+
 /// Accepts connections until `stop` says so, then waits for them to end, as long as a request may take.
-pub(crate) async fn serve(
-    app: Arc<App>,
-    listener: TcpListener,
-    tls: Option<Tls>,
-    mut stop: watch::Receiver<bool>,
-) {
+pub(crate) async fn serve(app: Arc<App>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
     let limit = app
         .options
         .limits
@@ -51,17 +49,21 @@ pub(crate) async fn serve(
         .min(Semaphore::MAX_PERMITS);
     let limit = limit.min(u32::MAX as usize);
     let room = Arc::new(Semaphore::new(limit));
+    let mut last_said: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = told(&mut stop) => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, client) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 if !is_of_client(&error) {
-                    let fields = [("error", &*error.to_string())];
-                    app.log.warn("cannot accept connections", &fields);
+                    if last_said.is_none_or(|last| last.elapsed() >= SAID) {
+                        last_said = Some(Instant::now());
+                        let fields = [("error", &*error.to_string())];
+                        app.log.warn("cannot accept connections", &fields);
+                    }
                     tokio::time::sleep(REST).await;
                 }
                 continue;
@@ -72,7 +74,7 @@ pub(crate) async fn serve(
         let _ = stream.set_nodelay(true);
         match room.clone().try_acquire_owned() {
             Ok(permit) => {
-                let connection = one(app.clone(), stream, tls.clone(), stop.clone());
+                let connection = one(app.clone(), stream, client.ip(), stop.clone());
                 tokio::spawn(async move {
                     connection.await;
                     drop(permit);
@@ -80,7 +82,7 @@ pub(crate) async fn serve(
             }
             Err(_) => {
                 app.metrics.shed.fetch_add(1, Ordering::Relaxed);
-                if tls.is_none() {
+                if app.tls.is_none() {
                     tokio::spawn(refuse(stream, limit));
                 }
             }
@@ -135,25 +137,24 @@ impl Drop for Counted {
 }
 
 /// Serves a connection.
-async fn one(app: Arc<App>, stream: TcpStream, tls: Option<Tls>, stop: watch::Receiver<bool>) {
+async fn one(app: Arc<App>, stream: TcpStream, client: IpAddr, stop: watch::Receiver<bool>) {
     let _counted = Counted::new(app.clone());
     #[cfg(feature = "tls")]
-    if let Some(acceptor) = tls {
-        let greeting = acceptor.accept(stream);
+    if let Some(tls) = &app.tls {
+        let greeting = tls.load().accept(stream);
         match tokio::time::timeout(app.options.limits.idle_timeout, greeting).await {
-            Ok(Ok(stream)) => speak(app, stream, stop).await,
+            Ok(Ok(stream)) => speak(app.clone(), stream, client, stop).await,
             _ => {
                 app.metrics.cut.fetch_add(1, Ordering::Relaxed);
             }
         }
         return;
     }
-    let _ = tls;
-    speak(app, stream, stop).await;
+    speak(app, stream, client, stop).await;
 }
 
 /// Speaks HTTP on a connection until one side ends it.
-async fn speak<S>(app: Arc<App>, stream: S, mut stop: watch::Receiver<bool>)
+async fn speak<S>(app: Arc<App>, stream: S, client: IpAddr, mut stop: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -161,7 +162,7 @@ where
     let stream = TokioIo::new(Patient::new(stream, idle));
     let service = service_fn(|request| {
         let app = app.clone();
-        async move { Ok::<_, Infallible>(routes::serve(&app, request).await) }
+        async move { Ok::<_, Infallible>(routes::serve(&app, request, client).await) }
     });
     let mut builder = http1::Builder::new();
     builder

@@ -49,37 +49,51 @@ impl Log {
     }
 
     pub(crate) fn info(&self, event: &str, fields: &[(&str, &str)]) {
+        self.measured(event, fields, &[]);
+    }
+
+    /// The same with numbers, which come last.
+    pub(crate) fn measured(&self, event: &str, fields: &[(&str, &str)], numbers: &[(&str, u128)]) {
         if !self.is_quiet {
-            self.write(Level::Info, event, fields);
+            self.write(Level::Info, event, fields, numbers);
         }
     }
 
     /// A line of the access log, which was asked for.
-    pub(crate) fn access(&self, fields: &[(&str, &str)]) {
-        self.write(Level::Info, "request", fields);
+    pub(crate) fn access(&self, fields: &[(&str, &str)], numbers: &[(&str, u128)]) {
+        self.write(Level::Info, "request", fields, numbers);
     }
 
     pub(crate) fn warn(&self, event: &str, fields: &[(&str, &str)]) {
-        self.write(Level::Warn, event, fields);
+        self.write(Level::Warn, event, fields, &[]);
     }
 
     pub(crate) fn error(&self, event: &str, fields: &[(&str, &str)]) {
-        self.write(Level::Error, event, fields);
+        self.write(Level::Error, event, fields, &[]);
     }
 
-    fn write(&self, level: Level, event: &str, fields: &[(&str, &str)]) {
-        let line = self.line(&timestamp(SystemTime::now()), level, event, fields);
+    fn write(&self, level: Level, event: &str, fields: &[(&str, &str)], numbers: &[(&str, u128)]) {
+        let now = timestamp(SystemTime::now());
+        let line = self.line((&now, level, event), fields, numbers);
         // A stderr that cannot be written to is no reason to stop.
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
-    fn line(&self, time: &str, level: Level, event: &str, fields: &[(&str, &str)]) -> String {
+    fn line(
+        &self,
+        (time, level, event): (&str, Level, &str),
+        fields: &[(&str, &str)],
+        numbers: &[(&str, u128)],
+    ) -> String {
         let level = level.name();
         match self.format {
             LogFormat::Text => {
                 let mut line = format!("{time} {level} {}", one_line(event));
                 for (name, value) in fields {
                     let _ = write!(line, " {name}={}", quoted(value));
+                }
+                for (name, number) in numbers {
+                    let _ = write!(line, " {name}={number}");
                 }
                 line.push('\n');
                 line
@@ -89,6 +103,10 @@ impl Log {
                 let head = [("time", time), ("level", level), ("event", event)];
                 for (name, value) in head.iter().chain(fields) {
                     object.insert((*name).to_owned(), (*value).into());
+                }
+                for (name, number) in numbers {
+                    let number = u64::try_from(*number).unwrap_or(u64::MAX);
+                    object.insert((*name).to_owned(), number.into());
                 }
                 let mut line = Vec::new();
                 // A vector takes everything.
@@ -156,7 +174,7 @@ mod tests {
         let hostile = "x\n2026 error forged\r\u{1b}[2J\u{2028}\" a=b\\";
         for format in [LogFormat::Text, LogFormat::Json] {
             let log = Log::new(format, false);
-            let line = log.line("T", Level::Warn, "event", &[("path", hostile)]);
+            let line = log.line(("T", Level::Warn, "event"), &[("path", hostile)], &[]);
             assert_eq!(line.lines().count(), 1);
             assert!(
                 !line
@@ -164,7 +182,12 @@ mod tests {
                     .contains(|c: char| c.is_control() || c == '\u{2028}')
             );
         }
-        let text = Log::new(LogFormat::Text, false).line("T", Level::Info, "e", &[("a", "1 b=2")]);
-        assert_eq!(text, "T info e a=\"1 b=2\"\n");
+        let line = |format| {
+            let log = Log::new(format, false);
+            log.line(("T", Level::Info, "e"), &[("a", "1 b=2")], &[("us", 21)])
+        };
+        assert_eq!(line(LogFormat::Text), "T info e a=\"1 b=2\" us=21\n");
+        let json: serde_json::Value = serde_json::from_str(&line(LogFormat::Json)).unwrap();
+        assert_eq!(json["us"], 21);
     }
 }

@@ -324,14 +324,36 @@ impl Metrics {
             "process_start_time_seconds",
             seconds(self.started_at),
         );
-        if let Some(bytes) = resident_bytes() {
-            help(
-                &mut out,
+        for (name, kind, text, value) in [
+            (
                 "process_resident_memory_bytes",
                 "gauge",
                 "Memory, with mapped files.",
-            );
-            line(&mut out, "process_resident_memory_bytes", bytes);
+                resident_bytes().map(|bytes| bytes as f64),
+            ),
+            (
+                "process_cpu_seconds_total",
+                "counter",
+                "Time of processors that the process has taken.",
+                cpu_seconds(),
+            ),
+            (
+                "process_open_fds",
+                "gauge",
+                "Open files and connections.",
+                open_files().map(|count| count as f64),
+            ),
+            (
+                "process_max_fds",
+                "gauge",
+                "Files and connections that may be open at a time.",
+                max_files().map(|count| count as f64),
+            ),
+        ] {
+            if let Some(value) = value {
+                help(&mut out, name, kind, text);
+                line(&mut out, name, value);
+            }
         }
         out
     }
@@ -444,6 +466,35 @@ fn resident_bytes() -> Option<u64> {
         .find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+/// Seconds that the process has run on processors.
+#[cfg(unix)]
+fn cpu_seconds() -> Option<f64> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+}
+
+#[cfg(not(unix))]
+fn cpu_seconds() -> Option<f64> {
+    None
+}
+
+/// Open files, where the system says so in a folder; that folder is one of them.
+fn open_files() -> Option<usize> {
+    let open = std::fs::read_dir("/proc/self/fd").ok()?;
+    Some(open.count().saturating_sub(1))
+}
+
+/// Files that may be open, if there is a limit.
+#[cfg(unix)]
+fn max_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+#[cfg(not(unix))]
+fn max_files() -> Option<u64> {
+    None
 }
 
 /// The figures of the collection.

@@ -23,6 +23,9 @@ use crate::state::{App, Generation};
 /// Matches that are shown.
 const SHOWN: usize = 20;
 
+/// Bytes of what is searched for: it stands beside each match.
+const SOUGHT_LEN: usize = 64 << 10;
+
 /// Ids of a match that are shown.
 const SHOWN_IDS: usize = 5;
 
@@ -39,6 +42,12 @@ pub(crate) async fn page(
     let filled = query.split('&').filter(|pair| !pair.ends_with('='));
     let query = filled.collect::<Vec<_>>().join("&");
     let params = Params::parse(Some(&query), &["q", "k", "index"])?;
+    if params.q.as_ref().is_some_and(|q| q.len() > SOUGHT_LEN) {
+        let detail = format!(
+            "the page searches for at most {SOUGHT_LEN} bytes; POST /v1/text takes longer texts"
+        );
+        return Err(Problem::too_large(detail));
+    }
     let first = app.indexes.first().map(|index| &*index.name);
     let name = match app.index(params.index.as_deref()) {
         Ok(index) => Some(&*index.name),
@@ -81,7 +90,9 @@ pub(crate) async fn page(
         "At a glance",
         &glance(&generation, &figures, resident),
     );
-    document.section("compression", "Compression", &compression(&figures));
+    if let Some(compression) = compression(&figures) {
+        document.section("compression", "Compression", &compression);
+    }
     document.section("latency", "Latency", &latency(&served.metrics));
     document.section("distances", "Distances", &distances(&served.metrics));
     let policy = document.policy();
@@ -89,7 +100,10 @@ pub(crate) async fn page(
     document.write(&mut body).map_err(simidx::Error::from)?;
     let mut response = whole(StatusCode::OK, "text/html; charset=utf-8", body);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    // Only as a header does it say that no other page may frame this one.
+    if let Ok(policy) = HeaderValue::try_from(format!("{policy}; frame-ancestors 'none'")) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     Ok(of_generation(response, generation.source.generation()))
 }
@@ -99,7 +113,8 @@ fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Htm
     let mut html = Html::new();
     html.open(
         "form",
-        &[("method", "get"), ("action", "/"), ("role", "search")],
+        // Where the page is, also below a path of a proxy. A text may be too long for an address.
+        &[("method", "post"), ("action", "."), ("role", "search")],
     );
     let what = match generation.fingerprinter() {
         Ok(_) => "Text, fingerprint or id",
@@ -110,7 +125,8 @@ fn form(app: &App, params: &Params, index: &str, generation: &Generation) -> Htm
         ("id", "q"),
         ("name", "q"),
         ("required", ""),
-        ("maxlength", "6000"),
+        // As many take no more bytes than may be sought, whatever they are.
+        ("maxlength", "20000"),
     ];
     html.open("textarea", &name);
     html.prose(params.q.as_deref().unwrap_or_default());
@@ -223,20 +239,20 @@ async fn found(
         };
         let matches = answer["matches"].as_array().map_or(&[][..], Vec::as_slice);
         let distance = search.distance;
-        html.paragraph(
-            match (matches.len(), answer["without_features"].as_bool()) {
-                (_, Some(true)) => {
-                    "Nothing in this text says what it is like, so nothing is near it.".to_owned()
-                }
-                (0, _) => format!("Nothing is within {}.", plural(distance.into(), "bit")),
-                (count, _) if count > SHOWN => format!("The {SHOWN} nearest of more matches."),
-                (count, _) => format!(
-                    "{} within {}.",
-                    matches_of(count),
-                    plural(distance.into(), "bit")
-                ),
-            },
-        );
+        let bits = plural(distance.into(), "bit");
+        match (matches.len(), answer["without_features"].as_bool()) {
+            (_, Some(true)) => {
+                html.paragraph("Nothing in this text says what it is like, so nothing is near it.")
+            }
+            (0, _) => html.paragraph(format!("Nothing is within {bits}.")),
+            (count, _) => {
+                let heading = match count > SHOWN {
+                    true => format!("The {SHOWN} nearest of more matches"),
+                    false => format!("{} within {bits}", matches_of(count)),
+                };
+                html.element("h3", &[], heading)
+            }
+        };
         for (place, found) in matches.iter().take(SHOWN).enumerate() {
             html.append(&one(app, place, &asked, found));
         }
@@ -302,35 +318,41 @@ fn parts(figures: &Value) -> Vec<&Value> {
 
 fn glance(generation: &Generation, figures: &Value, resident: Option<f64>) -> Html {
     let size = generation.source.size();
-    let number = |name: &str| figures[name].as_f64().unwrap_or_default();
-    let rows = [
-        ("files", parts(figures).len().to_string()),
-        ("records", grouped(size.records)),
-        ("fingerprints", grouped(size.fingerprints)),
-        ("tables", grouped(size.tables)),
-        ("bytes", grouped(size.bytes)),
-        (
-            "bits per fingerprint",
-            decimal(number("bits_per_fingerprint"), 2),
-        ),
-        (
-            "times the raw fingerprints",
-            decimal(number("ratio_to_raw"), 2),
-        ),
-        (
-            "in memory",
-            resident.map_or("unknown".to_owned(), |part| {
-                format!("{:.0} %", 100.0 * part)
-            }),
-        ),
-        ("generation", generation.source.generation()),
-        ("opened", crate::log::timestamp(generation.loaded_at)),
-    ];
+    let mut rows = vec![("records", grouped(size.records))];
+    // Those of a store, then those of files.
+    for (label, name) in [
+        ("not sealed yet", "recent_count"),
+        ("deleted and still in segments", "deleted_count"),
+        ("segments", "segment_count"),
+    ] {
+        if let Some(count) = figures[name].as_u64() {
+            rows.push((label, grouped(count)));
+        }
+    }
+    if size.tables > 0 {
+        rows.push(("files", parts(figures).len().to_string()));
+        rows.push(("fingerprints", grouped(size.fingerprints)));
+        rows.push(("tables", grouped(size.tables)));
+    }
+    rows.push(("bytes of files", grouped(size.bytes)));
+    for (label, name) in [
+        ("bits per fingerprint", "bits_per_fingerprint"),
+        ("times the raw fingerprints", "ratio_to_raw"),
+    ] {
+        if let Some(figure) = figures[name].as_f64() {
+            rows.push((label, decimal(figure, 2)));
+        }
+    }
+    if let Some(part) = resident {
+        rows.push(("in memory", format!("{:.0} %", 100.0 * part)));
+    }
+    rows.push(("generation", generation.source.generation()));
+    rows.push(("opened", crate::log::timestamp(generation.loaded_at)));
     Table::of_figures("What answers now", &rows)
 }
 
-/// Bits per fingerprint of each table, and the bound.
-fn compression(figures: &Value) -> Html {
+/// Bits per fingerprint of each table, and the bound; none without tables.
+fn compression(figures: &Value) -> Option<Html> {
     let parts = parts(figures);
     let mut bars = Vec::new();
     for (number, part) in parts.iter().enumerate() {
@@ -353,6 +375,9 @@ fn compression(figures: &Value) -> Html {
                 ..Bar::default()
             });
         }
+    }
+    if bars.is_empty() {
+        return None;
     }
     let bound = parts
         .iter()
@@ -377,7 +402,7 @@ fn compression(figures: &Value) -> Html {
         }),
         ..BarChart::default()
     };
-    chart.html()
+    Some(chart.html())
 }
 
 /// Queries since the start by the time that they took.
@@ -393,12 +418,14 @@ fn latency(metrics: &IndexMetrics) -> Html {
     let us = |bucket: usize| BOUNDS.get(bucket).map(|&ns| ns as f64 / 1e3);
     let bars = range.map(|bucket| {
         let from = bucket.checked_sub(1).and_then(us).unwrap_or(0.0);
-        let label = match us(bucket) {
-            Some(to) => format!("{}\u{2013}{}", short(from), short(to)),
-            None => format!("> {}", short(from)),
+        let (label, tick) = match us(bucket) {
+            Some(to) => (format!("{}\u{2013}{}", short(from), short(to)), short(to)),
+            None => (format!("> {}", short(from)), format!("> {}", short(from))),
         };
         Bar {
             label,
+            // All of the label would meet the next one on a narrow screen.
+            tick: Some(tick),
             value: counts[bucket] as f64,
             figures: vec![grouped(counts[bucket])],
             ..Bar::default()
@@ -413,7 +440,7 @@ fn latency(metrics: &IndexMetrics) -> Html {
         id: "latencies",
         title: "Queries by their latency".into(),
         alternative: alternative.into(),
-        x_label: "microseconds",
+        x_label: "microseconds, at most",
         y_label: "queries",
         bars,
         columns: vec!["queries"],

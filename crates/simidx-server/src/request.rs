@@ -45,8 +45,17 @@ impl Params {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decode(name, true)?, decode(value, true)?);
             if !allowed.contains(&&*name) {
-                let allowed = allowed.join(", ");
-                let detail = format!("{} is no parameter here: {allowed}", shown(&name));
+                let detail = match allowed {
+                    [] => format!(
+                        "{} is no parameter here; this address has none",
+                        shown(&name)
+                    ),
+                    _ => format!(
+                        "{} is no parameter here: {}",
+                        shown(&name),
+                        allowed.join(", ")
+                    ),
+                };
                 return Err(Problem::bad("bad-parameter", detail));
             }
             let is_new = match &*name {
@@ -189,7 +198,7 @@ pub struct Line {
 
 /// A document: an id, and a text or its fingerprint.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct DocumentBody {
     id: String,
     text: Option<String>,
@@ -201,7 +210,7 @@ struct DocumentBody {
 /// # Errors
 /// It is none, or its id is empty or too long.
 pub fn document(width: u32, bytes: &[u8]) -> Result<(String, What), Problem> {
-    let body: DocumentBody = serde_json::from_slice(bytes).map_err(|e| bad_json(&e))?;
+    let body: DocumentBody = object(bytes)?;
     if !(1..=ID_LEN).contains(&body.id.len()) {
         let detail = format!(
             "an id has 1 to {ID_LEN} bytes, so that an address can name it; this one has {}",
@@ -246,7 +255,7 @@ impl<'de, F: Fingerprint> Deserialize<'de> for Hex<F> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, bound = "F: Fingerprint")]
+#[serde(deny_unknown_fields, expecting = "an object", bound = "F: Fingerprint")]
 struct BatchBody<F> {
     fingerprints: Option<Vec<Hex<F>>>,
     texts: Option<Vec<String>>,
@@ -256,7 +265,7 @@ struct BatchBody<F> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, bound = "F: Fingerprint")]
+#[serde(deny_unknown_fields, expecting = "an object", bound = "F: Fingerprint")]
 struct LineBody<F> {
     fingerprint: Option<Hex<F>>,
     text: Option<String>,
@@ -265,7 +274,7 @@ struct LineBody<F> {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 struct TextBody {
     text: String,
     k: Option<u32>,
@@ -273,12 +282,44 @@ struct TextBody {
     nearest: Option<usize>,
 }
 
-pub(crate) fn bad_json(error: &serde_json::Error) -> Problem {
+/// Reads an object.
+fn object<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Result<T, Problem> {
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        // The fields would be taken from it in the order in which they stand here.
+        let detail = "an object is expected here, not an array";
+        return Err(Problem::bad("bad-request", detail));
+    }
+    serde_json::from_slice(bytes).map_err(|error| bad_json(&error))
+}
+
+/// What JSON calls the words of the library that reads it.
+const WORDS: [(&str, &str); 5] = [
+    ("expected u32", "expected a whole number"),
+    ("expected usize", "expected a whole number"),
+    ("expected a sequence", "expected an array"),
+    ("invalid type: map", "invalid type: object"),
+    ("invalid type: sequence", "invalid type: array"),
+];
+
+/// Most bytes of an error of JSON, which may repeat what is wrong.
+const ERROR_LEN: usize = 300;
+
+fn bad_json(error: &serde_json::Error) -> Problem {
     let kind = match error.classify() {
         serde_json::error::Category::Data => "bad-request",
         _ => "bad-json",
     };
-    Problem::bad(kind, error.to_string())
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let mut detail = text.strip_suffix(&place).unwrap_or(&text).to_owned();
+    for (theirs, ours) in WORDS {
+        detail = detail.replace(theirs, ours);
+    }
+    if detail.len() > ERROR_LEN {
+        detail.truncate(detail.floor_char_boundary(ERROR_LEN));
+        detail.push('…');
+    }
+    Problem::bad(kind, detail + &place)
 }
 
 /// Reads the body of a batch: an object with `fingerprints` or `texts`, and optionally `k`, `limit` or `nearest`.
@@ -294,7 +335,7 @@ pub fn batch(width: u32, body: &[u8], max_batch: usize) -> Result<Batch, Problem
 }
 
 fn batch_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<Batch, Problem> {
-    let body: BatchBody<F> = serde_json::from_slice(body).map_err(|error| bad_json(&error))?;
+    let body: BatchBody<F> = object(body)?;
     let queries: Vec<What> = match (body.fingerprints, body.texts) {
         (Some(fingerprints), None) => {
             check_batch(fingerprints.len(), max_batch)?;
@@ -364,7 +405,7 @@ fn line_of<F: Fingerprint>(line: &[u8]) -> Result<Line, Problem> {
             limit: None,
         });
     }
-    let body: LineBody<F> = serde_json::from_slice(line).map_err(|error| bad_json(&error))?;
+    let body: LineBody<F> = object(line)?;
     let query = match (body.fingerprint, body.text) {
         (Some(Hex(fingerprint)), None) => What::Fingerprint(fingerprint.to_u128()),
         (None, Some(text)) => What::Text(text),
@@ -419,7 +460,7 @@ fn words_of<F: Fingerprint>(body: &[u8], max_batch: usize) -> Result<Vec<u128>, 
 /// It is no UTF-8, or no such object.
 pub fn text(body: &[u8], is_json: bool) -> Result<(Cow<'_, str>, Params), Problem> {
     if is_json {
-        let body: TextBody = serde_json::from_slice(body).map_err(|error| bad_json(&error))?;
+        let body: TextBody = object(body)?;
         let params = changed(Params {
             k: body.k,
             limit: body.limit,
@@ -489,6 +530,7 @@ mod tests {
             (&b"{"[..], "bad-json"),
             (b"\xff", "bad-json"),
             (b"[]", "bad-request"),
+            (br#" [["ff"],null,2,null,null]"#, "bad-request"),
             (b"{}", "bad-request"),
             (br#"{"fingerprints":[255]}"#, "bad-request"),
             (br#"{"fingerprints":["10000000000000000"]}"#, "bad-request"),
@@ -504,6 +546,48 @@ mod tests {
         ] {
             assert_eq!(batch(64, bad, 2).unwrap_err().kind(), kind, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn an_array_is_no_object_and_errors_speak_of_json() {
+        let detail = |found: Result<Batch, Problem>| found.unwrap_err().detail().to_owned();
+        for (bad, said) in [
+            (r#"[["ff"],null,2,null,null]"#, "an object is expected"),
+            (
+                "5",
+                "invalid type: integer `5`, expected an object at line 1",
+            ),
+            ("null", "invalid type: null, expected an object at line 1"),
+            (
+                r#"{"fingerprints":["1"],"k":-1}"#,
+                "integer `-1`, expected a whole number at line 1",
+            ),
+            (
+                r#"{"fingerprints":["1"],"limit":"2"}"#,
+                "string \"2\", expected a whole number at line 1",
+            ),
+            (
+                r#"{"fingerprints":{"a":1}}"#,
+                "invalid type: object, expected an array at line 1",
+            ),
+        ] {
+            let detail = detail(batch(64, bad.as_bytes(), 2));
+            assert!(detail.contains(said), "{bad}: {detail}");
+        }
+        let long = format!(r#"{{"k":"{}"}}"#, "é".repeat(5000));
+        let detail = detail(batch(64, long.as_bytes(), 2));
+        assert!(
+            detail.len() < 400 && detail.ends_with("… at line 1 column 10007"),
+            "{detail}"
+        );
+        assert!(document(64, br#"["zz2",null,"ff"]"#).is_err());
+        assert!(line(64, br#"["ff"]"#).is_err());
+        assert!(text(br#"["a"]"#, true).is_err());
+        let none = Params::parse(Some("index=a"), &[]).unwrap_err();
+        assert_eq!(
+            none.detail(),
+            "\"index\" is no parameter here; this address has none"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The addresses of the server, and what each of them answers.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -9,7 +10,7 @@ use hyper::header::{HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::body::check_transfer;
+use crate::body::{self, check_transfer};
 use crate::documents;
 use crate::metrics::IndexLine;
 use crate::origin::{check_host, check_origin};
@@ -138,6 +139,7 @@ impl Route {
                 "POST"
             }
             Route::Document => "GET, HEAD, DELETE",
+            Route::Page => "GET, HEAD, POST",
             _ => "GET, HEAD",
         }
     }
@@ -158,7 +160,11 @@ impl Route {
 }
 
 /// Answers a request.
-pub(crate) async fn serve(app: &Arc<App>, request: Request<Incoming>) -> Response<Content> {
+pub(crate) async fn serve(
+    app: &Arc<App>,
+    request: Request<Incoming>,
+    client: IpAddr,
+) -> Response<Content> {
     let started = Instant::now();
     let (head, body) = request.into_parts();
     let (route, parameter) = Route::of(head.uri.path());
@@ -181,17 +187,14 @@ pub(crate) async fn serve(app: &Arc<App>, request: Request<Incoming>) -> Respons
     let took = started.elapsed();
     app.metrics.answered(route, response.status(), took);
     if app.options.access_log {
-        let (status, us) = (
-            response.status().as_u16().to_string(),
-            took.as_micros().to_string(),
-        );
         let fields = [
+            ("client", &*client.to_string()),
             ("method", head.method.as_str()),
             ("path", head.uri.path()),
-            ("status", &*status),
-            ("us", &*us),
         ];
-        app.log.access(&fields);
+        let status = response.status().as_u16().into();
+        app.log
+            .access(&fields, &[("status", status), ("us", took.as_micros())]);
     }
     response
 }
@@ -205,9 +208,9 @@ async fn answer(
 ) -> Result<Response<Content>, Problem> {
     check_transfer(&head.headers)?;
     check_host(&app.options, head)?;
-    if let Some(token) = &app.options.token
+    if let Some(token) = &app.token
         && !route.is_open()
-        && !token.is_shown(&head.headers, route == Route::Page)
+        && !token.load().is_shown(&head.headers, route == Route::Page)
     {
         let detail = "show the token: Authorization: Bearer TOKEN";
         let status = StatusCode::UNAUTHORIZED;
@@ -264,6 +267,10 @@ async fn answer(
         Route::Document => documents::one(app, head, parameter).await,
         Route::Reload => reload(app, query).await,
         Route::Snapshot => snapshot(app, query).await,
+        Route::Page if method == Method::POST => {
+            let form = body::form(app, &head.headers, body).await?;
+            page::page(app, Some(&form)).await
+        }
         Route::Page => page::page(app, query).await,
         Route::Unknown => unreachable!("it was answered above"),
     }
@@ -375,7 +382,10 @@ async fn reload(app: &Arc<App>, query: Option<&str>) -> Result<Response<Content>
     let reloading = tokio::task::spawn_blocking(move || {
         let is_asked = |served: &&Served| params.index.as_ref().is_none_or(|n| *n == served.name);
         let asked: Vec<&Served> = app.indexes.iter().filter(is_asked).collect();
-        let reloaded = app.reload(&asked)?;
+        let reloaded = match &params.index {
+            Some(_) => app.reload(&asked)?,
+            None => app.reload_all()?,
+        };
         let reloaded = asked.iter().zip(reloaded).map(|(index, done)| {
             json!({
                 "index": index.name,

@@ -84,7 +84,6 @@ pub struct Server {
     runtime: Runtime,
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<Tls>,
     signals: Option<Signals>,
     stop: watch::Sender<bool>,
 }
@@ -112,9 +111,12 @@ impl fmt::Debug for ServerHandle {
 
 impl ServerHandle {
     /// Lets the server end: it is no longer ready, takes no connections after the drain delay, and answers what it has begun.
+    /// Called again, it ends the drain delay.
     pub fn shut_down(&self) {
         self.app.stop_being_ready();
-        self.stop.send_replace(true);
+        if self.stop.send_replace(true) {
+            self.app.hurry.notify_one();
+        }
     }
 
     /// The same after a signal.
@@ -125,7 +127,8 @@ impl ServerHandle {
 
     /// Opens all files anew, and lets them answer if all are good. Returns when they do.
     pub fn reload(&self) {
-        self.app.reload_all();
+        // A failure is in the log.
+        let _ = self.app.reload_all();
     }
 
     /// Open generations of all indexes: as many as there are indexes when no request is left of an old one.
@@ -161,10 +164,12 @@ impl Server {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
         let tls = tls(&options)?;
+        allow_files(options.limits.max_connections);
         let listener = TcpListener::bind(options.listen)
             .map_err(|error| StartError::Io(format!("{}: {error}", options.listen)))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
+        spare_files()?;
         let mut builder = match options.threads {
             1 => Builder::new_current_thread(),
             _ => Builder::new_multi_thread(),
@@ -178,17 +183,18 @@ impl Server {
             true => Some(runtime.block_on(async { Signals::listen() })?),
             false => None,
         };
-        allow_files(options.limits.max_connections);
         let app = match &mut signals {
-            None => App::open(options, sources)?,
-            Some(signals) => match runtime.block_on(open_until_told(options, sources, signals)) {
-                Some(opened) => opened?,
-                None => {
-                    // Nobody waits for what is being opened.
-                    runtime.shutdown_background();
-                    return Err(StartError::Ended);
+            None => App::open(options, sources, tls)?,
+            Some(signals) => {
+                match runtime.block_on(open_until_told(options, sources, tls, signals)) {
+                    Some(opened) => opened?,
+                    None => {
+                        // Nobody waits for what is being opened.
+                        runtime.shutdown_background();
+                        return Err(StartError::Ended);
+                    }
                 }
-            },
+            }
         };
         let app = Arc::new(app);
         Ok(Server {
@@ -196,7 +202,6 @@ impl Server {
             runtime,
             listener,
             address,
-            tls,
             signals,
             stop: watch::Sender::new(false),
         })
@@ -209,7 +214,11 @@ impl Server {
 
     /// The same as a browser takes it.
     pub fn url(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let scheme = if self.app.tls.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         format!("{scheme}://{}", self.address)
     }
 
@@ -231,7 +240,6 @@ impl Server {
             app,
             runtime,
             listener,
-            tls,
             signals,
             stop,
             ..
@@ -250,15 +258,18 @@ impl Server {
                 tokio::spawn(health::watch(app.clone(), stop.subscribe()));
             }
             let (end, ended) = watch::channel(false);
-            let (mut stop, delay) = (stop.subscribe(), app.options.drain_delay);
+            let (mut stop, draining) = (stop.subscribe(), app.clone());
             tokio::spawn(async move {
                 told(&mut stop).await;
-                tokio::time::sleep(delay).await;
+                tokio::select! {
+                    () = tokio::time::sleep(draining.options.drain_delay) => {}
+                    () = draining.hurry.notified() => {}
+                }
                 end.send_replace(true);
                 // It stays until nobody listens.
                 end.closed().await;
             });
-            connection::serve(app.clone(), listener, tls, ended).await;
+            connection::serve(app.clone(), listener, ended).await;
             Ok(())
         });
         runtime.shutdown_timeout(END);
@@ -277,13 +288,13 @@ impl Server {
 }
 
 #[cfg(feature = "tls")]
-fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
+pub(crate) fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
     let acceptor = options.tls.as_ref().map(crate::tls::acceptor);
     Ok(acceptor.transpose()?)
 }
 
 #[cfg(not(feature = "tls"))]
-fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
+pub(crate) fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
     match options.tls {
         Some(_) => Err(StartError::Missing("HTTPS; it is the feature tls")),
         None => Ok(None),
@@ -294,9 +305,10 @@ fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
 async fn open_until_told(
     options: ServerOptions,
     sources: Vec<(String, Box<dyn Source>)>,
+    tls: Option<Tls>,
     signals: &mut Signals,
 ) -> Option<Result<App, Problem>> {
-    let opening = tokio::task::spawn_blocking(move || App::open(options, sources));
+    let opening = tokio::task::spawn_blocking(move || App::open(options, sources, tls));
     tokio::select! {
         opened = opening => {
             let broken = |_| Err(Problem::busy("the opening broke off"));
@@ -321,6 +333,24 @@ async fn watch_files(app: Arc<App>, period: Duration, mut stop: watch::Receiver<
         });
         refused = looking.await.unwrap_or_default();
     }
+}
+
+/// Refuses to start where the system has too few files left: the runtime takes some for signals and events, and panics if it
+/// gets none.
+#[cfg(unix)]
+fn spare_files() -> Result<(), StartError> {
+    let pairs = (0..4).map(|_| std::os::unix::net::UnixStream::pair());
+    match pairs.collect::<io::Result<Vec<_>>>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(StartError::Io(format!(
+            "too few files can be open at a time: {error}"
+        ))),
+    }
+}
+
+#[cfg(not(unix))]
+fn spare_files() -> Result<(), StartError> {
+    Ok(())
 }
 
 /// Asks the system for as many open files as there may be connections. What it does not give, accepting waits for.

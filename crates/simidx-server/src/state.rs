@@ -13,8 +13,10 @@ use rayon::ThreadPool;
 use simidx::index::WarmOptions;
 use simidx::segments::AnySegments;
 use simidx_text::{ParallelFingerprinter, Pipeline};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
+use crate::auth::Token;
+use crate::connection::Tls;
 use crate::log::Log;
 use crate::metrics::{IndexMetrics, Metrics};
 use crate::options::{NamedIndex, ServerOptions};
@@ -50,6 +52,12 @@ pub(crate) struct App {
     pub(crate) bodies: Semaphore,
     /// Room for answers, in KiB.
     pub(crate) answers: Semaphore,
+    /// What requests must show.
+    pub(crate) token: Option<ArcSwap<Token>>,
+    /// How connections are encrypted.
+    pub(crate) tls: Option<ArcSwap<Tls>>,
+    /// Told when the server is told to end for the second time.
+    pub(crate) hurry: Notify,
     /// Taken while files are opened anew.
     reloading: Mutex<()>,
     is_ready: AtomicBool,
@@ -199,6 +207,7 @@ impl App {
     pub(crate) fn open(
         options: ServerOptions,
         sources: Vec<(String, Box<dyn Source>)>,
+        tls: Option<Tls>,
     ) -> Result<Self, Problem> {
         // Large files are opened on the threads that all share. A reload must not be the first to start them.
         rayon::current_num_threads();
@@ -217,6 +226,9 @@ impl App {
             answers: Semaphore::new(answer_room(options.limits.max_answer)),
             indexes: Vec::new(),
             store: None,
+            token: options.token.clone().map(ArcSwap::from_pointee),
+            tls: tls.map(ArcSwap::from_pointee),
+            hurry: Notify::new(),
             reloading: Mutex::new(()),
             is_ready: AtomicBool::new(false),
             options,
@@ -326,6 +338,9 @@ impl App {
             false => AnySegments::open(files),
         };
         let segments = segments.map_err(opening)?;
+        if let Some(old) = old {
+            same_width(&segments, old)?;
+        }
         if self.options.warm {
             let mut options = WarmOptions::default();
             options.threads = self.options.threads;
@@ -454,13 +469,9 @@ impl App {
             if let Some(fresh) = fresh {
                 retire(index.current.swap(Arc::new(fresh)));
                 self.metrics.reloads_good.fetch_add(1, Ordering::Relaxed);
-                let ms = took.as_millis().to_string();
-                let fields = [
-                    ("index", &*index.name),
-                    ("generation", &*generation),
-                    ("ms", &*ms),
-                ];
-                self.log.info("reloaded", &fields);
+                let fields = [("index", &*index.name), ("generation", &*generation)];
+                let ms = [("ms", took.as_millis())];
+                self.log.measured("reloaded", &fields, &ms);
             }
             all.push(Reloaded {
                 generation,
@@ -471,10 +482,36 @@ impl App {
         Ok(all)
     }
 
-    /// Reloads all indexes or, if one of them fails, none. A failure is logged.
-    pub(crate) fn reload_all(&self) {
+    /// Reloads all indexes, the token and the certificate or, if one of them fails, none. A failure is logged.
+    ///
+    /// # Errors
+    /// As for [`App::reload`], or the file of the token, of the certificate or of the key cannot be used.
+    pub(crate) fn reload_all(&self) -> Result<Vec<Reloaded>, Problem> {
+        let failed = |error: String| {
+            let fields = [("error", &*error)];
+            self.log
+                .error("reload failed, the old files go on answering", &fields);
+            self.metrics.reloads_failed.fetch_add(1, Ordering::Relaxed);
+            // Which file it is stands in the log alone.
+            Problem::unanswerable(
+                "io",
+                "the file of the token, of the certificate or of the key cannot be used; the log says why",
+            )
+        };
+        let token = match &self.token {
+            Some(token) => Some(token.load().read_again().map_err(failed)?),
+            None => None,
+        };
+        let tls = crate::server::tls(&self.options).map_err(|error| failed(error.to_string()))?;
         let all: Vec<&Served> = self.indexes.iter().collect();
-        let _ = self.reload(&all);
+        let reloaded = self.reload(&all)?;
+        if let (Some(place), Some(token)) = (&self.token, token) {
+            place.store(Arc::new(token));
+        }
+        if let (Some(place), Some(tls)) = (&self.tls, tls) {
+            place.store(Arc::new(tls));
+        }
+        Ok(reloaded)
     }
 
     /// Reloads the indexes whose files are others than those that were opened or, last time, refused.
@@ -527,6 +564,24 @@ fn retire(mut old: Arc<Generation>) {
     let name = "simidx-retire".to_owned();
     // Without a thread, the last request closes it.
     let _ = std::thread::Builder::new().name(name).spawn(wait);
+}
+
+/// Refuses files whose fingerprints are not as wide as those of the requests.
+fn same_width(segments: &AnySegments, old: &Generation) -> Result<(), Problem> {
+    let width = match segments {
+        AnySegments::W32(_) => 32,
+        AnySegments::W64(_) => 64,
+        AnySegments::W128(_) => 128,
+    };
+    match old.source.width() {
+        before if before == width => Ok(()),
+        before => Err(Problem::unanswerable(
+            "mismatch",
+            format!(
+                "the new files have fingerprints of {width} bits, those that answer have {before}; start the server anew to serve them"
+            ),
+        )),
+    }
 }
 
 /// Why files cannot be opened; that one is missing is no fault of the server.

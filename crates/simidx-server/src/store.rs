@@ -257,6 +257,11 @@ impl<F: Fingerprint> Records for Collection<F> {
 /// A collection as a source.
 struct Living<F: Fingerprint>(Arc<Collection<F>>);
 
+/// An error without the folder of the collection, which is nobody's business.
+fn without_folder(error: &str, folder: &Path) -> String {
+    error.replace(&format!("{}/", folder.display()), "")
+}
+
 /// An error of a collection as one of the library.
 fn of_library(error: simidx_collection::Error) -> Error {
     match error {
@@ -345,12 +350,24 @@ impl<F: Fingerprint> Source for Living<F> {
             "file_bytes": stats.segment_bytes,
             "journal_bytes": stats.journal_bytes,
             "pipeline": self.0.pipeline(),
-            "background_error": stats.background_error,
-            "journal_error": stats.journal_error,
+            "background_error": stats.background_error.map(|error| without_folder(&error, self.0.path())),
+            "journal_error": stats.journal_error.map(|error| without_folder(&error, self.0.path())),
         }))
     }
 
     fn resident_fraction(&self) -> Option<f64> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_files_without_their_folder() {
+        let error = "/srv/a b/pages/segment-0000000001.simidx: no space left";
+        let shown = without_folder(error, Path::new("/srv/a b/pages"));
+        assert_eq!(shown, "segment-0000000001.simidx: no space left");
     }
 }

@@ -179,6 +179,18 @@ fn the_server_answers_while_it_drains() {
 }
 
 #[test]
+fn the_second_time_it_is_told_to_end_it_drains_no_longer() {
+    let fixture = Fixture::<u64>::new(40);
+    let mut options = options(vec![default(&fixture.path)]);
+    options.drain_delay = Duration::from_secs(86_400);
+    let server = start(options);
+    server.handle.shut_down();
+    assert_eq!(server.client().get("/readyz").status, 503);
+    server.handle.shut_down();
+    server.join();
+}
+
+#[test]
 fn the_server_ends_after_what_it_has_begun() {
     let (began, begun) = mpsc::channel::<()>();
     let (release, released) = mpsc::channel::<()>();

@@ -162,6 +162,37 @@ impl Asker<'_> {
 }
 
 impl Asker<'_> {
+    /// Asks for the page as its form does.
+    fn ask_for_page(&mut self, busy: &Running) {
+        let form = "application/x-www-form-urlencoded";
+        let long = format!("q={}", "a".repeat(2000));
+        for (kind, body, status) in [
+            (form, "q=a&k=3&index=", 200),
+            (form, "k=x", 400),
+            (form, "index=x", 404),
+            (form, &*long, 413),
+            ("image/png", "", 415),
+        ] {
+            let asked = self.ask("/", "POST", "/", kind, body.as_bytes());
+            assert_eq!(asked.status, status);
+        }
+        assert_eq!(self.ask_with("/", "POST", "/", form, b"", "").status, 401);
+        let mut slow = self.server.client();
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: {form}\r\ncontent-length: 9\r\n\
+             authorization: Bearer {TOKEN}\r\n\r\n"
+        );
+        slow.send(head.as_bytes()).unwrap();
+        let response = slow.receive(false).unwrap();
+        assert_eq!(response.status, 408);
+        self.note("/", "POST", &response);
+        let mut client = busy.client();
+        client.headers = format!("authorization: Bearer {TOKEN}\r\n");
+        let response = client.post("/", form, b"q=a");
+        assert_eq!(response.status, 503);
+        self.note("/", "POST", &response);
+    }
+
     fn ask_for_documents(&mut self, busy: &Running, storeless: &Running, strict: &Running) {
         const MANY: &str = "/v1/documents";
         const ONE: &str = "/v1/documents/{id}";
@@ -296,11 +327,7 @@ fn every_address_and_status_is_as_described() {
         ("/v1/ids/{id}", "/v1/ids/a"),
     ] {
         assert_eq!(asker.ask(route, "GET", path, "", b"").status, 200, "{path}");
-        assert_eq!(
-            asker.ask(route, "POST", path, "", b"").status,
-            405,
-            "{path}"
-        );
+        assert_eq!(asker.ask(route, "PUT", path, "", b"").status, 405, "{path}");
         if !["/livez", "/readyz", "/healthz"].contains(&route) {
             assert_eq!(
                 asker.ask_with(route, "GET", path, "", b"", "").status,
@@ -309,6 +336,7 @@ fn every_address_and_status_is_as_described() {
             );
         }
     }
+    asker.ask_for_page(&busy);
     asker.ask_for_documents(&busy, &storeless, &strict);
     let batch = json!({"fingerprints": ["1"], "k": 1}).to_string();
     assert_eq!(
@@ -451,13 +479,14 @@ fn every_address_and_status_is_as_described() {
         asker.note(route, "POST", &response);
     }
     let headers = format!("origin: http://e.example\r\nauthorization: Bearer {TOKEN}\r\n");
-    for route in ["/-/reload", "/-/snapshot"] {
-        assert_eq!(
-            asker
-                .ask_with(route, "POST", route, "", b"", &headers)
-                .status,
-            403
-        );
+    for (route, method, path) in [
+        ("/-/reload", "POST", "/-/reload"),
+        ("/-/snapshot", "POST", "/-/snapshot"),
+        ("/v1/documents", "POST", "/v1/documents"),
+        ("/v1/documents/{id}", "DELETE", "/v1/documents/a"),
+    ] {
+        let refused = asker.ask_with(route, method, path, "", b"", &headers);
+        assert_eq!(refused.status, 403, "{method} {path}");
     }
     std::fs::remove_file(&path).unwrap();
     assert_eq!(

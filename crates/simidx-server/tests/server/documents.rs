@@ -347,6 +347,8 @@ fn lines_have_a_deadline() {
     let (error, answers) = answers.split_last().unwrap();
     assert_eq!(error["error"]["kind"], "timeout", "{error}");
     assert_eq!(error["error"]["line"], answers.len() + 1);
+    let detail = error["error"]["detail"].as_str().unwrap();
+    assert!(detail.contains("the document of this line"), "{detail}");
     assert_eq!(server.metric("simidx_store_records"), answers.len() as f64);
 }
 

@@ -166,3 +166,45 @@ fn what_cannot_be_served_is_said_at_the_start() {
         "{error}"
     );
 }
+
+#[test]
+fn a_reload_reads_the_token_again() {
+    const NEW: &str = "another token of some length";
+    let fixture = Fixture::<u64>::new(40);
+    let path = fixture.folder.path().join("token");
+    std::fs::write(&path, TOKEN).unwrap();
+    let mut options = options(vec![default(&fixture.path)]);
+    options.token = Some(Token::read(&path).unwrap());
+    let server = start(options);
+    let status = |token: &str, method: &str, path: &str| {
+        let mut client = server.client();
+        client.headers = format!("authorization: Bearer {token}\r\n");
+        client.request(method, path, "", b"").status
+    };
+    std::fs::write(&path, NEW).unwrap();
+    // To reload an index by its name is about this index alone.
+    assert_eq!(status(TOKEN, "POST", "/-/reload?index=default"), 200);
+    assert_eq!(status(TOKEN, "POST", "/-/reload"), 200);
+    assert_eq!(status(TOKEN, "GET", "/v1/info"), 401);
+    assert_eq!(status(NEW, "GET", "/v1/info"), 200);
+    // A file that holds none changes nothing.
+    std::fs::write(&path, "short").unwrap();
+    assert_eq!(status(NEW, "POST", "/-/reload"), 422);
+    assert_eq!(status(NEW, "GET", "/v1/info"), 200);
+    std::fs::remove_file(&path).unwrap();
+    server.handle.reload();
+    assert_eq!(status(NEW, "GET", "/v1/info"), 200);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn metrics_tell_what_the_process_takes() {
+    let fixture = Fixture::<u64>::new(40);
+    let server = serve(&fixture.path);
+    let (time, open) = ("process_cpu_seconds_total ", "process_open_fds ");
+    let before = server.metric(time);
+    assert!(before > 0.0);
+    while server.metric(time) <= before {}
+    let (few, most) = (server.metric(open), server.metric("process_max_fds "));
+    assert!(few >= 5.0 && few < most, "{few} of {most}");
+}

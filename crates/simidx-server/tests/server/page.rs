@@ -7,6 +7,7 @@ use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
 use simidx_server::ServerOptions;
 use simidx_text::{Pipeline, Preset};
 
+use crate::documents::store;
 use crate::harness::{Fixture, default, options, serve, start};
 
 const BROWSER: &str = "/usr/bin/chromium";
@@ -76,6 +77,7 @@ fn the_page_shows_matches_side_by_side_with_what_differs() {
     );
     let policy = response.header("content-security-policy").unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("form-action 'self'"));
+    assert!(policy.contains("frame-ancestors 'none'"));
     check(response.text());
     assert!(response.text().contains("No query has been answered yet."));
 
@@ -125,6 +127,71 @@ fn what_cannot_be_searched_for_is_said_on_the_page() {
     assert!(found.text().contains("within 3 bits"));
     let too_far = client.get("/?q=00000000000000ff&k=60");
     assert!(too_far.text().contains("more than this server permits"));
+}
+
+#[test]
+fn a_long_text_is_sent_by_the_form() {
+    const FORM: &str = "application/x-www-form-urlencoded";
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_texts(folder.path()));
+    let mut client = server.client();
+    // Where the page is, also below a path of a proxy.
+    let page = client.get("/");
+    assert!(page.text().contains("<form method=\"post\" action=\".\""));
+    // Nine bytes each in a form: an address of that length is refused.
+    let text = "\u{6c49}".repeat(20_000);
+    let escaped = "%E6%B1%89".repeat(20_000);
+    let found = client.post("/", FORM, format!("q={escaped}&k=64&index=").as_bytes());
+    assert_eq!(found.status, 200);
+    check(found.text());
+    assert!(found.text().contains(&text) && found.text().contains("3 matches within 64 bits"));
+    let found = client.post("/", FORM, b"q=the+quick+brown+fox&k=64");
+    assert!(found.text().contains("3 matches within 64 bits"));
+    let long = format!("q={}", "a".repeat((64 << 10) + 1));
+    for (kind, body, status, said) in [
+        (FORM, long.as_bytes(), 413, "too-large"),
+        (FORM, b"k=x", 400, "bad-parameter"),
+        (FORM, b"q=\xff", 400, "bad-encoding"),
+        ("text/plain", b"q=a", 415, "bad-content-type"),
+    ] {
+        let refused = client.post("/", kind, body);
+        assert_eq!((refused.status, &*refused.kind()), (status, said));
+    }
+}
+
+#[test]
+fn the_page_of_a_store_has_no_figures_of_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&folder.path().join("pages"), 64));
+    let server = start(options);
+    let page = server.client().get("/");
+    check(page.text());
+    assert!(page.text().contains("not sealed yet"));
+    for wrong in ["0.00", "Each bar is a table", "times the raw"] {
+        assert!(!page.text().contains(wrong), "{wrong}");
+    }
+}
+
+/// Levels of headings, in their order.
+fn levels(html: &str) -> Vec<u8> {
+    let starts = html
+        .match_indices("<h")
+        .map(|(at, _)| html.as_bytes()[at + 2]);
+    starts.filter(u8::is_ascii_digit).collect()
+}
+
+#[test]
+fn no_heading_leaves_out_a_level() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(with_texts(folder.path()));
+    let page = server.client().get("/?q=a&k=64");
+    let levels = levels(page.text());
+    assert!(levels.contains(&b'4'));
+    assert!(
+        levels.windows(2).all(|two| two[1] <= two[0] + 1),
+        "{levels:?}"
+    );
 }
 
 #[test]

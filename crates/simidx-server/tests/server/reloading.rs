@@ -236,3 +236,17 @@ fn pages_elsewhere_cannot_ask_for_a_reload() {
         (404, "unknown-index".to_owned())
     );
 }
+
+#[test]
+fn a_file_of_another_width_is_refused() {
+    let fixture = Fixture::<u64>::new(40);
+    let server = serve(&fixture.path);
+    let before = server.client().get("/v1/query/1").generation();
+    let other = fixture.path.with_extension("replacing");
+    write(&other, &fingerprints::<u32>(40, 3), true);
+    std::fs::rename(&other, &fixture.path).unwrap();
+    let refused = reload(&server);
+    assert_eq!((refused.status, &*refused.kind()), (422, "mismatch"));
+    assert!(refused.text().contains("32 bits"), "{}", refused.text());
+    assert_eq!(server.client().get("/v1/query/1").generation(), before);
+}
