@@ -1,8 +1,8 @@
 //! `simidx serve`: index files over HTTP.
 
 use std::collections::HashMap;
-use std::io::Write;
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::interrupt;
 use crate::support::json::json_style;
-use crate::support::output::stdout;
+use crate::support::output::{one_line, stdout};
 use crate::support::pipeline::PipelineArgs;
 use crate::support::quantity::{Size, count};
 use crate::support::quiet;
@@ -39,10 +39,14 @@ Examples:
   simidx serve monday.simidx tuesday.simidx --listen 127.0.0.1:0 --watch 1
   simidx serve --index news=news.simidx --index web=a.simidx,b.simidx
   simidx serve --store pages/
+  simidx serve --check --listen 127.0.0.1:8080
   simidx serve crawl.simidx --listen 0.0.0.0:8080 --token-file token.txt";
 
 /// Bytes of a text that the page shows.
 const MAX_TEXT_LEN: usize = 64 << 10;
+
+/// Bytes of an answer of a server that is asked whether it is ready.
+const MAX_CHECK_LEN: u64 = 64 << 10;
 
 /// Seconds of a flag, at most.
 const MAX_SECONDS: f64 = 86_400.0;
@@ -57,7 +61,7 @@ const LIMITS: &str = "Limits";
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Index files, which are searched as one: the index called default
-    #[arg(value_name = "INDEX", required_unless_present_any = ["index", "store"])]
+    #[arg(value_name = "INDEX", required_unless_present_any = ["index", "store", "check"])]
     paths: Vec<PathBuf>,
     /// Serve these files as one index under a name. May be repeated; requests name an index by ?index=NAME
     #[arg(long, value_name = "NAME=FILE[,FILE]", value_parser = named_index)]
@@ -76,10 +80,14 @@ pub(crate) struct Args {
     /// Bits per fingerprint of a new store [default: 64]
     #[arg(long, value_enum, value_name = "BITS", requires = "store")]
     width: Option<Width>,
-    /// Address to listen at; port 0 is any that is free
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
-    listen: SocketAddr,
-    /// File with the token that requests must show as Authorization: Bearer TOKEN; /livez, /readyz and /healthz need none
+    /// Address to listen at, or a name of this machine and a port; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = listen)]
+    listen: Listen,
+    /// Ask the server that listens at --listen whether it is ready, and serve nothing: exit code 0 if it is, 1 if it says no
+    #[arg(long, conflicts_with_all = ["paths", "index", "store", "tls_cert"])]
+    check: bool,
+    /// File with the token that requests must show as Authorization: Bearer TOKEN; /livez, /readyz and /healthz need none. A
+    /// reload reads it again
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Listen at an address that others can reach without asking for a token
@@ -92,12 +100,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
     /// Look at the files every so many seconds, and open those that were replaced
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = some_seconds)]
     watch: Option<Duration>,
-    /// Go on taking requests for so many seconds after SIGINT or SIGTERM, while /readyz says no
+    /// Go on taking requests for so many seconds after SIGINT or SIGTERM, while /readyz says no; a second signal ends that
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
     drain_delay: Duration,
-    /// Largest size of a body
+    /// Largest size of a body, and of a text once it is normalised
     #[arg(long, value_name = "SIZE", default_value = "16MiB", help_heading = LIMITS)]
     max_body: Size,
     /// Most queries of a batch
@@ -106,14 +114,17 @@ pub(crate) struct Args {
     /// Most matches and ids in all answers of a request
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count(1..=u64::MAX), help_heading = LIMITS)]
     max_results: u64,
+    /// Largest size of an answer; one in lines is sent piece by piece, and each piece is that large at most
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", help_heading = LIMITS)]
+    max_answer: Size,
     /// Largest distance of a query [default: 4 more than the tables of an index were made for]
     #[arg(long, value_name = "K", value_parser = count(0..=128u32), help_heading = LIMITS)]
     max_k: Option<u32>,
     /// Seconds that a request may take to arrive, and to be answered
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds, help_heading = LIMITS)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = some_seconds, help_heading = LIMITS)]
     timeout: Duration,
     /// Seconds that a connection may lie idle, and that a client may leave an answer unread
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds, help_heading = LIMITS)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = some_seconds, help_heading = LIMITS)]
     idle_timeout: Duration,
     /// Most connections at a time
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = count(1..=10_000_000u32), help_heading = LIMITS)]
@@ -186,8 +197,83 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// The same, and more than none: after no time at all everything would be refused.
+fn some_seconds(text: &str) -> Result<Duration, String> {
+    match seconds(text)? {
+        Duration::ZERO => Err(format!(
+            "not a number of seconds above 0, up to {MAX_SECONDS}"
+        )),
+        time => Ok(time),
+    }
+}
+
+/// `--listen`.
+#[derive(Debug, Clone)]
+struct Listen {
+    address: SocketAddr,
+    /// The name that it was given by.
+    name: Option<String>,
+}
+
+fn listen(text: &str) -> Result<Listen, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(Listen {
+            address,
+            name: None,
+        });
+    }
+    let (name, _) = text
+        .rsplit_once(':')
+        .ok_or("write an address or a name, and a port: 127.0.0.1:8080")?;
+    let found = text.to_socket_addrs().map_err(|error| error.to_string())?;
+    let found: Vec<SocketAddr> = found.collect();
+    let first = found.iter().find(|address| address.is_ipv4());
+    let address = first.or(found.first()).ok_or("the name has no address")?;
+    Ok(Listen {
+        address: *address,
+        name: Some(name.to_owned()),
+    })
+}
+
+/// Asks a server whether it is ready, and prints its answer.
+fn check(mut address: SocketAddr, timeout: Duration) -> Answer {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&address, timeout)?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
+        let request = "GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        stream.write_all(request.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.take(MAX_CHECK_LEN).read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    };
+    let answer = ask().map_err(|error| Failure::new(error.to_string()).about(address))?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head
+        .strip_prefix("HTTP/1.1 ")
+        .and_then(|head| head.get(..3));
+    let is_ready = match status {
+        Some("200") => true,
+        Some("503") => false,
+        _ => return Err(Failure::new("that is not the answer of a simidx server").about(address)),
+    };
+    let mut out = stdout();
+    writeln!(out, "{}", one_line(body.trim_end()))?;
+    out.flush()?;
+    Ok(is_ready)
+}
+
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Answer {
+    if args.check {
+        return check(args.listen.address, args.timeout);
+    }
     interrupt::survive_hangups()?;
     let mut indexes = args.index;
     if !args.paths.is_empty() {
@@ -195,7 +281,8 @@ pub(crate) fn run(args: Args) -> Answer {
         indexes.insert(0, unnamed.map_err(Failure::new)?);
     }
     let mut options = ServerOptions::new(indexes);
-    options.listen = args.listen;
+    options.listen = args.listen.address;
+    options.listen_name = args.listen.name;
     options.insecure = args.insecure;
     if let Some(path) = &args.token_file {
         let token = Token::read(path);
@@ -208,6 +295,7 @@ pub(crate) fn run(args: Args) -> Answer {
     limits.max_body = usize::try_from(args.max_body.0).unwrap_or(usize::MAX);
     limits.max_batch = usize::try_from(args.max_batch).unwrap_or(usize::MAX);
     limits.max_results = args.max_results;
+    limits.max_answer = usize::try_from(args.max_answer.0).unwrap_or(usize::MAX);
     limits.max_distance = args.max_k;
     limits.timeout = args.timeout;
     limits.idle_timeout = args.idle_timeout;

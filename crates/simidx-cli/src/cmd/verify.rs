@@ -12,7 +12,7 @@ use simidx::verify::{VerifyReport, VerifyStage};
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
-use crate::support::index_file::{IndexArgs, OpenArgs, is_set, with_index};
+use crate::support::index_file::{IndexArgs, OpenArgs, UNSEALED, is_set, with_index};
 use crate::support::json;
 use crate::support::output::{counted, one_line, say, stdout};
 use crate::support::progress::ProgressMode;
@@ -107,6 +107,12 @@ fn open_set(
         }
         manifest => manifest?,
     };
+    if manifest.segments.is_empty() && !is_quiet() {
+        say(format!(
+            "{}: there is no segment to check; {UNSEALED}",
+            path.display()
+        ));
+    }
     for (path, listed) in manifest.paths().zip(&manifest.segments) {
         let index = open.open_or_damaged(&path)?;
         if let Ok(index) = &index

@@ -111,6 +111,10 @@ impl OpenArgs {
     }
 }
 
+/// Where the records of a set without segments may be.
+pub(crate) const UNSEALED: &str =
+    "what a collection has not sealed yet is in its journal, which simidx serve --store reads";
+
 /// An open index file, with its path.
 pub(crate) type OpenFile = (PathBuf, AnyIndex);
 
@@ -154,6 +158,11 @@ pub(crate) fn is_index(path: &Path) -> io::Result<bool> {
 /// # Errors
 /// Files that cannot be read as one.
 pub(crate) fn together(files: Vec<OpenFile>) -> Result<AnySegments, Failure> {
+    if files.is_empty() {
+        return Err(Failure::new(format!(
+            "there is no segment to search; {UNSEALED}"
+        )));
+    }
     let files = files.into_iter();
     let named = files.map(|(path, index)| (path.display().to_string(), index));
     Ok(AnySegments::with_names(named.collect())?)

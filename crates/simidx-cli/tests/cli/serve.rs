@@ -206,6 +206,16 @@ fn a_hangup_opens_the_files_anew_and_good_ones_only() {
             "{event}: {log}"
         );
     }
+
+    let request = events
+        .iter()
+        .find(|line| line["event"] == "request")
+        .unwrap();
+    assert_eq!(request["client"], "127.0.0.1");
+    assert!(
+        request["status"].is_u64() && request["us"].is_u64(),
+        "{request}"
+    );
     assert!(events.iter().any(
         |line| line["level"] == "error" && line["error"].as_str().unwrap().contains("x.simidx")
     ));
@@ -231,6 +241,11 @@ fn what_keeps_it_from_starting_is_one_line() {
             "d.hex",
         ),
         (&["x.simidx", "--watch", "-1"], "--watch"),
+        (&["x.simidx", "--watch", "0"], "above 0"),
+        (&["x.simidx", "--timeout", "0"], "above 0"),
+        (&["x.simidx", "--idle-timeout", "0"], "above 0"),
+        (&["x.simidx", "--listen", "localhost"], "127.0.0.1:8080"),
+        (&["--check", "--listen", "127.0.0.1:1"], "127.0.0.1:1: "),
         (&["--index", "a b=x.simidx"], "no name of an index"),
         (&["--index", "a"], "NAME=FILE"),
         (&[], "--help"),
@@ -449,6 +464,112 @@ fn changes_that_cannot_be_written_at_the_end_are_an_error() {
     stderr.read_to_string(&mut log).unwrap();
     assert_eq!(server.child.wait().unwrap().code(), Some(2), "{log}");
     assert!(log.contains("store-not-written"), "{log}");
+}
+
+#[test]
+fn commands_say_where_the_records_of_a_new_store_are() {
+    let sandbox = Sandbox::new();
+    let server = Serving::start(&sandbox, &["--store", "pages"]);
+    let head = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/json";
+    assert_eq!(
+        server.ask(head, "{\"id\":\"a\",\"fingerprint\":\"ff\"}").0,
+        200
+    );
+    server.end();
+    for (args, code) in [
+        (&["query", "pages", "ff"][..], 2),
+        (&["info", "pages"], 2),
+        (&["dump", "pages"], 2),
+        (&["verify", "pages"], 0),
+    ] {
+        let ran = sandbox.run(args);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert!(ran.stderr.contains("in its journal"), "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    }
+}
+
+/// A server that may have so many files open at a time.
+#[cfg(unix)]
+fn with_files(sandbox: &Sandbox, count: u32) -> Command {
+    let serve = sandbox.command(&["serve", "x.simidx", "--listen", "127.0.0.1:0"]);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -n \"$1\"; shift; exec \"$@\"", "sh"])
+        .arg(count.to_string())
+        .arg(serve.get_program())
+        .args(serve.get_args());
+    if let Some(folder) = serve.get_current_dir() {
+        command.current_dir(folder);
+    }
+    command
+}
+
+#[test]
+#[cfg(unix)]
+fn too_few_files_are_one_line_and_no_panic() {
+    let sandbox = Sandbox::with_index(("d.hex", b"ff\n"), &["-q"]);
+    for count in 6..12 {
+        let ran = with_files(&sandbox, count).output().unwrap();
+        let text = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{count}: {text}");
+        assert!(!text.contains("panicked"), "{count}: {text}");
+        assert_eq!(text.lines().count(), 1, "{count}: {text}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn what_lasts_is_said_once() {
+    let sandbox = Sandbox::with_index(("d.hex", b"ff\n"), &["-q"]);
+    let server = Serving::of(with_files(&sandbox, 40));
+    let mut streams = Vec::new();
+    for _ in 0..60 {
+        streams.push(TcpStream::connect(&server.address).unwrap());
+    }
+    // It tries again every 50 ms.
+    std::thread::sleep(Duration::from_millis(600));
+    drop(streams);
+    let log = server.end();
+    assert_eq!(log.matches("cannot accept").count(), 1, "{log}");
+}
+
+#[test]
+fn a_server_is_asked_whether_it_is_ready() {
+    let sandbox = Sandbox::with_index(("d.hex", b"ff\n"), &["-q"]);
+    sandbox.write("token", "0123456789abcdef");
+    let args = ["x.simidx", "--token-file", "token", "--drain-delay", "600"];
+    let mut server = Serving::start(&sandbox, &args);
+    let check = || sandbox.run(&["serve", "--check", "--listen", &server.address]);
+    let ready = check();
+    assert_eq!(
+        (ready.code, ready.stdout.as_slice()),
+        (Some(0), &b"ready\n"[..])
+    );
+    server.signal("-TERM");
+    let started = std::time::Instant::now();
+    while check().code == Some(0) {
+        assert!(started.elapsed() < Duration::from_secs(60));
+    }
+    assert_eq!(check().code, Some(1));
+    // The second time it drains no longer.
+    server.signal("-TERM");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    let gone = sandbox.run(&["serve", "--check", "--listen", &server.address]);
+    assert_eq!(gone.code, Some(2), "{gone:?}");
+}
+
+#[test]
+fn it_listens_at_a_name_of_this_machine() {
+    let sandbox = Sandbox::with_index(("d.hex", b"ff\n"), &["-q"]);
+    let server = Serving::of(sandbox.command(&["serve", "x.simidx", "--listen", "localhost:0"]));
+    assert!(
+        server.address.starts_with("127.0.0.1:"),
+        "{}",
+        server.address
+    );
+    assert_eq!(server.get("/readyz").0, 200);
+    server.end();
 }
 
 /// Asks a server that may end meanwhile.
