@@ -34,6 +34,25 @@ impl RemoveOnSignal {
         unfinished.push(path.clone());
         Ok((created, RemoveOnSignal(path)))
     }
+
+    /// Begins a further file in a folder that is taken charge of. It does not appear while a signal removes the folder,
+    /// which could not be removed then.
+    pub(crate) fn begin<T>(&self, create: impl FnOnce() -> T) -> T {
+        let _unfinished = unfinished();
+        create()
+    }
+
+    /// Lets `appear` give names to what is finished. A signal that comes meanwhile waits, so that all of it appears.
+    ///
+    /// # Errors
+    /// What `appear` returns.
+    pub(crate) fn finish<T, E>(self, appear: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let mut unfinished = unfinished();
+        let appeared = appear();
+        unfinished.retain(|path| *path != self.0);
+        drop(unfinished);
+        appeared
+    }
 }
 
 impl Drop for RemoveOnSignal {
@@ -156,7 +175,7 @@ pub(crate) fn survive_hangups() -> io::Result<()> {
 /// Removes the unfinished outputs and ends as the signal would have, but with words where a file became shorter.
 #[cfg(unix)]
 fn remove_and_die(signal: i32) {
-    // The lock stays taken, so that no further output is begun. One that is being renamed just now is complete.
+    // The lock stays taken, so that no further output is begun, and none appears of which a part is removed.
     let unfinished = unfinished();
     for path in unfinished.iter() {
         // The process ends either way; a file that cannot be removed has a name that says what it is.

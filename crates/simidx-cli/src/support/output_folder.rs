@@ -115,12 +115,19 @@ impl StagedFolder<'_> {
     ) -> Result<T, Failure> {
         let (staged, target) = (self.staging.path().join(name), self.folder.path.join(name));
         let blame = Failure::at(&target);
-        fs::create_dir_all(folder(&staged)).map_err(&blame)?;
-        let file = File::create_new(&staged).map_err(&blame)?;
+        let create = || {
+            fs::create_dir_all(folder(&staged))?;
+            File::create_new(&staged)
+        };
+        let file = self.guard.begin(create).map_err(&blame)?;
         keep_permissions(&file, &target).map_err(&blame)?;
+        let file = Named {
+            file,
+            path: target.clone(),
+        };
         let mut out = BufWriter::with_capacity(BUFFER_LEN, file);
         let result = write(&mut out)?;
-        let file = out.into_inner().map_err(io::Error::from).map_err(&blame)?;
+        let Named { file, .. } = out.into_inner().map_err(io::Error::from)?;
         file.sync_all().map_err(&blame)?;
         self.names.push(name.to_owned());
         Ok(result)
@@ -133,31 +140,66 @@ impl StagedFolder<'_> {
     /// # Errors
     /// What the operating system reports.
     pub(crate) fn appear(self) -> Result<(), Failure> {
-        let path = &self.folder.path;
+        let StagedFolder {
+            folder: wanted,
+            staging,
+            guard,
+            names,
+        } = self;
+        let path = &wanted.path;
         let blame = Failure::at(path);
-        if self.folder.exists {
-            self.move_files()?;
+        if wanted.exists {
+            guard.finish(|| wanted.move_files(staging.path(), &names))?;
+            sync_folders(path, &names).map_err(&blame)?;
         } else {
-            self.sync_folders(self.staging.path()).map_err(&blame)?;
+            sync_folders(staging.path(), &names).map_err(&blame)?;
             if path.exists() {
                 let error = io::Error::from(io::ErrorKind::AlreadyExists);
                 return Err(blame(error));
             }
-            fs::rename(self.staging.path(), path).map_err(&blame)?;
+            guard
+                .finish(|| fs::rename(staging.path(), path))
+                .map_err(&blame)?;
             // It is no longer there to be removed.
-            let _ = self.staging.keep();
+            let _ = staging.keep();
         }
-        drop(self.guard);
         sync_folder(folder(path)).map_err(&blame)?;
         Ok(())
     }
+}
 
-    fn move_files(&self) -> Result<(), Failure> {
+/// A file whose errors name what it will be.
+struct Named {
+    file: File,
+    path: PathBuf,
+}
+
+impl Named {
+    fn blame(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+    }
+}
+
+impl Write for Named {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        written.map_err(|error| self.blame(error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.flush();
+        flushed.map_err(|error| self.blame(error))
+    }
+}
+
+impl OutputFolder {
+    /// Moves files of these names from another folder.
+    fn move_files(&self, from: &Path, names: &[PathBuf]) -> Result<(), Failure> {
         let mut new = Vec::new();
-        for name in &self.names {
-            let target = self.folder.path.join(name);
+        for name in names {
+            let target = self.path.join(name);
             let is_new = !target.exists();
-            if let Err(error) = self.move_file(name, &target) {
+            if let Err(error) = self.move_file(&from.join(name), &target) {
                 for path in new {
                     let _ = fs::remove_file(path);
                 }
@@ -165,24 +207,13 @@ impl StagedFolder<'_> {
             }
             new.extend(is_new.then_some(target));
         }
-        let blame = Failure::at(&self.folder.path);
-        self.sync_folders(&self.folder.path).map_err(blame)
+        Ok(())
     }
 
-    /// Makes the names of the files in this folder last.
-    fn sync_folders(&self, path: &Path) -> io::Result<()> {
-        let above = |name: &PathBuf| name.ancestors().skip(1).map(Path::to_owned).collect();
-        let folders = self.names.iter().flat_map::<Vec<PathBuf>, _>(above);
-        let folders: BTreeSet<PathBuf> = folders.collect();
-        folders
-            .iter()
-            .try_for_each(|folder| sync_folder(&path.join(folder)))
-    }
-
-    fn move_file(&self, name: &Path, target: &Path) -> io::Result<()> {
+    fn move_file(&self, staged: &Path, target: &Path) -> io::Result<()> {
         fs::create_dir_all(folder(target))?;
-        let staged = TempPath::try_from_path(self.staging.path().join(name))?;
-        match self.folder.force {
+        let staged = TempPath::try_from_path(staged)?;
+        match self.force {
             true => staged.persist(target),
             // A file that appears meanwhile is somebody else's.
             false => staged.persist_noclobber(target),
@@ -197,6 +228,16 @@ fn keep_permissions(file: &File, target: &Path) -> io::Result<()> {
         Ok(old) => file.set_permissions(old.permissions()),
         Err(_) => Ok(()),
     }
+}
+
+/// Makes the names of files in the folders below this one last.
+fn sync_folders(path: &Path, names: &[PathBuf]) -> io::Result<()> {
+    let above = |name: &PathBuf| name.ancestors().skip(1).map(Path::to_owned).collect();
+    let folders = names.iter().flat_map::<Vec<PathBuf>, _>(above);
+    let folders: BTreeSet<PathBuf> = folders.collect();
+    folders
+        .iter()
+        .try_for_each(|folder| sync_folder(&path.join(folder)))
 }
 
 /// Makes the names in a folder last.

@@ -18,8 +18,8 @@ fn temporary_files(folder: &Path) -> usize {
         .count()
 }
 
-/// Starts a run that takes a while and waits until it writes.
-fn run_that_writes(folder: &Path, args: &[&str]) -> Child {
+/// Starts a run that takes a while and waits until it writes to a place.
+fn run_that_writes(folder: &Path, place: &Path, args: &[&str]) -> Child {
     let mut run = Command::new(env!("CARGO_BIN_EXE_simidx"))
         .current_dir(folder)
         .args(args)
@@ -28,7 +28,7 @@ fn run_that_writes(folder: &Path, args: &[&str]) -> Child {
         .spawn()
         .unwrap();
     let started = Instant::now();
-    while temporary_files(folder) == 0 {
+    while temporary_files(place) == 0 {
         assert!(
             started.elapsed() < Duration::from_secs(60),
             "the run does not write"
@@ -50,7 +50,7 @@ fn signals_that_end_a_build_take_its_temporary_file_with_it() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         let args = ["build", "in.le", "--tables", "35", "-o", "out.simidx"];
         let args = [&args[..], &["--threads", "1"]].concat();
-        let mut build = run_that_writes(folder.path(), &args);
+        let mut build = run_that_writes(folder.path(), folder.path(), &args);
         let kill = Command::new("kill")
             .args([signal, &build.id().to_string()])
             .status()
@@ -64,22 +64,34 @@ fn signals_that_end_a_build_take_its_temporary_file_with_it() {
 
 #[test]
 fn a_signal_takes_a_folder_of_unfinished_outputs_with_it() {
+    // Many files, so that the next ones are begun while the folder is being removed.
+    const FILES: usize = 1500;
     let folder = tempfile::tempdir().unwrap();
     let mut rng = SmallRng::seed_from_u64(1);
-    let lines: String = (0..1_000_000)
-        .map(|_| format!("{:016x}\n", rng.random::<u64>()))
-        .collect();
-    for name in ["a.hex", "b.hex"] {
-        std::fs::write(folder.path().join(name), &lines).unwrap();
+    std::fs::create_dir(folder.path().join("in")).unwrap();
+    for number in 0..FILES {
+        let lines: String = (0..20)
+            .map(|_| format!("{:016x}\n", rng.random::<u64>()))
+            .collect();
+        std::fs::write(folder.path().join(format!("in/{number}.hex")), lines).unwrap();
     }
-    let args = ["dedup", "a.hex", "b.hex", "--output-dir", "out", "-k", "0"];
-    let mut dedup = run_that_writes(folder.path(), &args);
-    let kill = Command::new("kill")
-        .args(["-TERM", &dedup.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(kill.success());
-    assert!(!dedup.wait().unwrap().success());
-    assert_eq!(temporary_files(folder.path()), 0);
-    assert!(!folder.path().join("out").exists());
+    std::fs::create_dir(folder.path().join("old")).unwrap();
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        for (out, place) in [("new", folder.path()), ("old", &folder.path().join("old"))] {
+            let args = ["dedup", "in/*.hex", "--output-dir", out, "-k", "0"];
+            let mut dedup = run_that_writes(folder.path(), place, &args);
+            // Some files are there, and most are not.
+            std::thread::sleep(Duration::from_millis(20));
+            let kill = Command::new("kill")
+                .args([signal, &dedup.id().to_string()])
+                .status()
+                .unwrap();
+            assert!(kill.success());
+            assert!(!dedup.wait().unwrap().success(), "{signal} {out}");
+            assert_eq!(temporary_files(place), 0, "{signal} {out}");
+            assert!(!folder.path().join("new").exists(), "{signal}");
+            let old = std::fs::read_dir(folder.path().join("old")).unwrap();
+            assert_eq!(old.count(), 0, "{signal} {out}");
+        }
+    }
 }
