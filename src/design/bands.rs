@@ -122,7 +122,7 @@ pub(crate) fn check_distance(max_distance: u32) -> Result<(), OptionsError> {
         return Ok(());
     }
     Err(OptionsError::new(
-        "design",
+        "max_distance",
         format!("max_distance is at most {MAX_DISTANCE}, not {max_distance}"),
     ))
 }

@@ -70,7 +70,7 @@ impl<F: Fingerprint> TableDesign<F> {
         }
         if max_distance > F::WIDTH {
             return Err(OptionsError::new(
-                "design",
+                "max_distance",
                 format!(
                     "max_distance {max_distance} is more than the {} bits of a fingerprint",
                     F::WIDTH
