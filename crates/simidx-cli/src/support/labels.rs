@@ -44,10 +44,11 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// No documents yet. Ids go to a temporary file in this folder, by default in that of the system.
-    pub(crate) fn new(temp_dir: Option<&Path>) -> Self {
+    /// No documents yet. Ids that take more than so many bytes go to a temporary file in this folder, by default in that of
+    /// the system.
+    pub(crate) fn new(temp_dir: Option<&Path>, id_memory: u64) -> Self {
         Labels {
-            ids: SpooledIds::new(temp_dir),
+            ids: SpooledIds::new(temp_dir, id_memory),
             positions: Positions::default(),
         }
     }

@@ -37,6 +37,17 @@ impl ResourceArgs {
 pub(crate) fn check_temp_dir(directory: &Path) -> Result<(), Failure> {
     match tempfile::tempfile_in(directory) {
         Ok(_) => Ok(()),
-        Err(error) => Err(Failure::at(directory)(error)),
+        Err(error) => {
+            let message = format!("{error}; --temp-dir names a directory for temporary files");
+            Err(Failure::new(message).about(directory.display()))
+        }
     }
+}
+
+/// Checks the directory that is named, if one is: it may be needed only after hours.
+///
+/// # Errors
+/// As for [`check_temp_dir`].
+pub(crate) fn check_named_temp_dir(directory: Option<&Path>) -> Result<(), Failure> {
+    directory.map_or(Ok(()), check_temp_dir)
 }

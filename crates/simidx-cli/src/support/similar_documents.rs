@@ -1,6 +1,7 @@
 //! Documents of which the similar ones are wanted: collected with their ids, and read again where memory is short.
 
 use simidx::Fingerprint;
+use simidx::build::MIN_MEMORY;
 use simidx_input::InputFile;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{
@@ -16,6 +17,9 @@ use crate::support::reread::each_text;
 use crate::support::resources::ResourceArgs;
 use crate::support::similarity::without_width;
 use crate::support::transient::SourceArgs;
+
+/// Of what the search need not have, the part that is for ids.
+const ID_SHARE: u64 = 16;
 
 /// The error of a record that has no text.
 pub(crate) const NO_TEXT: &str = "has no text to compare; -k compares fingerprints";
@@ -95,14 +99,16 @@ impl SimilarDocuments {
         let pipeline = input.pipeline.pipeline()?;
         let mut options = SimilarOptions::default();
         options.similarity = similarity;
-        options.memory = Some(resources.memory_limit());
+        let memory = resources.memory_limit();
+        let id_memory = memory.saturating_sub(MIN_MEMORY) / ID_SHARE;
+        options.memory = Some(memory - id_memory);
         options.temp_dir.clone_from(&resources.temp_dir);
         let texts = SimilarTexts::new(&pipeline, &options)?;
         let mut collector = Collector {
             signer: texts.signer(),
             texts,
             lengths: longest_first.then(Vec::new),
-            labels: Labels::new(temp_dir),
+            labels: Labels::new(temp_dir, id_memory),
         };
         let bar = mode.reading("documents");
         let read = read_originals::<F>(input, &pipeline, &originals, bar, &mut collector)?;

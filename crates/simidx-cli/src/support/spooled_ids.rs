@@ -1,4 +1,4 @@
-//! The ids of records, in a temporary file: few of them are needed, at the end.
+//! The ids of records: in memory as far as they fit, otherwise in a temporary file.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -16,14 +16,20 @@ const NUMBER: u8 = b'n';
 const TEXT: u8 = b't';
 
 /// Ids by the numbers of their records, which need not all have one. Memory: a byte for every eight records, and buffers.
+///
+/// Each id stands after its length in four bytes.
 #[derive(Debug)]
 pub(crate) struct SpooledIds {
     folder: PathBuf,
-    /// For each id its length in four bytes, and then the id.
+    /// Bytes of ids for which there is memory.
+    room: u64,
+    /// The ids, as long as all of them fit.
+    in_memory: Vec<u8>,
+    /// The ids, once they do not.
     file: Option<BufWriter<File>>,
     /// Where each block starts.
     starts: Vec<u64>,
-    /// Bytes in the file.
+    /// Bytes of all ids.
     len: u64,
     /// Records so far.
     count: u64,
@@ -39,9 +45,13 @@ struct Block {
 }
 
 impl SpooledIds {
-    pub(crate) fn new(temp_dir: Option<&Path>) -> Self {
+    /// No ids yet. They go to a temporary file in this folder, by default in that of the system, if they take more than so
+    /// many bytes.
+    pub(crate) fn new(temp_dir: Option<&Path>, room: u64) -> Self {
         SpooledIds {
             folder: temp_dir.map_or_else(std::env::temp_dir, Path::to_owned),
+            room,
+            in_memory: Vec::new(),
             file: None,
             starts: Vec::new(),
             len: 0,
@@ -75,21 +85,33 @@ impl SpooledIds {
     }
 
     fn write(&mut self, kind: &[u8], id: &[u8]) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            file => file.insert(BufWriter::new(tempfile::tempfile_in(&self.folder)?)),
-        };
         if self.count.is_multiple_of(BLOCK_LEN) {
             self.starts.push(self.len);
         }
         // Readers bound the length of an id.
         let len = (kind.len() + id.len()) as u32;
-        file.write_all(&len.to_ne_bytes())?;
-        file.write_all(kind)?;
-        file.write_all(id)?;
         self.len += 4 + u64::from(len);
         self.count += 1;
-        Ok(())
+        let fits = self.file.is_none() && self.len <= self.room;
+        let out: &mut dyn Write = match fits {
+            true => &mut self.in_memory,
+            false => self.file()?,
+        };
+        out.write_all(&len.to_ne_bytes())?;
+        out.write_all(kind)?;
+        out.write_all(id)
+    }
+
+    /// The file, which at first gets what has been in memory.
+    fn file(&mut self) -> io::Result<&mut BufWriter<File>> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => {
+                let mut file = BufWriter::new(tempfile::tempfile_in(&self.folder)?);
+                file.write_all(&std::mem::take(&mut self.in_memory))?;
+                Ok(none.insert(file))
+            }
+        }
     }
 
     /// Makes the ids ready to be read.
@@ -106,45 +128,60 @@ impl SpooledIds {
     /// # Errors
     /// What keeps it from being read.
     pub(crate) fn get(&self, record: u64) -> Result<Option<RecordId>, Error> {
-        match &self.file {
-            Some(file) if record < self.count => {
-                let id = self.read(file.get_ref(), record);
-                id.map_err(|error| self.blame(error).into())
-            }
-            _ => Ok(None),
+        if record >= self.count {
+            return Ok(None);
         }
+        let number = (record / BLOCK_LEN) as usize;
+        let start = self.starts[number];
+        let end = self.starts.get(number + 1).copied().unwrap_or(self.len);
+        let id = match &self.file {
+            None => id_in(&self.in_memory[start as usize..end as usize], record),
+            Some(file) => self.read(file.get_ref(), (start, end), record),
+        };
+        id.map_err(|error| self.blame(error).into())
     }
 
-    fn read(&self, mut file: &File, record: u64) -> io::Result<Option<RecordId>> {
+    fn read(
+        &self,
+        mut file: &File,
+        (start, end): (u64, u64),
+        record: u64,
+    ) -> io::Result<Option<RecordId>> {
         let number = (record / BLOCK_LEN) as usize;
         let mut block = self.block.borrow_mut();
         if block.number != Some(number) {
             block.number = None;
-            let start = self.starts[number];
-            let end = self.starts.get(number + 1).copied().unwrap_or(self.len);
             block.bytes.resize((end - start) as usize, 0);
             file.seek(SeekFrom::Start(start))?;
             file.read_exact(&mut block.bytes)?;
             block.number = Some(number);
         }
-        let mut rest = &block.bytes[..];
-        let mut id = &rest[..0];
-        for _ in 0..=record % BLOCK_LEN {
-            let (len, after) = rest.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
-            (id, rest) = after.split_at(u32::from_ne_bytes(*len) as usize);
-        }
-        // They were written as text.
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Ok(match id.split_first() {
-            Some((&NUMBER, digits)) => text(digits).parse().ok().map(RecordId::Number),
-            Some((&TEXT, rest)) => Some(RecordId::Text(text(rest))),
-            _ => None,
-        })
+        id_in(&block.bytes, record)
     }
 
     fn blame(&self, error: io::Error) -> io::Error {
-        io::Error::new(error.kind(), format!("{}: {error}", self.folder.display()))
+        let folder = self.folder.display();
+        let message =
+            format!("{folder}: {error}; --temp-dir names a directory for temporary files");
+        io::Error::new(error.kind(), message)
     }
+}
+
+/// The id of a record, out of its block.
+fn id_in(block: &[u8], record: u64) -> io::Result<Option<RecordId>> {
+    let mut rest = block;
+    let mut id = &rest[..0];
+    for _ in 0..=record % BLOCK_LEN {
+        let (len, after) = rest.split_first_chunk().ok_or(io::ErrorKind::InvalidData)?;
+        (id, rest) = after.split_at(u32::from_ne_bytes(*len) as usize);
+    }
+    // They were written as text.
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(match id.split_first() {
+        Some((&NUMBER, digits)) => text(digits).parse().ok().map(RecordId::Number),
+        Some((&TEXT, rest)) => Some(RecordId::Text(text(rest))),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -152,8 +189,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_come_back() {
-        let mut ids = SpooledIds::new(None);
+    fn ids_come_back_from_memory_and_from_the_file() {
+        for room in [0, 300, u64::MAX] {
+            let ids = ids_that_come_back(room);
+            assert_eq!(ids.file.is_some(), room < u64::MAX);
+        }
+        assert_eq!(SpooledIds::new(None, 0).get(0).unwrap(), None);
+    }
+
+    fn ids_that_come_back(room: u64) -> SpooledIds {
+        let mut ids = SpooledIds::new(None, room);
         let given = [
             (0, "a"),
             (3, "t"),
@@ -174,6 +219,6 @@ mod tests {
             let number = (record == 301).then_some(RecordId::Number(u64::MAX));
             assert_eq!(ids.get(record).unwrap(), expected.or(number));
         }
-        assert_eq!(SpooledIds::new(None).get(0).unwrap(), None);
+        ids
     }
 }

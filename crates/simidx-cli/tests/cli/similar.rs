@@ -71,6 +71,30 @@ fn pairs_come_once_with_their_similarity() {
 }
 
 #[test]
+fn pairs_of_equal_texts_are_counted_without_going_through_them() {
+    // Two and a half thousand million pairs, of one group; and of another with each of it.
+    let lines = "a b c d e\n".repeat(70_000) + &"a b c d e f\n".repeat(10) + "g h i\n";
+    let count = 70_000_u64 * 69_999 / 2 + 45 + 70_000 * 10;
+    let args = [
+        "pairs",
+        "-",
+        "--input",
+        "lines",
+        "--similarity",
+        "0.7",
+        "--count-only",
+    ];
+    let sandbox = Sandbox::new();
+    let ran = sandbox.pipe(&args, lines.as_bytes());
+    assert_eq!(ran.done().text(), format!("{count}\n"));
+    let ran = sandbox.pipe(
+        &[&args[..], &["--max-pairs", "1000000"]].concat(),
+        lines.as_bytes(),
+    );
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+#[test]
 fn clusters_are_what_chains_of_similar_texts_lead_to() {
     let sandbox = sandbox();
     let similarity = Similarity::of_words(0.5, 3).unwrap();
@@ -135,6 +159,17 @@ fn clusters_are_what_chains_of_similar_texts_lead_to() {
         assert!(ran.text().starts_with(&line), "{ran:?}");
         assert_eq!(ran.text().lines().count(), clusters.len());
     }
+}
+
+#[test]
+fn the_largest_cluster_comes_first() {
+    let sandbox = Sandbox::new();
+    let lines = b"a b c\nd e f\ng h i\na b c\ng h i\nd e f\nd e f\n";
+    let args = ["clusters", "-", "--input", "lines", "--similarity", "0.8"];
+    let ran = sandbox.pipe(&[&args[..], &["--summary"]].concat(), lines);
+    assert_eq!(ran.text(), "0\t3\t1\n1\t2\t0\n2\t2\t2\n");
+    let members = "0\t1\t1.0000\n0\t5\t1.0000\n0\t6\t1.0000\n1\t0\t1.0000\n1\t3\t1.0000\n2\t2\t1.0000\n2\t4\t1.0000\n";
+    assert_eq!(sandbox.pipe(&args, lines).done().text(), members);
 }
 
 #[test]

@@ -74,6 +74,45 @@ impl SimilarCandidates {
         Ok(())
     }
 
+    /// The number of pairs that [`SimilarCandidates::for_each_pair`] hands over, without going through those of equal texts.
+    /// `progress` is called with the number so far, and may break off by an error.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SimilarCandidates::for_each_pair`].
+    pub fn count_pairs<E: From<simidx::Error>>(
+        &mut self,
+        mut progress: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        self.complete()?;
+        let mut equals = vec![0u64; self.text_count()];
+        let mut count = 0;
+        for place in 0..self.text_count() as u32 {
+            let equals = &mut equals[self.first_of(place) as usize];
+            // There are fewer than 2^30 texts, and so fewer than 2^59 pairs.
+            count += *equals;
+            *equals += 1;
+        }
+        progress(count)?;
+        for start in (0..self.text_count()).step_by(LARGEST_BLOCK) {
+            let end = self.text_count().min(start + LARGEST_BLOCK);
+            let groups = self.groups_at(start..end)?;
+            let counts: Result<Vec<u64>> = (start..end)
+                .into_par_iter()
+                .filter(|&place| self.found.firsts[place] == NONE)
+                .map_init(Buffers::default, |buffers, place| {
+                    let of_place = groups_of(&groups, place - start);
+                    let similar = self.all_similar(place as u32, of_place, buffers)?;
+                    let others = similar.iter().map(|&(other, _)| equals[other as usize]);
+                    Ok(equals[place] * others.sum::<u64>())
+                })
+                .collect();
+            count += counts?.into_iter().sum::<u64>();
+            progress(count)?;
+        }
+        Ok(count)
+    }
+
     /// For each place the next one with equal features, or `NONE`, which is beyond all.
     fn next_equals(&self) -> Vec<u32> {
         let firsts = &self.found.firsts;

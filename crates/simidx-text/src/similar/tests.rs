@@ -190,6 +190,8 @@ fn pairs_are_those_of_a_comparison_of_all() {
             Ok(())
         });
         visited.unwrap();
+        let count = candidates.count_pairs::<simidx::Error>(|_| Ok(()));
+        assert_eq!(count.unwrap(), found.len() as u64);
         assert!(found.iter().all(|pair| expected.contains(pair)), "{least}");
         assert!(found.is_sorted_by_key(|&(a, b, _)| (b, a)));
         // The search is random, but the same in each run: of pairs at the least similarity it misses one in 2,000.

@@ -49,7 +49,7 @@ impl KnownRecords {
         let by_length = args.representative == Representative::Longest;
         KnownRecords {
             kind,
-            ids: SpooledIds::new(args.resources.temp_dir.as_deref()),
+            ids: SpooledIds::new(args.resources.temp_dir.as_deref(), 0),
             lengths: by_length.then(Vec::new),
             equal: EqualTexts::default(),
         }

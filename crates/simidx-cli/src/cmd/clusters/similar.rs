@@ -38,10 +38,14 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     bar.finish_and_clear();
     let mut out = stdout();
     let (mut clusters, mut records) = (0, 0);
-    for members in in_clusters(&found).chunk_by(|a, b| a.0 == b.0) {
-        if (members.len() as u64) < args.min_size.max(1) {
-            continue;
-        }
+    let all = in_clusters(&found);
+    let mut wanted: Vec<&[(u32, u32)]> = all
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|members| members.len() as u64 >= args.min_size)
+        .collect();
+    // Those of a size stay in the order of the documents.
+    wanted.sort_by_key(|members| std::cmp::Reverse(members.len()));
+    for members in wanted {
         let cluster = Cluster {
             number: clusters,
             members,

@@ -26,7 +26,7 @@ pub(super) struct Needs {
     pub(super) ids: bool,
     /// Bytes of memory for the texts, if they are needed later.
     pub(super) texts: Option<u64>,
-    /// Bytes of memory for the search for ids that come twice.
+    /// Bytes of memory for ids, and for the search for those that come twice.
     pub(super) id_memory: u64,
     /// Why no document can be compared with the index.
     pub(super) pipeline: Option<String>,
@@ -90,11 +90,13 @@ pub(super) struct Known {
 impl<'a, F: Fingerprint> Documents<'a, F> {
     pub(super) fn new(compared: Compared<'a, F>, needs: Needs, temp_dir: Option<&Path>) -> Self {
         let texts = needs.texts.map(HeldTexts::new);
-        let repeated_ids = RepeatedIds::new(needs.id_memory);
+        // The other half is for the ids themselves.
+        let id_memory = needs.id_memory / 2;
+        let repeated_ids = RepeatedIds::new(id_memory);
         Documents {
             compared,
             known: Known {
-                labels: Labels::new(temp_dir),
+                labels: Labels::new(temp_dir, id_memory),
                 lengths: needs.lengths.then(Vec::new),
                 has_text_ids: false,
                 repeated_ids,

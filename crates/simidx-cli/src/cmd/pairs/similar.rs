@@ -26,32 +26,49 @@ pub(super) fn run(args: &Args, similarity: Similarity, mode: ProgressMode) -> An
     let mut documents =
         SimilarDocuments::read::<u64>(&input, similarity, false, &args.resources, mode)?;
     let mut printer = Printer::new(args, mode);
+    if args.count_only {
+        return printer.count_similar(&mut documents);
+    }
     let labels = &documents.labels;
     documents.candidates.for_each_pair(|pair| {
-        if args.max_pairs == Some(printer.count) {
-            return Err(Failure::from(Error::LimitReached {
-                what: "pairs",
-                limit: printer.count,
-            }));
-        }
+        args.check_count(printer.count + 1)?;
         let of = |document| labels.of(document);
         Ok::<_, Failure>(printer.similar([of(pair.a)?, of(pair.b)?], pair)?)
     })?;
     printer.finish()
 }
 
+impl Args {
+    /// # Errors
+    /// So many pairs are more than are wanted.
+    fn check_count(&self, count: u64) -> Result<(), Failure> {
+        match self.max_pairs {
+            Some(limit) if count > limit => {
+                let what = "pairs";
+                Err(Error::LimitReached { what, limit }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Printer<'_, std::io::BufWriter<Stdout>> {
     fn similar(&mut self, [a, b]: [Label; 2], pair: SimilarPair) -> std::io::Result<()> {
         self.found();
-        match (self.args.count_only, self.args.json) {
-            (true, _) => Ok(()),
-            (_, false) => writeln!(self.out, "{a}\t{b}\t{:.4}", pair.jaccard),
-            (_, true) => {
-                let pair =
-                    json!({ "a": a.to_json(), "b": b.to_json(), "similarity": pair.jaccard });
-                write_json(&mut self.out, &pair)?;
-                self.out.write_all(b"\n")
-            }
+        if !self.args.json {
+            return writeln!(self.out, "{a}\t{b}\t{:.4}", pair.jaccard);
         }
+        let pair = json!({ "a": a.to_json(), "b": b.to_json(), "similarity": pair.jaccard });
+        write_json(&mut self.out, &pair)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Prints the number of pairs, which need not be gone through one by one.
+    fn count_similar(mut self, documents: &mut SimilarDocuments) -> Answer {
+        self.count = documents.candidates.count_pairs(|count| {
+            self.bar.set_position(count);
+            self.args.check_count(count)
+        })?;
+        self.finish()
     }
 }
