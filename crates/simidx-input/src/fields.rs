@@ -1,5 +1,6 @@
 //! The names of the fields in which records have their texts, fingerprints and ids.
 
+use super::id::RecordId;
 use super::source::input_error;
 use super::{Format, names};
 use crate::{Place, Result};
@@ -30,7 +31,13 @@ pub struct Fields {
     pub fingerprint: Option<String>,
     /// The field with the id. Every record must then have it. By default a field `id` is the id, if there is one.
     pub id: Option<String>,
+    /// Whether a record may have an id that is none: null, below 0, of another type. The record then has no id, and
+    /// [`Record::odd_id`](super::Record::odd_id) says why. By default that is an error.
+    pub odd_ids: bool,
 }
+
+/// The id of a record if it has one, and what is wrong with one that is passed over.
+pub(super) type FoundId = (Option<RecordId>, Option<String>);
 
 /// The names where none are given.
 pub(super) const TEXT: &str = "text";
@@ -95,6 +102,17 @@ impl Fields {
     /// The name of the id.
     pub(super) fn id(&self) -> &str {
         self.id.as_deref().unwrap_or(ID)
+    }
+
+    /// The id of a record.
+    ///
+    /// # Errors
+    /// What is wrong with it, if it is not to be passed over.
+    pub(super) fn found_id(&self, id: Option<Result<RecordId, String>>) -> Result<FoundId, String> {
+        match id {
+            Some(Err(message)) if self.odd_ids => Ok((None, Some(message))),
+            id => Ok((id.transpose()?, None)),
+        }
     }
 
     /// Checks that records of the format can have these fields.

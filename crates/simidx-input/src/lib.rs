@@ -97,7 +97,7 @@ pub use text_encoding::{TextEncoding, UnknownEncoding};
 use std::path::{Path, PathBuf};
 
 use detect::Told;
-use fields::Holds;
+use fields::{FoundId, Holds};
 use simidx::Fingerprint;
 use source::Source;
 
@@ -142,25 +142,28 @@ pub struct Record<F> {
     pub content: Content<F>,
     /// The id of the record, if the input has one.
     pub id: Option<RecordId>,
+    /// What is wrong with the id, if that is passed over; see [`Fields::odd_ids`].
+    pub odd_id: Option<String>,
     /// Whether bytes that are invalid in their encoding were replaced by U+FFFD.
     pub has_faults: bool,
 }
 
 impl<F> Record<F> {
-    fn fingerprint(fingerprint: F, id: Option<RecordId>) -> Self {
+    fn new(content: Content<F>, (id, odd_id): FoundId) -> Self {
         Record {
-            content: Content::Fingerprint(fingerprint),
+            content,
             id,
+            odd_id,
             has_faults: false,
         }
     }
 
+    fn fingerprint(fingerprint: F, id: Option<RecordId>) -> Self {
+        Record::new(Content::Fingerprint(fingerprint), (id, None))
+    }
+
     fn text(text: String, id: Option<RecordId>) -> Self {
-        Record {
-            content: Content::Text(text),
-            id,
-            has_faults: false,
-        }
+        Record::new(Content::Text(text), (id, None))
     }
 
     /// The record of a decoded document.

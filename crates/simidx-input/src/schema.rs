@@ -1,7 +1,7 @@
 //! Which columns of a table with types hold the records.
 
 use super::fields::{
-    FINGERPRINT, Holds, TEXT, both_columns, joined, neither_column, no_column, null_texts,
+    FINGERPRINT, FoundId, Holds, TEXT, both_columns, joined, neither_column, no_column, null_texts,
 };
 use super::id::RecordId;
 use super::{Fields, MAX_DOCUMENT};
@@ -71,6 +71,9 @@ pub(super) struct Chosen {
 pub(super) struct Schema {
     pub(super) wanted: Wanted,
     pub(super) id: Option<Chosen>,
+    /// What is wrong with the column of the ids, if that is passed over.
+    odd_id: Option<String>,
+    fields: Fields,
 }
 
 /// Documents, each of one text or more, or fingerprints.
@@ -84,10 +87,13 @@ impl Schema {
     /// The columns of records with fingerprints of this width, or why there are none.
     pub(super) fn find<F: Fingerprint>(leaves: &[Leaf], fields: &Fields) -> Result<Self, String> {
         let all = Leaves(leaves);
-        let id = match (&fields.id, all.named(fields.id())) {
-            (_, Some(index)) => Some(all.chosen(index, ids)?),
+        let (id, odd_id) = match (&fields.id, all.named(fields.id())) {
+            (_, Some(index)) => match all.chosen(index, ids) {
+                Err(message) if fields.odd_ids => (None, Some(message)),
+                id => (Some(id?), None),
+            },
             (Some(name), None) => return Err(all.missing(name)),
-            (None, None) => None,
+            (None, None) => (None, None),
         };
         let text = |name: &str| all.chosen(all.index_of(name)?, texts);
         let fingerprint = |index: usize| {
@@ -108,13 +114,32 @@ impl Schema {
                 fingerprint(all.only_fitting::<F>(id)?)?
             }
         };
-        Ok(Schema { wanted, id })
+        Ok(Schema {
+            wanted,
+            id,
+            odd_id,
+            fields: fields.clone(),
+        })
+    }
+
+    /// The id of a row.
+    ///
+    /// # Errors
+    /// What is wrong with it, if it is not to be passed over.
+    pub(super) fn found_id(&self, id: Option<Result<RecordId, String>>) -> Result<FoundId, String> {
+        match &self.odd_id {
+            Some(message) => Ok((None, Some(message.clone()))),
+            None => self.fields.found_id(id),
+        }
     }
 
     /// Whether records are fingerprints and nothing else, which need not be read out of text.
     pub(super) fn is_plain(&self) -> bool {
         match &self.wanted {
-            Wanted::Fingerprints(chosen) => self.id.is_none() && chosen.kind.is_ready_made(),
+            Wanted::Fingerprints(chosen) => {
+                let has_ids = self.id.is_some() || self.odd_id.is_some();
+                !has_ids && chosen.kind.is_ready_made()
+            }
             Wanted::Texts(_) => false,
         }
     }

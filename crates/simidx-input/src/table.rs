@@ -16,6 +16,7 @@ pub(super) struct TableColumns {
     id: Option<usize>,
     /// How many columns there are.
     count: usize,
+    fields: Fields,
 }
 
 /// The numbers of columns, from 0.
@@ -50,6 +51,7 @@ impl TableColumns {
             content,
             id,
             count: all.len(),
+            fields: fields.clone(),
         })
     }
 
@@ -67,15 +69,17 @@ impl TableColumns {
             ));
         }
         let id = self.id.map(|index| read_id(value(index)?));
-        let id = id.transpose()?;
+        let id = self.fields.found_id(id)?;
         match &self.content {
             Content::Texts(columns) => {
                 let texts = columns.iter().map(|&index| value(index).map(Some));
                 let texts = texts.collect::<Result<Vec<_>, _>>()?;
-                Ok(Record::text(joined(texts).unwrap_or_default(), id))
+                let text = joined(texts).unwrap_or_default();
+                Ok(Record::new(crate::Content::Text(text), id))
             }
             Content::Fingerprint(column) => {
-                Ok(Record::fingerprint(digits::hex(value(*column)?)?, id))
+                let fingerprint = digits::hex(value(*column)?)?;
+                Ok(Record::new(crate::Content::Fingerprint(fingerprint), id))
             }
         }
     }

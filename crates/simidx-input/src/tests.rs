@@ -107,6 +107,7 @@ pub(super) fn fields(text: &str, id: &str) -> Fields {
         text: texts.map(str::to_owned).collect(),
         fingerprint: None,
         id: (!id.is_empty()).then(|| id.to_owned()),
+        odd_ids: false,
     }
 }
 
@@ -623,4 +624,41 @@ fn compressed_files_need_their_features() {
         let refusal = refusal_of(head);
         assert!(refusal.ends_with(&message), "{refusal}");
     }
+}
+
+#[test]
+fn odd_ids_are_passed_over_if_that_is_wanted() {
+    let lines = "{\"id\": -1, \"text\": \"a\"}\n{\"id\": null, \"text\": \"b\"}\n{\"id\": 2.5, \"text\": \"c\"}\n\
+                 {\"id\": \"\", \"text\": \"d\"}\n{\"id\": [], \"text\": \"e\"}\n{\"id\": \"x\", \"text\": \"f\"}\n";
+    let strict: Read<u64> = read_all(lines.as_bytes(), Format::Jsonl);
+    assert_eq!(strict.records().len(), 1);
+    let mut options = ReadOptions::default();
+    options.fields.odd_ids = true;
+    let read: Read<u64> = read_by(lines.as_bytes(), Format::Jsonl, &options);
+    assert_eq!(read.errors(), [""; 0]);
+    let records = read.records();
+    assert_eq!(records[5], document("f", Some("x")));
+    for record in &records[..5] {
+        assert_eq!(record.id, None);
+    }
+    let no_id = "\"id\" is neither a string nor an unsigned integer below 2^64";
+    let odd: Vec<_> = records.iter().map(|r| r.odd_id.as_deref()).collect();
+    assert_eq!(
+        odd,
+        [
+            Some(no_id),
+            Some(no_id),
+            Some(no_id),
+            Some("id is empty"),
+            Some(no_id),
+            None
+        ]
+    );
+    let read: Read<u64> = read_by(b"id,text\n,a\n7,b\n", Format::Csv, &options);
+    let odd: Vec<_> = read.records().into_iter().map(|r| r.odd_id).collect();
+    assert_eq!(odd, [Some("id is empty".to_owned()), None]);
+    // A name that a record does not have is still a mistake.
+    options.fields.id = Some("key".to_owned());
+    let read: Read<u64> = read_by(lines.as_bytes(), Format::Jsonl, &options);
+    assert!(read.records().is_empty());
 }

@@ -19,6 +19,9 @@ pub(crate) struct Diagnostics {
     skipped: u64,
     replaced: u64,
     guessed: u64,
+    odd_ids: u64,
+    /// What is wrong with the first of them.
+    first_odd_id: Option<InputError>,
 }
 
 impl Diagnostics {
@@ -28,6 +31,8 @@ impl Diagnostics {
             skipped: 0,
             replaced: 0,
             guessed: 0,
+            odd_ids: 0,
+            first_odd_id: None,
         }
     }
 
@@ -63,6 +68,13 @@ impl Diagnostics {
         );
     }
 
+    /// Notes that a record at this place has an id that is none, for which its position stands.
+    pub(crate) fn note_odd_id(&mut self, (source, place): (&str, Place), message: String) {
+        self.odd_ids += 1;
+        self.first_odd_id
+            .get_or_insert_with(|| in_input(source, place, message));
+    }
+
     /// Notes that the encoding of an input, just opened, was detected from its bytes alone.
     pub(crate) fn note_guess<F>(&mut self, reader: &dyn RecordReader<F>) {
         if let Some(encoding) = reader.guessed_encoding() {
@@ -82,6 +94,13 @@ impl Diagnostics {
         if self.replaced > 0 {
             let records = counted(self.replaced, "record");
             say(format_args!("replaced bytes in {records}"));
+        }
+        if let Some(first) = &self.first_odd_id {
+            let first = one_line(&first.to_string());
+            let records = counted(self.odd_ids, "record");
+            say(format_args!(
+                "positions stand for the ids of {records}, the first of which is {first}"
+            ));
         }
         if self.skipped > 0 {
             let records = counted(self.skipped, "record");

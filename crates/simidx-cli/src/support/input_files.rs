@@ -75,7 +75,7 @@ impl InputFiles {
         };
         let folder = folder.display();
         let message = format!(
-            "lies in the input folder {folder}, and would be read as one of its documents; name a place outside"
+            "lies in the input folder {folder}, and would be an input of the next run; name a place outside"
         );
         Err(Failure::new(message).about(target.display()))
     }

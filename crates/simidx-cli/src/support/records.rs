@@ -585,6 +585,7 @@ impl<F: Fingerprint> Run<F> {
             };
             let text_len = text.as_ref().map(|text| text.len() as u64);
             let has_faults = placed.record.has_faults;
+            let odd_id = placed.record.odd_id;
             let source = &batch.sources[placed.source];
             let has_features = printed.without_features.is_none();
             let result = sink.record(Fingerprinted {
@@ -600,6 +601,10 @@ impl<F: Fingerprint> Run<F> {
             });
             let is_used = self.judge(result, |message| in_input(source, placed.place, message))?;
             self.without_features += u64::from(is_used && !has_features);
+            if let Some(message) = odd_id.filter(|_| is_used) {
+                self.diagnostics
+                    .note_odd_id((source, placed.place), message);
+            }
             if is_used && has_faults {
                 self.diagnostics.note_faults((source, placed.place));
             }

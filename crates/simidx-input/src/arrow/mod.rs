@@ -111,13 +111,11 @@ impl ArrowReader {
     }
 
     fn record<F: Fingerprint>(&self, batch: &RecordBatch, row: usize) -> Result<Record<F>, String> {
-        let id = match &self.id {
-            None => None,
-            Some(id) => match id.cell(batch, row) {
-                Some(cell) => Some(id_of(cell, &id.chosen)?),
-                None => return Err(null(&id.chosen.name)),
-            },
-        };
+        let id = self.id.as_ref().map(|id| match id.cell(batch, row) {
+            Some(cell) => id_of(cell, &id.chosen),
+            None => Err(null(&id.chosen.name)),
+        });
+        let id = self.schema.found_id(id)?;
         let content = match &self.schema.wanted {
             Wanted::Texts(texts) => {
                 let all = self.content.iter().map(|column| column.text(batch, row));
@@ -132,11 +130,7 @@ impl ArrowReader {
                 Content::Fingerprint(fingerprint_of(cell, chosen)?)
             }
         };
-        Ok(Record {
-            content,
-            id,
-            has_faults: false,
-        })
+        Ok(Record::new(content, id))
     }
 }
 

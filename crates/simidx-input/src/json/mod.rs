@@ -11,7 +11,7 @@ use serde_json::error::Category;
 use super::digits;
 use super::fields::{CHOOSE, FINGERPRINT, Holds, TEXT, joined, null_texts};
 use super::id::RecordId;
-use super::{Fields, Record};
+use super::{Content, Fields, Record};
 pub(super) use lines::Jsonl;
 use members::{Found, Path, Value, find};
 pub(super) use reader::JsonReader;
@@ -60,11 +60,9 @@ fn record<F: Fingerprint>(object: &str, fields: &Fields) -> Result<Record<F>, Fa
         None | Some(Found { value: None, .. }) if fields.id.is_some() => {
             return Err(absent(fields.id()).into());
         }
-        id => id
-            .and_then(|id| id.value)
-            .map(|value| id_of(value, fields))
-            .transpose()?,
+        id => id.and_then(|id| id.value),
     };
+    let id = fields.found_id(id.map(|value| id_of(value, fields)))?;
     let fingerprint = found.pop().and_then(|found| found.value);
     let is_document = found.iter().any(Found::is_there);
     let holds_text = match (fields.holds(), is_document, &fingerprint) {
@@ -82,7 +80,8 @@ fn record<F: Fingerprint>(object: &str, fields: &Fields) -> Result<Record<F>, Fa
     };
     if !holds_text {
         let value = fingerprint.ok_or_else(|| absent(fields.fingerprint()))?;
-        return Ok(Record::fingerprint(fingerprint_of(value, fields)?, id));
+        let content = Content::Fingerprint(fingerprint_of(value, fields)?);
+        return Ok(Record::new(content, id));
     }
     let mut parts = Vec::with_capacity(texts.len());
     for (found, name) in found.into_iter().zip(&texts) {
@@ -97,7 +96,7 @@ fn record<F: Fingerprint>(object: &str, fields: &Fields) -> Result<Record<F>, Fa
         _ => joined(parts),
     };
     let text = text.ok_or_else(|| null_texts(&texts))?;
-    Ok(Record::text(text, id))
+    Ok(Record::new(Content::Text(text), id))
 }
 
 fn both() -> String {

@@ -212,16 +212,12 @@ impl Columns {
                 fingerprint.map(Content::Fingerprint)
             }
         };
-        let id = match (id, &schema.id) {
-            (Some(Some(cell)), Some(column)) => Some(id_of(cell, column)?),
-            (Some(None), Some(column)) => return Err(null(&column.name)),
-            _ => None,
-        };
-        Ok(Record {
-            content: content?,
-            id,
-            has_faults: false,
-        })
+        let id = id.zip(schema.id.as_ref()).map(|(cell, column)| match cell {
+            Some(cell) => id_of(cell, column),
+            None => Err(null(&column.name)),
+        });
+        let id = schema.found_id(id)?;
+        Ok(Record::new(content?, id))
     }
 }
 

@@ -24,7 +24,7 @@ impl Cell {
             None => Cell::Null,
             Some(FieldValue::Text(text)) => Cell::Text(text.clone()),
             Some(FieldValue::Number(number)) => Cell::Number(number.to_string()),
-            Some(FieldValue::Real(number)) => Cell::Number(number.to_string()),
+            Some(FieldValue::Real(number)) => real(*number, number),
         }
     }
 
@@ -96,11 +96,10 @@ pub(crate) fn bytes(bytes: &[u8]) -> Cell {
     })
 }
 
-/// A number as it is shown. JSON has no infinities.
-#[cfg(any(feature = "arrow", feature = "parquet"))]
-pub(crate) fn real(value: f64, shown: impl std::fmt::Display) -> Cell {
+/// A number as it is shown, with a point or an exponent, by which readers tell it from an integer. JSON has no infinities.
+pub(crate) fn real(value: f64, shown: impl std::fmt::Debug) -> Cell {
     match value.is_finite() {
-        true => Cell::Number(shown.to_string()),
+        true => Cell::Number(format!("{shown:?}")),
         false => Cell::Null,
     }
 }

@@ -40,6 +40,7 @@ use crate::support::pipeline::files_of;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
 use crate::support::records::{InputArgs, OnError, read_originals};
+use crate::support::resources::check_named_temp_dir;
 use crate::support::similarity::SimilarityArgs;
 use crate::support::width::{Width, with_width};
 use documents::{Compared, Documents, Known, Needs};
@@ -176,7 +177,7 @@ struct MemoryShares {
     texts: u64,
     /// For the feature sets of candidates.
     sets: u64,
-    /// For the search for ids that come twice.
+    /// For ids, and the search for those that come twice.
     ids: u64,
 }
 
@@ -215,6 +216,7 @@ fn of_width<F: Fingerprint>(
     mode: ProgressMode,
 ) -> Answer {
     distance::within::<F>(args.max_distance)?;
+    check_named_temp_dir(args.temp_dir.as_deref())?;
     let paths = args.input.paths()?;
     let outputs = Outputs::new(args, &paths)?;
     let originals = args.originals::<F>(&paths)?;
@@ -378,15 +380,24 @@ impl Args {
         options
     }
 
-    /// The inputs, all of one kind.
+    /// Whether all inputs go into one output, in which they must be of one format. Lines of JSON take any.
+    fn has_one_format(&self) -> bool {
+        let has_one_output = self.output.is_some() && !self.dry_run;
+        has_one_output && self.format != Some(OutputFormat::Jsonl)
+    }
+
+    /// The inputs, of one format if they go into one output.
     fn originals<F: Fingerprint>(&self, paths: &[PathBuf]) -> Result<Vec<InputFile>, Failure> {
         let mut originals: Vec<InputFile> = Vec::new();
-        let options = self.input.fields.options();
+        let mut options = self.input.fields.options();
+        // They only name documents, and positions do that as well.
+        options.fields.odd_ids = true;
         for path in paths {
             let format = self.input.input.0;
             let temp_dir = self.temp_dir.as_deref();
             let original = InputFile::open_with::<F>(path, format, &options, temp_dir)?;
-            if let Some(first) = originals.first().filter(|first| !original.goes_with(first)) {
+            let first = originals.first().filter(|_| self.has_one_format());
+            if let Some(first) = first.filter(|first| !original.goes_with(first)) {
                 let (format, other) = (original.format().name(), first.format().name());
                 let message = match format == other {
                     true => "has other columns than the inputs before it".to_owned(),
@@ -394,6 +405,11 @@ impl Args {
                         "is read as {format} and cannot go into one output with inputs read as {other}"
                     ),
                 };
+                let way_out = match original.has_fields() && first.has_fields() {
+                    true => "use --output-dir, or --format jsonl",
+                    false => "use --output-dir",
+                };
+                let message = format!("{message}; {way_out}");
                 return Err(Failure::new(message).about(path.display()));
             }
             originals.push(original);

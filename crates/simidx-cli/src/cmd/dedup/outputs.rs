@@ -1,7 +1,7 @@
 //! Where the records and the report go.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use simidx::{Error, Fingerprint};
@@ -47,10 +47,14 @@ impl Outputs {
     pub(super) fn new(args: &Args, paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut inputs = args.input.files()?;
         inputs.add(&args.against);
+        // Also of a folder of shards, which has been expanded into them.
+        let folders = args.input.inputs.iter().filter(|path| path.is_dir());
+        inputs.add(folders);
         let kept = match (&args.output, &args.output_dir) {
             _ if args.dry_run => Kept::Nowhere,
             (Some(path), _) => Kept::File(file(path, args.force, &inputs)?),
             (None, Some(path)) => {
+                inputs.check_outside(path)?;
                 let names = shard_names(paths)?;
                 let folder = OutputFolder::new(path, args.force, &names, &inputs)?;
                 Kept::Folder(folder, names)
@@ -243,6 +247,36 @@ fn shard_names(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     Ok(names)
 }
 
+/// Tells whether the last line has an end.
+struct LineEnds<'a> {
+    out: Sink<'a>,
+    is_open: bool,
+}
+
+impl LineEnds<'_> {
+    /// Ends the last line, if it has no end.
+    fn end(&mut self) -> io::Result<()> {
+        match self.is_open {
+            true => self.write_all(b"\n"),
+            false => Ok(()),
+        }
+    }
+}
+
+impl io::Write for LineEnds<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        if let Some(last) = written.checked_sub(1) {
+            self.is_open = bytes[last] != b'\n';
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// The copying of records, input by input.
 struct Copy<'a, 'j, F: Fingerprint> {
     judged: &'a mut Judged<'j, F>,
@@ -288,18 +322,31 @@ impl<'a, 'j, F: Fingerprint> Copy<'a, 'j, F> {
 
     /// Copies the next inputs to an output of this name.
     fn copy(&mut self, originals: &[InputFile], path: &Path, out: Sink<'_>) -> Result<(), Failure> {
+        compress::by_name(path, out, |out| {
+            let mut out = LineEnds {
+                out,
+                is_open: false,
+            };
+            // Only lines of JSON are made of inputs of several formats.
+            for alike in originals.chunk_by(|one, next| next.goes_with(one)) {
+                out.end()?;
+                self.copy_alike(alike, &mut out)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Copies inputs of one format.
+    fn copy_alike(&mut self, originals: &[InputFile], out: Sink<'_>) -> Result<(), Failure> {
         let (mut records, mut bytes) = (0, 0);
         let rewrite = self.rewrite.clone();
-        let lost = compress::by_name(path, out, |out| {
-            let mut fate = |number: u64, read: u64| {
-                records = records.max(number + 1);
-                bytes = read;
-                self.fate(self.records + number, self.bytes + read)
-            };
-            let lost = rewrite_records::<F>(originals, out, &rewrite, &mut fate);
-            lost.map_err(with_way_out)
-        })?;
-        self.lost += lost;
+        let mut fate = |number: u64, read: u64| {
+            records = records.max(number + 1);
+            bytes = read;
+            self.fate(self.records + number, self.bytes + read)
+        };
+        let lost = rewrite_records::<F>(originals, out, &rewrite, &mut fate);
+        self.lost += lost.map_err(with_way_out)?;
         self.records += records;
         self.bytes += bytes;
         Ok(())

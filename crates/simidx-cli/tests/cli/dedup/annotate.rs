@@ -68,7 +68,7 @@ fn objects_get_members() {
     );
     assert_eq!(
         (&found[1]["duplicate_of"], &found[1]["similarity"]),
-        (&json!(0), &json!(1))
+        (&json!(0), &json!(1.0))
     );
 }
 

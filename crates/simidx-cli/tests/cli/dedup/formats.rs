@@ -67,7 +67,7 @@ fn records_are_converted_if_that_is_asked_for() {
     let text = String::from_utf8(sandbox.read("n.csv")).unwrap();
     let last: Vec<&str> = text.lines().collect();
     assert_eq!(last[0], "id,text,tags,duplicate_of,cluster,similarity");
-    assert_eq!(last[3], "3,One two,,1,0,1");
+    assert_eq!(last[3], "3,One two,,1,0,1.0");
     done(sandbox.run(&["dedup", "a.parquet", "-o", "n.parquet", "--annotate"]));
     let expected = "{id: 2, text: \"four five\", tags: null, duplicate_of: null, cluster: null, similarity: null}";
     assert_eq!(rows(&sandbox, "n.parquet")[1], expected);

@@ -64,7 +64,7 @@ fn errors_are_told_and_leave_nothing() {
     );
     refused(
         "a.hex a.jsonl -o out",
-        "a.jsonl: is read as jsonl and cannot go into one output with inputs read as hex",
+        "a.jsonl: is read as jsonl and cannot go into one output with inputs read as hex; use --output-dir",
     );
     refused(
         "a.hex -o old",
@@ -174,7 +174,7 @@ fn each_input_may_have_an_output() {
     done(sandbox.run(&args));
     let found = shards(&sandbox);
     assert!(
-        found[2].ends_with(",\"duplicate_of\":1,\"cluster\":1,\"similarity\":1}\n"),
+        found[2].ends_with(",\"duplicate_of\":1,\"cluster\":1,\"similarity\":1.0}\n"),
         "{found:?}"
     );
     assert_eq!(sandbox.read("out/other"), b"mine");
@@ -287,7 +287,7 @@ fn an_output_in_the_input_folder_is_no_input() {
     std::fs::create_dir_all(sandbox.path("d/sub")).unwrap();
     sandbox.write("d/a", "one two");
     sandbox.write("d/sub/b", "three");
-    let outside = "and would be read as one of its documents; name a place outside";
+    let outside = "and would be an input of the next run; name a place outside";
     let message = format!("d/sub/kept: lies in the input folder d, {outside}");
     sandbox
         .run(&["dedup", "d", "-o", "d/sub/kept"])
@@ -305,5 +305,119 @@ fn an_output_in_the_input_folder_is_no_input() {
         .run(&["build", "d", "-o", "d/sub/b", "--force"])
         .refused(&message);
     assert_eq!(sandbox.read("d/sub/b"), b"three");
-    assert_eq!(sandbox.names(), ["d"]);
+    // The same in a folder that stands for the shards in it.
+    std::fs::create_dir_all(sandbox.path("shards/sub")).unwrap();
+    sandbox.write("shards/sub/a.jsonl", "{\"text\":\"one\"}\n");
+    let shards = |args: [&str; 2], name: &str, folder: &str| {
+        let args = [&["dedup", folder], &args[..]].concat();
+        let message = format!("{name}: lies in the input folder {folder}, {outside}");
+        sandbox.run(&args).refused(&message);
+    };
+    shards(["--output-dir", "shards/kept"], "shards/kept", "shards");
+    shards(["--output-dir", "shards/sub"], "shards/sub", "./shards/");
+    shards(["-o", "shards/kept.jsonl"], "shards/kept.jsonl", "shards");
+    assert_eq!(sandbox.names(), ["d", "shards"]);
+    done(sandbox.run(&["dedup", "shards", "--output-dir", "kept"]));
+    assert_eq!(sandbox.names(), ["d", "kept", "shards"]);
+}
+
+#[test]
+fn inputs_of_several_formats_need_no_common_output() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.csv", "id,text\nx,one two\ny,three\n");
+    sandbox.write(
+        "b.jsonl",
+        "{\"id\": \"z\", \"text\": \"one two\"}\n{\"id\":7, \"text\":\"four\"}",
+    );
+    sandbox.write("c.csv", "text;id\nThree;u\nfive;v\n");
+    let inputs = ["dedup", "a.csv", "b.jsonl", "c.csv"];
+    let run = |more: &[&str]| sandbox.run(&[&inputs[..], more].concat());
+    run(&["-o", "kept.csv"]).refused(
+        "b.jsonl: is read as jsonl and cannot go into one output with inputs read as csv; use --output-dir, or --format jsonl",
+    );
+    done(run(&["--dry-run", "--report", "r.tsv"]));
+    assert_eq!(
+        sandbox.read("r.tsv"),
+        b"z\tx\t\tinput\t0\t1.0000\nu\ty\t\tinput\t1\t1.0000\n"
+    );
+    // Each as it was, but for the end of its last line.
+    done(run(&["--output-dir", "out"]));
+    let kept = ["a.csv", "b.jsonl", "c.csv"].map(|name| sandbox.read(&format!("out/{name}")));
+    assert_eq!(kept[0], b"id,text\nx,one two\ny,three\n");
+    assert_eq!(kept[1], b"{\"id\":7, \"text\":\"four\"}");
+    assert_eq!(kept[2], b"text;id\nfive;v\n");
+    done(run(&["-o", "all.jsonl", "--format", "jsonl"]));
+    let expected = "{\"id\":\"x\",\"text\":\"one two\"}\n{\"id\":\"y\",\"text\":\"three\"}\n\
+                    {\"id\":7, \"text\":\"four\"}\n{\"text\":\"five\",\"id\":\"v\"}\n";
+    assert_eq!(
+        String::from_utf8(sandbox.read("all.jsonl")).unwrap(),
+        expected
+    );
+    done(run(&[
+        "-o",
+        "n.jsonl.gz",
+        "--format",
+        "jsonl",
+        "--annotate",
+    ]));
+    let lines = sandbox.shell("gzip -dc n.jsonl.gz", &[]).done();
+    let found: Vec<serde_json::Value> = lines
+        .text()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of: Vec<_> = found.iter().map(|record| &record["duplicate_of"]).collect();
+    assert_eq!(
+        serde_json::json!(of),
+        serde_json::json!([null, null, "x", null, "y", null])
+    );
+}
+
+#[test]
+fn ids_that_are_none_leave_their_documents_in() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "a.jsonl",
+        "{\"id\":-5,\"text\":\"one two\"}\n{\"id\":null,\"text\":\"One two\"}\n{\"id\":\"x\",\"text\":\"one, two\"}\n",
+    );
+    let ran = sandbox.run(&["dedup", "a.jsonl", "-o", "kept", "--report", "r.tsv"]);
+    let warning = "simidx: positions stand for the ids of 2 records, the first of which is a.jsonl:1: \
+                   \"id\" is neither a string nor an unsigned integer below 2^64\n";
+    assert!(
+        ran.code == Some(0) && ran.stderr.contains(warning),
+        "{ran:?}"
+    );
+    assert_eq!(sandbox.read("kept"), b"{\"id\":-5,\"text\":\"one two\"}\n");
+    assert_eq!(
+        sandbox.read("r.tsv"),
+        b"1\t0\t\tinput\t0\t1.0000\nx\t0\t\tinput\t0\t1.0000\n"
+    );
+    // Where ids are what is asked for, they are still to be right.
+    sandbox
+        .run(&["build", "a.jsonl", "-o", "a.simidx"])
+        .refusal();
+}
+
+#[test]
+fn the_folder_of_temporary_files_must_be_there() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", "{\"id\":1,\"text\":\"one two\"}\n");
+    let message = "nowhere: No such file or directory (os error 2)";
+    for args in [
+        "dedup a.jsonl --dry-run",
+        "pairs a.jsonl --similarity 0.8",
+        "clusters a.jsonl --similarity 0.8",
+    ] {
+        let args: Vec<&str> = args.split(' ').chain(["--temp-dir", "nowhere"]).collect();
+        let ran = sandbox.run(&args);
+        let refusal = ran.refusal();
+        assert!(
+            refusal.contains(message) && refusal.contains("--temp-dir"),
+            "{ran:?}"
+        );
+    }
+    // None is needed for what fits.
+    let mut command = sandbox.command(&["dedup", "a.jsonl", "-o", "kept"]);
+    command.env("TMPDIR", "/nowhere");
+    done(crate::support::Ran::of(command.output().unwrap()));
 }

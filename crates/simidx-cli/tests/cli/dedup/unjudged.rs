@@ -89,8 +89,7 @@ fn rows_without_a_text_are_kept() {
     let more = ["--annotate", "--on-error", "keep"];
     let ran = sandbox.run(&[&args[..], &more].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let expected =
-        "id\ttext\tduplicate_of\tcluster\tsimilarity\n1\tone two\t\t0\t\n2\n3\tone two\t1\t0\t1\n";
+    let expected = "id\ttext\tduplicate_of\tcluster\tsimilarity\n1\tone two\t\t0\t\n2\n3\tone two\t1\t0\t1.0\n";
     assert_eq!(
         String::from_utf8(sandbox.read("kept.tsv")).unwrap(),
         expected
