@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use parquet::basic::Compression;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use parquet::data_type::DataType;
@@ -14,6 +15,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
+use super::out::zstd;
 use super::values::{self, Values};
 use super::{ParquetReader, guarded, unreadable};
 use crate::copy::RowFate;
@@ -75,8 +77,10 @@ fn copy_all(
     let metadata = first.parquet.metadata();
     let schema = metadata.file_metadata().schema_descr().root_schema_ptr();
     let schema = guarded(|| values::with_columns(schema, fields)).map_err(blame)?;
-    let properties = Arc::new(properties(metadata, fields));
-    let writer = guarded(|| SerializedFileWriter::new(out, schema, properties));
+    let writer = guarded(|| {
+        let properties = Arc::new(properties(metadata, fields)?);
+        SerializedFileWriter::new(out, schema, properties)
+    });
     let mut writer = writer.map_err(blame)?;
     let mut bytes_before = 0;
     for (reader, (path, _)) in readers.iter().zip(inputs) {
@@ -99,7 +103,10 @@ fn copy_all(
 }
 
 /// Writes as a file was written, as far as its metadata tell.
-fn properties(metadata: &ParquetMetaData, fields: &[NewField]) -> WriterProperties {
+pub(super) fn properties(
+    metadata: &ParquetMetaData,
+    fields: &[NewField],
+) -> Result<WriterProperties, ParquetError> {
     let mut pairs = metadata.file_metadata().key_value_metadata().cloned();
     if let (Some(pairs), false) = (&mut pairs, fields.is_empty()) {
         pairs.retain(|pair| pair.key != ARROW_SCHEMA);
@@ -108,10 +115,14 @@ fn properties(metadata: &ParquetMetaData, fields: &[NewField]) -> WriterProperti
     if let Some(group) = metadata.row_groups().first() {
         for column in group.columns() {
             let path = column.column_path().clone();
-            properties = properties.set_column_compression(path, column.compression());
+            let compression = match column.compression() {
+                Compression::ZSTD(_) => zstd()?,
+                other => other,
+            };
+            properties = properties.set_column_compression(path, compression);
         }
     }
-    properties.build()
+    Ok(properties.build())
 }
 
 fn copy_file(

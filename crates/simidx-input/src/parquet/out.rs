@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
@@ -17,6 +18,14 @@ use crate::{Error, NewField, Place, Result};
 /// Rows of a row group, and bytes of text in it.
 const GROUP_ROWS: usize = 1 << 17;
 const GROUP_LEN: usize = 64 << 20;
+
+/// The level of Zstandard. A file does not tell the one that it was written with.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Zstandard at the level that files are written with.
+pub(super) fn zstd() -> Result<Compression, ParquetError> {
+    Ok(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
+}
 
 /// A file that takes rows. They are held in memory until a row group is full.
 pub(crate) struct ParquetOut<'a> {
@@ -41,9 +50,7 @@ impl<'a> ParquetOut<'a> {
         let writer = guarded(|| {
             let columns = all.iter().map(|&(name, kind)| values::column(name, kind));
             let schema = values::group("schema", columns.collect::<Result<_, _>>()?)?;
-            let properties = WriterProperties::builder()
-                .set_compression(Compression::ZSTD(ZstdLevel::default()))
-                .build();
+            let properties = WriterProperties::builder().set_compression(zstd()?).build();
             SerializedFileWriter::new(Watched::new(out), schema, Arc::new(properties))
         });
         Ok(ParquetOut {

@@ -537,3 +537,49 @@ fn a_fingerprint_may_be_named_or_guessed_beside_an_id() {
     let message = "x.parquet: column \"len\" holds 32-bit numbers, not 64-bit fingerprints";
     assert_eq!(read_with(&file, &names).err().unwrap(), message);
 }
+
+#[test]
+fn a_copy_has_the_codec_of_its_source_and_its_own_level() {
+    let zstd = |level| Compression::ZSTD(ZstdLevel::try_new(level).unwrap());
+    for (given, copied) in [
+        (zstd(9), zstd(3)),
+        (zstd(1), zstd(3)),
+        (Compression::SNAPPY, Compression::SNAPPY),
+        (Compression::UNCOMPRESSED, Compression::UNCOMPRESSED),
+    ] {
+        let columns = "required int64 fingerprint;";
+        let file = write(columns, &[vec![large(&[1, 2])]], given);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.parquet");
+        std::fs::write(&path, file).unwrap();
+        let reader = super::ParquetReader::open::<u64>(&path, &Fields::default()).unwrap();
+        let properties = super::copy::properties(reader.parquet.metadata(), &[]).unwrap();
+        assert_eq!(properties.compression(&"fingerprint".into()), copied);
+    }
+}
+
+#[test]
+fn odd_ids_are_passed_over_if_that_is_wanted() {
+    let mut names = Fields::default();
+    names.odd_ids = true;
+    let file = plain(
+        "required int64 id; required int64 fingerprint;",
+        &[vec![large(&[7, u64::MAX]), large(&[1, 2])]],
+    );
+    let read = read_with(&file, &names).unwrap();
+    assert_eq!(read.errors(), [""; 0]);
+    let records = read.records();
+    assert_eq!(records[0].id, Some(RecordId::Number(7)));
+    let odd = "\"id\" is -1, which is below 0";
+    assert_eq!(
+        (&records[1].id, records[1].odd_id.as_deref()),
+        (&None, Some(odd))
+    );
+    let file = plain(
+        "required fixed_len_byte_array(16) id; required int64 fingerprint;",
+        &[vec![Values::Bytes(vec![Some(vec![1; 16])]), large(&[1])]],
+    );
+    let records = read_with(&file, &names).unwrap().records();
+    let odd = "column \"id\" holds arrays of 16 bytes, neither strings nor integers";
+    assert_eq!(records[0].odd_id.as_deref(), Some(odd));
+}
