@@ -82,6 +82,12 @@ pub(super) fn join<F: Fingerprint>(
         ));
     }
     let by_chance = search.chance_matches();
+    if has_texts && by_chance > MOST_CHANCE_MATCHES {
+        say(format_args!(
+            "of a query that is like no document, the sketches of {by_chance:.2} seem similar by chance, and their texts were \
+             compared: longer sketches or a smaller --margin take less time"
+        ));
+    }
     if !has_texts && by_chance > MOST_CHANCE_MATCHES {
         say(format_args!(
             "of a query that is like no document, {by_chance:.2} would seem similar by chance: the sketches are short for so \
