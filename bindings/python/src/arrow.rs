@@ -74,7 +74,15 @@ fn chunks(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef
         let reader = unsafe { ArrayStreamReader::from_raw(stream.as_ptr()) };
         let reader = reader.map_err(|error| refused(&error))?;
         let chunks: Result<Vec<_>, _> = reader.collect();
-        return chunks.map(Some).map_err(|error| refused(&error));
+        return match chunks {
+            Ok(chunks) => Ok(Some(chunks)),
+            // What has no rows may have a type that cannot be read, such as that of nulls alone.
+            Err(_) if object.len().is_ok_and(|rows| rows == 0) => Ok(Some(Vec::new())),
+            Err(error) if error.to_string().contains("\"Null\"") => {
+                Err(refused(&"row 0 is null; drop or fill the nulls first"))
+            }
+            Err(error) => Err(refused(&error)),
+        };
     }
     if object.hasattr("__arrow_c_array__")? {
         let pair = object.call_method0("__arrow_c_array__")?;

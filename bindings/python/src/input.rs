@@ -8,7 +8,9 @@ use arrow_schema::DataType;
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyString};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PySet, PyString,
+};
 use simidx::Fingerprint;
 
 use crate::arrow;
@@ -54,6 +56,7 @@ pub(crate) fn fingerprints(
         let message = format!("width={width}: fingerprints have 32, 64 or 128 bits");
         return Err(Class::Option.error(py, message));
     }
+    refuse_no_rows(object, "fingerprints")?;
     let read = read(object, expected)?;
     match expected.width {
         Some(width) if width != read.width() => {
@@ -88,6 +91,18 @@ fn read(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerprints>
     of_list(object, expected)
 }
 
+/// Refuses a dict, which would be taken for its keys, and a lazy frame, which has no rows yet.
+fn refuse_no_rows(object: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
+    let given = type_name(object);
+    let remedy = match given.as_str() {
+        _ if object.is_instance_of::<PyDict>() => "pass one of its columns",
+        "LazyFrame" => "it has no rows yet; pass a column of its collect()",
+        _ => return Ok(()),
+    };
+    let message = format!("{what}: this is a {given}; {remedy}");
+    Err(Class::InputType.error(object.py(), message))
+}
+
 fn is_single(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyString>()
         || object.is_instance_of::<PyBytes>()
@@ -119,7 +134,8 @@ fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerpri
         }
         (b'u' | b'i', _) => {
             return refuse(
-                "the widths are 32, 64 and 128 bits; packed bits of 8 columns become one fingerprint by array.view('uint64')[:, 0]",
+                "the widths are 32, 64 and 128 bits; packed bits of 8 columns, the first bit the highest, become one fingerprint \
+                 by array.view('>u8').astype('uint64')[:, 0]",
             );
         }
         (b'f', _) => {
@@ -127,7 +143,12 @@ fn of_numpy(object: &Bound<'_, PyAny>, expected: Expected) -> PyResult<Fingerpri
                 "floating point rounds fingerprints; read them as uint64, or from hexadecimal strings",
             );
         }
-        (b'b', _) => return refuse("pack the bits by numpy.packbits(...).view('uint64')"),
+        (b'b', _) => {
+            return refuse(
+                "pack the 64 bits of each row, the first the highest, by \
+                 numpy.packbits(array, axis=1).view('>u8').astype('uint64')[:, 0]",
+            );
+        }
         (b'O' | b'U' | b'T', _) => return of_list(&object.call_method0("tolist")?, expected),
         _ => return refuse("pass uint32, uint64, or two columns of uint64 for 128 bits"),
     }
@@ -346,6 +367,7 @@ impl Values {
             let remedy = match given.as_str() {
                 "float" | "float64" => "floating point rounds fingerprints",
                 "NoneType" => "drop or fill missing ones first",
+                "ImageHash" => "pass str() of each",
                 _ => "fingerprints are integers or hexadecimal strings",
             };
             let message = format!("fingerprints[{row}] is of type {given}: {remedy}");
@@ -454,6 +476,11 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Texts> {
             "texts: this is one {}; pass a list of texts",
             type_name(object)
         );
+        return Err(Class::InputType.error(py, message));
+    }
+    refuse_no_rows(object, "texts")?;
+    if object.is_instance_of::<PySet>() || object.is_instance_of::<PyFrozenSet>() {
+        let message = "texts: a set has no order, by which the answer could be read; pass a list";
         return Err(Class::InputType.error(py, message));
     }
     let mut texts = Texts::default();

@@ -88,7 +88,7 @@ impl<'a, 'py> Keywords<'a, 'py> {
 
     /// Where temporary files go: `temp_dir`.
     pub(crate) fn temp_dir(&self) -> PyResult<Option<PathBuf>> {
-        self.read("temp_dir", |value, _| options::path(value))
+        self.read("temp_dir", options::temp_dir)
     }
 
     /// How work is done: `threads` and `progress`.

@@ -27,8 +27,8 @@ const FEW: usize = 256;
 enum Source {
     /// Files, from which ids and positions are read when they are asked for.
     Files(Arc<Opened>),
-    /// The answers of a collection, which bring the ids of each match.
-    Answers(Arc<IdLists>),
+    /// Answers that bring the ids of each match: those of a collection, and those that were pickled.
+    Answers(Arc<IdLists>, IdKind),
 }
 
 /// The matches of many queries: those of query `i` are at `offsets[i]:offsets[i + 1]` of the other arrays.
@@ -60,7 +60,7 @@ impl Matches {
         answers: Answers<F>,
         ids: IdLists,
     ) -> PyResult<Self> {
-        Self::of_source(py, Source::Answers(Arc::new(ids)), answers)
+        Self::of_source(py, Source::Answers(Arc::new(ids), IdKind::String), answers)
     }
 
     fn of_source<F: Width>(py: Python<'_>, source: Source, answers: Answers<F>) -> PyResult<Self> {
@@ -99,7 +99,7 @@ impl Matches {
                 positions::<F>(py, opened, found)?
             }),
             // They come and go, and have none.
-            Source::Answers(_) => vec![-1; self.match_count],
+            Source::Answers(..) => vec![-1; self.match_count],
         };
         Ok(positions.into_pyarray(py).into_any().unbind())
     }
@@ -107,7 +107,7 @@ impl Matches {
     fn id_kind(&self) -> IdKind {
         match &self.source {
             Source::Files(opened) => opened.id_kind(),
-            Source::Answers(_) => IdKind::String,
+            Source::Answers(_, kind) => *kind,
         }
     }
 
@@ -117,7 +117,7 @@ impl Matches {
                 let found = self.found::<F>(py)?;
                 id_lists::<F>(py, opened, found)?
             }),
-            Source::Answers(ids) => IdLists::clone(ids),
+            Source::Answers(ids, _) => IdLists::clone(ids),
         };
         // Where there are none, they are of the kind that they would have.
         if lists.ids.is_empty() && self.id_kind() == IdKind::String {
@@ -355,14 +355,40 @@ impl Matches {
             let found = found.map(|found| found.to_vec()).unwrap_or_default();
             match &self.source {
                 Source::Files(opened) => matches_of::<F>(py, opened, &found, &distances),
-                Source::Answers(ids) => {
+                Source::Answers(ids, _) => {
                     let first = bound(number)? as usize;
                     let lists = (first..first + found.len()).map(|number| list_of(py, ids, number));
                     let lists: Vec<_> = lists.collect::<PyResult<_>>()?;
-                    singly(py, &found, &distances, &vec![-1; found.len()], lists)
+                    let positions = self.positions(py)?;
+                    let positions: Vec<i64> = positions.bind(py).get_item(&range)?.extract()?;
+                    singly(py, &found, &distances, &positions, lists)
                 }
             }
         })
+    }
+
+    /// What makes it anew from what is known of the matches, without the index: positions and ids are read for it.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let lists = self.lists(py)?;
+        let (numbers, ends, text) = match lists.ids {
+            IdColumn::Numbers(numbers) => (numbers, Vec::new(), String::new()),
+            IdColumn::Strings { ends, text } => (Vec::new(), ends, text),
+        };
+        let arrays = (
+            &self.offsets,
+            &self.fingerprints,
+            &self.distances,
+            self.positions(py)?,
+        );
+        let ids = (
+            self.id_kind().name(),
+            lists.offsets.into_pyarray(py),
+            numbers.into_pyarray(py),
+            ends.into_pyarray(py),
+            text,
+        );
+        let make = py.import("simidx._simidx")?.getattr("_matches")?;
+        (make, (self.width, arrays, ids)).into_pyobject(py)
     }
 
     /// `offsets, distances, positions`: faiss's `lims, D, I`.
@@ -461,6 +487,19 @@ impl Match {
         Ok(format!("{value:0digits$x}", digits = self.digits))
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let make = py.import("simidx._simidx")?.getattr("_match")?;
+        let (distance, position) = (self.distance, self.position);
+        let facts = (
+            &self.fingerprint,
+            distance,
+            position,
+            &self.ids,
+            self.digits,
+        );
+        (make, facts).into_pyobject(py)
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let ids = self.ids.bind(py).repr()?;
         let (hex, distance) = (self.hex(py)?, self.distance);
@@ -468,4 +507,53 @@ impl Match {
             "Match(fingerprint=0x{hex}, distance={distance}, ids={ids})"
         ))
     }
+}
+
+/// The match that was pickled.
+#[pyfunction]
+pub(crate) fn _match(
+    fingerprint: Py<PyInt>,
+    distance: u8,
+    position: i64,
+    ids: Py<PyList>,
+    digits: usize,
+) -> Match {
+    Match {
+        fingerprint,
+        distance,
+        position,
+        ids,
+        digits,
+    }
+}
+
+/// The arrays of matches that were pickled, and their ids.
+type Arrays = (Py<PyAny>, Py<PyAny>, Py<PyAny>, Py<PyAny>);
+type Ids = (String, Vec<u64>, Vec<u64>, Vec<u64>, String);
+
+/// The matches that were pickled.
+#[pyfunction]
+pub(crate) fn _matches(py: Python<'_>, width: u32, arrays: Arrays, ids: Ids) -> PyResult<Matches> {
+    let (offsets, fingerprints, distances, positions) = arrays;
+    let (kind, id_offsets, numbers, ends, text) = ids;
+    let kind = IdKind::ALL.into_iter().find(|known| known.name() == kind);
+    let kind = kind.ok_or_else(|| Class::Internal.error(py, "ids of no kind"))?;
+    let mut ids = IdLists::default();
+    ids.offsets = id_offsets;
+    ids.ids = match kind {
+        IdKind::String => IdColumn::Strings { ends, text },
+        _ => IdColumn::Numbers(numbers),
+    };
+    let match_count = distances.bind(py).len()?;
+    let query_count = offsets.bind(py).len()?.saturating_sub(1);
+    Ok(Matches {
+        source: Source::Answers(Arc::new(ids), kind),
+        width,
+        offsets,
+        fingerprints,
+        distances,
+        positions: OnceLock::from(positions),
+        query_count,
+        match_count,
+    })
 }

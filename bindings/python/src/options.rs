@@ -34,6 +34,18 @@ pub(crate) fn count(object: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
     })
 }
 
+/// A similarity, whatever its value.
+pub(crate) fn similarity(object: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let number = match object.is_instance_of::<PyBool>() {
+        true => None,
+        false => object.extract::<f64>().ok(),
+    };
+    number.ok_or_else(|| {
+        let message = format!("similarity={}: a number is expected", shown(object));
+        Class::OptionType.error(object.py(), message)
+    })
+}
+
 /// Whether it is an integer, of Python or NumPy.
 fn is_number(object: &Bound<'_, PyAny>) -> bool {
     !object.is_instance_of::<PyBool>() && object.hasattr("__index__").unwrap_or(false)
@@ -106,6 +118,18 @@ pub(crate) fn path(object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     }
     let message = format!("{} is not a path", shown(object));
     Err(Class::InputType.error(object.py(), message))
+}
+
+/// The path of a folder for temporary files, which must be there: it may be used only after hours.
+pub(crate) fn temp_dir(object: &Bound<'_, PyAny>, name: &str) -> PyResult<PathBuf> {
+    let path = path(object)?;
+    match path.is_dir() {
+        true => Ok(path),
+        false => {
+            let message = format!("{name}={}: there is no such folder", shown(object));
+            Err(Class::FileMissing.error(object.py(), message))
+        }
+    }
 }
 
 /// The paths of one or several files.

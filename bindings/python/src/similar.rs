@@ -55,8 +55,9 @@ impl Search {
         };
         let mut options = SimilarOptions::default();
         options.similarity = least.map_err(|_| {
+            let words = words.map_or_else(|| "None".to_owned(), |words| words.to_string());
             let message = format!(
-                "similarity={similarity}, words={words:?}: a Jaccard similarity above 0 and at most 1 is expected, of 1 to 64 words"
+                "similarity={similarity}, words={words}: a Jaccard similarity above 0 and at most 1 is expected, of 1 to 64 words"
             );
             Class::Option.error(py, message)
         })?;
@@ -124,7 +125,7 @@ impl Search {
 pub(crate) fn dedup_texts<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
-    similarity: f64,
+    #[pyo3(from_py_with = options::similarity)] similarity: f64,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords::new(py, "dedup_texts", options, &COMMON)?;
@@ -142,7 +143,7 @@ pub(crate) fn dedup_texts<'py>(
 pub(crate) fn pairs_texts<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
-    similarity: f64,
+    #[pyo3(from_py_with = options::similarity)] similarity: f64,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let known = [&["max_pairs"][..], &COMMON].concat();
@@ -185,7 +186,7 @@ pub(crate) fn pairs_texts<'py>(
 pub(crate) fn clusters_texts<'py>(
     py: Python<'py>,
     texts: &Bound<'py, PyAny>,
-    similarity: f64,
+    #[pyo3(from_py_with = options::similarity)] similarity: f64,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords::new(py, "clusters_texts", options, &COMMON)?;

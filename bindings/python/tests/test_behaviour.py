@@ -235,6 +235,24 @@ def test_pickles_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert again.query(ARRAY).offsets.tolist() == index.query(ARRAY).offsets.tolist()
 
 
+@pytest.mark.parametrize("ids", [None, list(range(1000, 1000 + len(ARRAY))), [f"p{i}" for i in range(len(ARRAY))]])
+def test_answers_are_pickled_without_their_index(tmp_path: Path, ids: list[Any] | None) -> None:
+    with simidx.build(tmp_path / "a.simidx", ARRAY, ids=ids) as index:
+        found = index.query(ARRAY[:20], k=12)
+        one = index.query_one(ARRAY[0], k=12)
+        dumped = pickle.dumps((found, one, found.of(0)))
+        expected = (found.to_pandas(), found.ids(), repr(one), [match.position for match in found.of(3)])
+    (tmp_path / "a.simidx").unlink()
+    found, one, of_first = pickle.loads(dumped)
+    assert found.to_pandas().equals(expected[0])
+    assert found.ids() == expected[1]
+    assert repr(one) == expected[2] == repr(of_first)
+    assert [match.position for match in found.of(3)] == expected[3]
+    assert (found.query_count, found.match_count) == (20, len(expected[0]))
+    again = pickle.loads(pickle.dumps(found))
+    assert again.to_pandas().equals(expected[0])
+
+
 def test_progress_is_told_and_may_stop_the_work(tmp_path: Path) -> None:
     seen: list[tuple[str, int, int]] = []
     array = np.random.default_rng(3).integers(0, 2**64, 2_000_000, dtype=np.uint64)

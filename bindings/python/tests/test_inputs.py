@@ -273,3 +273,27 @@ def test_options_out_of_range(tmp_path: Path, options: dict[str, Any]) -> None:
 def test_too_little_memory(tmp_path: Path) -> None:
     with pytest.raises(simidx.Error, match="memory"):
         simidx.build(tmp_path / "a.simidx", ARRAY, memory=1000)
+
+
+def test_the_hints_for_packed_bits_give_the_numbers_of_the_hexadecimal_strings() -> None:
+    """An image hash prints its first bit as the highest one."""
+    bits = np.random.default_rng(5).random((50, 64)) < 0.5
+    hexadecimal = ["".join(f"{int(''.join(str(int(b)) for b in row[i : i + 4]), 2):x}" for i in range(0, 64, 4)) for row in bits]
+    packed = np.packbits(bits, axis=1)
+    assert packed.view(">u8").astype("uint64")[:, 0].tolist() == [int(text, 16) for text in hexadecimal]
+    for array, start in ((bits, "numpy.packbits(array, axis=1)"), (packed, "array")):
+        with pytest.raises(simidx.InputTypeError) as caught:
+            simidx.dedup(array)
+        hint = str(caught.value).split(" by ")[1]
+        assert hint.startswith(start)
+        found = eval(hint, {"numpy": np, "array": array})
+        assert simidx.clusters(found).tolist() == simidx.clusters(hexadecimal).tolist()
+        assert found.tolist() == [int(text, 16) for text in hexadecimal]
+
+
+def test_a_column_of_nulls() -> None:
+    pl = pytest.importorskip("polars")
+    assert simidx.dedup_texts(pl.Series([])).tolist() == []
+    assert simidx.dedup(pl.Series([])).tolist() == []
+    with pytest.raises(simidx.InputError, match="row 0 is null"):
+        simidx.dedup_texts(pl.Series([None, None]))

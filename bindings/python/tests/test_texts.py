@@ -124,6 +124,9 @@ def test_two_texts_compared() -> None:
     assert found.fingerprints[0] == simidx.Pipeline("short").fingerprint("one two three")
     assert {text for text, _, _ in found.most_different} == {"three", "four"}
     assert "jaccard=0.5" in repr(found)
+    again = pickle.loads(pickle.dumps(found))
+    assert (repr(again), again.fingerprints) == (repr(found), found.fingerprints)
+    assert again.most_different == found.most_different
 
 
 def test_wrong_texts_are_refused() -> None:
@@ -160,3 +163,34 @@ def test_excluded_fingerprints_may_be_signed(tmp_path: Path) -> None:
     index = simidx.build(tmp_path / "a.simidx", values)
     less = simidx.merge(tmp_path / "b.simidx", index, exclude_fingerprints=values[1:].view(np.int64), signed=True)
     assert less.fingerprints().tolist() == [1]
+
+
+def test_what_has_no_rows_in_an_order_is_no_column_of_texts() -> None:
+    pl = pytest.importorskip("polars")
+    texts = ["a b c", "a b c"]
+    wrong: list[tuple[Any, str]] = [
+        ({"text": texts}, "dict; pass one of its columns"),
+        (set(texts), "a set has no order"),
+        (frozenset(texts), "a set has no order"),
+        (pl.DataFrame({"text": texts}).lazy(), "LazyFrame; it has no rows yet"),
+    ]
+    pipeline = simidx.Pipeline()
+    calls = (simidx.dedup_texts, simidx.pairs_texts, simidx.clusters_texts, pipeline.fingerprints, pipeline.has_features)
+    for call in calls:
+        for given, message in wrong:
+            with pytest.raises(simidx.InputTypeError, match=message):
+                call(given)
+    with pytest.raises(simidx.InputTypeError, match="fingerprints: this is a dict"):
+        simidx.dedup({"fingerprint": [1, 2]})  # type: ignore[arg-type]
+
+
+def test_wrong_options_are_said_as_they_were_given(tmp_path: Path) -> None:
+    texts = ["a b c", "a b c"]
+    with pytest.raises(simidx.OptionError, match=r"similarity=1.5, words=3: a Jaccard"):
+        simidx.dedup_texts(texts, 1.5)
+    with pytest.raises(simidx.OptionError, match=r"similarity=1.5, words=None: a Jaccard"):
+        simidx.dedup_texts(texts, 1.5, words=None)
+    with pytest.raises(simidx.OptionTypeError, match=r"similarity='0.8': a number is expected"):
+        simidx.dedup_texts(texts, "0.8")  # type: ignore[arg-type]
+    with pytest.raises(simidx.FileMissingError, match="temp_dir='.*/missing': there is no such folder"):
+        simidx.dedup_texts(texts, temp_dir=str(tmp_path / "missing"))

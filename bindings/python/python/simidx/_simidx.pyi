@@ -46,6 +46,7 @@ __all__ = [
     "_Table",
     "__version__",
     "_check_measure",
+    "_comparison",
     "_components",
     "_dedup_documents",
     "_dedup_texts",
@@ -54,6 +55,8 @@ __all__ = [
     "_join_manifests",
     "_lookup",
     "_manifest_segments",
+    "_match",
+    "_matches",
     "_pipeline",
     "_places",
     "_program",
@@ -107,6 +110,7 @@ class Match:
     @property
     def ids(self) -> list[Any]:
         """The ids of its records, numbers or strings; empty in an index without ids."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Matches:
@@ -166,6 +170,7 @@ class Matches:
         """What the columns of that table are, as a capsule."""
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:
         """``offsets``, ``distances``, ``positions``."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Index:
@@ -660,6 +665,7 @@ class Comparison:
     @property
     def most_different(self) -> list[tuple[str, float, float]]:
         """The features that differ most: text, weight in the first, weight in the second."""
+    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Pipeline:
@@ -699,6 +705,9 @@ class _Table:
 
 def _program(args: Sequence[str]) -> int: ...
 def _reopen(paths: Sequence[_Path], in_memory: bool) -> Index: ...
+def _match(fingerprint: int, distance: int, position: int, ids: list[Any], digits: int) -> Match: ...
+def _matches(width: int, arrays: tuple[Any, ...], ids: tuple[Any, ...]) -> Matches: ...
+def _comparison(numbers: tuple[Any, ...], others: tuple[Any, ...]) -> Comparison: ...
 def _pipeline(description: str, width: int) -> Pipeline: ...
 
 _Round: TypeAlias = tuple[int, int, int, list[int], list[int]]
