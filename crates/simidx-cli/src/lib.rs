@@ -33,7 +33,7 @@ const EXIT_FAILURE: u8 = 2;
 
 /// The head of `simidx --help` and of its man page.
 const HELP: &str = "\
-Exact near-duplicate search over simhash fingerprints, in a compressed index file.
+Exact near-duplicate search over fingerprints and texts.
 
 Examples:
   simidx build docs.jsonl -o docs.simidx
@@ -46,7 +46,7 @@ Examples:
     name = "simidx",
     version = VERSION,
     long_version = LONG_VERSION.as_str(),
-    about = "Exact near-duplicate search over simhash fingerprints, in a compressed index file",
+    about = "Exact near-duplicate search over fingerprints and texts",
     long_about = HELP,
     after_help = "Exit codes: 0 done, match found, index sound; 1 no match, index damaged; 2 could not run.",
     max_term_width = 100

@@ -560,8 +560,10 @@ fn a_copy_has_the_codec_of_its_source_and_its_own_level() {
 
 #[test]
 fn odd_ids_are_passed_over_if_that_is_wanted() {
-    let mut names = Fields::default();
-    names.odd_ids = true;
+    let names = Fields {
+        odd_ids: true,
+        ..Fields::default()
+    };
     let file = plain(
         "required int64 id; required int64 fingerprint;",
         &[vec![large(&[7, u64::MAX]), large(&[1, 2])]],

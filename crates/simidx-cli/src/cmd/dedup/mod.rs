@@ -84,7 +84,7 @@ pub(crate) struct Args {
     )]
     output: Option<PathBuf>,
     /// Directory for a file of kept records for each input, under the same name; inputs in several directories keep these.
-    /// It is made if it does not exist
+    /// It is made if it does not exist, in a directory that does
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "format"])]
     output_dir: Option<PathBuf>,
     /// Format of the output: jsonl, csv or parquet, for records with named fields [default: that of the input]
@@ -164,7 +164,7 @@ fn on_error() -> impl TypedValueParser<Value = OnError> {
 enum Keep {
     /// The first in the input
     First,
-    /// The longest; the first of several
+    /// The longest in bytes; the first of several
     Longest,
 }
 
@@ -206,8 +206,17 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         paths: args.against.clone(),
         open: args.open.clone(),
     };
-    let any: AnySegments = index.open()?;
+    let any: AnySegments = index.open().map_err(with_place_of_inputs)?;
     with_segments!(any, segments => of_width(args, Some(&args.exclude.apply(segments)?), mode))
+}
+
+/// The failure to open an index, which may be an input that stands after `--against`.
+fn with_place_of_inputs(failure: Failure) -> Failure {
+    let message = failure.to_string();
+    match message.contains("not a simidx file") {
+        true => Failure::new(format!("{message}; inputs stand before --against")),
+        false => failure,
+    }
 }
 
 fn of_width<F: Fingerprint>(
