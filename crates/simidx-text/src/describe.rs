@@ -1,14 +1,18 @@
 //! The description of a pipeline: one line of JSON in the index file (`pipeline-spec.md`, section 3).
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use super::assets::{Assets, FileId, IdfTable, StopWords, UserDictionary, named};
+use super::feature_hash::FeatureHash;
 use super::options::{Idf, PipelineOptions};
 use super::tokenizer::GramLen;
 use crate::{Error, Result};
 
-/// The version of the description's own form.
-const VERSION: u64 = 2;
+/// The versions of the description that this build reads. It writes the first that has all values of a pipeline, so that
+/// a pipeline has one description.
+const VERSIONS: RangeInclusive<u64> = 2..=3;
 
 /// The description, its members in the order in which they are written.
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,7 +71,7 @@ impl Description {
     fn new(options: &PipelineOptions) -> Self {
         let needs_jieba = options.tokenizer.needs_jieba() || options.idf == Idf::Jieba;
         Description {
-            version: VERSION,
+            version: version_of(options),
             html: options.html.to_string(),
             normalise: options.normalise.to_string(),
             segment: options.tokenizer.to_string(),
@@ -162,6 +166,14 @@ impl Versions {
     }
 }
 
+/// The first version that has all values of these stages.
+fn version_of(options: &PipelineOptions) -> u64 {
+    match options.normalise.cjk_space || options.feature_hash == FeatureHash::Python2 {
+        true => 3,
+        false => 2,
+    }
+}
+
 /// The description of the pipeline of these stages.
 pub(super) fn write(options: &PipelineOptions) -> String {
     serde_json::to_string(&Description::new(options))
@@ -171,11 +183,17 @@ pub(super) fn write(options: &PipelineOptions) -> String {
 /// The stages of the pipeline described.
 pub(super) fn read(description: &str, assets: &Assets) -> Result<PipelineOptions> {
     let Versioned { version } = from_json(description)?;
-    if version != VERSION {
-        let clause = format!("unknown version {version}, version {VERSION} is known");
+    if !VERSIONS.contains(&version) {
+        let clause = format!("unknown version {version}, versions 2 and 3 are known");
         return Err(Error::Pipeline(clause));
     }
-    from_json::<Description>(description)?.options(assets)
+    let options = from_json::<Description>(description)?.options(assets)?;
+    let needed = version_of(&options);
+    if version < needed {
+        let clause = format!("version {version} has a value that only version {needed} knows");
+        return Err(Error::Pipeline(clause));
+    }
+    Ok(options)
 }
 
 fn from_json<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T> {
@@ -198,7 +216,7 @@ mod tests {
 
     #[test]
     fn the_description_is_frozen() {
-        let written = write(&PipelineOptions::PLAIN);
+        let written = write(&words_of_version_2());
         let (fixed, _) = WORDS.split_once(r#""tables""#).unwrap();
         let (ours, tables) = written.split_once(r#""tables""#).unwrap();
         assert_eq!(ours, fixed);
@@ -208,6 +226,32 @@ mod tests {
             versions.nfkc, versions.case, versions.words
         );
         assert_eq!(tables, expected);
+    }
+
+    /// The stages of a description of version 2 that files may hold.
+    fn words_of_version_2() -> PipelineOptions {
+        PipelineOptions {
+            normalise: "controls+nfkc+case+space".parse().unwrap(),
+            ..PipelineOptions::PLAIN
+        }
+    }
+
+    #[test]
+    fn a_pipeline_has_the_first_version_that_knows_its_values() {
+        let version = |options| {
+            let written: Versioned = from_json(&write(&options)).unwrap();
+            written.version
+        };
+        assert_eq!(version(words_of_version_2()), 2);
+        assert_eq!(version(PipelineOptions::PLAIN), 3);
+        let python2 = PipelineOptions {
+            feature_hash: FeatureHash::Python2,
+            ..words_of_version_2()
+        };
+        assert_eq!(version(python2), 3);
+        assert_eq!(read_plain(WORDS).unwrap(), words_of_version_2());
+        let later = WORDS.replacen("2", "3", 1);
+        assert_eq!(read_plain(&later).unwrap(), words_of_version_2());
     }
 
     #[test]
@@ -245,7 +289,7 @@ mod tests {
 
     #[test]
     fn other_versions_of_tables_are_accepted() {
-        let options = PipelineOptions::PLAIN;
+        let options = words_of_version_2();
         assert_eq!(read_plain(WORDS).unwrap(), options);
         assert_eq!(read_plain(&WORDS.replace("15.1.0", "99")).unwrap(), options);
     }
@@ -264,8 +308,18 @@ mod tests {
             (r#""clear""#, r#""toss""#, r#"unknown ties "toss""#),
             (
                 r#""version":2"#,
-                r#""version":3,"new":0"#,
-                "unknown version 3, version 2 is known",
+                r#""version":4,"new":0"#,
+                "unknown version 4, versions 2 and 3 are known",
+            ),
+            (
+                "case+space",
+                "case+space+cjk-space",
+                "version 2 has a value that only version 3 knows",
+            ),
+            (
+                "xxh3-128",
+                "python2-128",
+                "version 2 has a value that only version 3 knows",
             ),
             (r#""words","#, r#""lines","#, r#"unknown segment "lines""#),
             (

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 #[cfg(feature = "compat")]
-use crate::compat::hashes::{fnv1, jenkins, md5};
+use crate::compat::hashes::{fnv1, jenkins, md5, python2};
 #[cfg(feature = "compat")]
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -40,17 +40,22 @@ pub enum FeatureHash {
     Jenkins,
     /// `xxh3-64`: XXH3 of 64 bits, with a seed, as the Python package text-dedup takes it.
     Xxh3Of64,
+    /// `python2-128`: the hash of strings of Python 2, with 128 bits in place of those of a machine word, as the widely
+    /// copied listings of simhash in Python and Java have it. Its low bits are those of a narrower one. It mixes badly:
+    /// of short words the high bits are 0.
+    Python2,
 }
 
 impl FeatureHash {
     /// All of them, in the order in which they are listed to users.
-    pub const ALL: [FeatureHash; 6] = [
+    pub const ALL: [FeatureHash; 7] = [
         FeatureHash::Xxh3,
         FeatureHash::Md5,
         FeatureHash::Md5High,
         FeatureHash::Fnv1,
         FeatureHash::Jenkins,
         FeatureHash::Xxh3Of64,
+        FeatureHash::Python2,
     ];
 
     /// The name that a description of a pipeline gives it.
@@ -62,13 +67,14 @@ impl FeatureHash {
             FeatureHash::Fnv1 => "fnv1-64",
             FeatureHash::Jenkins => "jenkins-64",
             FeatureHash::Xxh3Of64 => "xxh3-64",
+            FeatureHash::Python2 => "python2-128",
         }
     }
 
     /// Bits of a hash: the widest fingerprint that it serves.
     pub fn width(self) -> u32 {
         match self {
-            FeatureHash::Xxh3 | FeatureHash::Md5 => 128,
+            FeatureHash::Xxh3 | FeatureHash::Md5 | FeatureHash::Python2 => 128,
             _ => 64,
         }
     }
@@ -76,6 +82,11 @@ impl FeatureHash {
     /// Whether the hash depends on the seed; for the others the seed is 0.
     pub fn is_seeded(self) -> bool {
         matches!(self, FeatureHash::Xxh3 | FeatureHash::Xxh3Of64)
+    }
+
+    /// Whether its bits are even enough, and enough, for MinHash.
+    pub(super) fn serves_minhash(self) -> bool {
+        matches!(self, FeatureHash::Xxh3 | FeatureHash::Md5)
     }
 
     /// Whether only other libraries use it, so that it needs the feature `compat`.
@@ -94,6 +105,7 @@ impl FeatureHash {
             FeatureHash::Fnv1 => fnv1(feature).into(),
             FeatureHash::Jenkins => jenkins(feature).into(),
             FeatureHash::Xxh3Of64 => xxh3_64_with_seed(feature, seed).into(),
+            FeatureHash::Python2 => python2(&String::from_utf8_lossy(feature)),
         }
     }
 

@@ -34,8 +34,10 @@ struct Stages {
 impl Stages {
     fn new(pipeline: &Pipeline) -> Self {
         let options = &pipeline.options;
-        let mut steps = options.normalise;
-        steps.space &= !options.tokenizer.needs_space();
+        let steps = match options.tokenizer.needs_space() {
+            true => options.normalise.but_space(),
+            false => options.normalise,
+        };
         Stages {
             cleaner: Cleaner::new(options.html),
             normaliser: Normaliser::new(steps),

@@ -204,17 +204,17 @@ impl Pipeline {
     #[cfg(feature = "jieba")]
     fn tokenizer(&self) -> Box<dyn Tokenize> {
         let options = &self.options;
-        let (parts, fold_space) = (options.parts.is_some(), options.normalise.space);
+        let parts = options.parts.is_some();
         options
             .tokenizer
-            .with_dictionary(&self.dictionary, parts, fold_space)
+            .with_dictionary(&self.dictionary, parts, options.normalise)
     }
 
     #[cfg(not(feature = "jieba"))]
     fn tokenizer(&self) -> Box<dyn Tokenize> {
         self.options
             .tokenizer
-            .without_dictionary(self.options.normalise.space)
+            .without_dictionary(self.options.normalise)
     }
 
     /// Whether all features count, whatever they are.

@@ -1,9 +1,9 @@
-//! Normalisation: drop control characters, apply NFKC, fold case or lower it, fold white space.
+//! Normalisation: drop control characters, apply NFKC, fold case or lower it, fold white space, or drop it in Chinese.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::scripts::plain_han_length;
+use super::scripts::{is_cjk, is_variation_selector, plain_han_length};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 use crate::{Error, Result};
@@ -17,7 +17,7 @@ use crate::{Error, Result};
 ///
 /// let steps: Normalise = "nfkc+case".parse()?;
 /// assert!(steps.nfkc && steps.case && !steps.space);
-/// assert_eq!(Normalise::ALL.to_string(), "controls+nfkc+case+space");
+/// assert_eq!(Normalise::ALL.to_string(), "controls+nfkc+case+space+cjk-space");
 /// # Ok::<(), simidx_text::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +36,9 @@ pub struct Normalise {
     pub lower: bool,
     /// `space`: replace each run of white space by one space, and drop it at both ends.
     pub space: bool,
+    /// `cjk-space`: drop white space between two characters of Chinese or Japanese, which put none between words: there it
+    /// is mostly the end of a line.
+    pub cjk_space: bool,
 }
 
 impl Default for Normalise {
@@ -53,6 +56,7 @@ impl Normalise {
         case: true,
         lower: false,
         space: true,
+        cjk_space: true,
     };
     /// No step at all: the text stays as it is.
     pub const NONE: Normalise = Normalise {
@@ -61,15 +65,35 @@ impl Normalise {
         case: false,
         lower: false,
         space: false,
+        cjk_space: false,
     };
 
-    fn steps(self) -> [(&'static str, bool); 5] {
+    /// The steps on white space alone.
+    pub(super) fn of_space(self) -> Self {
+        Normalise {
+            space: self.space,
+            cjk_space: self.cjk_space,
+            ..Normalise::NONE
+        }
+    }
+
+    /// All others.
+    pub(super) fn but_space(self) -> Self {
+        Normalise {
+            space: false,
+            cjk_space: false,
+            ..self
+        }
+    }
+
+    fn steps(self) -> [(&'static str, bool); 6] {
         [
             ("controls", self.controls),
             ("nfkc", self.nfkc),
             ("case", self.case),
             ("lower", self.lower),
             ("space", self.space),
+            ("cjk-space", self.cjk_space),
         ]
     }
 }
@@ -103,9 +127,10 @@ impl FromStr for Normalise {
                 "case" => &mut steps.case,
                 "lower" => &mut steps.lower,
                 "space" => &mut steps.space,
+                "cjk-space" => &mut steps.cjk_space,
                 _ => {
-                    let known =
-                        "known are none, and controls, nfkc, case, lower and space joined by +";
+                    let known = "known are none, and controls, nfkc, case, lower, space and \
+                                 cjk-space joined by +";
                     let clause = format!("unknown normalise {text:?}, {known}");
                     return Err(Error::Pipeline(clause));
                 }
@@ -130,7 +155,7 @@ impl Normaliser {
     pub(super) fn new(steps: Normalise) -> Self {
         Normaliser {
             steps,
-            out: Folded::new(steps.space),
+            out: Folded::new(steps),
             piece: Piece::default(),
             limit: usize::MAX,
         }
@@ -155,6 +180,7 @@ impl Normaliser {
         self.piece.is_cut = false;
         let all_characters = Normalise {
             space: self.steps.space,
+            cjk_space: self.steps.space && self.steps.cjk_space,
             ..Normalise::default()
         };
         if self.steps == all_characters {
@@ -172,7 +198,7 @@ impl Normaliser {
         &self.out.text
     }
 
-    /// All steps, with or without that on white space: what is plain is copied, and only what stands between goes
+    /// All steps, with or without those on white space: what is plain is copied, and only what stands between goes
     /// through the tables, step by step.
     ///
     /// A text may be cut beside every character that no step changes and that combines with nothing, and in front of an
@@ -227,15 +253,18 @@ struct Folded {
     text: String,
     /// Whether white space is folded.
     fold: bool,
+    /// Whether folded white space is dropped between characters of Chinese or Japanese.
+    join: bool,
     /// White space that is due if more text comes.
     has_space: bool,
 }
 
 impl Folded {
-    fn new(fold: bool) -> Self {
+    fn new(steps: Normalise) -> Self {
         Folded {
             text: String::new(),
-            fold,
+            fold: steps.space,
+            join: steps.space && steps.cjk_space,
             has_space: false,
         }
     }
@@ -252,8 +281,8 @@ impl Folded {
             Some(kept) if self.fold => kept,
             _ => text,
         };
-        if !kept.is_empty() {
-            self.push_due_space();
+        if let Some(first) = kept.chars().next() {
+            self.push_due_space(first);
             let start = self.text.len();
             self.text.push_str(kept);
             self.text[start..].make_ascii_lowercase();
@@ -266,7 +295,7 @@ impl Folded {
             self.has_space = true;
             return;
         }
-        self.push_due_space();
+        self.push_due_space(c);
         self.text.push(c);
     }
 
@@ -277,15 +306,16 @@ impl Folded {
         }
         self.has_space |= text.starts_with(char::is_whitespace);
         for word in text.split_whitespace() {
-            self.push_due_space();
+            self.push_due_space(word.chars().next().unwrap_or(' '));
             self.text.push_str(word);
             self.has_space = true;
         }
         self.has_space &= text.is_empty() || text.ends_with(char::is_whitespace);
     }
 
-    fn push_due_space(&mut self) {
-        if self.has_space && !self.text.is_empty() {
+    /// Appends the space that is due in front of a character.
+    fn push_due_space(&mut self, next: char) {
+        if self.has_space && !self.text.is_empty() && !(self.join && is_joined(&self.text, next)) {
             self.text.push(' ');
         }
         self.has_space = false;
@@ -313,7 +343,7 @@ impl Piece {
         self.text.push_str(text);
     }
 
-    /// Takes the steps that concern characters; the one on white space comes when the text is put together.
+    /// Takes the steps that concern characters; those on white space come when the text is put together, if any is folded.
     fn normalise(&mut self, steps: Normalise, limit: usize) {
         if steps.controls {
             self.text.retain(|c| !is_control(c));
@@ -335,6 +365,9 @@ impl Piece {
             if steps.nfkc {
                 self.compose(limit);
             }
+        }
+        if steps.cjk_space && !steps.space {
+            self.step(join_cjk);
         }
     }
 
@@ -358,6 +391,31 @@ impl Piece {
             self.other.push(c);
         }
         std::mem::swap(&mut self.text, &mut self.other);
+    }
+}
+
+/// Whether white space between a text and a character is dropped: that between two runs of Chinese or Japanese.
+///
+/// The two sound marks that combine stay apart, or normalising once more would combine them.
+pub(super) fn is_joined(before: &str, next: char) -> bool {
+    is_cjk(next)
+        && !matches!(next, '\u{3099}' | '\u{309a}')
+        && before
+            .trim_end_matches(is_variation_selector)
+            .ends_with(is_cjk)
+}
+
+/// Appends a text without the white space between runs of Chinese or Japanese.
+fn join_cjk(text: &str, out: &mut String) {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        out.push_str(word);
+        rest = after.trim_start();
+        if !rest.chars().next().is_some_and(|next| is_joined(out, next)) {
+            out.push_str(&after[..after.len() - rest.len()]);
+        }
     }
 }
 
@@ -403,14 +461,14 @@ const fn leads() -> [Lead; 256] {
 }
 
 /// Bytes at the start of a text, in UTF-8, that stay as they are but for the case of ASCII letters: printable ASCII,
-/// inert characters, and single spaces between; a space may be the last of them, never the first.
+/// inert characters, and single spaces behind ASCII; a space may be the last of them, never the first.
 fn plain_end(bytes: &[u8]) -> usize {
     let lead = |at: usize| bytes.get(at).map_or(Lead::Other, |&b| LEADS[b as usize]);
     let mut at = 0;
     loop {
         match lead(at) {
             Lead::Kept => at += 1,
-            Lead::Space if at > 0 && bytes[at - 1] != b' ' => at += 1,
+            Lead::Space if at > 0 && matches!(bytes[at - 1], b'!'..=b'~') => at += 1,
             Lead::Han => match plain_han_length(&bytes[at..]) {
                 0 => return at,
                 length => at += length,
@@ -530,6 +588,18 @@ mod tests {
         if steps.space {
             text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         }
+        if steps.cjk_space {
+            let chars: Vec<char> = text.chars().collect();
+            let stays = |&at: &usize| {
+                let before: String = chars[..at].iter().collect();
+                let before = before.trim_end().trim_end_matches(is_variation_selector);
+                let after = chars[at..].iter().find(|c| !c.is_whitespace());
+                let is_between = before.ends_with(is_cjk)
+                    && after.is_some_and(|&c| is_cjk(c) && !"\u{3099}\u{309a}".contains(c));
+                !(chars[at].is_whitespace() && is_between)
+            };
+            text = (0..chars.len()).filter(stays).map(|at| chars[at]).collect();
+        }
         text
     }
 
@@ -538,6 +608,26 @@ mod tests {
         assert_eq!(normalise(" a\t\r\n\u{b}b\u{a0}\u{3000}C \u{2028}"), "a b c");
         assert_eq!(normalise("\n a \u{b}\tb\n"), "a b");
         assert_eq!(normalise(" \u{3000}\n"), "");
+    }
+
+    #[test]
+    fn white_space_between_characters_of_chinese_goes() {
+        assert_eq!(
+            normalise("战争/经\n济 游\u{3000}\u{3000}\r\n戏"),
+            "战争/经济游戏"
+        );
+        assert_eq!(normalise("漢字 かな カナ"), "漢字かなカナ");
+        assert_eq!(normalise("葛\u{e0100}\n城"), "葛\u{e0100}城");
+        // Elsewhere it is folded as ever.
+        assert_eq!(normalise("中 a\n文。\n 中 1 한 글"), "中 a 文。 中 1 한 글");
+        // What would combine stays apart.
+        assert_eq!(normalise("か \u{3099}"), "か \u{3099}");
+        let unfolded = "normalise=cjk-space: 中\n \n文  a  b".to_owned();
+        let mut alone = Normaliser::new("cjk-space".parse().unwrap());
+        assert_eq!(
+            alone.normalise(&unfolded),
+            "normalise=cjk-space: 中文  a  b"
+        );
     }
 
     #[test]
@@ -576,7 +666,7 @@ mod tests {
             ("nfkc", "A\u{ad} \n B"),
             ("case", "ａ\u{ad} \n b"),
             ("space", "Ａ\u{ad} B"),
-            ("controls+nfkc+case+space", "a b"),
+            ("controls+nfkc+case+space+cjk-space", "a b"),
         ] {
             let parsed: Normalise = steps.parse().unwrap();
             assert_eq!(parsed.to_string(), steps);
@@ -661,8 +751,10 @@ mod tests {
     }
 
     prop_compose! {
-        fn any_steps()(controls: bool, nfkc: bool, case: bool, lower: bool, space: bool) -> Normalise {
-            Normalise { controls, nfkc, case, lower, space }
+        fn any_steps()(
+            controls: bool, nfkc: bool, case: bool, lower: bool, space: bool, cjk_space: bool,
+        ) -> Normalise {
+            Normalise { controls, nfkc, case, lower, space, cjk_space }
         }
     }
 
@@ -684,6 +776,16 @@ mod tests {
             text in "[aE  Σσ\u{301}\u{323}\u{345}\u{1100}-\u{1105}\u{1161}-\u{1165}ﾊﾞ゛\u{3099}か中、，Ａ…“\u{3000}\u{a0}\u{ad}\n\u{338}<\0]{0,12}"
         ) {
             prop_assert_eq!(normalise(&text), oracle(&text, Normalise::default()));
+        }
+
+        #[test]
+        fn white_space_of_chinese_goes_by_any_path(
+            text in "[ab中文かな゛\u{3099}\u{fe00}\u{e0100}。，ｶ\u{f900} \n\u{3000}\u{ad}é]{0,14}", steps in any_steps()
+        ) {
+            let mut normaliser = Normaliser::new(steps);
+            let once = normaliser.normalise(&text).to_owned();
+            prop_assert_eq!(&once, &oracle(&text, steps));
+            prop_assert_eq!(normaliser.normalise(&once), &once);
         }
 
         #[test]

@@ -235,8 +235,8 @@ impl PipelineOptions {
             "this feature hash takes no seed"
         } else if self.sketch == Sketch::MinHash && self.ties != TieRule::Clear {
             "MinHash knows no ties"
-        } else if self.sketch == Sketch::MinHash && self.feature_hash.width() < 128 {
-            "MinHash needs a feature hash of 128 bits"
+        } else if self.sketch == Sketch::MinHash && !self.feature_hash.serves_minhash() {
+            "MinHash needs the feature hash xxh3-128 or md5"
         } else {
             return self.check_features();
         };

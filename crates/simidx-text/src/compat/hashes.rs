@@ -64,9 +64,20 @@ fn finish([a, b, c]: &mut [u32; 3]) {
     *c = (*c ^ *b).wrapping_sub(b.rotate_left(24));
 }
 
+/// The hash of strings of Python 2, modulo 2^128.
+pub(crate) fn python2(text: &str) -> u128 {
+    let first = text.chars().next().map_or(0, u128::from) << 7;
+    let mixed = text.chars().fold(first, |hash: u128, c| {
+        hash.wrapping_mul(1_000_003) ^ u128::from(c)
+    });
+    mixed ^ text.chars().count() as u128
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::Pipeline;
     use crate::feature_hash::FeatureHash;
+    use simidx::Fingerprint;
 
     #[test]
     fn the_hashes_are_frozen() {
@@ -83,5 +94,29 @@ mod tests {
         assert_eq!(jenkins(""), 0xdeadbeefdeadbeef);
         let score = "Four score and seven years ago";
         assert_eq!(jenkins(score), 0x17770551ce7226e6);
+        // What Python 2 answers with words of 64 bits, there as a signed number.
+        let python2 = |text: &str| FeatureHash::Python2.hash(text.as_bytes(), 0);
+        assert_eq!(python2(""), 0);
+        assert_eq!(python2("a"), 12_416_037_344);
+        assert_eq!(python2("hello") as u64 as i64, 840_651_671_246_116_861);
+        assert_eq!(
+            python2("我爱"),
+            ((0x6211 << 7) * 1_000_003 ^ 0x6211) * 1_000_003 ^ 0x7231 ^ 2
+        );
+    }
+
+    /// The listings print these distances of simhashes of 128 bits.
+    #[test]
+    fn the_listings_of_simhash_are_reproduced() {
+        let options = "short,normalise=none,segment=word-runs:1,hash=python2-128,fingerprint=simhash,ties=set";
+        let pipeline = Pipeline::new(options.parse().unwrap()).unwrap();
+        let texts = [
+            "This is a test string for testing",
+            "This is a test string for testing also",
+            "nai nai ge xiong cao",
+            "This is a test string for testing als",
+        ];
+        let [first, others @ ..] = texts.map(|text| pipeline.fingerprint::<u128>(text).unwrap());
+        assert_eq!(others.map(|other| other.distance(first)), [12, 37, 4]);
     }
 }

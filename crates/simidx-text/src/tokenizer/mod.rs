@@ -20,6 +20,7 @@ pub(super) use jieba::{Dictionary, inverse_document_frequency};
 #[cfg(feature = "compat")]
 use crate::compat::tokenizers;
 
+use crate::normalise::Normalise;
 use crate::{Error, Result};
 
 /// A piece of a text.
@@ -103,12 +104,12 @@ impl Tokenizer {
         self,
         dictionary: &Dictionary,
         parts: bool,
-        fold_space: bool,
+        normalise: Normalise,
     ) -> Box<dyn Tokenize> {
         match self {
             Tokenizer::Auto => Box::new(words::Words::new(Some(Jieba::new(dictionary, parts)))),
             Tokenizer::Jieba => Box::new(Jieba::new(dictionary, parts)),
-            _ => self.without_dictionary(fold_space),
+            _ => self.without_dictionary(normalise),
         }
     }
 
@@ -120,19 +121,19 @@ impl Tokenizer {
         )
     }
 
-    /// Whether the tokenizer must see the white space of the text, and fold it itself.
+    /// Whether the tokenizer must see the white space of the text, and take the steps on it itself.
     pub(super) fn needs_space(self) -> bool {
         self == Tokenizer::Sentences
     }
 
-    /// The tokenize for tokens that need no dictionary. Of those that need to see white space it folds it if asked.
-    pub(super) fn without_dictionary(self, fold_space: bool) -> Box<dyn Tokenize> {
+    /// The tokenize for tokens that need no dictionary. That of those that need to see white space takes the steps on it.
+    pub(super) fn without_dictionary(self, normalise: Normalise) -> Box<dyn Tokenize> {
         match self {
             Tokenizer::Words | Tokenizer::Auto | Tokenizer::Jieba => {
                 Box::new(words::Words::plain())
             }
             Tokenizer::Chars(length) => Box::new(grams::Grams(length)),
-            Tokenizer::Sentences => Box::new(sentences::Sentences::new(fold_space)),
+            Tokenizer::Sentences => Box::new(sentences::Sentences::new(normalise)),
             #[cfg(feature = "compat")]
             Tokenizer::AsciiWords => Box::new(tokenizers::AsciiWords),
             #[cfg(feature = "compat")]
@@ -261,7 +262,10 @@ pub(crate) mod tests {
         let tokenizer: Tokenizer = tokenizer.parse().unwrap();
         let mut tokens = Vec::new();
         let mut emit = |token: Token<'_>| tokens.push(token.text.to_owned());
-        tokenizer.without_dictionary(true).tokenize(text, &mut emit);
+        let normalise = Normalise::default();
+        tokenizer
+            .without_dictionary(normalise)
+            .tokenize(text, &mut emit);
         tokens
     }
 

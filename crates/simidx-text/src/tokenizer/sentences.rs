@@ -1,37 +1,27 @@
 //! Sentences, told by their punctuation.
 
 use super::{Emit, Tokenize, untagged};
+use crate::normalise::{Normalise, Normaliser};
 
 /// What stands between ends of sentences and of lines.
 #[derive(Clone, Debug)]
 pub(super) struct Sentences {
-    /// Whether each run of white space within a sentence becomes one space.
-    fold: bool,
-    folded: String,
+    /// The steps on white space, which apply to each sentence.
+    space: Normaliser,
 }
 
 impl Sentences {
-    pub(super) fn new(fold: bool) -> Self {
-        let folded = String::new();
-        Sentences { fold, folded }
+    /// With the steps on white space that `normalise` lists.
+    pub(super) fn new(normalise: Normalise) -> Self {
+        let space = Normaliser::new(normalise.of_space());
+        Sentences { space }
     }
 
     fn give(&mut self, sentence: &str, emit: Emit<'_>) {
         let sentence = sentence.trim();
-        if !sentence.contains(char::is_alphanumeric) {
-            return;
+        if sentence.contains(char::is_alphanumeric) {
+            emit(untagged(self.space.normalise(sentence)));
         }
-        if !self.fold {
-            return emit(untagged(sentence));
-        }
-        self.folded.clear();
-        for word in sentence.split_whitespace() {
-            if !self.folded.is_empty() {
-                self.folded.push(' ');
-            }
-            self.folded.push_str(word);
-        }
-        emit(untagged(&self.folded));
     }
 }
 
@@ -87,6 +77,6 @@ mod tests {
         );
         assert!(tokens("sentences", " ... !? \n").is_empty());
         assert_eq!(tokens("sentences", "好...世界 v1.2"), ["好", "世界 v1.2"]);
-        assert_eq!(tokens("sentences", "a \t b"), ["a b"]);
+        assert_eq!(tokens("sentences", "a \t b 中\u{3000}文"), ["a b 中文"]);
     }
 }

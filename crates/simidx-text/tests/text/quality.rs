@@ -7,6 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use simidx::Fingerprint;
 use simidx_input::{Content, Format};
+use simidx_text::similar::{SketchFeatures, Sketcher};
 use simidx_text::{Pipeline, PipelineOptions};
 
 /// Documents, and the pairs of them with a Jaccard similarity of word triples of 0.8 and more.
@@ -125,6 +126,50 @@ fn similar_texts_are_nearer_than_others() {
             println!("{pipeline} on {name}: nearer {nearer:.3}, by 16 bits {much_nearer:.3}");
             assert!(nearer >= 0.99, "{pipeline} {name} {nearer}");
             assert!(much_nearer >= 0.8, "{pipeline} {name} {much_nearer}");
+        }
+    }
+}
+
+/// A Chinese text without the line breaks between its characters, which its kind of file puts anywhere.
+fn unbroken(text: &str) -> String {
+    let is_han = |c: Option<char>| c.is_some_and(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+    let mut out = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_between = is_han(out.chars().next_back()) && is_han(rest.peek().copied());
+        if c != '\n' || !is_between {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Line breaks in Chinese change neither fingerprints nor the features of words, and English fingerprints are as before.
+#[test]
+fn white_space_in_chinese_changes_nothing() {
+    let (zh, en) = (read("zh"), read("en"));
+    let before = "controls+nfkc+case+space";
+    let sketcher = Sketcher::new(128, SketchFeatures::default()).unwrap();
+    let mut of_words = sketcher.pipeline().unwrap().fingerprinter::<u64>().unwrap();
+    for text in &zh.texts {
+        // The features of sketches are those of `--similarity`.
+        let [a, b] = [text, &unbroken(text)].map(|t| sketcher.feature_set(&mut of_words, t));
+        assert_eq!(a, b, "{text}");
+    }
+    for pipeline in ["web", "news-zh", "short,segment=auto"] {
+        let parse = |spec: &str| Pipeline::new(spec.parse().unwrap()).unwrap();
+        let mut now = parse(pipeline).fingerprinter::<u64>().unwrap();
+        let then = parse(&format!("{pipeline},normalise={before}"));
+        let mut then = then.fingerprinter::<u64>().unwrap();
+        let mut broken = 0;
+        for text in &zh.texts {
+            let unbroken = unbroken(text);
+            broken += usize::from(unbroken != *text);
+            assert_eq!(now.fingerprint(text), now.fingerprint(&unbroken), "{text}");
+        }
+        assert!(broken > zh.texts.len() / 2, "{broken}");
+        for text in &en.texts {
+            assert_eq!(now.fingerprint(text), then.fingerprint(text), "{text}");
         }
     }
 }
