@@ -1,6 +1,9 @@
 //! Texts: pipelines, and two texts compared.
 
+use std::ffi::CStr;
+
 use numpy::IntoPyArray;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 use simidx::Fingerprint;
@@ -39,7 +42,16 @@ fn check_width(py: Python<'_>, width: u32) -> PyResult<u32> {
 fn named(py: Python<'_>, name: &str) -> PyResult<Pipeline> {
     let options: Result<PipelineOptions, _> = name.parse();
     let pipeline = options.and_then(Pipeline::new);
-    pipeline.map_err(|error| Failure::from(error).raise(py))
+    let pipeline = pipeline.map_err(|error| Failure::from(error).raise(py))?;
+    let idle = pipeline.options().idle_weights();
+    if !idle.is_empty() {
+        let stages = idle.join(" and ");
+        let message =
+            format!("{name}: fingerprint=minhash ignores {stages}; fingerprint=simhash does not\0");
+        let message = CStr::from_bytes_until_nul(message.as_bytes()).unwrap_or_default();
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), message, 1)?;
+    }
+    Ok(pipeline)
 }
 
 /// The pipeline that is meant by a name or is one.

@@ -183,6 +183,12 @@ impl IdfTable {
         let found = self.content.of_features.get(feature);
         found.copied().unwrap_or(self.content.default)
     }
+
+    /// The least of all.
+    pub(super) fn least(&self) -> f64 {
+        let values = self.content.of_features.values().copied();
+        values.fold(self.content.default, f64::min)
+    }
 }
 
 /// The lines that are not blank, with their numbers.

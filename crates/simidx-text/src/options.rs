@@ -81,7 +81,7 @@ pub enum Idf {
 /// The stages of a pipeline. Start from a [`Preset`], by default [`Preset::Web`], and change stages;
 /// [`Pipeline::new`](super::Pipeline::new) refuses stages that do not fit together.
 ///
-/// As text it is the name of a preset followed by changes: `web,segment=chars:4,weights=uniform`. The stages are `html`,
+/// As text it is the name of a preset followed by changes: `web,segment=chars:4,shingle=1`. The stages are `html`,
 /// `normalise`, `segment`, `shingle`, `weights`, `idf` (`none` or `jieba`), `parts`, `select`, `hash`, `seed`,
 /// `fingerprint` and `ties`.
 ///
@@ -217,6 +217,40 @@ impl PipelineOptions {
         Ok(())
     }
 
+    /// The stages, by their names, that weigh features in vain: MinHash knows only which features count.
+    ///
+    /// A factor of 0 is not in vain, as its feature does not count.
+    ///
+    /// ```
+    /// use simidx_text::PipelineOptions;
+    ///
+    /// let options: PipelineOptions = "web,weights=log2".parse()?;
+    /// assert_eq!(options.idle_weights(), ["weights"]);
+    /// let options: PipelineOptions = "web,weights=log2,fingerprint=simhash".parse()?;
+    /// assert!(options.idle_weights().is_empty());
+    /// # Ok::<(), simidx_text::Error>(())
+    /// ```
+    pub fn idle_weights(&self) -> Vec<&'static str> {
+        if self.sketch == Sketch::SimHash || matches!(self.select, FeatureSelection::Top(_)) {
+            return Vec::new();
+        }
+        // The product of two such factors is not rounded to 0.
+        let is_idle = |least: f64| least >= 1.0 / 256.0;
+        let idf = match &self.idf {
+            Idf::None => false,
+            Idf::Jieba => true,
+            Idf::Table(table) => is_idle(table.least()),
+        };
+        let parts = self.parts.as_ref();
+        let stages = [
+            ("weights", self.weights != Weights::Count),
+            ("idf", idf),
+            ("parts", parts.is_some_and(|parts| is_idle(parts.least()))),
+        ];
+        let idle = stages.into_iter().filter(|stage| stage.1);
+        idle.map(|stage| stage.0).collect()
+    }
+
     /// What keeps these stages from making a pipeline.
     pub(super) fn check(&self) -> Result<()> {
         if self.seed > MAX_SEED {
@@ -287,6 +321,29 @@ mod tests {
         assert_eq!(options, expected);
         let seeded: PipelineOptions = "web,seed=7,parts=n:2".parse().unwrap();
         assert_eq!((seeded.seed, seeded.parts.unwrap().get("ns")), (7, 2.0));
+    }
+
+    #[test]
+    fn weights_are_idle_if_no_feature_can_cease_to_count() {
+        for (text, idle) in [
+            ("web", &[][..]),
+            ("web,weights=capped:2", &["weights"]),
+            ("web,segment=auto,shingle=1,idf=jieba", &["idf"]),
+            ("web,segment=auto,shingle=1,parts=n:3/*:1", &["parts"]),
+            ("web,segment=auto,shingle=1,parts=n:3", &[]),
+            ("web,segment=auto,shingle=1,parts=n:3/w:0/*:1", &[]),
+            ("web,weights=uniform,select=top:9", &[]),
+            ("web,weights=uniform,select=longest:9", &["weights"]),
+            ("web,weights=uniform,fingerprint=simhash", &[]),
+        ] {
+            let options: PipelineOptions = text.parse().unwrap();
+            assert_eq!(options.idle_weights(), idle, "{text}");
+        }
+        for (file, idle) in [("a 1.5\nb 2", &["idf"][..]), ("a 1.5\nb 0", &[])] {
+            let mut options = Preset::Web.options();
+            options.idf = Idf::Table(IdfTable::from_bytes("i.txt", file.as_bytes()).unwrap());
+            assert_eq!(options.idle_weights(), idle, "{file}");
+        }
     }
 
     #[test]

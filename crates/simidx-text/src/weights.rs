@@ -156,6 +156,12 @@ impl PartOfSpeechWeights {
         let found = self.factors.iter().find(|(tag, _)| part.starts_with(tag));
         found.map_or(self.others, |&(_, factor)| factor)
     }
+
+    /// The least of all factors.
+    pub(super) fn least(&self) -> f64 {
+        let factors = self.factors.iter().map(|&(_, factor)| factor);
+        factors.fold(self.others, f64::min)
+    }
 }
 
 impl fmt::Display for PartOfSpeechWeights {

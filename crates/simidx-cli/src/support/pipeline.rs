@@ -12,6 +12,7 @@ use simidx_text::{Pipeline, PipelineOptions, Preset};
 
 use crate::support::failure::Failure;
 use crate::support::heading;
+use crate::support::output::say;
 
 /// The longest file that a pipeline may need, in bytes.
 const MAX_FILE_LEN: u64 = 1 << 30;
@@ -21,7 +22,7 @@ const MAX_FILE_LEN: u64 = 1 << 30;
 pub(crate) struct PipelineArgs {
     /// How documents become fingerprints: a preset (web, news-zh, code, short, compat-1e0ng, compat-mfonda,
     /// compat-simhashcjk, compat-yanyiwu or compat-text-dedup), then stages to change, as in
-    /// web,segment=chars:4,shingle=2,weights=uniform [default: web]
+    /// web,segment=chars:4,fingerprint=simhash [default: web]
     #[arg(
         long,
         value_name = "PRESET[,STAGE=VALUE]",
@@ -71,11 +72,27 @@ impl PipelineArgs {
         self.files.read()
     }
 
-    /// The pipeline.
+    /// The pipeline. Warns of stages that have no effect in it.
     ///
     /// # Errors
     /// Stages that cannot be combined, or a file that cannot be read.
     pub(crate) fn pipeline(&self) -> Result<Pipeline, Failure> {
+        let pipeline = self.unweighted()?;
+        let idle = pipeline.options().idle_weights();
+        if !idle.is_empty() {
+            let stages = idle.join(" and ");
+            say(format_args!(
+                "fingerprint=minhash ignores {stages}; fingerprint=simhash does not"
+            ));
+        }
+        Ok(pipeline)
+    }
+
+    /// The pipeline for a command that weighs no features, so without a warning about weights.
+    ///
+    /// # Errors
+    /// As for [`Self::pipeline`].
+    pub(crate) fn unweighted(&self) -> Result<Pipeline, Failure> {
         let files = self.files.read()?;
         let mut options = self.stages();
         options.html = self.html.unwrap_or(options.html);

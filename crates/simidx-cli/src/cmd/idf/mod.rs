@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 
 /// The pipeline up to features: how they are weighed does not matter to their counts.
 fn unweighted(args: &Args) -> Result<Pipeline, Failure> {
-    let pipeline = args.input.pipeline.pipeline()?;
+    let pipeline = args.input.pipeline.unweighted()?;
     if matches!(pipeline.options().idf, Idf::Table(_)) {
         let message = "--idf does not apply here: features are counted, not weighted";
         return Err(Failure::new(message));
