@@ -1,10 +1,11 @@
 //! `simidx fingerprint`: documents in, fingerprints out.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde_json::json;
 use simidx::Fingerprint;
-use simidx_input::RecordId;
+use simidx_input::{Escaped, RecordId};
+use simidx_text::{Feature, Pipeline};
 
 use crate::cmd::Answer;
 use crate::support::columns::Column;
@@ -20,22 +21,59 @@ pub(crate) const HELP: &str = "\
 Turn documents into fingerprints.
 
 Each document is a line: its fingerprint, a tab and its id, or its position if it has none.
+With --text the document is an argument; --show-features then adds a line for each feature: its weight, a tab and itself.
 The default pipeline `web` makes fingerprints by one-bit MinHash; `web,fingerprint=simhash` makes simhashes.
 
 Examples:
   simidx fingerprint docs.jsonl > docs.tsv
   simidx fingerprint chats.parquet --text-field 'messages.*.content'
   simidx fingerprint pages.warc.gz --html yes --json
-  simidx fingerprint --input lines --pipeline news-zh --width 128 titles.txt";
+  simidx fingerprint --input lines --pipeline short --width 128 titles.txt
+  simidx fingerprint --text 'The cat sat on the mat.' --show-features";
 
 /// Arguments of `simidx fingerprint`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) input: InputArgs,
+    /// Fingerprint this text
+    #[arg(long, value_name = "TEXT", conflicts_with_all = [
+        "inputs", "input", "text_field", "fingerprint_field", "id_field", "delimiter", "encoding",
+    ])]
+    text: Option<String>,
+    /// List the features of --text with their weights, in the order in which they occur
+    #[arg(long, requires = "text")]
+    show_features: bool,
+    /// How fingerprints are printed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Notation::Hex)]
+    output_format: Notation,
     /// Print JSON: an object for each document
     #[arg(long)]
     json: bool,
+}
+
+/// How a fingerprint is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Notation {
+    /// Hexadecimal digits
+    Hex,
+    /// A decimal number
+    Dec,
+    /// Binary digits, the most significant first
+    Bin,
+}
+
+impl Notation {
+    fn write<F: Fingerprint>(self, fingerprint: F) -> String {
+        match self {
+            Notation::Hex => fingerprint.to_hex(),
+            Notation::Dec => fingerprint.to_u128().to_string(),
+            Notation::Bin => {
+                let width = F::WIDTH as usize;
+                format!("{:0width$b}", fingerprint.to_u128())
+            }
+        }
+    }
 }
 
 /// Runs the command.
@@ -47,25 +85,80 @@ fn run_width<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
     let mut printer = Printer {
         out: stdout(),
         json: args.json,
+        notation: args.output_format,
     };
     let pipeline = args.input.pipeline.pipeline()?;
+    if let Some(text) = &args.text {
+        let mut fingerprinter = pipeline.fingerprinter::<F>()?;
+        let features = match args.show_features {
+            true => Some(fingerprinter.features(text)),
+            false => None,
+        };
+        let fingerprint = fingerprinter.fingerprint_if_any(text);
+        printer.print(
+            fingerprint.unwrap_or_else(|| pipeline.empty_fingerprint()),
+            &RecordId::Number(0),
+            features.as_deref(),
+        )?;
+        printer.out.flush()?;
+        say_stand_in::<F>(&pipeline, args, u64::from(fingerprint.is_none()));
+        return Ok(true);
+    }
     let bar = mode.reading("documents");
     let read = records::read::<F>(&args.input, &pipeline, bar, &mut printer)?;
     printer.out.flush()?;
-    if read.without_features > 0 {
-        let documents = counted(read.without_features, "document");
-        let empty = pipeline.empty_fingerprint::<F>().to_hex();
+    say_stand_in::<F>(&pipeline, args, read.without_features);
+    Ok(true)
+}
+
+/// Says that a fingerprint stands for documents without features, if there are any.
+fn say_stand_in<F: Fingerprint>(pipeline: &Pipeline, args: &Args, count: u64) {
+    if count > 0 {
+        let documents = counted(count, "document");
+        let empty = args.output_format.write(pipeline.empty_fingerprint::<F>());
         say(format_args!(
             "no features in {documents}: the fingerprint {empty} stands for any of them"
         ));
     }
-    Ok(true)
 }
 
 /// Prints a line for each document.
 struct Printer<W> {
     out: W,
     json: bool,
+    notation: Notation,
+}
+
+impl<W: Write> Printer<W> {
+    /// Prints a document, and its features if they are wanted.
+    fn print<F: Fingerprint>(
+        &mut self,
+        fingerprint: F,
+        id: &RecordId,
+        features: Option<&[Feature]>,
+    ) -> io::Result<()> {
+        let fingerprint = self.notation.write(fingerprint);
+        if self.json {
+            let mut object = json!({ "fingerprint": fingerprint, "id": record_id_to_json(id) });
+            if let Some(features) = features {
+                let feature = |f: &Feature| json!({ "feature": f.text, "weight": f.weight });
+                object["features"] = features.iter().map(feature).collect();
+            }
+            write_json(&mut self.out, &object)?;
+            self.out.write_all(b"\n")?;
+            return Ok(());
+        }
+        writeln!(self.out, "{fingerprint}\t{}", Column::of_record(id))?;
+        for feature in features.unwrap_or_default() {
+            writeln!(
+                self.out,
+                "{:.3}\t{}",
+                feature.weight,
+                Escaped(&feature.text)
+            )?;
+        }
+        Ok(())
+    }
 }
 
 impl<F: Fingerprint, W: Write> Sink<F> for Printer<W> {
@@ -75,13 +168,6 @@ impl<F: Fingerprint, W: Write> Sink<F> for Printer<W> {
             return Err(Refusal::record(message));
         }
         let id = record.id.unwrap_or(RecordId::Number(record.position));
-        let fingerprint = record.fingerprint.to_hex();
-        let written = if self.json {
-            let object = json!({ "fingerprint": fingerprint, "id": record_id_to_json(&id) });
-            write_json(&mut self.out, &object).and_then(|()| self.out.write_all(b"\n"))
-        } else {
-            writeln!(self.out, "{fingerprint}\t{}", Column::of_record(&id))
-        };
-        Ok(written?)
+        Ok(self.print(record.fingerprint, &id, None)?)
     }
 }

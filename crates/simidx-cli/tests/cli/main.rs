@@ -14,6 +14,7 @@ mod eval;
 mod faults;
 mod featureless;
 mod files;
+mod fingerprint;
 mod formats;
 mod generated;
 mod hostile;
