@@ -578,7 +578,8 @@ fn same_width(segments: &AnySegments, old: &Generation) -> Result<(), Problem> {
         before => Err(Problem::unanswerable(
             "mismatch",
             format!(
-                "the new files have fingerprints of {width} bits, those that answer have {before}; start the server anew to serve them"
+                "the new files have fingerprints of {width} bits, those that answer have {before}; start the \
+                 server anew to serve them"
             ),
         )),
     }
