@@ -278,7 +278,9 @@ def test_too_little_memory(tmp_path: Path) -> None:
 def test_the_hints_for_packed_bits_give_the_numbers_of_the_hexadecimal_strings() -> None:
     """An image hash prints its first bit as the highest one."""
     bits = np.random.default_rng(5).random((50, 64)) < 0.5
-    hexadecimal = ["".join(f"{int(''.join(str(int(b)) for b in row[i : i + 4]), 2):x}" for i in range(0, 64, 4)) for row in bits]
+    hexadecimal = [
+        "".join(f"{int(''.join(str(int(b)) for b in row[i : i + 4]), 2):x}" for i in range(0, 64, 4)) for row in bits
+    ]
     packed = np.packbits(bits, axis=1)
     assert packed.view(">u8").astype("uint64")[:, 0].tolist() == [int(text, 16) for text in hexadecimal]
     for array, start in ((bits, "numpy.packbits(array, axis=1)"), (packed, "array")):

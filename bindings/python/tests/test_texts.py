@@ -175,13 +175,19 @@ def test_what_has_no_rows_in_an_order_is_no_column_of_texts() -> None:
         (pl.DataFrame({"text": texts}).lazy(), "LazyFrame; it has no rows yet"),
     ]
     pipeline = simidx.Pipeline()
-    calls = (simidx.dedup_texts, simidx.pairs_texts, simidx.clusters_texts, pipeline.fingerprints, pipeline.has_features)
+    calls = (
+        simidx.dedup_texts,
+        simidx.pairs_texts,
+        simidx.clusters_texts,
+        pipeline.fingerprints,
+        pipeline.has_features,
+    )
     for call in calls:
         for given, message in wrong:
             with pytest.raises(simidx.InputTypeError, match=message):
                 call(given)
     with pytest.raises(simidx.InputTypeError, match="fingerprints: this is a dict"):
-        simidx.dedup({"fingerprint": [1, 2]})  # type: ignore[arg-type]
+        simidx.dedup({"fingerprint": [1, 2]})
 
 
 def test_wrong_options_are_said_as_they_were_given(tmp_path: Path) -> None:
@@ -192,5 +198,5 @@ def test_wrong_options_are_said_as_they_were_given(tmp_path: Path) -> None:
         simidx.dedup_texts(texts, 1.5, words=None)
     with pytest.raises(simidx.OptionTypeError, match=r"similarity='0.8': a number is expected"):
         simidx.dedup_texts(texts, "0.8")  # type: ignore[arg-type]
-    with pytest.raises(simidx.FileMissingError, match="temp_dir='.*/missing': there is no such folder"):
+    with pytest.raises(simidx.FileMissingError, match=r"temp_dir='.*/missing': there is no such folder"):
         simidx.dedup_texts(texts, temp_dir=str(tmp_path / "missing"))
