@@ -81,7 +81,6 @@ fn _simidx(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(index::_reopen, module)?)?;
     module.add_function(wrap_pyfunction!(matches::_match, module)?)?;
     module.add_function(wrap_pyfunction!(matches::_matches, module)?)?;
-    module.add_function(wrap_pyfunction!(texts::_comparison, module)?)?;
     module.add_function(wrap_pyfunction!(texts::_pipeline, module)?)?;
     module.add_function(wrap_pyfunction!(index::open, module)?)?;
     module.add_function(wrap_pyfunction!(build::build, module)?)?;

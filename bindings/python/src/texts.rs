@@ -321,53 +321,11 @@ pub(crate) struct Comparison {
 
 #[pymethods]
 impl Comparison {
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let numbers = (
-            self.distance,
-            self.jaccard,
-            self.weighted_jaccard,
-            self.cosine,
-            self.similarity,
-            self.estimate,
-        );
-        let others = (
-            self.equal,
-            self.have_features,
-            self.fingerprints,
-            self.most_different.clone(),
-        );
-        let make = py.import("simidx._simidx")?.getattr("_comparison")?;
-        (make, (numbers, others)).into_pyobject(py)
-    }
-
     fn __repr__(&self) -> String {
         format!(
             "Comparison(distance={}, jaccard={:.4}, cosine={:.4})",
             self.distance, self.jaccard, self.cosine
         )
-    }
-}
-
-/// What a comparison says, in the order of its fields.
-type Numbers = (u32, f64, f64, f64, f64, f64);
-type Others = (bool, bool, (u128, u128), Vec<(String, f64, f64)>);
-
-/// The comparison that was pickled.
-#[pyfunction]
-pub(crate) fn _comparison(numbers: Numbers, others: Others) -> Comparison {
-    let (distance, jaccard, weighted_jaccard, cosine, similarity, estimate) = numbers;
-    let (equal, have_features, fingerprints, most_different) = others;
-    Comparison {
-        distance,
-        jaccard,
-        weighted_jaccard,
-        cosine,
-        similarity,
-        estimate,
-        equal,
-        have_features,
-        fingerprints,
-        most_different,
     }
 }
 

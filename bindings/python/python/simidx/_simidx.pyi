@@ -46,7 +46,6 @@ __all__ = [
     "_Table",
     "__version__",
     "_check_measure",
-    "_comparison",
     "_components",
     "_dedup_documents",
     "_dedup_texts",
@@ -665,7 +664,6 @@ class Comparison:
     @property
     def most_different(self) -> list[tuple[str, float, float]]:
         """The features that differ most: text, weight in the first, weight in the second."""
-    def __reduce__(self) -> tuple[Any, ...]: ...
 
 @final
 class Pipeline:
@@ -707,7 +705,6 @@ def _program(args: Sequence[str]) -> int: ...
 def _reopen(paths: Sequence[_Path], in_memory: bool) -> Index: ...
 def _match(fingerprint: int, distance: int, position: int, ids: list[Any], digits: int) -> Match: ...
 def _matches(width: int, arrays: tuple[Any, ...], ids: tuple[Any, ...]) -> Matches: ...
-def _comparison(numbers: tuple[Any, ...], others: tuple[Any, ...]) -> Comparison: ...
 def _pipeline(description: str, width: int) -> Pipeline: ...
 
 _Round: TypeAlias = tuple[int, int, int, list[int], list[int]]
