@@ -216,7 +216,7 @@ mod parquet_files {
             &rewrite,
             &[Fate::Copied, Fate::Copied],
         );
-        let expected = "{\"text\":\"a\",\"n\":1,\"r\":1,\"b\":true,\"m\":\"1\",\"l\":\"[\\\"x\\\"]\",\
+        let expected = "{\"text\":\"a\",\"n\":1,\"r\":1.0,\"b\":true,\"m\":\"1\",\"l\":\"[\\\"x\\\"]\",\
                         \"u\":\"18446744073709551615\",\"none\":null,\"of\":\"z\",\
                         \"distance\":18446744073709551615,\"share\":null}\n\
                         {\"text\":\"b\",\"n\":-2,\"r\":0.5,\"b\":null,\"m\":\"s\",\"l\":null,\"u\":null,\
