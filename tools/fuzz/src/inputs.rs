@@ -142,6 +142,7 @@ fn read_together<F: Fingerprint>(reader: &mut dyn RecordReader<F>) -> Records<F>
             content: Content::Fingerprint(fingerprint),
             id: None,
             has_faults: false,
+            odd_id: None,
         });
         let room = all.room();
         all.records.extend(whole.take(room));
