@@ -162,7 +162,7 @@ impl<F: Fingerprint> Fingerprinter<F> {
     /// may take the time of a long one.
     ///
     /// # Errors
-    /// [`Error::TextTooLong`](crate::Error::TextTooLong) for a text that becomes longer than `max_len` bytes.
+    /// [`Error::TextTooLong`] for a text that becomes longer than `max_len` bytes.
     ///
     /// ```
     /// use simidx_text::{Error, Pipeline};
