@@ -36,7 +36,7 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     pub(super) input: InputArgs,
-    /// Fingerprint this text
+    /// Text of a document: fingerprint this one
     #[arg(long, value_name = "TEXT", conflicts_with_all = [
         "inputs", "input", "text_field", "fingerprint_field", "id_field", "delimiter", "encoding",
     ])]
