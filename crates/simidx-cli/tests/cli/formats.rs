@@ -140,7 +140,9 @@ fn what_is_kept_of_csv_has_one_header_and_its_bytes() {
         "a.csv",
         "c.csv",
     ]);
-    ran.refused("c.csv: has other columns than the inputs before it");
+    ran.refused(
+        "c.csv: has other columns than the inputs before it; use --output-dir, or --format jsonl",
+    );
 }
 
 /// The texts as members of objects, and a twin of each.
