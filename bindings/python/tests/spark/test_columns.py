@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -91,7 +91,8 @@ def test_columns_are_found_as_spark_finds_them(spark: SparkSession, tmp_path: Pa
         assert on_spark.pairs(df, fingerprint_column=fingerprint).collect() == []
         clusters = on_spark.clusters(df, fingerprint_column=fingerprint, id_column=id)
         assert sorted(row["id"] for row in clusters.collect()) == ["a", "b"]
-        for how in ({}, {"k": 3, "keep": "longest", "fingerprint_column": fingerprint}):
+        by_fingerprint: dict[str, Any] = {"k": 3, "keep": "longest", "fingerprint_column": fingerprint}
+        for how in ({}, by_fingerprint):
             kept, report = on_spark.dedup(df, text, id, **how)
             assert [(row["id"], row["duplicate_of"]) for row in report.collect()] == [("b", "a")]
             assert kept.columns == df.columns
@@ -124,7 +125,7 @@ def test_the_number_of_partitions_without_a_context() -> None:
         def __init__(self, setting: str | None) -> None:
             self.sparkSession, self.conf = self, {"spark.sql.shuffle.partitions": setting}
 
-    found = [_wiring.parallelism(Connected(setting), None) for setting in ("auto", None, "16")]  # type: ignore[arg-type]
+    found = [_wiring.parallelism(cast(Any, Connected(setting)), None) for setting in ("auto", None, "16")]
     assert found == [200, 200, 16]
 
 
