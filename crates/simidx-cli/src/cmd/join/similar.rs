@@ -82,17 +82,18 @@ pub(super) fn join<F: Fingerprint>(
         ));
     }
     let by_chance = search.chance_matches();
-    if has_texts && by_chance > MOST_CHANCE_MATCHES {
-        say(format_args!(
-            "of a query that is like no document, the sketches of {by_chance:.2} seem similar by chance, and their texts were \
-             compared: longer sketches or a smaller --margin take less time"
-        ));
-    }
-    if !has_texts && by_chance > MOST_CHANCE_MATCHES {
-        say(format_args!(
-            "of a query that is like no document, {by_chance:.2} would seem similar by chance: the sketches are short for so \
-             many records and so low a similarity"
-        ));
+    if by_chance > MOST_CHANCE_MATCHES {
+        let seem = match has_texts {
+            true => format!(
+                "the sketches of {by_chance:.2} seem similar by chance, and their texts were compared: longer sketches or a \
+                 smaller --margin take less time"
+            ),
+            false => format!(
+                "{by_chance:.2} would seem similar by chance: the sketches are short for so many records and so low a \
+                 similarity"
+            ),
+        };
+        say(format_args!("of a query that is like no document, {seem}"));
     }
     if args.style.stats {
         say(format_args!(
