@@ -38,6 +38,6 @@ def fingerprint(
         found = fingerprints_of(texts, made)
         return found.cast(pa.binary()) if made.width == 128 else found
 
-    made_of = F.arrow_udf(fingerprints, _TYPES[made.width])  # type: ignore[attr-defined]
+    made_of = F.arrow_udf(fingerprints, _TYPES[made.width])  # type: ignore[call-overload]
     # Otherwise Spark computes it once more for each condition on it.
     return df.withColumn(output_column, made_of.asNondeterministic()(wiring.column(df, text_column)))
