@@ -19,8 +19,10 @@ from simidx.distributed._texts import given_texts
 class _Against:
     """Rows for the documents that an index has: each with the record of the index that is nearest to it."""
 
-    #: Documents that are looked for at a time, and the bytes that they may take.
-    rows, size = 1 << 18, GATHERED
+    #: Documents that are looked for at a time.
+    rows: int = 1 << 18
+    #: Bytes that they may take.
+    size: int = GATHERED
 
     def __init__(self, paths: list[str], id_column: str, column: str, schema: list[tuple[str, Any]]) -> None:
         self._paths, self._id_column, self._column = paths, id_column, column
@@ -72,8 +74,9 @@ class NearIndex(_Against):
 class SimilarToIndex(_Against):
     """Documents that are similar to a record of an index, as far as its sketches show."""
 
-    #: A pass over all sketches is for so many.
-    rows, size = 1 << 16, 4 * GATHERED
+    #: Each pass over all sketches is for many documents.
+    rows: int = 1 << 16
+    size: int = 4 * GATHERED
 
     def __init__(
         self,
