@@ -2,7 +2,8 @@
 //!
 //! redb goes back one commit when it finds the last one damaged after a crash, since a commit that was not finished looks the
 //! same. The mark tells the two apart: it is written after a commit has come to disk, and not synced then, which costs nothing.
-//! So it knows each acknowledged change after the process was killed; after a power failure it may lag behind.
+//! So it knows each acknowledged change after the process was killed; after a power failure it may lag behind. That the
+//! collection is open is on disk before the journal is written to.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};

@@ -3,6 +3,7 @@
 mod change;
 mod committer;
 mod mark;
+mod overlay;
 mod queue;
 mod recovery;
 
@@ -23,6 +24,7 @@ use crate::options::{Options, Sync};
 use change::{Rows, checked};
 use committer::Committer;
 use mark::{Mark, Marked};
+use overlay::Overlay;
 use queue::{Queue, Shared};
 use recovery::{read, write_new};
 
@@ -147,20 +149,33 @@ pub(crate) fn remove_unused(folder: &Path) -> Result<()> {
 
 /// Whether a journal has no table, as before its first change.
 fn is_empty(path: &Path) -> Result<bool> {
-    let (database, _) = open_checked(path, |_| Ok(()))?;
+    let (database, _) = open_checked(path, untouched, |_| Ok(()))?;
     let read = database.begin_read().map_err(journal_error);
     let tables = read.and_then(|read| Ok(read.list_tables().map_err(journal_error)?.count()));
     Ok(tables.map_err(named(path))? == 0)
 }
 
+/// Opens a file whose bytes are all on disk: redb may repair it where it is.
+fn in_place(path: &Path) -> Result<Database> {
+    builder().open(path).map_err(opening_error)
+}
+
+/// Opens a file of which the system may have in memory what never comes to disk: it is read, and stays as it is.
+fn untouched(path: &Path) -> Result<Database> {
+    let opened = Overlay::open(path).map_err(redb::DatabaseError::from);
+    let opened = opened.and_then(|file| builder().create_with_backend(file));
+    opened.map_err(opening_error)
+}
+
 /// Opens a file of redb, reads it, and names it in errors.
 fn open_checked<T>(
     path: &Path,
+    open: impl FnOnce(&Path) -> Result<Database>,
     read: impl FnOnce(&ReadTransaction) -> Result<T>,
 ) -> Result<(Database, T)> {
     // It may panic on a file that is damaged.
     let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let database = builder().open(path).map_err(opening_error)?;
+        let database = open(path)?;
         let transaction = database.begin_read().map_err(journal_error)?;
         let found = read(&transaction)?;
         drop(transaction);
@@ -200,7 +215,8 @@ impl View {
 impl Journal {
     /// Opens the journal of a folder and reads it, where the changes up to `sealed` are in segments. After an end that was
     /// not clean it is written anew: what the system has in memory of the old file may never have reached the disk, if an
-    /// fsync failed, and would never reach it. If it cannot be written, the journal has failed from the start.
+    /// fsync failed, and would never reach it. The old file stays as it is until the new one takes its name. If it cannot be
+    /// written, the journal has failed from the start.
     ///
     /// # Errors
     /// A journal that cannot be read or is damaged, or one that lacks changes that were acknowledged.
@@ -211,8 +227,16 @@ impl Journal {
     ) -> Result<(Self, Recovered<F>)> {
         let [path, mark_path] = paths(folder);
         let said = Marked::read(&mark_path)?;
+        let mark = Arc::new(Mark::open(&mark_path)?);
+        // Before the journal is written to: if that fails, the next opening must know.
+        let marked = mark.write_through(Marked {
+            is_clean: false,
+            ..said
+        });
+        let is_trusted = said.is_clean && marked.is_ok();
+        let open = if is_trusted { in_place } else { untouched };
         let (database, mut recovered) =
-            open_checked(&path, |transaction| read::<F>(transaction, sealed))?;
+            open_checked(&path, open, |transaction| read::<F>(transaction, sealed))?;
         if said.acknowledged > recovered.last {
             let message = format!(
                 "{}: damaged journal: it ends with change {}, and {} were acknowledged; restore the folder from a backup, or \
@@ -224,17 +248,16 @@ impl Journal {
             );
             return Err(Error::Io(std::io::Error::other(message)));
         }
-        let is_good = said.is_clean && !recovered.is_small_in(file_len(&path)?);
+        let is_good = is_trusted && !recovered.is_small_in(file_len(&path)?);
         let database = match is_good {
             true => Ok(database),
             false => {
                 drop(database);
-                let written = recovered.write(&path);
+                let written = marked.and_then(|()| recovered.write(&path));
                 recovered.generations.retain(|&(_, last)| last > sealed);
                 written.and_then(|()| builder().open(&path).map_err(journal_error))
             }
         };
-        let mark = Arc::new(Mark::open(&mark_path)?);
         let database = database.and_then(|database| {
             mark.write(Marked {
                 acknowledged: recovered.last,
@@ -485,6 +508,17 @@ mod tests {
     use super::*;
     use committer::FailsOnPanic;
     use queue::tests::entry;
+
+    #[test]
+    fn an_opening_that_fails_leaves_no_mark_of_a_clean_end() {
+        let folder = tempfile::tempdir().unwrap();
+        make(folder.path()).unwrap();
+        let [path, mark] = paths(folder.path());
+        assert!(Marked::read(&mark).unwrap().is_clean);
+        std::fs::write(&path, "damaged").unwrap();
+        Journal::open::<u64>(folder.path(), &Options::default(), 0).unwrap_err();
+        assert!(!Marked::read(&mark).unwrap().is_clean);
+    }
 
     #[test]
     fn a_writer_that_panics_keeps_nobody_waiting() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use simidx_collection::{Collection, Error, Options};
@@ -117,6 +117,27 @@ fn reader() {
     println!("read on a full disk");
 }
 
+/// Opens a collection in a process whose files may have 4 KB: a journal that is written anew does not fit. Without
+/// `trap '' XFSZ` as its script, this kills the process.
+#[cfg(unix)]
+pub(crate) fn read_on_a_full_disk(folder: &Path, script: &str) -> Output {
+    let program = std::env::current_exe().unwrap();
+    let script = format!("{script}; ulimit -c 0; ulimit -f 8; exec \"$0\" \"$@\"");
+    Command::new("sh")
+        .args(["-c", &script])
+        .arg(program)
+        .args([
+            "crash::reader",
+            "--exact",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env(READ, folder)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap()
+}
+
 #[test]
 #[cfg(unix)]
 fn a_restart_on_a_full_disk_answers_queries() {
@@ -126,20 +147,7 @@ fn a_restart_on_a_full_disk_answers_queries() {
     pages.add("a", 7).unwrap();
     let killed = folder.path().join("killed");
     crate::files::copy(&path, &killed);
-    let program = std::env::current_exe().unwrap();
-    let output = Command::new("sh")
-        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\""])
-        .arg(program)
-        .args([
-            "crash::reader",
-            "--exact",
-            "--nocapture",
-            "--test-threads=1",
-        ])
-        .env(READ, &killed)
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
+    let output = read_on_a_full_disk(&killed, "trap '' XFSZ");
     assert!(output.status.success(), "{}", output.status);
     assert!(String::from_utf8_lossy(&output.stdout).contains("read on a full disk"));
     // There is room again.

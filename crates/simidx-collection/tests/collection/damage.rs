@@ -11,6 +11,10 @@ use simidx_testkit::thorough;
 
 use crate::files::copy;
 
+/// The name of a journal that is not complete.
+#[cfg(unix)]
+const UNFINISHED: &str = ".simidx-journal.tmp";
+
 fn options(sync: Sync) -> Options {
     let mut options = Options::default();
     options.background = false;
@@ -127,53 +131,114 @@ fn opened_ids(path: &Path) -> u64 {
     pages.len()
 }
 
-/// What was not synced when an fsync failed is in the memory of the system, but never comes to disk: the pages count as
-/// clean. A restart must not build on them.
-#[test]
 #[cfg(unix)]
-fn a_restart_after_a_failed_fsync_does_not_build_on_what_is_not_on_disk() {
-    use std::os::unix::fs::MetadataExt;
+const PAGE: usize = 4096;
 
-    const PAGE: usize = 4096;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pages");
-    let pages = Collection::<u64>::create(&path, options(Sync::Always)).unwrap();
-    for number in 0..20 {
-        pages.add(&number.to_string(), value(number)).unwrap();
-    }
-    let on_disk = fs::read(path.join("journal.redb")).unwrap();
-    let mark = fs::read(path.join("journal.mark")).unwrap();
-    // The commit whose fsync fails: it is in memory, and not acknowledged.
-    pages.add("failed", 7).unwrap();
-    let restarted = folder.path().join("restarted");
-    copy(&path, &restarted);
-    fs::write(restarted.join("journal.mark"), mark).unwrap();
-    let journal = restarted.join("journal.redb");
-    let in_memory = fs::read(&journal).unwrap();
-    let inode = fs::metadata(&journal).unwrap().ino();
-    let pages = Collection::<u64>::open(&restarted, options(Sync::Always)).unwrap();
-    for number in 20..50 {
-        pages.add(&number.to_string(), value(number)).unwrap();
-    }
-    // The power fails. Of a file that was there at the failed fsync, pages that were not written since are as on disk.
-    let failed = folder.path().join("failed");
-    copy(&restarted, &failed);
-    let mut image = fs::read(failed.join("journal.redb")).unwrap();
-    if fs::metadata(&journal).unwrap().ino() == inode {
-        for start in (0..image.len()).step_by(PAGE) {
-            let end = (start + PAGE).min(image.len());
-            if in_memory.get(start..end) == Some(&image[start..end]) {
-                let page = on_disk.get(start..end);
-                image[start..end].copy_from_slice(page.unwrap_or(&[0; PAGE]));
-            }
+/// A collection after a commit whose fsync failed. It is in the memory of the system, but never comes to disk: its pages count
+/// as clean.
+#[cfg(unix)]
+struct FailedFsync {
+    path: PathBuf,
+    on_disk: Vec<u8>,
+    in_memory: Vec<u8>,
+    inode: u64,
+}
+
+#[cfg(unix)]
+fn inode(journal: &Path) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(&fs::metadata(journal).unwrap())
+}
+
+#[cfg(unix)]
+impl FailedFsync {
+    /// Of records `a` and 0 to 19, which are acknowledged, and one whose commit failed.
+    fn new(folder: &Path) -> Self {
+        let running = folder.join("running");
+        let pages = Collection::<u64>::create(&running, options(Sync::Always)).unwrap();
+        pages.add("a", 7).unwrap();
+        for number in 0..20 {
+            pages.add(&number.to_string(), value(number)).unwrap();
+        }
+        let on_disk = fs::read(running.join("journal.redb")).unwrap();
+        let mark = fs::read(running.join("journal.mark")).unwrap();
+        pages.add("failed", 8).unwrap();
+        let path = folder.join("restarted");
+        copy(&running, &path);
+        fs::write(path.join("journal.mark"), mark).unwrap();
+        let journal = path.join("journal.redb");
+        FailedFsync {
+            on_disk,
+            in_memory: fs::read(&journal).unwrap(),
+            inode: inode(&journal),
+            path,
         }
     }
-    fs::write(failed.join("journal.redb"), image).unwrap();
-    let pages = Collection::<u64>::open(&failed, options(Sync::Always)).unwrap();
-    for number in 0..50 {
+
+    /// The power fails. Of a file that was there at the failed fsync, pages that were not written since are as on disk.
+    fn cut_power(&self) -> PathBuf {
+        let failed = self.path.with_extension("failed");
+        copy(&self.path, &failed);
+        let journal = failed.join("journal.redb");
+        let mut image = fs::read(&journal).unwrap();
+        if inode(&self.path.join("journal.redb")) == self.inode {
+            for start in (0..image.len()).step_by(PAGE) {
+                let end = (start + PAGE).min(image.len());
+                if self.in_memory.get(start..end) == Some(&image[start..end]) {
+                    let page = self.on_disk.get(start..end);
+                    image[start..end].copy_from_slice(page.unwrap_or(&[0; PAGE]));
+                }
+            }
+        }
+        fs::write(journal, image).unwrap();
+        failed
+    }
+}
+
+#[cfg(unix)]
+#[track_caller]
+fn has_first(path: &Path, count: u64) {
+    let pages = Collection::<u64>::open(path, options(Sync::Always)).unwrap();
+    assert_eq!(pages.get("a").unwrap(), Some(7));
+    for number in 0..count {
         let found = pages.get(&number.to_string()).unwrap();
         assert_eq!(found, Some(value(number)), "{number}");
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_restart_after_a_failed_fsync_does_not_build_on_what_is_not_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let restarted = FailedFsync::new(folder.path());
+    let pages = Collection::<u64>::open(&restarted.path, options(Sync::Always)).unwrap();
+    for number in 20..50 {
+        pages.add(&number.to_string(), value(number)).unwrap();
+    }
+    has_first(&restarted.cut_power(), 50);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_power_failure_loses_nothing_when_the_journal_could_not_be_written_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let restarted = FailedFsync::new(folder.path());
+    let output = crate::crash::read_on_a_full_disk(&restarted.path, "trap '' XFSZ");
+    assert!(output.status.success(), "{}", output.status);
+    assert!(!restarted.path.join(UNFINISHED).exists());
+    has_first(&restarted.cut_power(), 20);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_power_failure_loses_nothing_while_the_journal_is_written_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let restarted = FailedFsync::new(folder.path());
+    let output = crate::crash::read_on_a_full_disk(&restarted.path, ":");
+    assert!(!output.status.success());
+    assert!(restarted.path.join(UNFINISHED).exists());
+    let failed = restarted.cut_power();
+    has_first(&failed, 20);
+    assert!(!failed.join(UNFINISHED).exists());
 }
 
 #[test]
