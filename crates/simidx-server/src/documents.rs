@@ -34,13 +34,18 @@ impl From<Error> for Problem {
                 Problem::new(StatusCode::CONFLICT, "id-exists", error.to_string())
             }
             Error::BadId(_) => Problem::bad("bad-id", error.to_string()),
+            // The errors name files, which are nobody's business.
             Error::Unsealed(_) => {
                 let status = StatusCode::INSUFFICIENT_STORAGE;
-                Problem::new(status, "not-sealed", error.to_string())
+                let detail =
+                    "too many records wait to be sealed, and sealing fails; the log says why";
+                Problem::new(status, "not-sealed", detail)
             }
             Error::Journal(_) => {
                 let status = StatusCode::INSUFFICIENT_STORAGE;
-                Problem::new(status, "journal-failed", error.to_string())
+                let detail = "the journal failed, and the store takes no more changes until the server is started again; the \
+                              log says why";
+                Problem::new(status, "journal-failed", detail)
             }
             other => Problem::unanswerable("options", other.to_string()),
         }

@@ -259,7 +259,9 @@ struct Living<F: Fingerprint>(Arc<Collection<F>>);
 
 /// An error without the folder of the collection, which is nobody's business.
 fn without_folder(error: &str, folder: &Path) -> String {
-    error.replace(&format!("{}/", folder.display()), "")
+    let folder = folder.display();
+    let files = error.replace(&format!("{folder}/"), "");
+    files.replace(&format!("{folder}: "), "")
 }
 
 /// An error of a collection as one of the library.
@@ -369,5 +371,8 @@ mod tests {
         let error = "/srv/a b/pages/segment-0000000001.simidx: no space left";
         let shown = without_folder(error, Path::new("/srv/a b/pages"));
         assert_eq!(shown, "segment-0000000001.simidx: no space left");
+        let error = "it cannot be written anew: /srv/a b/pages: no space left";
+        let shown = without_folder(error, Path::new("/srv/a b/pages"));
+        assert_eq!(shown, "it cannot be written anew: no space left");
     }
 }

@@ -428,6 +428,10 @@ fn a_journal_that_fails_is_said() {
     let one = "POST /v1/documents HTTP/1.1\r\ncontent-type: application/json";
     let (status, body) = server.ask(one, "{\"id\":\"a\",\"fingerprint\":\"1\"}");
     assert_eq!(status, 507, "{body}");
+    assert!(
+        body.contains("the log says why") && !body.contains('/'),
+        "{body}"
+    );
     let (status, body) = server.get("/readyz");
     assert_eq!(status, 503);
     assert!(

@@ -518,11 +518,15 @@ fn every_address_and_status_is_as_described() {
 }
 
 #[test]
-fn a_journal_that_failed_is_507() {
-    let error = simidx_collection::Error::Journal("no space left on device".to_owned());
-    let problem = simidx_server::Problem::from(error);
-    assert_eq!(
-        (problem.status().as_u16(), problem.kind()),
-        (507, "journal-failed")
-    );
+fn a_store_that_takes_no_changes_is_507_and_names_no_file() {
+    let why = || "/srv/pages/journal.redb: no space left on device".to_owned();
+    for (error, kind) in [
+        (simidx_collection::Error::Journal(why()), "journal-failed"),
+        (simidx_collection::Error::Unsealed(why()), "not-sealed"),
+    ] {
+        let problem = simidx_server::Problem::from(error);
+        assert_eq!((problem.status().as_u16(), problem.kind()), (507, kind));
+        assert!(!problem.to_json().to_string().contains("srv"), "{problem}");
+        assert!(problem.detail().contains("the log says why"), "{problem}");
+    }
 }
