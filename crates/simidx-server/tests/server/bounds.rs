@@ -1,12 +1,12 @@
 //! What one request may take of memory and of time.
 
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use simidx::{BuildOptions, IdKind, IndexBuilder};
 
-use crate::client::{Client, PATIENCE};
+use crate::client::{Client, PATIENCE, until};
 use crate::documents::store;
 use crate::harness::{Running, default, options, start};
 use crate::sources::acting;
@@ -42,14 +42,6 @@ fn batch(count: usize) -> Vec<u8> {
     json!({ "fingerprints": vec!["ff"; count] })
         .to_string()
         .into_bytes()
-}
-
-fn until(is_so: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

@@ -2,12 +2,22 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 /// How long anything may take: much longer than it does, much shorter than for ever.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something that will be so.
+#[track_caller]
+pub(crate) fn until(is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// A response.
 #[derive(Debug)]

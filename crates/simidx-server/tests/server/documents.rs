@@ -7,7 +7,7 @@ use simidx_collection::Options;
 use simidx_server::{NamedIndex, ServerOptions, Store};
 use simidx_text::{Pipeline, Preset};
 
-use crate::client::Response;
+use crate::client::{Response, until};
 use crate::harness::{Running, options, start};
 
 const JSON: &str = "application/json";
@@ -374,9 +374,7 @@ fn work_of_a_client_that_has_gone_still_takes_its_room() {
     );
     gone.send(request.as_bytes()).unwrap();
     let count = || server.metric("simidx_store_records") as u64;
-    while count() == 0 {
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
+    until(|| count() > 0);
     drop(gone);
     std::thread::sleep(std::time::Duration::from_millis(100));
     let refused = delete(&server, "none");
@@ -384,9 +382,7 @@ fn work_of_a_client_that_has_gone_still_takes_its_room() {
     if count() < COUNT {
         assert_eq!(refused.kind(), "busy");
     }
-    while delete(&server, "none").kind() == "busy" {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until(|| delete(&server, "none").kind() != "busy");
     assert_eq!(count(), COUNT);
 }
 
@@ -522,18 +518,13 @@ fn a_seal_that_fails_is_told_from_a_journal_that_does() {
         );
     }
     let failed = |what| server.metric(&format!("simidx_store_failed{{what=\"{what}\"}}"));
-    let wait_for = |value| {
-        while failed("seal") != value {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    };
-    wait_for(1.0);
+    until(|| failed("seal") == 1.0);
     assert_eq!((failed("journal"), failed("merge")), (0.0, 0.0));
     assert_eq!(server.client().get("/readyz").status, 200);
     places
         .iter()
         .for_each(|place| drop(std::fs::remove_dir(place)));
-    wait_for(0.0);
+    until(|| failed("seal") == 0.0);
     let journal = server.metric("simidx_store_journal_bytes ");
     assert!(journal > 0.0);
     let info = server.client().get("/v1/info").json();

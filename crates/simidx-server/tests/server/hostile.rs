@@ -1,10 +1,8 @@
 //! Requests that are wrong in every way: each gets an answer of the 400 family, and the server goes on.
 
-use std::time::Duration;
-
 use simidx_server::Limits;
 
-use crate::client::Response;
+use crate::client::{Response, until};
 use crate::documents::store;
 use crate::harness::{Fixture, Running, default, options, serve, start};
 
@@ -331,15 +329,6 @@ fn connections_that_are_cut_do_no_harm() {
     }
     assert!(answers(&server));
     until(|| server.metric("simidx_connections ") <= 1.0);
-}
-
-/// Waits for something that will be so.
-fn until(is_so: impl Fn() -> bool) {
-    let started = std::time::Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < crate::client::PATIENCE);
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 #[test]

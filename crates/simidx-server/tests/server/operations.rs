@@ -204,7 +204,7 @@ fn metrics_tell_what_the_process_takes() {
     let (time, open) = ("process_cpu_seconds_total ", "process_open_fds ");
     let before = server.metric(time);
     assert!(before > 0.0);
-    while server.metric(time) <= before {}
+    crate::client::until(|| server.metric(time) > before);
     let (few, most) = (server.metric(open), server.metric("process_max_fds "));
     assert!(few >= 5.0 && few < most, "{few} of {most}");
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use simidx::Index;
 use simidx_server::NamedIndex;
 
-use crate::client::{Client, PATIENCE};
+use crate::client::{Client, PATIENCE, until};
 use crate::harness::{Fixture, Running, default, fingerprints, options, serve, start, write};
 
 /// Puts a file in the place of another in one step.
@@ -141,14 +141,6 @@ fn a_hundred_reloads_good_and_bad_fail_no_request() {
         100.0
     );
     until(|| server.handle.generation_count() == 1);
-}
-
-fn until(is_so: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]
