@@ -411,7 +411,8 @@ impl<F: Fingerprint> Collection<F> {
     /// changes that were acknowledged before, perhaps later ones, and each of these only with all before it. Returns their
     /// number. The copy is on disk, and is opened as any collection.
     ///
-    /// Segments are linked where the file system can, and then take no room until they are merged; otherwise they are copied.
+    /// Segments are linked where the file system can, and then take no room until they are merged; otherwise they are copied,
+    /// as to another disk. Nothing is sealed or merged during such a copy, so changes are slowed down when it takes long.
     /// A copy that was broken off has no manifest, and is not opened.
     ///
     /// ```

@@ -175,7 +175,7 @@ fn too_late() -> Problem {
 }
 
 /// Runs what waits for the disk where it may wait. Nobody gives up waiting for a change: the answer says whether it was made.
-async fn waiting<T: Send + 'static>(
+pub(crate) async fn waiting<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

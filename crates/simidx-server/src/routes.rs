@@ -20,6 +20,7 @@ use crate::queries;
 use crate::request::{Params, shown};
 use crate::response::{self, Content, JSON, whole, wrong_method};
 use crate::state::{App, Served};
+use crate::store::Store;
 
 /// The description of these addresses.
 const OPENAPI: &str = include_str!("../openapi.json");
@@ -349,10 +350,18 @@ fn hide_folders(figures: &mut Value) {
 async fn snapshot(app: &Arc<App>, query: Option<&str>) -> Result<Response<Content>, Problem> {
     Params::parse(query, &[])?;
     let (store, _) = documents::store(app)?;
+    let copying = app.clone();
+    let object = documents::waiting(app, move || copy(&copying, &store)).await?;
+    Ok(response::json(StatusCode::OK, &object))
+}
+
+/// Copies the store, unless another request does.
+fn copy(app: &App, store: &Store) -> Result<Value, Problem> {
+    let Ok(_only) = app.copying.try_acquire() else {
+        return Err(Problem::busy("another snapshot is being taken"));
+    };
     let started = Instant::now();
-    let copying = tokio::task::spawn_blocking(move || store.snapshot());
-    let broken = |_| Problem::busy("the snapshot broke off");
-    let (name, changes) = copying.await.map_err(broken)?.map_err(|error| {
+    let (name, changes) = store.snapshot().map_err(|error| {
         let text = error.to_string();
         app.log.error("snapshot failed", &[("error", &*text)]);
         match error {
@@ -368,8 +377,7 @@ async fn snapshot(app: &Arc<App>, query: Option<&str>) -> Result<Response<Conten
     let shown = seconds.to_string();
     let fields = [("snapshot", &*name), ("seconds", &*shown)];
     app.log.info("snapshot taken", &fields);
-    let object = json!({ "snapshot": name, "changes": changes, "seconds": seconds });
-    Ok(response::json(StatusCode::OK, &object))
+    Ok(json!({ "snapshot": name, "changes": changes, "seconds": seconds }))
 }
 
 /// Opens files anew.

@@ -60,6 +60,8 @@ pub(crate) struct App {
     pub(crate) hurry: Notify,
     /// Taken while files are opened anew.
     reloading: Mutex<()>,
+    /// Taken while the store is copied.
+    pub(crate) copying: Semaphore,
     is_ready: AtomicBool,
 }
 
@@ -230,6 +232,7 @@ impl App {
             tls: tls.map(ArcSwap::from_pointee),
             hurry: Notify::new(),
             reloading: Mutex::new(()),
+            copying: Semaphore::new(1),
             is_ready: AtomicBool::new(false),
             options,
             metrics,

@@ -11,7 +11,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for something that will be so.
 #[track_caller]
-pub(crate) fn until(is_so: impl Fn() -> bool) {
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < PATIENCE);

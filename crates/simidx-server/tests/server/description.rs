@@ -405,6 +405,11 @@ fn every_address_and_status_is_as_described() {
     let response = client.post(snapshot, "", b"");
     assert_eq!(response.status, 422);
     asker.note(snapshot, "POST", &response);
+    let mut client = busy.client();
+    client.headers = format!("authorization: Bearer {TOKEN}\r\n");
+    let response = client.post(snapshot, "", b"");
+    assert_eq!(response.status, 503);
+    asker.note(snapshot, "POST", &response);
     for (route, kind) in [
         ("/v1/query", json_kind),
         ("/v1/text", json_kind),

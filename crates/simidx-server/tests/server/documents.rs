@@ -7,7 +7,7 @@ use simidx_collection::Options;
 use simidx_server::{NamedIndex, ServerOptions, Store};
 use simidx_text::{Pipeline, Preset};
 
-use crate::client::{Response, until};
+use crate::client::{Client, Response, until};
 use crate::harness::{Running, options, start};
 
 const JSON: &str = "application/json";
@@ -493,6 +493,43 @@ fn a_running_store_is_copied_on_request() {
         (507, "snapshot-failed".into())
     );
     assert!(!refused.text().contains("pages"), "{}", refused.text());
+}
+
+#[test]
+fn one_snapshot_is_taken_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pages");
+    let server = start(with_store(&path, 64));
+    let lines: String = (0..2000_u64)
+        .map(|number| format!("{{\"id\":\"{number}\",\"fingerprint\":\"{number:x}\"}}\n"))
+        .collect();
+    server
+        .client()
+        .post("/v1/documents", NDJSON, lines.as_bytes());
+    let (mut taken, mut refused) = (0, 0);
+    until(|| {
+        let mut clients: Vec<Client> = (0..8).map(|_| server.client()).collect();
+        for client in &mut clients {
+            let head = b"POST /-/snapshot HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n";
+            client.send(head).unwrap();
+        }
+        for mut client in clients {
+            let answer = client.receive(false).unwrap();
+            match answer.status {
+                200 => taken += 1,
+                status => {
+                    assert_eq!((status, &*answer.kind()), (503, "busy"));
+                    refused += 1;
+                }
+            }
+        }
+        refused > 0
+    });
+    assert!(taken > 0);
+    assert_eq!(
+        std::fs::read_dir(path.join("snapshots")).unwrap().count(),
+        taken
+    );
 }
 
 #[test]
