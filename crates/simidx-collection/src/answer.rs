@@ -159,6 +159,9 @@ pub struct CollectionStats {
     pub merge_error: Option<String>,
     /// Why the journal failed, if it did.
     pub journal_error: Option<String>,
+    /// Whether changes are refused: after the journal has failed, or while too many records wait to be sealed and sealing
+    /// fails.
+    pub refuses_changes: bool,
 }
 
 /// Matches, gathered by fingerprint.

@@ -272,12 +272,20 @@ impl<F: Fingerprint> Collection<F> {
         }
         std::thread::sleep(slowed(frozen));
         while core.frozen_count.load(Ordering::Relaxed) >= MOST_FROZEN {
-            if let Some(error) = failure(&core.seal_error) {
+            if let Some(error) = self.unsealed() {
                 return Err(Error::Unsealed(error));
             }
             std::thread::sleep(SLOWED);
         }
         Ok(())
+    }
+
+    /// Why sealing fails, if so many lots wait for it that changes are refused.
+    fn unsealed(&self) -> Option<String> {
+        let core = &*self.core;
+        let frozen = core.frozen_count.load(Ordering::Relaxed);
+        let is_full = core.options.background && frozen >= MOST_FROZEN;
+        failure(&core.seal_error).filter(|_| is_full)
     }
 
     /// Searches the segments, then changes the state of which they are.
@@ -357,6 +365,7 @@ impl<F: Fingerprint> Collection<F> {
     /// The figures of the collection. Takes some microseconds.
     pub fn stats(&self) -> CollectionStats {
         let core = &*self.core;
+        let journal_error = core.journal.failure();
         let state = core.read();
         let segments = state.segments.iter();
         CollectionStats {
@@ -376,7 +385,8 @@ impl<F: Fingerprint> Collection<F> {
             background_error: failure(&core.seal_error).or_else(|| failure(&core.merge_error)),
             seal_error: failure(&core.seal_error),
             merge_error: failure(&core.merge_error),
-            journal_error: core.journal.failure(),
+            refuses_changes: journal_error.is_some() || self.unsealed().is_some(),
+            journal_error,
         }
     }
 

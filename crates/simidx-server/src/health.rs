@@ -7,7 +7,7 @@ use simidx_collection::CollectionStats;
 use tokio::sync::watch;
 
 use crate::connection::told;
-use crate::log::Log;
+use crate::log::{Level, Log};
 use crate::state::App;
 
 /// How often the store is looked at. What fails is tried again after a second at the earliest, so no failure is missed.
@@ -60,14 +60,26 @@ impl Health {
     }
 }
 
-fn say(log: &Log, said: &Said<'_>) {
-    match said {
-        Said::Failed(event @ "store-journal-failed", error) => {
-            log.error(event, &[("error", error)]);
+impl Said<'_> {
+    /// How bad it is. A log that has a failure has its end too.
+    fn level(&self) -> Level {
+        match self {
+            Said::Failed("store-journal-failed", _) => Level::Error,
+            // It is tried again.
+            Said::Failed(..) | Said::Recovered(_) => Level::Warn,
         }
-        // It is tried again.
-        Said::Failed(event, error) => log.warn(event, &[("error", error)]),
-        Said::Recovered(event) => log.info(event, &[]),
+    }
+}
+
+fn say(log: &Log, said: &Said<'_>) {
+    let (event, fields) = match said {
+        Said::Failed(event, error) => (event, vec![("error", *error)]),
+        Said::Recovered(event) => (event, Vec::new()),
+    };
+    match said.level() {
+        Level::Info => log.info(event, &fields),
+        Level::Warn => log.warn(event, &fields),
+        Level::Error => log.error(event, &fields),
     }
 }
 
@@ -114,5 +126,16 @@ mod tests {
                 Said::Failed("store-merge-failed", "no room"),
             ]
         );
+    }
+
+    #[test]
+    fn a_quiet_log_has_the_end_of_a_failure_too() {
+        let said = [
+            Said::Failed("store-journal-failed", "no disk"),
+            Said::Failed("store-seal-failed", "no room"),
+            Said::Recovered("store-seal-recovered"),
+        ];
+        let levels = said.map(|said| said.level());
+        assert_eq!(levels, [Level::Error, Level::Warn, Level::Warn]);
     }
 }

@@ -239,9 +239,9 @@ async fn answer(
     let query = head.uri.query();
     match route {
         Route::Livez => Ok(plain(StatusCode::OK, "ok\n")),
-        Route::Readyz | Route::Healthz => Ok(match app.unready() {
-            None => plain(StatusCode::OK, "ready\n"),
-            Some(reason) => plain(StatusCode::SERVICE_UNAVAILABLE, reason),
+        Route::Readyz | Route::Healthz => Ok(match app.readiness() {
+            (true, line) => plain(StatusCode::OK, line),
+            (false, line) => plain(StatusCode::SERVICE_UNAVAILABLE, line),
         }),
         Route::Metrics => {
             let app = app.clone();

@@ -288,17 +288,30 @@ impl App {
 
     /// Whether queries are answered and changes are taken.
     pub(crate) fn is_ready(&self) -> bool {
-        self.unready().is_none()
+        self.readiness().0
     }
 
-    /// Why the server is not ready, a line.
-    pub(crate) fn unready(&self) -> Option<&'static str> {
+    /// The same with a line that says why, or what else fails.
+    pub(crate) fn readiness(&self) -> (bool, &'static str) {
         if !self.is_ready.load(Ordering::Acquire) {
-            return Some("shutting down\n");
+            return (false, "shutting down\n");
         }
-        let (_, store) = self.store.as_ref()?;
-        let has_failed = store.stats().journal_error.is_some();
-        has_failed.then_some("the journal of the store failed: see the log, then start again\n")
+        let stats = self.store.as_ref().map(|(_, store)| store.stats());
+        let stats = stats.unwrap_or_default();
+        if stats.journal_error.is_some() {
+            let line = "the journal of the store failed: see the log, then start again\n";
+            return (false, line);
+        }
+        if stats.refuses_changes {
+            let line = "changes are refused, as sealing fails for long: the log says why\n";
+            return (false, line);
+        }
+        let line = match (&stats.seal_error, &stats.merge_error) {
+            (Some(_), _) => "ready; sealing fails: the log says why\n",
+            (None, Some(_)) => "ready; merging fails: the log says why\n",
+            (None, None) => "ready\n",
+        };
+        (true, line)
     }
 
     /// Says that the server is about to end.

@@ -149,12 +149,14 @@ fn records_in_memory_are_bounded_when_sealing_keeps_failing() {
     assert!(taken <= 200, "{taken}");
     let failure = pages.stats().background_error.unwrap();
     assert!(error.to_string().ends_with(&failure), "{error}");
+    assert!(pages.stats().refuses_changes);
     assert!(matches!(pages.delete("0"), Err(Error::Unsealed(_))));
     assert_eq!(pages.get("1").unwrap(), Some(old(1)));
     // There is room again.
     places.iter().for_each(|place| drop(fs::remove_dir(place)));
     pages.seal().unwrap();
     assert_eq!(pages.stats().background_error, None);
+    assert!(!pages.stats().refuses_changes);
     pages.add("one more", 7).unwrap();
     assert_eq!(pages.len(), taken + 1);
     pages.close().unwrap();

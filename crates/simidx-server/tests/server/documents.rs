@@ -541,7 +541,7 @@ fn a_seal_that_fails_is_told_from_a_journal_that_does() {
     let mut serving = crate::harness::options(Vec::new());
     serving.store = Some(Store::open_or_create(&path, 64, options).unwrap());
     let server = start(serving);
-    let places: Vec<_> = (1..9)
+    let places: Vec<_> = (1..100)
         .map(|number| path.join(format!("segment-{number:010}.simidx")))
         .collect();
     places
@@ -555,13 +555,35 @@ fn a_seal_that_fails_is_told_from_a_journal_that_does() {
         );
     }
     let failed = |what| server.metric(&format!("simidx_store_failed{{what=\"{what}\"}}"));
+    let readiness = || {
+        let answer = server.client().get("/readyz");
+        (answer.status, answer.text().to_owned())
+    };
     until(|| failed("seal") == 1.0);
     assert_eq!((failed("journal"), failed("merge")), (0.0, 0.0));
-    assert_eq!(server.client().get("/readyz").status, 200);
+    let fails = "ready; sealing fails: the log says why\n".to_owned();
+    assert_eq!(readiness(), (200, fails));
+    // As many wait as may.
+    let lines: String = (10..300)
+        .map(|number| format!("{{\"id\":\"{number}\",\"fingerprint\":\"{number}\"}}\n"))
+        .collect();
+    let refused = server
+        .client()
+        .post("/v1/documents", NDJSON, lines.as_bytes());
+    let last: Value = serde_json::from_str(refused.text().lines().last().unwrap()).unwrap();
+    assert_eq!(last["error"]["kind"], "not-sealed", "{last}");
+    assert!(!last.to_string().contains("pages"), "{last}");
+    let (status, line) = readiness();
+    assert_eq!(status, 503);
+    assert!(
+        line.starts_with("changes are refused, as sealing fails"),
+        "{line}"
+    );
     places
         .iter()
         .for_each(|place| drop(std::fs::remove_dir(place)));
     until(|| failed("seal") == 0.0);
+    until(|| readiness() == (200, "ready\n".to_owned()));
     let journal = server.metric("simidx_store_journal_bytes ");
     assert!(journal > 0.0);
     let info = server.client().get("/v1/info").json();
