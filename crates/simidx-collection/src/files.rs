@@ -238,7 +238,10 @@ pub(crate) fn read_manifest(path: &Path) -> Result<(Manifest, Settings)> {
     if version != VERSION {
         return Err(Error::NotACollection {
             path: path.to_owned(),
-            message: format!("is of another version of simidx: {version}, and not {VERSION}"),
+            message: format!(
+                "is of another version of simidx: {version}, and not {VERSION}; with the simidx that wrote it, seal it and print \
+                 its records (simidx dump), then add them to a new folder"
+            ),
         });
     }
     let settings = Settings {

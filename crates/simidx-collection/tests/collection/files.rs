@@ -265,7 +265,7 @@ fn a_collection_of_any_width_is_opened_as_it_was_made() {
     let refused = AnyCollection::create(&path, 48, options()).unwrap_err();
     assert!(matches!(refused, Error::Options(_)), "{refused}");
     assert!(!path.exists());
-    // A manifest of another version.
+    // Manifests of other versions.
     let mut manifest = Manifest::read(folder.path().join("64")).unwrap();
     manifest
         .notes
@@ -273,4 +273,14 @@ fn a_collection_of_any_width_is_opened_as_it_was_made() {
     manifest.publish(folder.path().join("64")).unwrap();
     let refused = AnyCollection::open(folder.path().join("64"), options()).unwrap_err();
     assert!(refused.to_string().contains("48 as its width"), "{refused}");
+    manifest
+        .notes
+        .insert("collection".to_owned(), "1".to_owned());
+    manifest.publish(folder.path().join("64")).unwrap();
+    let refused = AnyCollection::open(folder.path().join("64"), options()).unwrap_err();
+    let refused = refused.to_string();
+    assert!(
+        refused.contains("64: is of another version of simidx: 1, and not 2; with the simidx that"),
+        "{refused}"
+    );
 }
