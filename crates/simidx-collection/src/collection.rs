@@ -345,8 +345,9 @@ impl<F: Fingerprint> Collection<F> {
         self.core.read().last
     }
 
-    /// A number for this opening of the collection, the time in nanoseconds since 1970. Answers of the same opening and the
-    /// same [`Collection::change_count`] come from equal records.
+    /// A number for this opening of the collection, the time in nanoseconds since 1970 by the clock of the system. Answers of
+    /// the same opening and the same [`Collection::change_count`] come from equal records. Two openings have two numbers
+    /// unless the clock was set back between them, by just the time that had passed.
     ///
     /// ```
     /// # use simidx_collection::{Collection, Options};
