@@ -1,6 +1,10 @@
 //! What collections answer.
 
+use std::borrow::Cow;
+
 use simidx::Fingerprint;
+
+use crate::error::Result;
 
 /// A fingerprint within the distance of a query, with the ids of its records.
 ///
@@ -166,28 +170,88 @@ pub struct CollectionStats {
 
 /// Matches, gathered by fingerprint.
 #[derive(Debug)]
-pub(crate) struct Gathered<F>(Vec<(u32, F, String)>);
+pub(crate) struct Gathered<F> {
+    all: Vec<(u32, F, String)>,
+    /// Bytes of the ids, and how many there may be; without that, ids are left out.
+    id_bytes: usize,
+    most_id_bytes: Option<usize>,
+}
 
 impl<F: Copy + Ord> Gathered<F> {
-    pub(crate) fn new() -> Self {
-        Gathered(Vec::new())
+    pub(crate) fn new(most_id_bytes: Option<usize>) -> Self {
+        Gathered {
+            all: Vec::new(),
+            id_bytes: 0,
+            most_id_bytes,
+        }
     }
 
-    pub(crate) fn push(&mut self, distance: u32, fingerprint: F, id: String) {
-        self.0.push((distance, fingerprint, id));
+    /// No matches, of which there may be as many.
+    pub(crate) fn without_any(&self) -> Self {
+        Gathered::new(self.most_id_bytes)
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// There are more bytes of ids than there may be.
+    pub(crate) fn push(&mut self, distance: u32, fingerprint: F, id: Cow<'_, str>) -> Result<()> {
+        match self.most_id_bytes {
+            Some(_) => {
+                self.id_bytes += id.len();
+                self.check()?;
+                self.all.push((distance, fingerprint, id.into_owned()));
+            }
+            None if self.all.last().is_some_and(|last| last.1 == fingerprint) => {}
+            None => self.all.push((distance, fingerprint, String::new())),
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.most_id_bytes {
+            Some(most) if self.id_bytes > most => Err(simidx::Error::LimitReached {
+                what: "bytes in one answer; ask for fewer with limit or k",
+                limit: most as u64,
+            }
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the matches of another part of the collection, and keeps the nearest `count` fingerprints.
+    ///
+    /// # Errors
+    /// There are more bytes of ids than there may be.
+    pub(crate) fn merge_nearest(&mut self, others: Self, count: usize) -> Result<()> {
+        self.all.extend(others.all);
+        self.all.sort_unstable();
+        let groups = self.all.chunk_by(|a, b| a.1 == b.1);
+        let kept = groups.take(count).map(<[_]>::len).sum();
+        self.all.truncate(kept);
+        self.id_bytes = self.all.iter().map(|(_, _, id)| id.len()).sum();
+        self.check()
     }
 
     pub(crate) fn finish(mut self) -> Vec<Near<F>> {
-        self.0.sort_unstable();
+        self.all.sort_unstable();
+        let has_ids = self.most_id_bytes.is_some();
         let mut all: Vec<Near<F>> = Vec::new();
-        for (distance, fingerprint, id) in self.0 {
-            match all.last_mut() {
-                Some(last) if last.fingerprint == fingerprint => last.ids.push(id),
-                _ => all.push(Near {
+        for (distance, fingerprint, id) in self.all {
+            if all
+                .last()
+                .is_none_or(|last| last.fingerprint != fingerprint)
+            {
+                all.push(Near {
                     distance,
                     fingerprint,
-                    ids: vec![id],
-                }),
+                    ids: Vec::new(),
+                });
+            }
+            if let Some(last) = all.last_mut()
+                && has_ids
+            {
+                last.ids.push(id);
             }
         }
         all

@@ -10,14 +10,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use simidx::Fingerprint;
 use simidx::format::MAX_ID_LEN;
 
-use crate::answer::{Added, CollectionStats, Numbered, Outcome};
+use crate::answer::{Added, CollectionStats, Gathered, Numbered, Outcome};
 use crate::background;
 use crate::core::{Core, failure};
 use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
 use crate::options::Options;
-use crate::state::{Hit, Place, SegmentList, State, hits, places};
+use crate::state::{Hit, Place, SegmentList, State, gather_hits, hits, places};
 
 /// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
 const MOST_TRIES: usize = 3;
@@ -203,7 +203,9 @@ impl<F: Fingerprint> Collection<F> {
         };
         self.change(search, |state, (found, places): (Vec<Hit<F>>, _)| {
             let old = state.find(id, &places);
-            let matches = state.gather(found, fingerprint, distance, Some(id));
+            let mut matches = Gathered::new(Some(usize::MAX));
+            gather_hits(found, &state.deleted, Some(id), &mut matches)?;
+            state.gather_recent(fingerprint, distance, Some(id), &mut matches)?;
             let (outcome, replaced) = match old {
                 None => (Outcome::New, None),
                 Some((_, old)) if old == fingerprint => {

@@ -5,7 +5,7 @@ use simidx::Fingerprint;
 use crate::answer::{Gathered, Near, Numbered};
 use crate::collection::Collection;
 use crate::error::Result;
-use crate::state::{find_sealed, gather_sealed, hits, nearest, places};
+use crate::state::{find_sealed, gather_sealed, nearest, places};
 
 impl<F: Fingerprint> Collection<F> {
     /// All records within a distance, by distance, then by fingerprint. A distance beyond that of the collection is exact too,
@@ -22,14 +22,42 @@ impl<F: Fingerprint> Collection<F> {
     /// # Errors
     /// A damaged segment.
     pub fn query_numbered(&self, fingerprint: F, distance: u32) -> Result<Numbered<Vec<Near<F>>>> {
-        let (mut gathered, (segments, deleted), last) = {
+        self.query_limited(fingerprint, distance, Some(usize::MAX))
+    }
+
+    /// [`Collection::query_numbered`] where the ids of the answer have at most `id_bytes` bytes together. Without that, matches
+    /// have no ids.
+    ///
+    /// ```
+    /// # use simidx_collection::{Collection, Options};
+    /// # let folder = tempfile::tempdir()?;
+    /// let pages = Collection::<u64>::create(folder.path().join("pages"), Options::default())?;
+    /// pages.add("abc", 0xff)?;
+    /// assert_eq!(pages.query_limited(0xff, 3, Some(3))?.value[0].ids, ["abc"]);
+    /// assert!(pages.query_limited(0xff, 3, Some(2)).is_err());
+    /// assert!(pages.query_limited(0xff, 3, None)?.value[0].ids.is_empty());
+    /// # pages.close()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged segment, or [`simidx::Error::LimitReached`] for more bytes.
+    pub fn query_limited(
+        &self,
+        fingerprint: F,
+        distance: u32,
+        id_bytes: Option<usize>,
+    ) -> Result<Numbered<Vec<Near<F>>>> {
+        let mut gathered = Gathered::new(id_bytes);
+        let ((segments, deleted), last) = {
             let state = self.core.read();
-            let recent = state.gather(Vec::new(), fingerprint, distance, None);
-            (recent, state.sealed(), state.last)
+            state.gather_recent(fingerprint, distance, None, &mut gathered)?;
+            (state.sealed(), state.last)
         };
-        let search = |scratch: &mut _| hits(&segments, scratch, fingerprint, distance);
-        let found = self.core.with_scratch(search)?;
-        gather_sealed(found, &deleted, None, &mut gathered);
+        let asked = (fingerprint, distance);
+        self.core.with_scratch(|scratch| {
+            gather_sealed(&segments, &deleted, scratch, asked, &mut gathered)
+        })?;
         Ok(Numbered::new(gathered.finish(), last))
     }
 
@@ -64,13 +92,28 @@ impl<F: Fingerprint> Collection<F> {
         count: usize,
         max_distance: u32,
     ) -> Result<Numbered<Vec<Near<F>>>> {
-        let mut gathered = Gathered::new();
+        self.nearest_limited(fingerprint, count, max_distance, Some(usize::MAX))
+    }
+
+    /// [`Collection::nearest_numbered`] with the limit of [`Collection::query_limited`]. It holds for the nearest of each segment
+    /// too, before they are put together.
+    ///
+    /// # Errors
+    /// A damaged segment, or [`simidx::Error::LimitReached`] for more bytes.
+    pub fn nearest_limited(
+        &self,
+        fingerprint: F,
+        count: usize,
+        max_distance: u32,
+        id_bytes: Option<usize>,
+    ) -> Result<Numbered<Vec<Near<F>>>> {
+        let mut gathered = Gathered::new(id_bytes);
+        let asked = (fingerprint, count, max_distance);
         let ((segments, deleted), last) = {
             let state = self.core.read();
-            state.gather_nearest((fingerprint, count, max_distance), &mut gathered);
+            state.gather_nearest(asked, &mut gathered)?;
             (state.sealed(), state.last)
         };
-        let asked = (fingerprint, count, max_distance);
         self.core
             .with_scratch(|scratch| nearest(&segments, &deleted, scratch, asked, &mut gathered))?;
         let mut all = gathered.finish();

@@ -1,5 +1,6 @@
 //! What an open collection holds in memory: its segments, what is deleted of them, and the recent records.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -120,32 +121,38 @@ impl<F: Fingerprint> State<F> {
         true
     }
 
-    /// The matches of segments that are not deleted, and those of the recent records, but those of one id.
-    pub(crate) fn gather(
+    /// The recent records within a distance, but that of one id.
+    ///
+    /// # Errors
+    /// Their ids have too many bytes.
+    pub(crate) fn gather_recent(
         &self,
-        hits: Vec<Hit<F>>,
         fingerprint: F,
         distance: u32,
         except: Option<&str>,
-    ) -> Gathered<F> {
-        let mut gathered = Gathered::new();
-        gather_sealed(hits, &self.deleted, except, &mut gathered);
+        gathered: &mut Gathered<F>,
+    ) -> Result<()> {
+        let mut outcome = Ok(());
         for recent in self.recents() {
             recent.visit_near(fingerprint, distance, |record, distance| {
-                if except != Some(&*record.id) {
-                    gathered.push(distance, record.fingerprint, record.id.to_string());
+                if outcome.is_ok() && except != Some(&*record.id) {
+                    let id = Cow::Borrowed(&*record.id);
+                    outcome = gathered.push(distance, record.fingerprint, id);
                 }
             });
         }
-        gathered
+        outcome
     }
 
     /// The nearest recent records: those of `count` fingerprints.
+    ///
+    /// # Errors
+    /// Their ids have too many bytes.
     pub(crate) fn gather_nearest(
         &self,
         (fingerprint, count, max_distance): (F, usize, u32),
         gathered: &mut Gathered<F>,
-    ) {
+    ) -> Result<()> {
         let records = || self.recents().flat_map(Recent::iter);
         let key =
             |record: &Record<F>| (record.fingerprint.distance(fingerprint), record.fingerprint);
@@ -158,13 +165,16 @@ impl<F: Fingerprint> State<F> {
                 }
             }
         }
-        let Some(&last) = nearest.last() else { return };
+        let Some(&last) = nearest.last() else {
+            return Ok(());
+        };
         for record in records() {
             let key = key(record);
             if key <= last {
-                gathered.push(key.0, key.1, record.id.to_string());
+                gathered.push(key.0, key.1, Cow::Borrowed(&record.id))?;
             }
         }
+        Ok(())
     }
 
     pub(crate) fn record_count(&self) -> u64 {
@@ -202,17 +212,37 @@ pub(crate) fn find_sealed<F: Copy>(
 }
 
 /// The matches of segments that are not deleted, but those of one id.
-pub(crate) fn gather_sealed<F: Copy + Ord>(
-    hits: Vec<Hit<F>>,
+///
+/// # Errors
+/// Their ids have too many bytes.
+pub(crate) fn gather_hits<F: Copy + Ord>(
+    hits: impl IntoIterator<Item = Hit<F>>,
     deleted: &Deleted,
     except: Option<&str>,
     gathered: &mut Gathered<F>,
-) {
+) -> Result<()> {
     for hit in hits {
         if except != Some(&*hit.id) && !is_deleted(deleted, hit.segment, &hit.id) {
-            gathered.push(hit.distance, hit.fingerprint, hit.id);
+            gathered.push(hit.distance, hit.fingerprint, hit.id.into())?;
         }
     }
+    Ok(())
+}
+
+/// What the segments have within a distance without the deleted ones.
+///
+/// # Errors
+/// A damaged segment, or ids of too many bytes.
+pub(crate) fn gather_sealed<F: Fingerprint>(
+    segments: &[Arc<Segment<F>>],
+    deleted: &Deleted,
+    scratch: &mut Scratch<F>,
+    (fingerprint, distance): (F, u32),
+    gathered: &mut Gathered<F>,
+) -> Result<()> {
+    visit_hits(segments, scratch, (fingerprint, distance), |hit| {
+        gather_hits([hit], deleted, None, gathered)
+    })
 }
 
 /// What the segments have within a distance, deleted or not.
@@ -226,21 +256,34 @@ pub(crate) fn hits<F: Fingerprint>(
     distance: u32,
 ) -> Result<Vec<Hit<F>>> {
     let mut hits = Vec::new();
+    visit_hits(segments, scratch, (fingerprint, distance), |hit| {
+        hits.push(hit);
+        Ok(())
+    })?;
+    Ok(hits)
+}
+
+fn visit_hits<F: Fingerprint>(
+    segments: &[Arc<Segment<F>>],
+    scratch: &mut Scratch<F>,
+    (fingerprint, distance): (F, u32),
+    mut visit: impl FnMut(Hit<F>) -> Result<()>,
+) -> Result<()> {
     for segment in segments {
         let blame = |error| blame(segment, error);
         let found = segment.index.query_with(scratch, fingerprint, distance);
         for found in found.map_err(blame)? {
             for id in segment.index.ids(found).map_err(blame)? {
-                hits.push(Hit {
+                visit(Hit {
                     distance: found.distance,
                     fingerprint: found.fingerprint,
                     id: id.map_err(blame)?.to_string(),
                     segment: segment.number,
-                });
+                })?;
             }
         }
     }
-    Ok(hits)
+    Ok(())
 }
 
 /// The records that the segments have of an id, deleted or not, the newest segment first.
@@ -270,7 +313,7 @@ pub(crate) fn places<F: Fingerprint>(
 /// The nearest records that the segments have without the deleted ones.
 ///
 /// # Errors
-/// A damaged segment.
+/// A damaged segment, or ids of too many bytes.
 pub(crate) fn nearest<F: Fingerprint>(
     segments: &[Arc<Segment<F>>],
     deleted: &Deleted,
@@ -288,21 +331,23 @@ pub(crate) fn nearest<F: Fingerprint>(
             let found = segment
                 .index
                 .nearest_with(scratch, fingerprint, wanted, max_distance);
-            let (found, mut live, mut ids) = (found.map_err(blame)?, 0, Vec::new());
+            let (found, mut live, mut own) = (found.map_err(blame)?, 0, gathered.without_any());
             for found in found {
-                let before = ids.len();
+                if live == count {
+                    break;
+                }
+                let mut is_found = false;
                 for id in segment.index.ids(found).map_err(blame)? {
                     let id = id.map_err(blame)?.to_string();
                     if is_live(&id) {
-                        ids.push((found.distance, found.fingerprint, id));
+                        own.push(found.distance, found.fingerprint, id.into())?;
+                        is_found = true;
                     }
                 }
-                live += usize::from(ids.len() > before);
+                live += usize::from(is_found);
             }
-            if live >= count || found.len() < wanted {
-                for (distance, fingerprint, id) in ids {
-                    gathered.push(distance, fingerprint, id);
-                }
+            if live == count || found.len() < wanted {
+                gathered.merge_nearest(own, count)?;
                 break;
             }
             wanted = wanted.saturating_mul(2);

@@ -253,7 +253,8 @@ impl App {
                 true => STORE,
                 false => NamedIndex::DEFAULT,
             };
-            let generation = app.generation(store.source(), None, Vec::new());
+            let source = store.source(app.options.limits.max_answer);
+            let generation = app.generation(source, None, Vec::new());
             app.serve(name.to_owned(), Vec::new(), generation)?;
             app.store = Some((app.indexes.len() - 1, store));
         }

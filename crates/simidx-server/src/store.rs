@@ -72,7 +72,7 @@ trait Records: Send + std::marker::Sync {
     fn width(&self) -> u32;
     fn max_distance(&self) -> u32;
     fn pipeline(&self) -> Option<&str>;
-    fn source(self: Arc<Self>) -> Box<dyn Source>;
+    fn source(self: Arc<Self>, max_answer: usize) -> Box<dyn Source>;
 }
 
 impl Store {
@@ -133,9 +133,9 @@ impl Store {
         self.0.stats()
     }
 
-    /// What the server searches.
-    pub(crate) fn source(&self) -> Box<dyn Source> {
-        self.0.clone().source()
+    /// What the server searches, for answers whose ids have at most so many bytes.
+    pub(crate) fn source(&self, max_answer: usize) -> Box<dyn Source> {
+        self.0.clone().source(max_answer)
     }
 
     pub(crate) fn add_each(&self, records: &[(String, u128)], take: &mut Take<'_>) -> Outcomes {
@@ -249,13 +249,13 @@ impl<F: Fingerprint> Records for Collection<F> {
         self.pipeline()
     }
 
-    fn source(self: Arc<Self>) -> Box<dyn Source> {
-        Box::new(Living(self))
+    fn source(self: Arc<Self>, max_answer: usize) -> Box<dyn Source> {
+        Box::new(Living(self, max_answer))
     }
 }
 
-/// A collection as a source.
-struct Living<F: Fingerprint>(Arc<Collection<F>>);
+/// A collection as a source, and the bytes that the ids of an answer may have.
+struct Living<F: Fingerprint>(Arc<Collection<F>>, usize);
 
 /// An error without the folder of the collection, which is nobody's business.
 fn without_folder(error: &str, folder: &Path) -> String {
@@ -295,11 +295,12 @@ impl<F: Fingerprint> Source for Living<F> {
     }
 
     fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
+        let (distance, id_bytes) = (search.distance, sink.wants_ids().then_some(self.1));
         for (number, &query) in queries.iter().enumerate() {
             let query = F::from_u128(query);
             let found = match search.nearest {
-                None => self.0.query_numbered(query, search.distance),
-                Some(count) => self.0.nearest_numbered(query, count, search.distance),
+                None => self.0.query_limited(query, distance, id_bytes),
+                Some(count) => self.0.nearest_limited(query, count, distance, id_bytes),
             };
             let found = found.map_err(of_library)?;
             if number == 0 {

@@ -4,6 +4,7 @@ mod crash;
 mod damage;
 mod durable;
 mod files;
+mod limits;
 mod naive;
 mod reopening;
 mod snapshots;

@@ -115,6 +115,35 @@ fn answers_that_are_not_read_share_a_room() {
 }
 
 #[test]
+fn a_store_gathers_no_more_bytes_of_ids_than_permitted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.limits.max_answer = 20_000;
+    // Fewer than are gathered, and reached before the bytes are when they are sent.
+    options.limits.max_results = 2;
+    let server = start(options);
+    let mut client = server.client();
+    for number in 0..3 {
+        let document = json!({"id": format!("{number:08000}"), "fingerprint": "ff"}).to_string();
+        let added = client.post("/v1/documents", JSON, document.as_bytes());
+        assert_eq!(added.status, 200, "{}", added.text());
+    }
+    for path in ["/v1/query/ff", "/v1/query/ff?limit=1", "/v1/nearest/ff"] {
+        let refused = client.get(path);
+        assert_eq!((refused.status, &*refused.kind()), (422, "limit-reached"));
+        assert!(refused.text().contains("bytes in one answer"), "{path}");
+    }
+    // Columns have no ids.
+    let columns = client.post(
+        "/v1/query",
+        "application/octet-stream",
+        &0xff_u64.to_le_bytes(),
+    );
+    assert_eq!(columns.status, 200);
+}
+
+#[test]
 fn an_addition_names_as_many_bytes_of_ids_as_permitted() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
