@@ -50,7 +50,11 @@ impl Budget {
         }
     }
 
-    fn take(&self) -> simidx::Result<()> {
+    /// Takes one.
+    ///
+    /// # Errors
+    /// There is none left.
+    pub(crate) fn take(&self) -> simidx::Result<()> {
         let taken = self
             .left
             .try_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -66,8 +70,8 @@ impl Budget {
     }
 }
 
-/// Bytes of an answer that take no room among those of all: there are at most as many of these as connections.
-pub(crate) const FREE: usize = 64 << 10;
+/// Bytes of the answer to a request that take no room among those of all. A connection has one request at a time.
+const FREE: usize = 64 << 10;
 
 /// Bytes that are taken at a time, at least.
 const STEP: usize = 4096;
@@ -76,7 +80,8 @@ const STEP: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct ByteBudget {
     left: AtomicUsize,
-    free: AtomicUsize,
+    /// Those of all parts of the answer.
+    free: Arc<AtomicUsize>,
     limit: usize,
 }
 
@@ -84,8 +89,17 @@ impl ByteBudget {
     pub(crate) fn new(limit: usize) -> Self {
         ByteBudget {
             left: AtomicUsize::new(limit),
-            free: AtomicUsize::new(FREE),
+            free: Arc::new(AtomicUsize::new(FREE)),
             limit,
+        }
+    }
+
+    /// The same for a further part of the answer.
+    pub(crate) fn for_part(&self) -> Self {
+        ByteBudget {
+            left: AtomicUsize::new(self.limit),
+            free: self.free.clone(),
+            limit: self.limit,
         }
     }
 
@@ -131,7 +145,7 @@ impl Taken {
     ///
     /// # Errors
     /// The answer may not be as long, or there is no room for it; [`Taken::refused`] says which.
-    fn grow(&mut self, len: usize, bounds: &Bounds<'_>) -> io::Result<()> {
+    pub(crate) fn grow(&mut self, len: usize, bounds: &Bounds<'_>) -> io::Result<()> {
         if len <= self.len {
             return Ok(());
         }
@@ -151,6 +165,11 @@ impl Taken {
             self.refused = Some(problem);
             io::Error::other("the answer is too long")
         })
+    }
+
+    /// The room, to be held until the answer is sent.
+    pub(crate) fn into_room(self) -> Option<Arc<ByteRoom>> {
+        self.room.map(Arc::new)
     }
 }
 
@@ -230,7 +249,7 @@ pub(crate) struct Answered {
 impl Answered {
     /// Bytes, counts and distances as they are sent.
     pub(crate) fn into_parts(self) -> [Bytes; 3] {
-        let room = self.taken.room.map(Arc::new);
+        let room = self.taken.into_room();
         [self.bytes, self.counts, self.distances].map(|part| sent(part, room.as_ref()))
     }
 }

@@ -128,7 +128,7 @@ impl Batch {
         let bytes = match self.form {
             // Lines are sent chunk by chunk.
             Form::Lines => {
-                own = ByteBudget::new(self.app.options.limits.max_answer);
+                own = self.bytes.for_part();
                 &own
             }
             Form::Objects | Form::Columns => &self.bytes,

@@ -7,20 +7,18 @@ use std::time::Instant;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Response, StatusCode};
+use serde::Serialize;
 use serde_json::{Value, json};
 use simidx_collection::Error;
 
-use crate::answer::{FREE, sent};
+use crate::answer::{self, Budget, ByteBudget, Taken, sent};
 use crate::batch::Room;
-use crate::body::{ByteRoom, Kept, content_type, read, wrong_type};
+use crate::body::{content_type, read, wrong_type};
 use crate::problem::Problem;
 use crate::request::{self, Params, What, shown};
 use crate::response::{self, Content, JSON, NDJSON, of_generation, whole};
 use crate::state::{App, Generation};
 use crate::store::{Addition, Store};
-
-/// Bytes of a match without its ids, about.
-const MATCH_LEN: usize = 64;
 
 /// Lines that are added before the disk is waited for.
 const TOGETHER: usize = 1024;
@@ -80,12 +78,13 @@ fn record(generation: &Generation, bytes: &[u8]) -> Result<(String, u128), Probl
 
 /// What the answers to additions may still have, and until when.
 struct Bounds {
-    /// Matches and ids.
-    left: u64,
-    /// Bytes of matches and ids, and the room of those that there are.
-    bytes_left: usize,
-    taken: usize,
-    room: ByteRoom,
+    app: Arc<App>,
+    results: Budget,
+    bytes: ByteBudget,
+    /// Bytes of the answers so far, and what they have taken.
+    len: usize,
+    taken: Taken,
+    is_full: bool,
     deadline: Instant,
 }
 
@@ -93,34 +92,37 @@ impl Bounds {
     fn new(app: &Arc<App>) -> Self {
         let limits = &app.options.limits;
         Bounds {
-            left: limits.max_results,
-            bytes_left: limits.max_answer,
-            taken: 0,
-            room: ByteRoom::new(app, Kept::Answers),
+            results: Budget::new(limits.max_results),
+            bytes: ByteBudget::new(limits.max_answer),
+            len: 0,
+            taken: Taken::default(),
+            is_full: false,
             deadline: Instant::now() + limits.timeout,
+            app: app.clone(),
         }
     }
 
-    /// Takes a match or an id of so many bytes, if there is room for it.
-    fn take(&mut self, len: usize) -> bool {
-        let has_room = self.left > 0 && len <= self.bytes_left && {
-            // The first bytes of an answer need no room.
-            let held = (self.taken + len).saturating_sub(FREE);
-            self.room.grow(held).is_ok()
+    /// Takes the bytes of a piece of JSON and a comma, if there is room for them.
+    fn grow(&mut self, piece: &impl Serialize) -> bool {
+        let bounds = answer::Bounds {
+            app: &self.app,
+            results: &self.results,
+            bytes: &self.bytes,
         };
-        if !has_room {
-            self.left = 0;
-            return false;
-        }
-        self.left -= 1;
-        self.bytes_left -= len;
-        self.taken += len;
-        true
+        let len = self.len + serde_json::to_vec(piece).map_or(0, |piece| piece.len() + 1);
+        self.is_full |= self.taken.grow(len, &bounds).is_err();
+        self.len = len;
+        !self.is_full
+    }
+
+    /// Takes a match or an id, if there is room for it.
+    fn take(&mut self, piece: &impl Serialize) -> bool {
+        !self.is_full && self.results.take().is_ok() && self.grow(piece)
     }
 
     /// Bytes that give the room back when they are sent.
     fn sent(self, bytes: String) -> Bytes {
-        sent(bytes.into(), Some(&Arc::new(self.room)))
+        sent(bytes.into(), self.taken.into_room().as_ref())
     }
 
     fn is_over(&self) -> bool {
@@ -136,30 +138,32 @@ fn object(
     bounds: &mut Bounds,
 ) -> Value {
     let digits = width as usize / 4;
-    let (mut matches, mut is_truncated) = (Vec::new(), false);
-    for near in &added.matches {
-        if !bounds.take(MATCH_LEN) {
-            is_truncated = true;
-            break;
-        }
-        let ids: Vec<&String> = near
-            .ids
-            .iter()
-            .take_while(|id| bounds.take(id.len()))
-            .collect();
-        is_truncated |= ids.len() < near.ids.len();
-        matches.push(json!({
-            "fingerprint": format!("{:0digits$x}", near.fingerprint),
-            "distance": near.distance,
-            "ids": ids,
-        }));
-    }
     let mut object = json!({
         "id": id,
         "fingerprint": format!("{fingerprint:0digits$x}"),
         "outcome": added.outcome,
-        "matches": matches,
+        "matches": [],
     });
+    // It is answered in any case.
+    bounds.grow(&object);
+    let (mut matches, mut is_truncated) = (Vec::new(), false);
+    for near in &added.matches {
+        let mut found = json!({
+            "fingerprint": format!("{:0digits$x}", near.fingerprint),
+            "distance": near.distance,
+            "ids": [],
+        });
+        if !bounds.take(&found) {
+            is_truncated = true;
+            break;
+        }
+        let ids = near.ids.iter().take_while(|id| bounds.take(id));
+        let ids: Vec<&String> = ids.collect();
+        is_truncated |= ids.len() < near.ids.len();
+        found["ids"] = json!(ids);
+        matches.push(found);
+    }
+    object["matches"] = matches.into();
     if is_truncated {
         let counts = added.matches.iter().map(|near| near.ids.len());
         object["truncated"] = true.into();

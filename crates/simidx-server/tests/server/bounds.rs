@@ -144,6 +144,55 @@ fn a_store_gathers_no_more_bytes_of_ids_than_permitted() {
 }
 
 #[test]
+fn the_parts_of_an_answer_share_what_takes_no_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index.simidx");
+    let mut building = BuildOptions::default();
+    building.ids = IdKind::String;
+    let mut builder = IndexBuilder::<u64>::new(building).unwrap();
+    builder.push_with_string(0xff, &"i".repeat(100)).unwrap();
+    builder.finish_to_path(&path).unwrap();
+    let server = start(options(vec![default(&path)]));
+    // 256 queries, which are answered together, have answers of 50 KB. All of them are more than the system takes.
+    let body = "\"ff\"\n".repeat(100_000);
+    let mut client = server.client();
+    let head = format!(
+        "POST /v1/query HTTP/1.1\r\nhost: localhost\r\ncontent-type: {NDJSON}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    client
+        .send(&[head.as_bytes(), body.as_bytes()].concat())
+        .unwrap();
+    until(|| server.metric("simidx_answer_bytes ") > 0.0);
+    drop(client);
+    until(|| server.metric("simidx_answer_bytes ") == 0.0);
+}
+
+#[test]
+fn an_addition_counts_ids_as_they_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(Vec::new());
+    options.store = Some(store(&folder.path().join("pages"), 64));
+    options.limits.max_answer = 20_000;
+    let server = start(options);
+    // A byte that takes six.
+    let add = |len: usize| {
+        let document = json!({"id": "\u{1}".repeat(len), "fingerprint": "ff"}).to_string();
+        let added = server
+            .client()
+            .post("/v1/documents", JSON, document.as_bytes());
+        assert_eq!(added.status, 200, "{}", added.text());
+        assert!(added.body.len() <= 20_000, "{}", added.body.len());
+        let added = added.json();
+        let named = added["matches"][0]["ids"].as_array().map_or(0, Vec::len);
+        (named, added["match_count"].as_u64())
+    };
+    assert_eq!(add(2900), (0, None));
+    assert_eq!(add(2901), (0, Some(1)));
+    assert_eq!(add(1), (1, Some(2)));
+}
+
+#[test]
 fn an_addition_names_as_many_bytes_of_ids_as_permitted() {
     let folder = tempfile::tempdir().unwrap();
     let mut options = options(Vec::new());
