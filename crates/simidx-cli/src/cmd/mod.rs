@@ -130,32 +130,31 @@ impl Command {
         }
     }
 
-    /// The number of threads that the process shares; 0 for all cores.
-    fn threads(&self) -> u16 {
+    /// What `--threads` says, where 0 is all cores; `None` for a command without this option.
+    fn threads(&self) -> Option<u16> {
         match self {
-            Command::Build(args) => args.input.threads,
-            Command::Merge(args) => args.threads,
-            Command::Query(args) => args.threads,
-            Command::Join(args) => args.resources.threads,
-            Command::Pairs(args) => args.resources.threads,
-            Command::Clusters(args) => args.resources.threads,
-            Command::Dedup(args) => args.input.threads,
-            Command::Report(args) => args.resources.threads,
-            Command::Fingerprint(args) => args.input.threads,
-            Command::Idf(args) => args.input.threads,
-            Command::Lint(args) => args.resources.threads,
-            Command::Eval(args) => args.threads,
-            // These have no such option, or threads of their own.
+            Command::Build(args) => Some(args.input.threads),
+            Command::Merge(args) => Some(args.threads),
+            Command::Query(args) => Some(args.threads),
+            Command::Join(args) => Some(args.resources.threads),
+            Command::Pairs(args) => Some(args.resources.threads),
+            Command::Clusters(args) => Some(args.resources.threads),
+            Command::Dedup(args) => Some(args.input.threads),
+            Command::Bench(args) => Some(args.threads),
+            Command::Report(args) => Some(args.resources.threads),
+            #[cfg(feature = "serve")]
+            Command::Serve(args) => Some(args.threads),
+            Command::Fingerprint(args) => Some(args.input.threads),
+            Command::Idf(args) => Some(args.input.threads),
+            Command::Lint(args) => Some(args.resources.threads),
+            Command::Eval(args) => Some(args.threads),
             Command::Info(_)
             | Command::Verify(_)
             | Command::Dump(_)
-            | Command::Bench(_)
             | Command::Plan(_)
             | Command::Compare(_)
             | Command::Man(_)
-            | Command::Completions(_) => 0,
-            #[cfg(feature = "serve")]
-            Command::Serve(_) => 0,
+            | Command::Completions(_) => None,
         }
     }
 }

@@ -157,7 +157,7 @@ pub(crate) struct Args {
     no_warm: bool,
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
-    threads: u16,
+    pub(super) threads: u16,
 }
 
 /// `--sync`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use simidx::Fingerprint;
 
-use crate::support::{Sandbox, gzip, hex, sample};
+use crate::support::{Ran, Sandbox, gzip, hex, sample};
 
 /// Documents with ids, of which some are near each other.
 fn documents() -> String {
@@ -237,8 +237,8 @@ fn answers_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-#[test]
-fn files_that_are_opened_on_many_threads_answer_whatever_asks() {
+/// Fingerprints, and an index of them that is large enough to be opened on many threads.
+fn large_index() -> (Vec<u64>, Sandbox) {
     let all = sample(200_000);
     let args = ["--ids", "none", "--tables", "8", "--block-size", "128"];
     let sandbox = Sandbox::with_index(("a.hex", &hex(&all)), &args);
@@ -249,7 +249,12 @@ fn files_that_are_opened_on_many_threads_answer_whatever_asks() {
         blocks.sum::<u64>() > 1 << 16,
         "a smaller file proves nothing"
     );
+    (all, sandbox)
+}
 
+#[test]
+fn files_that_are_opened_on_many_threads_answer_whatever_asks() {
+    let (all, sandbox) = large_index();
     let query = all[77].to_hex();
     let expected = sandbox.run(&["query", "x.simidx", &query]).done().stdout;
     for options in [
@@ -261,6 +266,34 @@ fn files_that_are_opened_on_many_threads_answer_whatever_asks() {
         let args = [&["query", "x.simidx"], options].concat();
         let piped = sandbox.pipe(&args, format!("{query}\n").as_bytes());
         assert_eq!(piped.done().stdout, expected, "{options:?}");
+    }
+}
+
+#[test]
+fn commands_without_the_option_of_threads_start_none() {
+    let (_, sandbox) = large_index();
+    let run = |args: &[&str]| {
+        let mut command = sandbox.command(&[args, &["--progress", "never"]].concat());
+        // No thread can have a stack of this size.
+        command.env("RUST_MIN_STACK", (usize::MAX / 4 * 3).to_string());
+        Ran::of(command.output().unwrap())
+    };
+    for args in [
+        &["info", "x.simidx", "--no-mmap"][..],
+        &["verify", "x.simidx", "--no-mmap"],
+        &["dump", "x.simidx", "--no-mmap"],
+        &["plan", "--count", "1000000"],
+        &["compare", "--text", "one", "--text", "one"],
+        &["completions", "bash"],
+    ] {
+        let ran = run(args);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{args:?}");
+    }
+    for command in ["query", "bench"] {
+        let ran = run(&[command, "x.simidx", "--no-mmap"]);
+        let refusal = ran.refusal();
+        assert!(refusal.starts_with("cannot start the threads: "), "{ran:?}");
+        assert!(refusal.ends_with("; use fewer by --threads"), "{ran:?}");
     }
 }
 

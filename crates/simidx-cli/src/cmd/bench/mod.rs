@@ -71,7 +71,7 @@ pub(crate) struct Args {
     max_distance: Option<u32>,
     /// Number of threads, which share the queries
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads_from(1), help_heading = heading::RESOURCES)]
-    threads: u16,
+    pub(super) threads: u16,
     /// Drop the file from the page cache before each query
     #[arg(long, conflicts_with = "no_mmap")]
     cold: bool,
