@@ -23,7 +23,7 @@ use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size, count};
 use crate::support::records::threads_from;
 use crate::support::report::Report;
-use crate::support::resources::check_temp_dir;
+use crate::support::resources::{check_temp_dir, temp_dir};
 
 /// The head of `simidx merge --help` and of its man page.
 pub(crate) const HELP: &str = "\
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "256MiB", help_heading = heading::RESOURCES)]
     memory: Size,
     /// Directory for temporary files, which are deleted in any case [default: that of the output]
-    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
+    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]

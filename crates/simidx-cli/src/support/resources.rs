@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
+
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::memory;
@@ -15,7 +17,7 @@ pub(crate) struct ResourceArgs {
     #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
     memory: Option<Size>,
     /// Directory for temporary files, which are deleted in any case [default: that of the system]
-    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
+    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     pub(crate) temp_dir: Option<PathBuf>,
     /// Number of threads; 0 uses all cores
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads_from(0), help_heading = heading::RESOURCES)]
@@ -30,7 +32,15 @@ impl ResourceArgs {
     }
 }
 
-/// Checks that temporary files can be made in a directory.
+/// A directory in which temporary files can be made: they may be needed only after hours.
+pub(crate) fn temp_dir() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|directory| {
+        tempfile::tempfile_in(&directory)?;
+        Ok::<_, std::io::Error>(directory)
+    })
+}
+
+/// Checks that temporary files can be made in the directory of an output, which is the one for them by default.
 ///
 /// # Errors
 /// No such directory, or one that cannot be written to.
@@ -38,16 +48,9 @@ pub(crate) fn check_temp_dir(directory: &Path) -> Result<(), Failure> {
     match tempfile::tempfile_in(directory) {
         Ok(_) => Ok(()),
         Err(error) => {
-            let message = format!("{error}; --temp-dir names a directory for temporary files");
+            let message =
+                format!("{error}; --temp-dir names another directory for temporary files");
             Err(Failure::new(message).about(directory.display()))
         }
     }
-}
-
-/// Checks the directory that is named, if one is: it may be needed only after hours.
-///
-/// # Errors
-/// As for [`check_temp_dir`].
-pub(crate) fn check_named_temp_dir(directory: Option<&Path>) -> Result<(), Failure> {
-    directory.map_or(Ok(()), check_temp_dir)
 }

@@ -140,7 +140,7 @@ fn bad_exclusions_and_inputs_are_errors_that_leave_nothing() {
         ),
         (
             &["day0.simidx", "--temp-dir", "nowhere"],
-            "nowhere: No such file or directory",
+            "invalid value 'nowhere' for '--temp-dir <DIR>': No such file or directory",
         ),
         (
             &["day0.simidx", "four.tsv"],

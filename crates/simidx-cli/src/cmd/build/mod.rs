@@ -27,6 +27,7 @@ use crate::support::progress::ProgressMode;
 use crate::support::quantity::{Size, block_size};
 use crate::support::records::{self, InputArgs};
 use crate::support::report::Report;
+use crate::support::resources::temp_dir;
 use crate::support::similarity::words;
 use crate::support::width::with_width;
 use collector::Collector;
@@ -90,7 +91,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
     memory: Option<Size>,
     /// Directory for temporary files, which are deleted in any case [default: that of the output]
-    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
+    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
     /// Replace an existing output
     #[arg(long)]

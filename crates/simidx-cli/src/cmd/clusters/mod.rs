@@ -19,7 +19,7 @@ use crate::support::output::{counted, say, say_without_features};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::quiet::is_quiet;
-use crate::support::resources::{ResourceArgs, check_named_temp_dir};
+use crate::support::resources::ResourceArgs;
 use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs};
 use crate::support::width::with_width;
@@ -89,7 +89,6 @@ enum Representative {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    check_named_temp_dir(args.resources.temp_dir.as_deref())?;
     if let Some(similarity) = args.similarity.given() {
         return similar::run(&args, similarity, mode);
     }

@@ -33,14 +33,14 @@ use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::index_file::{IndexArgs, OpenArgs, with_segments};
+use crate::support::index_file::{IndexArgs, OpenArgs, is_index, with_segments};
 use crate::support::memory;
 use crate::support::output::{counted, say};
 use crate::support::pipeline::files_of;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
 use crate::support::records::{InputArgs, OnError, read_originals};
-use crate::support::resources::check_named_temp_dir;
+use crate::support::resources::temp_dir;
 use crate::support::similarity::SimilarityArgs;
 use crate::support::width::{Width, with_width};
 use documents::{Compared, Documents, Known, Needs};
@@ -139,7 +139,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", help_heading = heading::RESOURCES)]
     memory: Option<Size>,
     /// Directory for temporary files, which are deleted in any case [default: that of the system]
-    #[arg(long, value_name = "DIR", help_heading = heading::RESOURCES)]
+    #[arg(long, value_name = "DIR", value_parser = temp_dir(), help_heading = heading::RESOURCES)]
     temp_dir: Option<PathBuf>,
 }
 
@@ -206,17 +206,23 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
         paths: args.against.clone(),
         open: args.open.clone(),
     };
-    let any: AnySegments = index.open().map_err(with_place_of_inputs)?;
+    refuse_inputs(&args.against)?;
+    let any: AnySegments = index.open()?;
     with_segments!(any, segments => of_width(args, Some(&args.exclude.apply(segments)?), mode))
 }
 
-/// The failure to open an index, which may be an input that stands after `--against`.
-fn with_place_of_inputs(failure: Failure) -> Failure {
-    let message = failure.to_string();
-    match message.contains("not a simidx file") {
-        true => Failure::new(format!("{message}; inputs stand before --against")),
-        false => failure,
+/// Refuses inputs that stand after `--against`, where they would be opened as indexes.
+///
+/// # Errors
+/// The first of them.
+fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
+    for path in against.iter().filter(|path| path.is_file()) {
+        if !is_index(path).map_err(Failure::at(path))? {
+            let message = "not a simidx file; inputs stand before --against";
+            return Err(Failure::new(message).about(path.display()));
+        }
     }
+    Ok(())
 }
 
 fn of_width<F: Fingerprint>(
@@ -225,7 +231,6 @@ fn of_width<F: Fingerprint>(
     mode: ProgressMode,
 ) -> Answer {
     distance::within::<F>(args.max_distance)?;
-    check_named_temp_dir(args.temp_dir.as_deref())?;
     let paths = args.input.paths()?;
     let outputs = Outputs::new(args, &paths)?;
     let originals = args.originals::<F>(&paths)?;

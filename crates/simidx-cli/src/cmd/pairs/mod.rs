@@ -24,7 +24,7 @@ use crate::support::output::{say_without_features, stdout};
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted};
-use crate::support::resources::{ResourceArgs, check_named_temp_dir};
+use crate::support::resources::ResourceArgs;
 use crate::support::similarity::SimilarityArgs;
 use crate::support::transient::{DEFAULT_DISTANCE, SourceArgs, TransientBuilder};
 use crate::support::width::with_width;
@@ -111,7 +111,6 @@ enum By {
 
 /// Runs the command.
 pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
-    check_named_temp_dir(args.resources.temp_dir.as_deref())?;
     if let Some(similarity) = args.similarity.given() {
         return similar::run(&args, similarity, mode);
     }

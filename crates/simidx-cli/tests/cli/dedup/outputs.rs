@@ -402,22 +402,46 @@ fn ids_that_are_none_leave_their_documents_in() {
 fn the_folder_of_temporary_files_must_be_there() {
     let sandbox = Sandbox::new();
     sandbox.write("a.jsonl", "{\"id\":1,\"text\":\"one two\"}\n");
-    let message = "nowhere: No such file or directory (os error 2)";
+    let build = ["build", "a.jsonl", "-o", "a.simidx"];
+    sandbox.run(&build).done();
+    let message = "invalid value 'nowhere' for '--temp-dir <DIR>': No such file or directory (os error 2); see --help";
     for args in [
         "dedup a.jsonl --dry-run",
         "pairs a.jsonl --similarity 0.8",
         "clusters a.jsonl --similarity 0.8",
+        "join a.simidx a.jsonl",
+        "report a.simidx -o a.html",
+        "lint a.simidx",
+        "merge a.simidx -o b.simidx",
     ] {
         let args: Vec<&str> = args.split(' ').chain(["--temp-dir", "nowhere"]).collect();
-        let ran = sandbox.run(&args);
-        let refusal = ran.refusal();
-        assert!(
-            refusal.contains(message) && refusal.contains("--temp-dir"),
-            "{ran:?}"
-        );
+        sandbox.run(&args).refused(message);
     }
     // None is needed for what fits.
     let mut command = sandbox.command(&["dedup", "a.jsonl", "-o", "kept"]);
     command.env("TMPDIR", "/nowhere");
     done(crate::support::Ran::of(command.output().unwrap()));
+}
+
+#[test]
+fn an_input_that_stands_after_against_is_told_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.jsonl", "{\"id\":1,\"text\":\"one two\"}\n");
+    sandbox.write("cut.simidx", "SIM");
+    sandbox
+        .run(&["build", "a.jsonl", "-o", "not a simidx file"])
+        .done();
+    let dedup = |against: &[&str]| {
+        let args = ["dedup", "a.jsonl", "--dry-run", "-k", "3", "--against"];
+        sandbox.run(&[&args, against].concat())
+    };
+    dedup(&["not a simidx file", "a.jsonl"])
+        .refused("a.jsonl: not a simidx file; inputs stand before --against");
+    // These are meant as indexes, whatever they are called.
+    for index in ["cut.simidx", "no not a simidx file"] {
+        let ran = dedup(&["not a simidx file", index]);
+        let refusal = ran.refusal();
+        assert!(refusal.starts_with(index), "{ran:?}");
+        assert!(!refusal.contains("--against"), "{ran:?}");
+    }
 }
