@@ -292,13 +292,17 @@ fn object<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| bad_json(&error))
 }
 
-/// What JSON calls the words of the library that reads it.
-const WORDS: [(&str, &str); 5] = [
-    ("expected u32", "expected a whole number"),
-    ("expected usize", "expected a whole number"),
-    ("expected a sequence", "expected an array"),
-    ("invalid type: map", "invalid type: object"),
-    ("invalid type: sequence", "invalid type: array"),
+/// What an error of the library begins with where it names a type, and the same with JSON's name of the type.
+const STARTS: [(&str, &str); 2] = [
+    ("invalid type: map,", "invalid type: object,"),
+    ("invalid type: sequence,", "invalid type: array,"),
+];
+
+/// What it ends with where it names the type that is expected. What the client sent stands between the two.
+const ENDS: [(&str, &str); 3] = [
+    (", expected u32", ", expected a whole number"),
+    (", expected usize", ", expected a whole number"),
+    (", expected a sequence", ", expected an array"),
 ];
 
 /// Most bytes of an error of JSON, which may repeat what is wrong.
@@ -312,8 +316,15 @@ fn bad_json(error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let mut detail = text.strip_suffix(&place).unwrap_or(&text).to_owned();
-    for (theirs, ours) in WORDS {
-        detail = detail.replace(theirs, ours);
+    for (theirs, ours) in STARTS {
+        if let Some(rest) = detail.strip_prefix(theirs) {
+            detail = format!("{ours}{rest}");
+        }
+    }
+    for (theirs, ours) in ENDS {
+        if let Some(rest) = detail.strip_suffix(theirs) {
+            detail = format!("{rest}{ours}");
+        }
     }
     if detail.len() > ERROR_LEN {
         detail.truncate(detail.floor_char_boundary(ERROR_LEN));
@@ -569,6 +580,15 @@ mod tests {
             (
                 r#"{"fingerprints":{"a":1}}"#,
                 "invalid type: object, expected an array at line 1",
+            ),
+            // Words of the client stay as they are.
+            (
+                r#"{"limit":"invalid type: map, expected u32"}"#,
+                r#"string "invalid type: map, expected u32", expected a whole number at line 1"#,
+            ),
+            (
+                r#"{"expected a sequence":1}"#,
+                "unknown field `expected a sequence`, expected one of",
             ),
         ] {
             let detail = detail(batch(64, bad.as_bytes(), 2));
