@@ -29,7 +29,7 @@ pub(crate) fn check_host(options: &ServerOptions, head: &Parts) -> Result<(), Pr
         true => Ok(()),
         false => {
             let detail = format!(
-                "{} is no name of this machine; ask for localhost, or have the server ask for a token",
+                "{} is not a name of this machine; use localhost, or start the server with --token-file",
                 shown(host.host())
             );
             Err(forbidden(detail))
