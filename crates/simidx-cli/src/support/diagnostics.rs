@@ -97,10 +97,14 @@ impl Diagnostics {
         }
         if let Some(first) = &self.first_odd_id {
             let first = one_line(&first.to_string());
-            let records = counted(self.odd_ids, "record");
-            say(format_args!(
-                "positions stand for the ids of {records}, the first of which is {first}"
-            ));
+            match self.odd_ids {
+                1 => say(format_args!(
+                    "1 record has an unusable id; its position is used instead: {first}"
+                )),
+                count => say(format_args!(
+                    "{count} records have unusable ids; their positions are used instead (first: {first})"
+                )),
+            }
         }
         if self.skipped > 0 {
             let records = counted(self.skipped, "record");

@@ -15,7 +15,8 @@ const BLOCK_LEN: u64 = 64;
 const NUMBER: u8 = b'n';
 const TEXT: u8 = b't';
 
-/// Ids by the numbers of their records, which need not all have one. Memory: a byte for every eight records, and buffers.
+/// Ids by the numbers of their records, which need not all have one. Memory: `room`, a byte for every eight records, and
+/// buffers.
 ///
 /// Each id stands after its length in four bytes.
 #[derive(Debug)]
@@ -162,7 +163,7 @@ impl SpooledIds {
     fn blame(&self, error: io::Error) -> io::Error {
         let folder = self.folder.display();
         let message =
-            format!("{folder}: {error}; --temp-dir names a directory for temporary files");
+            format!("{folder}: {error}; --temp-dir names another directory for temporary files");
         io::Error::new(error.kind(), message)
     }
 }

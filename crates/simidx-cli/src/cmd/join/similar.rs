@@ -83,17 +83,15 @@ pub(super) fn join<F: Fingerprint>(
     }
     let by_chance = search.chance_matches();
     if by_chance > MOST_CHANCE_MATCHES {
-        let seem = match has_texts {
-            true => format!(
-                "the sketches of {by_chance:.2} seem similar by chance, and their texts were compared: longer sketches or a \
-                 smaller --margin take less time"
-            ),
-            false => format!(
-                "{by_chance:.2} would seem similar by chance: the sketches are short for so many records and so low a \
-                 similarity"
-            ),
+        let rest = match has_texts {
+            true => {
+                " by their sketches, and their texts were compared: longer sketches or a smaller --margin take less time"
+            }
+            false => ": the sketches are short for so many records and so low a similarity",
         };
-        say(format_args!("of a query that is like no document, {seem}"));
+        say(format_args!(
+            "by chance about {by_chance:.2} documents look similar to an unrelated query{rest}"
+        ));
     }
     if args.style.stats {
         say(format_args!(

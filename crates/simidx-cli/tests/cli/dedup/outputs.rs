@@ -381,8 +381,8 @@ fn ids_that_are_none_leave_their_documents_in() {
         "{\"id\":-5,\"text\":\"one two\"}\n{\"id\":null,\"text\":\"One two\"}\n{\"id\":\"x\",\"text\":\"one, two\"}\n",
     );
     let ran = sandbox.run(&["dedup", "a.jsonl", "-o", "kept", "--report", "r.tsv"]);
-    let warning = "simidx: positions stand for the ids of 2 records, the first of which is a.jsonl:1: \
-                   \"id\" is neither a string nor an unsigned integer below 2^64\n";
+    let warning = "simidx: 2 records have unusable ids; their positions are used instead (first: a.jsonl:1: \
+                   \"id\" is neither a string nor an unsigned integer below 2^64)\n";
     assert!(
         ran.code == Some(0) && ran.stderr.contains(warning),
         "{ran:?}"
