@@ -5,8 +5,10 @@ use std::ptr::NonNull;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, StructArray, make_array};
-use arrow_schema::Schema;
+use arrow_array::{
+    Array, ArrayReader, ArrayRef, RecordBatch, RecordBatchIterator, StructArray, make_array,
+};
+use arrow_schema::{DataType, Schema};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyTuple};
@@ -73,14 +75,13 @@ fn chunks(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<Vec<ArrayRef
         // has been moved out of it. What a producer hands over is taken on trust, as by every library of Arrow.
         let reader = unsafe { ArrayStreamReader::from_raw(stream.as_ptr()) };
         let reader = reader.map_err(|error| refused(&error))?;
+        let is_of_nulls = *reader.field().data_type() == DataType::Null;
         let chunks: Result<Vec<_>, _> = reader.collect();
         return match chunks {
             Ok(chunks) => Ok(Some(chunks)),
             // What has no rows may have a type that cannot be read, such as that of nulls alone.
             Err(_) if object.len().is_ok_and(|rows| rows == 0) => Ok(Some(Vec::new())),
-            Err(error) if error.to_string().contains("\"Null\"") => {
-                Err(refused(&"row 0 is null; drop or fill the nulls first"))
-            }
+            Err(_) if is_of_nulls => Err(refused(&"row 0 is null; drop or fill the nulls first")),
             Err(error) => Err(refused(&error)),
         };
     }
