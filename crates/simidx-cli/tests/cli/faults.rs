@@ -153,12 +153,8 @@ fn a_temporary_folder_that_cannot_be_used_is_an_error_before_anything_is_read() 
         "--temp-dir",
         "nowhere",
     ];
-    let ran = sandbox.run(&args);
-    assert_eq!(ran.code, Some(2));
-    assert!(
-        ran.stderr.starts_with("simidx: nowhere: No such file"),
-        "{ran:?}"
-    );
+    let message = "invalid value 'nowhere' for '--temp-dir <DIR>': No such file or directory (os error 2); see --help";
+    sandbox.run(&args).refused(message);
 }
 
 #[test]
