@@ -8,7 +8,7 @@ mod common;
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use simidx::{Codec, Index};
+use simidx::{Codec, Index, Storage};
 
 const DISTANCE: u32 = 3;
 
@@ -52,7 +52,7 @@ fn query(c: &mut Criterion) {
     });
     for (codec, tables, block_size) in INDEXES {
         let file = common::build(&fingerprints, tables, block_size, codec);
-        let index = Index::<u64, _>::from_bytes(file).unwrap();
+        let index = Index::<u64>::from_bytes(file).unwrap();
         let mut searcher = index.searcher();
         let mut ask = |q| searcher.query(q, DISTANCE).unwrap().len();
         let found: usize = queries[..20].iter().map(|&q| ask(q)).sum();
@@ -92,12 +92,12 @@ fn checksums(c: &mut Criterion) {
     group.throughput(Throughput::Elements(queries.len() as u64));
     for (codec, tables, block_size) in CHECKED_INDEXES {
         let file = common::build(&fingerprints, tables, block_size, codec);
-        let ask = |index: &Index<u64, &[u8]>| {
+        let ask = |index: &Index<u64>| {
             let mut searcher = index.searcher();
             let found = |&q| searcher.query(black_box(q), DISTANCE).unwrap().len();
             queries.iter().map(found).sum::<usize>()
         };
-        let open = || Index::<u64, _>::from_bytes(&file[..]).unwrap();
+        let open = || Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
         let checked = open();
         let expected = ask(&checked);
         let name = format!("{}/t{tables}/B{block_size}", codec.name());
@@ -127,7 +127,7 @@ fn checksums(c: &mut Criterion) {
 }
 
 /// Blocks that the queries read.
-fn blocks_read(index: &Index<u64, &[u8]>, queries: &[u64]) -> usize {
+fn blocks_read(index: &Index<u64>, queries: &[u64]) -> usize {
     let mut searcher = index.searcher();
     let mut blocks = |&q| {
         searcher.query(q, DISTANCE).unwrap();

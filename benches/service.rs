@@ -100,9 +100,9 @@ fn after_opening(
     path: &Path,
     first: &[u64],
     later: &[u64],
-    prepare: impl FnOnce(&Index<u64, simidx::Storage>),
+    prepare: impl FnOnce(&Index<u64>),
 ) -> (f64, f64) {
-    let index = Index::<u64, _>::open(path).expect("the file is an index");
+    let index = Index::<u64>::open(path).expect("the file is an index");
     prepare(&index);
     let mut scratch = Scratch::new();
     let mut ask = |query| {
@@ -124,7 +124,7 @@ fn nearest(data: Dataset, fingerprints: &[u64], rounds: usize) {
             .expect("there is room");
         let mut file = Vec::new();
         builder.finish(&mut file).expect("memory takes every write");
-        let index = Index::<u64, _>::from_bytes(file).expect("the file is sound");
+        let index = Index::<u64>::from_bytes(file).expect("the file is sound");
         index.warm(0).expect("the file is sound");
         index
     });
@@ -168,7 +168,7 @@ fn nearest(data: Dataset, fingerprints: &[u64], rounds: usize) {
 }
 
 /// Both find the same distances.
-fn check(indexes: &[Index<u64, Vec<u8>>], mih: &mih_rs::Index<u64>, queries: &[u64], count: usize) {
+fn check(indexes: &[Index<u64>], mih: &mih_rs::Index<u64>, queries: &[u64], count: usize) {
     let mut searcher = mih.topk_searcher();
     for &query in queries {
         let found = searcher.run(query, count);

@@ -3,6 +3,7 @@
 //! `cargo run --release --example batch`
 
 use simidx::batch::{ClusterOptions, JoinOptions, PairOptions, clusters, join, pairs};
+use simidx::segments::Segments;
 use simidx::{BuildOptions, Index, IndexBuilder};
 
 fn main() -> simidx::Result<()> {
@@ -17,16 +18,16 @@ fn main() -> simidx::Result<()> {
     }
     let mut file = Vec::new();
     builder.finish(&mut file)?;
-    let index = Index::<u64, _>::from_bytes(file)?;
+    let segments = Segments::from(Index::<u64>::from_bytes(file)?);
 
     let mut count = 0;
-    pairs(&index, &PairOptions::default(), |_pair| {
+    pairs(&segments, &PairOptions::default(), |_pair| {
         count += 1;
         Ok(())
     })?;
     println!("{count} pairs within distance 3");
 
-    clusters(&index, &ClusterOptions::default(), |cluster| {
+    clusters(&segments, &ClusterOptions::default(), |cluster| {
         println!(
             "cluster {} has {} fingerprints, diameter {}",
             cluster.number,
@@ -36,10 +37,13 @@ fn main() -> simidx::Result<()> {
         Ok(())
     })?;
 
-    let queries: Vec<u64> = index.iter().take(100).collect::<Result<_, _>>()?;
+    let queries: Vec<u64> = segments
+        .fingerprints(0)?
+        .take(100)
+        .collect::<Result<_, _>>()?;
     let mut matches = 0;
     join(
-        &index,
+        &segments,
         &queries,
         &JoinOptions::default(),
         |_query, _match| {

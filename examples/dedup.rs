@@ -6,6 +6,7 @@
 //! of near-duplicates as well.
 
 use simidx::batch::{Decision, DedupOptions, Deduplicator};
+use simidx::segments::Segments;
 use simidx::{BuildOptions, Index, IndexBuilder};
 
 fn main() -> simidx::Result<()> {
@@ -21,7 +22,7 @@ fn main() -> simidx::Result<()> {
     builder.push(0x8888_7777_6666_5554)?;
     let mut file = Vec::new();
     builder.finish(&mut file)?;
-    let kept_before = Index::<u64, _>::from_bytes(file)?;
+    let kept_before = Segments::from(Index::<u64>::from_bytes(file)?);
 
     let mut deduplicator = Deduplicator::new(&DedupOptions::default());
     for (_, fingerprint) in documents {

@@ -15,7 +15,7 @@ fn main() -> simidx::Result<()> {
     let mut file = Vec::new();
     builder.finish(&mut file)?;
 
-    let index = Index::<u64, _>::from_bytes(file)?;
+    let index = Index::<u64>::from_bytes(file)?;
     // The scratch keeps its memory, so that later queries allocate nothing.
     let mut scratch = Scratch::new();
     for query in [0x1234_5678_9abc_def0, 0x1234_5678_9abc_fef1] {

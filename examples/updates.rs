@@ -6,7 +6,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use simidx::segments::{Exclusions, MergeOptions, Segments, merge_to_path};
+use simidx::merge::{MergeOptions, merge_to_path};
+use simidx::segments::{Exclusions, Segments};
 use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
 
 /// A document as the service knows it: its name and its fingerprint.

@@ -170,6 +170,9 @@ impl Cpu for Portable {
     }
 }
 
+/// Bytes that a processor fetches together.
+pub(crate) const CACHE_LINE: usize = 64;
+
 /// Asks for the cache line that holds item `at`, so that a later read finds it there. Nothing happens for an item
 /// outside.
 #[inline(always)]

@@ -4,7 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::format::IdKind;
+use crate::id_kind::IdKind;
+pub use crate::options_error::OptionsError;
 
 /// The result of every fallible call in this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -14,7 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// ```
 /// use simidx::{Error, Index};
 ///
-/// match Index::<u32, _>::from_bytes(b"no index at all".to_vec()) {
+/// match Index::<u32>::from_bytes(b"no index at all".to_vec()) {
 ///     Err(Error::Format(error)) => assert_eq!(error.class().name(), "not-simidx"),
 ///     Err(Error::WidthMismatch { index, .. }) => println!("open it with {index} bits"),
 ///     other => panic!("{other:?}"),
@@ -148,7 +149,7 @@ impl FormatClass {
 /// ```
 /// use simidx::{Error, Index};
 ///
-/// let Err(Error::Format(error)) = Index::<u64, _>::from_bytes(b"no index".to_vec()) else {
+/// let Err(Error::Format(error)) = Index::<u64>::from_bytes(b"no index".to_vec()) else {
 ///     panic!("it has no magic bytes")
 /// };
 /// assert_eq!((error.rule(), error.offset(), error.table()), (1, Some(0), None));
@@ -260,34 +261,6 @@ impl fmt::Display for FormatError {
 }
 
 impl std::error::Error for FormatError {}
-
-/// An option or argument that is out of its range, or that does not go with another.
-///
-/// ```
-/// use simidx::Codec;
-///
-/// let error = "zip".parse::<Codec>().unwrap_err();
-/// assert_eq!(error.option(), "codec");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct OptionsError {
-    option: &'static str,
-    message: String,
-}
-
-impl OptionsError {
-    /// An error about the option with that name: what is wrong with it, one clause.
-    pub fn new(option: &'static str, message: impl Into<String>) -> Self {
-        let message = message.into();
-        OptionsError { option, message }
-    }
-
-    /// Name of the field or argument, as in `block_size`.
-    pub fn option(&self) -> &'static str {
-        self.option
-    }
-}
 
 /// A broken rule of the manifest of a set, and the line that breaks it.
 ///

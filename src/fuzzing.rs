@@ -37,7 +37,7 @@ impl Decoder {
     /// `None` for lengths that are no code.
     pub fn new(codec: Codec, lengths: &[u8]) -> Option<Self> {
         let code = Code::from_lengths(lengths).ok()?;
-        Some(Decoder(TableCode::new(codec, code)))
+        TableCode::new(codec, code).map(Decoder)
     }
 
     fn block<'a, F: Fingerprint>(&'a self, block: RawBlock<'a, F>) -> Block<'a, F> {

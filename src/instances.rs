@@ -6,17 +6,16 @@
 
 use std::ops::ControlFlow;
 
-use crate::batch::{
-    self, ClusterFinder, Deduplicator, PairFinder, PairRounds, Question, RoundsRequest,
-};
+use crate::batch::{self, ClusterFinder, Deduplicator, PairFinder, PairRounds, RoundsRequest};
 use crate::build::BuildOptions;
 use crate::design::{Permutation, PlanRequest, TableDesign};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Index, Scratch, Storage, WarmOptions};
-use crate::segments::{self, Exclusions, ManifestSegment, MergeOptions, SegmentScratch, Segments};
+use crate::merge::{self, MergeOptions};
+use crate::segments::{Exclusions, ManifestSegment, Question, SegmentScratch, Segments};
 
-/// The instances for indexes in a [`Storage`]. It would be compiled by whoever calls it if it could be inlined.
+/// The instances for each width. It would be compiled by whoever calls it if it could be inlined.
 #[inline(never)]
 pub fn of_widths() -> [*const (); 3] {
     [
@@ -62,22 +61,21 @@ fn of_index<F: Fingerprint>(index: &Index<F>, values: &[F]) -> Result<()> {
 
 fn of_segments<F: Fingerprint>(segments: Segments<F>, values: &[F]) -> Result<()> {
     let mut scratch = SegmentScratch::new();
-    let view = segments.view();
     for &value in values {
-        let found = view.query_with(&mut scratch, value, 3)?;
-        let found = found.get(0).map(|found| view.ids(&found));
+        let found = segments.query_with(&mut scratch, value, 3)?;
+        let found = found.get(0).map(|found| segments.ids(&found));
         found.transpose()?;
-        view.nearest_with(&mut scratch, value, 1, 3)?;
-        view.contains_near_with(&mut scratch, value, 3)?;
-        view.contains(value)?;
-        view.ids_of(value)?;
-        view.fingerprints_of_id(0)?;
+        segments.nearest_with(&mut scratch, value, 1, 3)?;
+        segments.contains_near_with(&mut scratch, value, 3)?;
+        segments.contains(value)?;
+        segments.ids_of(value)?;
+        segments.fingerprints_of_id(0)?;
     }
-    view.fingerprints(0)?.next_permuted();
-    view.records()?.read()?;
-    view.sketch_parameters()?;
-    view.read_sketches(0, 0..1, &mut Vec::new())?;
-    view.shows_record(0, 0)?;
+    segments.fingerprints(0)?.next_permuted();
+    segments.records()?.read()?;
+    segments.sketch_parameters()?;
+    segments.read_sketches(0, 0..1, &mut Vec::new())?;
+    segments.shows_record(0, 0)?;
     segments.warm(0)?;
     let (pairs, clusters) = Default::default();
     batch::pairs(&segments, &pairs, |_| Ok(()))?;
@@ -85,12 +83,13 @@ fn of_segments<F: Fingerprint>(segments: Segments<F>, values: &[F]) -> Result<()
     batch::clusters(&segments, &clusters, |_| Ok(()))?;
     batch::lint(&segments, &Default::default())?.warnings();
     batch::join(&segments, values, &Default::default(), |_, _| Ok(()))?;
+    segments.answer_many_with(&mut scratch, values, Question::Within(3), |_, _| Ok(()))?;
     batch::answer_all(&segments, values, Question::Within(3), |_| Ok(()))?;
     batch::contains_all(&segments, values, 3, |_| Ok(()))?;
     batch::ids_of_all(&segments, values, |_| Ok(()))?;
     batch::positions_of_all(&segments, values, |_| Ok(()))?;
     Deduplicator::new(&Default::default()).exclude(&segments)?;
-    segments::merge(&segments, &MergeOptions::default(), Vec::new(), |_| ())?;
+    merge::merge(&segments, &MergeOptions::default(), Vec::new(), |_| ())?;
     segments.without(&Exclusions::default())?;
     Ok(())
 }

@@ -46,7 +46,7 @@
 //!     builder.extend_from_slice(fingerprints)?;
 //!     let mut file = Vec::new();
 //!     builder.finish(&mut file)?;
-//!     Index::<u64, _>::from_bytes(file)
+//!     Index::<u64>::from_bytes(file)
 //! };
 //! let mut scratch = Scratch::new();
 //! let mut current = Arc::new(build(&[7, 42])?);
@@ -59,11 +59,11 @@
 //! # Where things are
 //!
 //! - The root: [`IndexBuilder`] makes a file, [`Index`] opens and searches it, [`AnyIndex`] opens one of any width.
-//! - [`segments`]: several files searched as one, or merged into one.
+//! - [`segments`]: several files searched as one. [`merge`]: several files merged into one.
 //! - [`batch`]: whole sets at once: all pairs, clusters, deduplication, joins, health checks.
 //! - [`design`]: which tables a file holds, what they cost, how queries are planned.
-//! - [`build`], [`mod@format`], [`index`], [`verify`]: options, limits, figures and reports that go with the types of the
-//!   root.
+//! - [`build`], [`mod@format`], [`index`], [`summary`], [`verify`]: options, limits, figures and reports that go with the
+//!   types of the root.
 //!
 //! The crates `simidx-text` (documents to fingerprints) and `simidx-input` (record readers) go with this one. The file
 //! format is specified in `format-spec.md`.
@@ -92,22 +92,24 @@ pub mod format;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod id_kind;
 pub mod index;
 // The unit tests are a crate of their own, for which nobody else compiles.
 #[cfg(not(test))]
 #[doc(hidden)]
 pub mod instances;
 mod memory;
-mod merge;
+pub mod merge;
+mod options_error;
 pub mod segments;
-mod summary;
+pub mod summary;
 pub mod verify;
 
 pub use build::{BuildOptions, IndexBuilder};
 pub use codec::Codec;
 pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
-pub use format::IdKind;
+pub use id_kind::IdKind;
 pub use index::{AnyIndex, Id, IdBuf, Index, Match, Scratch, Storage};
 
 /// The examples of the front page are examples of this crate.

@@ -68,7 +68,7 @@ pub struct TableSummary<F> {
     pub flips: u32,
     /// How the table is coded.
     pub codec: Codec,
-    /// Number of blocks.
+    /// Number of blocks, or of lines in a table in lines.
     pub block_count: u64,
     /// Bytes of blocks, keys and table record.
     pub byte_len: u64,
@@ -86,7 +86,7 @@ impl<F: Fingerprint> Summary<F> {
             directory.max_distance,
             directory.fingerprint_count,
             &costs_in_memory(
-                directory.tables[0].codec,
+                (directory.tables[0].codec, directory.tables[0].address_bits),
                 directory.block_size,
                 file_len as f64,
             ),

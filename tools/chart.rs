@@ -209,18 +209,20 @@ impl Point {
 fn title(line: &Value) -> String {
     let count = line["fingerprint_count"].as_f64().unwrap_or(0.0);
     let data = line["data"].as_str().unwrap_or("");
+    let machine = line["machine"].as_str().unwrap_or("unknown");
     format!(
-        "{} {data} fingerprints of 64 bits, distance {}, one thread",
+        "{} {data} fingerprints of 64 bits, distance {}, one thread (processor: {machine})",
         grouped(count as u64),
         line["distance"]
     )
 }
 
-/// The part of a name that the legend does not say: `simidx/xor/t10/B1024` is `t10`.
+/// The part of a name that the legend does not say: `simidx/xor/t10/B512` is `t10`.
 fn label(name: &str) -> String {
     let parts: Vec<&str> = name.split('/').collect();
     match parts.as_slice() {
-        ["simidx", _, tables, "B1024"] => (*tables).into(),
+        // Without the usual size of a block.
+        ["simidx", _, tables, "B512"] => (*tables).into(),
         ["simidx", _, tables, block] => format!("{tables} {block}"),
         [_, "auto", blocks] => format!("{blocks} (automatic)"),
         _ => parts[parts.len() - 1].into(),

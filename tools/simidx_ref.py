@@ -35,14 +35,17 @@ HEADER_LEN = 16
 FOOTER_LEN = 40
 DIRECTORY_FIXED_LEN = 80
 SECTION_RECORD_LEN = 24
-CODECS = {1: "xor", 2: "gap", 3: "ef"}
-CODEC_XOR, CODEC_GAP, CODEC_EF = CODECS
+CODECS = {1: "xor", 2: "gap", 3: "ef", 4: "lines"}
+CODEC_XOR, CODEC_GAP, CODEC_EF, CODEC_LINES = CODECS
 ID_KINDS = ["none", "number", "string"]
 ID_NONE, ID_NUMBER, ID_STRING = range(3)
-(KIND_BLOCKS, KIND_GROUPS, KIND_GROUP_SAMPLES, KIND_NUMBERS, KIND_PLACES, KIND_BUCKET_OFFSETS,
- KIND_BUCKETS, KIND_ID_ORDER, KIND_BLOCK_COUNTS, KIND_KEY_GROUPS, KIND_KEY_ENTRIES,
- KIND_STRING_CODE, KIND_PIPELINE, KIND_METADATA) = range(1, 15)
-PAGED_KINDS = range(KIND_GROUPS, KIND_ID_ORDER + 1)
+KIND_BLOCKS, KIND_GROUPS = 1, 2
+(KIND_NUMBERS, KIND_PLACES, KIND_BUCKET_OFFSETS, KIND_BUCKETS, KIND_ID_ORDER, KIND_BLOCK_COUNTS,
+ KIND_KEY_GROUPS, KIND_KEY_ENTRIES, KIND_STRING_CODE, KIND_PIPELINE, KIND_METADATA, KIND_LINES,
+ KIND_LOW_BITS) = range(4, 17)
+SECTIONS_OF_IDS = (KIND_GROUPS, *range(KIND_NUMBERS, KIND_ID_ORDER + 1))
+KNOWN_KINDS = (KIND_BLOCKS, KIND_GROUPS, *range(KIND_NUMBERS, KIND_LOW_BITS + 1))
+PAGED_KINDS = (*SECTIONS_OF_IDS, KIND_LINES, KIND_LOW_BITS)
 CHECKED_BY_RECORD = (KIND_BLOCK_COUNTS, KIND_KEY_ENTRIES, KIND_STRING_CODE, KIND_PIPELINE,
                      KIND_METADATA)
 FIRST_ANCILLARY_KIND = 0x8000
@@ -64,8 +67,13 @@ BLOCK_CHECKSUM_LEN = 4
 PAGE_LEN = 4096
 CHUNK_LEN = 64
 CHUNK_IDS = 448
-SAMPLE_BITS = 512
 KEYS_PER_GROUP = 256
+LINE_LEN = 64
+LINE_ADDRESS_BITS = 8
+LINE_MARKS_LEN = 27
+RANK_BITS = 39
+MAX_ADDRESS_BITS = 48
+MOST_IN_SHORT_PAGES = 4100
 BUCKET_LEN = 16
 BUCKETS_PER_RUN = 16
 PREFIX_SYMBOLS = 128
@@ -159,6 +167,7 @@ class Paged:
     def __init__(self, data, section):
         self.data = data
         self.kind = section.kind
+        self.table = section.table
         self.offset = section.offset
         self.payload_len = paged_payload_len(section.length)
         self.checked = set()
@@ -172,9 +181,13 @@ class Paged:
         checksum_at = self.offset + self.payload_len + 4 * page
         stored = little_endian(self.data[checksum_at:checksum_at + 4])
         content = self.data[self.offset + start:self.offset + end]
-        require(stored == bound_checksum(content, self.kind, 0, page), 28,
+        require(stored == bound_checksum(content, self.kind, self.table, page), 28,
                 f"wrong checksum of page {page} at {self.offset + start}")
+        self.check_content(page, content)
         self.checked.add(page)
+
+    def check_content(self, page, content):
+        """What a kind of section demands of the content of each page."""
 
     def check_all_pages(self):
         """§3.5, V28: the checksums of all pages."""
@@ -304,24 +317,40 @@ class Table:
 
     def __init__(self, number, record, width):
         self.number = number
-        self.block_count, self.codec, self.reserved = struct.unpack_from("<QB7s", record)
+        self.block_count, self.codec, self.address_bits, self.reserved = struct.unpack_from(
+            "<QBB6s", record)
         mask_end = 16 + width // 8
         self.prefix_mask = little_endian(record[16:mask_end])
         self.code_lengths = list(record[mask_end:mask_end + width])  # what follows is unknown
 
-    def prepare(self, width, blocks_offset, keys):
-        """Set up what decoding needs, when the record is known to be valid."""
+    @property
+    def is_in_lines(self):
+        """§4.5: whether the table is in lines; else it is in blocks."""
+        return self.codec == CODEC_LINES
+
+    def prepare(self, width):
+        """Set up what every table needs, when the record is known to be valid."""
         self.prefix_bits = bin(self.prefix_mask).count("1")
         self.permutation = Permutation(self.prefix_mask, width)
+        self.decoded = {}
+
+    def prepare_blocks(self, blocks_offset, keys):
+        """Set up what the decoding of blocks needs."""
         self.decoding = decoding_table(self.code_lengths)
         self.blocks_offset = blocks_offset
         self.keys = keys
-        self.decoded = {}
+
+    def prepare_lines(self, lines, low_bits, value_count, width):
+        """Set up what the decoding of lines needs."""
+        self.lines = lines
+        self.low_bits = low_bits
+        self.value_count = value_count
+        self.low_bit_count = width - self.address_bits
 
 
 def count_bits(block_size):
     """§7.1: the bits of the count in a block of so many bytes."""
-    return min(16, 3 + block_size.bit_length() - 1)
+    return 3 + block_size.bit_length() - 1
 
 
 def coded_values(index, table, block, start, before, stored_count, where):
@@ -400,14 +429,181 @@ def block_values(index, table, b):
 
 def table_values(index, table):
     """All permuted values of a table, in order."""
+    if table.is_in_lines:
+        return values_in_lines(table, 0, (1 << index.width) - 1)
     return [value for b in range(table.block_count) for value in block_values(index, table, b)]
 
 
-# ---- Keys (§8) ----------------------------------------------------------------------------------
+# ---- Lines (§8.2) -------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """§8.2: a line; marks and addresses are numbers with a bit for each mark and each address."""
+
+    head: int
+    marks: int
+    addresses: int
+
+    @property
+    def rank(self):
+        return self.head & (1 << RANK_BITS) - 1
+
+    @property
+    def is_crowded(self):
+        return self.head >> RANK_BITS == 1
+
+    @property
+    def first(self):
+        """The number of the first finer line of a crowded line."""
+        return self.addresses & LOW_64
+
+    @property
+    def extra_bits(self):
+        """The bits by which finer lines have more leading bits than their crowded line."""
+        return self.addresses >> 64 & LOW_64
+
+    def count(self, below):
+        """The number of values of a line that is not crowded."""
+        return self.marks.bit_length() if below > 0 else ones(self.addresses)
+
+
+def ones(number):
+    """The number of bits that are set."""
+    return bin(number).count("1")
+
+
+def line_of(data):
+    """§8.2: the line that 64 bytes are."""
+    marks_end = 5 + LINE_MARKS_LEN
+    return Line(*map(little_endian, (data[:5], data[5:marks_end], data[marks_end:])))
+
+
+class LinePages(Paged):
+    """§8.2: the lines of a table."""
+
+    def check_content(self, page, content):
+        """V44, as far as a line itself shows it."""
+        for at in range(0, len(content), LINE_LEN):
+            line = line_of(content[at:at + LINE_LEN])
+            n = (PAGE_LEN * page + at) // LINE_LEN
+            require(line.is_crowded or ones(line.marks) in (0, ones(line.addresses)), 44,
+                    f"line {n} of table {self.table}: wrong number of marks")
+
+    def line(self, n):
+        """Line n, which must be one of the table."""
+        return line_of(self.read(LINE_LEN * n, LINE_LEN * (n + 1)))
+
+
+def read_line(table, n, below):
+    """§8.2, V44 to V46: line n of a table, whose addresses leave so many bits below."""
+    line, where = table.lines.line(n), f"line {n} of table {table.number}"
+    if line.is_crowded:
+        require(1 <= line.extra_bits <= below, 46, f"{where}: wrong number of extra bits")
+        require(line.first + (1 << line.extra_bits) <= table.block_count, 46,
+                f"{where}: its finer lines are not lines of the table")
+        return line
+    marks = ones(line.addresses) if below > 0 else 0
+    require(ones(line.marks) == marks, 44, f"{where}: wrong number of marks")
+    require(line.rank + line.count(below) <= table.value_count, 45,
+            f"{where}: it has more values than are left of the table")
+    return line
+
+
+def top_lines(table, lo, hi):
+    """§8.2: the numbers of the top lines that can hold values from lo to hi."""
+    after = table.low_bit_count + LINE_ADDRESS_BITS
+    return range(lo >> after, (hi >> after) + 1)
+
+
+def lines_between(table, lo, hi):
+    """§8.2, V44 to V46: the lines that can hold values from lo to hi, in order of the values, as
+    (line, leading bits, number of bits below the addresses)."""
+    met = 0
+
+    def visit(n, leading, below):
+        nonlocal met
+        met += 1
+        require(met <= table.block_count, 46, f"table {table.number}: the lines have no end")
+        line = read_line(table, n, below)
+        if not line.is_crowded:
+            yield line, leading, below
+            return
+        below -= line.extra_bits
+        after = below + LINE_ADDRESS_BITS
+        for s in range(1 << line.extra_bits):
+            finer = leading << line.extra_bits | s
+            if lo >> after <= finer <= hi >> after:
+                yield from visit(line.first + s, finer, below)
+
+    for n in top_lines(table, lo, hi):
+        yield from visit(n, n, table.low_bit_count)
+
+
+def low_bits_of_rank(table, rank):
+    """§8.2: the low bits of the value with that rank."""
+    return table.low_bits.packed_number(table.low_bit_count, rank)
+
+
+def addresses_of_values(line, below):
+    """§8.2: the address of each value of a line that is not crowded, in order."""
+    addresses = [a for a in range(1 << LINE_ADDRESS_BITS) if line.addresses >> a & 1]
+    if below == 0:
+        return addresses
+    return [addresses[ones(line.marks & (1 << i) - 1)] for i in range(line.count(below))]
+
+
+def values_of_line(table, line, leading, below):
+    """§8.2, V24 and V45: the permuted values of a line that is not crowded, in order."""
+    low = [low_bits_of_rank(table, line.rank + i) for i in range(line.count(below))]
+    above = [(leading << LINE_ADDRESS_BITS | address) << below
+             for address in addresses_of_values(line, below)]
+    w = table.low_bit_count
+    values = [high >> w << w | low for high, low in zip(above, low)]
+    require(increasing(values), 24, f"table {table.number}: the values of a line are not in order")
+    require(all(value >> below == high >> below for value, high in zip(values, above)), 45,
+            f"table {table.number}: low bits are not those of the line and the address")
+    return values
+
+
+def values_in_lines(table, lo, hi):
+    """§8.2: the permuted values from lo to hi of a table in lines, in order."""
+    found = []
+    for place_of_line in lines_between(table, lo, hi):
+        if place_of_line not in table.decoded:
+            table.decoded[place_of_line] = values_of_line(table, *place_of_line)
+        found += [value for value in table.decoded[place_of_line] if lo <= value <= hi]
+    return found
+
+
+def find_in_lines(table, x):
+    """§8.2: the rank of a value of a table in lines, or None if the table does not hold it."""
+    below = table.low_bit_count
+    line = read_line(table, x >> below + LINE_ADDRESS_BITS, below)
+    while line.is_crowded:
+        below -= line.extra_bits
+        s = x >> below + LINE_ADDRESS_BITS & (1 << line.extra_bits) - 1
+        line = read_line(table, line.first + s, below)
+    address, low = x >> below & 0xff, x & (1 << table.low_bit_count) - 1
+    if not line.addresses >> address & 1:
+        return None
+    before = ones(line.addresses & (1 << address) - 1)
+    marks = [i for i in range(8 * LINE_MARKS_LEN) if line.marks >> i & 1]
+    i = before
+    if below > 0:
+        i = marks[before - 1] + 1 if before > 0 else 0
+    while True:
+        if low_bits_of_rank(table, line.rank + i) == low:
+            return line.rank + i
+        if below == 0 or line.marks >> i & 1:
+            return None
+        i += 1
+
+
+# ---- Keys (§8.1) --------------------------------------------------------------------------------
 
 
 class KeyGroup(NamedTuple):
-    """§8: a key entry, with what follows from it and its predecessor."""
+    """§8.1: a key entry, with what follows from it and its predecessor."""
 
     base: int  # the least value that the first key can have
     last: int
@@ -422,7 +618,7 @@ class KeyGroup(NamedTuple):
 
 
 def read_key_entries(data, width, block_count, groups_len, what):
-    """§8, V17: the key groups of a table, by their entries."""
+    """§8.1, V17: the key groups of a table, by their entries."""
     key_len = width // 8
     entry_len = key_len + 12
     groups, base, start = [], 0, 0
@@ -444,7 +640,7 @@ def read_key_entries(data, width, block_count, groups_len, what):
 
 
 def read_key_group(data, table, g, group, what):
-    """§8, V16 and V17: the keys of a group."""
+    """§8.1, V16 and V17: the keys of a group."""
     require(group.checksum == bound_checksum(data, KIND_KEY_GROUPS, table, g), 16,
             f"{what}: wrong checksum of group {g}")
     if group.others == 0:
@@ -466,6 +662,10 @@ def read_key_group(data, table, g, group, what):
 def rank_of(index, fingerprint):
     """§8: the rank of a fingerprint that some table holds (V36 if table 0 does not)."""
     table = index.tables[0]
+    if table.is_in_lines:
+        rank = find_in_lines(table, fingerprint)
+        require(rank is not None, 36, "a fingerprint of another table is not in table 0")
+        return rank
     b = bisect_left(table.keys, fingerprint)
     values = block_values(index, table, b) if b < table.block_count else []
     j = bisect_left(values, fingerprint)
@@ -476,6 +676,10 @@ def rank_of(index, fingerprint):
 
 def fingerprint_of_rank(index, rank):
     """§8: the fingerprint with a rank, which must be below the number of fingerprints."""
+    if index.tables[0].is_in_lines:
+        values = table_values(index, index.tables[0])
+        require(rank < len(values), 35, "table 0 has a wrong number of values")
+        return values[rank]
     b = bisect_right(index.ranks_before, rank) - 1
     return block_values(index, index.tables[0], b)[rank - index.ranks_before[b]]
 
@@ -483,17 +687,6 @@ def fingerprint_of_rank(index, rank):
 def chunk_count(index):
     """§9.2: the number of chunks of the groups."""
     return index.paged[KIND_GROUPS].payload_len // CHUNK_LEN
-
-
-def sample_count(index):
-    """§9.2: the number of group samples."""
-    return ceil_div(index.fingerprint_count, SAMPLE_BITS)
-
-
-def read_sample(index, s):
-    """§9.2: the number of the chunk that holds set bit 512 · s."""
-    bits = (chunk_count(index) - 1).bit_length()
-    return index.paged[KIND_GROUP_SAMPLES].packed_number(bits, s)
 
 
 def chunk_number(index, j):
@@ -521,17 +714,14 @@ def all_group_starts(index):
     """§9.2, V29: for each rank, the index of its first id."""
     if KIND_GROUPS not in index.paged:
         return list(range(index.fingerprint_count))
-    all_starts, samples = [], []
+    all_starts = []
     for j in range(chunk_count(index)):
         before, starts = read_chunk(index, j)
         require(before == len(all_starts), 29, f"chunk {j} of the groups has a wrong number")
         require_below_record_count(index, starts)
         all_starts += starts
-        samples += [j] * (ceil_div(len(all_starts), SAMPLE_BITS) - len(samples))
     require(len(all_starts) == index.fingerprint_count, 29,
             "the groups have a wrong number of set bits")
-    for s, sample in enumerate(samples):
-        require(read_sample(index, s) == sample, 29, f"group sample {s} is wrong")
     return all_starts
 
 
@@ -540,11 +730,7 @@ def group_of_rank(index, rank):
     if KIND_GROUPS not in index.paged:
         return rank, rank + 1
     chunks = chunk_count(index)
-    s = rank // SAMPLE_BITS
-    j = read_sample(index, s)
-    last = read_sample(index, s + 1) if s + 1 < sample_count(index) else chunks - 1
-    end = min(last + 1, chunks)
-    require(j < chunks, 29, f"group sample {s} is not of a chunk")
+    j, end = 0, chunks
     while end - j > 1:
         middle = (j + end) // 2
         if chunk_number(index, middle) <= rank:
@@ -1007,6 +1193,15 @@ def plan(index, max_distance):
     return [(index.tables[0], 0, 0)]
 
 
+def values_between(index, table, lo, hi):
+    """§11: the permuted values of a table from lo to hi."""
+    if table.is_in_lines:
+        return values_in_lines(table, lo, hi)
+    first, last = bisect_left(table.keys, lo), bisect_left(table.keys, hi)
+    return [value for b in range(first, min(last + 1, table.block_count))
+            for value in block_values(index, table, b) if lo <= value <= hi]
+
+
 def query(index, fingerprint, max_distance):
     """§11: the set of fingerprints within the distance of the query."""
     matches = set()
@@ -1017,12 +1212,9 @@ def query(index, fingerprint, max_distance):
         for flip_count in range(flips + 1):
             for pattern in combinations(address_bit_list, flip_count):
                 probed = permuted ^ sum(pattern)
-                lo, hi = probed & ~low_bits, probed | low_bits
-                first, last = bisect_left(table.keys, lo), bisect_left(table.keys, hi)
-                for b in range(first, min(last + 1, table.block_count)):
-                    for value in block_values(index, table, b):
-                        if lo <= value <= hi and distance(value, permuted) <= max_distance:
-                            matches.add(table.permutation.invert(value))
+                for value in values_between(index, table, probed & ~low_bits, probed | low_bits):
+                    if distance(value, permuted) <= max_distance:
+                        matches.add(table.permutation.invert(value))
     return matches
 
 
@@ -1108,7 +1300,7 @@ class Index:
     def check_directory(self):
         """§4.4: V8 to V14."""
         n = self.fingerprint_count
-        require(self.block_size in [2**i for i in range(7, 17)], 8, "wrong block size")
+        require(self.block_size in [2**i for i in range(7, 14)], 8, "wrong block size")
         require(1 <= len(self.tables) <= MAX_TABLE_COUNT, 8, "wrong number of tables")
         require(self.max_distance <= self.width, 8, "the distance is above the width")
         require(n <= min(2**self.width, MAX_COUNT), 8, "too many fingerprints")
@@ -1120,9 +1312,10 @@ class Index:
         require(self.id_kind < len(ID_KINDS), 9, f"unknown kind of ids {self.id_kind}")
         for table in self.tables:
             require(table.codec in CODECS, 9, f"unknown codec {table.codec}")
-            require(not any(table.reserved), 9, "reserved bytes of a table record are not zero")
+            require(not any(table.reserved) and (table.is_in_lines or table.address_bits == 0), 9,
+                    "reserved bytes of a table record are not zero")
         for section in self.sections:
-            require(KIND_BLOCKS <= section.kind <= KIND_METADATA
+            require(section.kind in KNOWN_KINDS
                     or section.kind >= FIRST_ANCILLARY_KIND, 9,
                     f"unknown kind of section {section.kind}")
         require(self.reserved == 0, 9, "reserved fields of the directory are not zero")
@@ -1131,14 +1324,22 @@ class Index:
         require(self.tables[0].prefix_mask in [ones >> i << i for i in range(self.width + 1)], 11,
                 "the mask of table 0 is not of the highest bits")
         for table in self.tables:
-            require(table.codec != CODEC_EF or not any(table.code_lengths), 12,
+            require(table.codec not in (CODEC_EF, CODEC_LINES) or not any(table.code_lengths), 12,
                     f"table {table.number} has a code that its codec does not use")
         for table in self.tables:
             require(is_valid_code(table.code_lengths), 13,
                     f"the code lengths of table {table.number} are not a valid code")
         for table in self.tables:
-            require(table.block_count <= n <= table.block_count * MAX_VALUES_IN_BLOCK, 14,
-                    f"table {table.number} has a wrong number of blocks")
+            if not table.is_in_lines:
+                require(table.block_count <= n <= table.block_count * MAX_VALUES_IN_BLOCK, 14,
+                        f"table {table.number} has a wrong number of blocks")
+                continue
+            least, most = LINE_ADDRESS_BITS, min(self.width, MAX_ADDRESS_BITS)
+            require(least <= table.address_bits <= most, 14,
+                    f"table {table.number} has a wrong number of address bits")
+            require(1 << table.address_bits - LINE_ADDRESS_BITS <= table.block_count
+                    and n <= table.block_count << LINE_ADDRESS_BITS and n < 1 << RANK_BITS, 14,
+                    f"table {table.number} has a wrong number of lines")
 
     def expected_sections(self):
         """§4.5: (kind, table, length) of each section; the length is None if it is free.
@@ -1146,12 +1347,18 @@ class Index:
         For a paged section it is the length of the payload.
         """
         n, records = self.fingerprint_count, self.record_count
-        expected = [(KIND_BLOCKS, table.number, table.block_count * self.block_size)
-                    for table in self.tables]
+        in_blocks = [table for table in self.tables if not table.is_in_lines]
+        expected = []
+        for table in self.tables:
+            if table.is_in_lines:
+                low_bits = packed_len(n, self.width - table.address_bits)
+                expected += [(KIND_LOW_BITS, table.number, low_bits),
+                             (KIND_LINES, table.number, table.block_count * LINE_LEN)]
+            else:
+                expected.append((KIND_BLOCKS, table.number, table.block_count * self.block_size))
         if self.id_kind != ID_NONE and records > n:
             chunks = ceil_div(records, CHUNK_IDS)
-            samples = packed_len(ceil_div(n, SAMPLE_BITS), (chunks - 1).bit_length())
-            expected += [(KIND_GROUPS, 0, chunks * CHUNK_LEN), (KIND_GROUP_SAMPLES, 0, samples)]
+            expected.append((KIND_GROUPS, 0, chunks * CHUNK_LEN))
         indices_len = packed_len(records, index_bits(self))
         if self.id_kind == ID_NUMBER:
             expected.append((KIND_NUMBERS, 0, packed_len(records, self.id_bits)))
@@ -1162,9 +1369,10 @@ class Index:
         kinds = [section.kind for section in self.sections]
         if self.id_kind != ID_NONE and KIND_ID_ORDER in kinds:
             expected.append((KIND_ID_ORDER, 0, indices_len))
-        expected.append((KIND_BLOCK_COUNTS, 0, 2 * self.tables[0].block_count))
-        expected += [(KIND_KEY_GROUPS, table.number, None) for table in self.tables]
-        for table in self.tables:
+        if not self.tables[0].is_in_lines:
+            expected.append((KIND_BLOCK_COUNTS, 0, 2 * self.tables[0].block_count))
+        expected += [(KIND_KEY_GROUPS, table.number, None) for table in in_blocks]
+        for table in in_blocks:
             groups = ceil_div(table.block_count, KEYS_PER_GROUP)
             expected.append((KIND_KEY_ENTRIES, table.number, groups * (self.width // 8 + 12)))
         if self.id_kind == ID_STRING:
@@ -1187,7 +1395,10 @@ class Index:
             if kind in PAGED_KINDS:
                 content_len = paged_payload_len(section.length)
                 require(content_len is not None, 15, f"{where}: not the length of a paged section")
-                alignment = PAGE_LEN if content_len > PAGE_LEN else 64
+                is_long = content_len > PAGE_LEN
+                if kind in (KIND_LINES, KIND_LOW_BITS):
+                    is_long = self.fingerprint_count > MOST_IN_SHORT_PAGES
+                alignment = PAGE_LEN if is_long else 64
             require(section.offset == align(end, alignment), 15, f"{where}: wrong offset")
             require(length is None or content_len == length, 15, f"{where}: wrong length")
             if kind == KIND_PIPELINE:
@@ -1199,12 +1410,14 @@ class Index:
             end = section.end
         require(self.directory_offset == align(end, 64), 15, "wrong place of the directory")
 
+    def section(self, kind, table=0):
+        """The record of a section, or None if there is no such section."""
+        return next((s for s in self.sections if (s.kind, s.table) == (kind, table)), None)
+
     def content(self, kind, table=0):
         """The bytes of a section that is not paged, or None if there is no such section."""
-        for section in self.sections:
-            if (section.kind, section.table) == (kind, table):
-                return self.data[section.offset:section.end]
-        return None
+        section = self.section(kind, table)
+        return section and self.data[section.offset:section.end]
 
     def load_sections(self):
         """§8, §9, §10: V16 to V20, V41 and V42."""
@@ -1213,18 +1426,27 @@ class Index:
                 content = self.data[section.offset:section.end]
                 require(section.checksum == zlib.crc32(content), 16,
                         f"section of kind {section.kind} at {section.offset}: wrong checksum")
-        self.load_keys()
-        stored = struct.iter_unpack("<H", self.content(KIND_BLOCK_COUNTS))
-        self.block_counts = [number + 1 for number, in stored]
-        require(sum(self.block_counts) == self.fingerprint_count, 18,
-                "the block counts do not sum to the number of fingerprints")
-        self.ranks_before = [0] + list(accumulate(self.block_counts))
+        for table in self.tables:
+            table.prepare(self.width)
+            if table.is_in_lines:
+                lines = LinePages(self.data, self.section(KIND_LINES, table.number))
+                low_bits = Paged(self.data, self.section(KIND_LOW_BITS, table.number))
+                table.prepare_lines(lines, low_bits, self.fingerprint_count, self.width)
+            else:
+                self.load_keys(table)
+        if not self.tables[0].is_in_lines:
+            stored = struct.iter_unpack("<H", self.content(KIND_BLOCK_COUNTS))
+            self.block_counts = [number + 1 for number, in stored]
+            require(sum(self.block_counts) == self.fingerprint_count, 18,
+                    "the block counts do not sum to the number of fingerprints")
+            self.ranks_before = [0] + list(accumulate(self.block_counts))
         try:
             pipeline = self.content(KIND_PIPELINE)
             self.pipeline = None if pipeline is None else pipeline.decode("utf-8")
         except UnicodeDecodeError:
             raise Rejected(19, "the pipeline is not UTF-8") from None
-        self.paged = {s.kind: Paged(self.data, s) for s in self.sections if s.kind in PAGED_KINDS}
+        self.paged = {s.kind: Paged(self.data, s) for s in self.sections
+                      if s.kind in SECTIONS_OF_IDS}
         self.check_id_fields()
         self.metadata = read_metadata(self.content(KIND_METADATA) or b"")
         if self.id_kind == ID_STRING:
@@ -1241,18 +1463,16 @@ class Index:
             require(self.id_bits == bits, 20, "wrong number of bits in a bucket offset")
             require(self.id_base == 0, 20, "a base without numbers")
 
-    def load_keys(self):
-        """§8, V16 and V17: the keys of all tables."""
-        for table in self.tables:
-            what = f"keys of table {table.number}"
-            entries = self.content(KIND_KEY_ENTRIES, table.number)
-            data = self.content(KIND_KEY_GROUPS, table.number)
-            groups = read_key_entries(entries, self.width, table.block_count, len(data), what)
-            keys = [key for g, group in enumerate(groups)
-                    for key in read_key_group(data[group.start:group.end], table.number, g, group,
-                                              what)]
-            # The sections of the blocks are the first ones.
-            table.prepare(self.width, self.sections[table.number].offset, keys)
+    def load_keys(self, table):
+        """§8.1, V16 and V17: the keys of a table in blocks."""
+        what = f"keys of table {table.number}"
+        entries = self.content(KIND_KEY_ENTRIES, table.number)
+        data = self.content(KIND_KEY_GROUPS, table.number)
+        groups = read_key_entries(entries, self.width, table.block_count, len(data), what)
+        keys = [key for g, group in enumerate(groups)
+                for key in read_key_group(data[group.start:group.end], table.number, g, group,
+                                          what)]
+        table.prepare_blocks(self.section(KIND_BLOCKS, table.number).offset, keys)
 
 
 # ---- Full check (§12) ---------------------------------------------------------------------------
@@ -1271,18 +1491,47 @@ def check_unused_bits(index):
     for end, start in zip(ends, starts):
         require(not any(index.data[end:start]), 34, f"bytes from {end} to {start} are not zero")
     records = index.record_count
-    arrays = {KIND_NUMBERS: (records, index.id_bits), KIND_PLACES: (records, index_bits(index)),
-              KIND_BUCKET_OFFSETS: (bucket_count(index), index.id_bits),
-              KIND_ID_ORDER: (records, index_bits(index))}
-    if KIND_GROUPS in index.paged:
-        bits = (chunk_count(index) - 1).bit_length()
-        arrays[KIND_GROUP_SAMPLES] = sample_count(index), bits
-    for kind, (count, bits) in arrays.items():
+    sizes = {KIND_NUMBERS: (records, index.id_bits), KIND_PLACES: (records, index_bits(index)),
+             KIND_BUCKET_OFFSETS: (bucket_count(index), index.id_bits),
+             KIND_ID_ORDER: (records, index_bits(index))}
+    arrays = [(index.paged[kind], *size) for kind, size in sizes.items() if kind in index.paged]
+    arrays += [(table.low_bits, index.fingerprint_count, table.low_bit_count)
+               for table in tables_in_lines(index)]
+    for array, count, bits in arrays:
         used_bits = count * bits
-        if kind in index.paged and used_bits % 8 != 0:
-            last_byte = index.paged[kind].read(used_bits // 8, used_bits // 8 + 1)
+        if used_bits % 8 != 0:
+            last_byte = array.read(used_bits // 8, used_bits // 8 + 1)
             require(read_bits(last_byte, used_bits % 8, 8 - used_bits % 8) == 0, 34,
                     "bits after a packed array are not zero")
+
+
+def tables_in_lines(index):
+    return [table for table in index.tables if table.is_in_lines]
+
+
+def check_order_of_lines(index, table):
+    """§8.2, V47: the ranks and order of the lines, which are known to have an end."""
+    rank = 0
+    top = top_lines(table, 0, (1 << index.width) - 1)
+    next_line = len(top)
+
+    def visit(n, below):
+        nonlocal rank, next_line
+        line, where = read_line(table, n, below), f"line {n} of table {table.number}"
+        require(line.rank == rank, 47, f"{where}: wrong rank")
+        if line.is_crowded:
+            require(line.marks == 0 and line.addresses >> 128 == 0, 47,
+                    f"{where}: it is crowded and has marks or bytes that are not zero")
+            for s in range(1 << line.extra_bits):
+                visit(line.first + s, below - line.extra_bits)
+            require(line.first == next_line, 47, f"{where}: its finer lines are at a wrong place")
+            next_line += 1 << line.extra_bits
+        else:
+            rank += line.count(below)
+
+    for n in top:
+        visit(n, table.low_bit_count)
+    require(next_line == table.block_count, 47, f"table {table.number} has lines that none needs")
 
 
 def check_tables(index, values):
@@ -1299,10 +1548,17 @@ def check_tables(index, values):
 
 def verify(index):
     """§12: the rules of the stages after `open`."""
-    values = [table_values(index, table) for table in index.tables]  # V21 to V27
+    for table in index.tables:
+        if not table.is_in_lines:
+            table_values(index, table)  # V21 to V27
     ids_of_ranks = [[None]] * index.fingerprint_count
+    for table in tables_in_lines(index):
+        table.low_bits.check_all_pages()
+        table.lines.check_all_pages()
+        table_values(index, table)  # V24, V44 to V46
     for paged in index.paged.values():
         paged.check_all_pages()
+    values = [table_values(index, table) for table in index.tables]
     check_sketches(index)
     if index.id_kind != ID_NONE:
         ids_of_ranks = all_ids(index)  # V28 to V32, V37, V38
@@ -1316,6 +1572,8 @@ def verify(index):
         if section.kind >= FIRST_ANCILLARY_KIND:
             require(section.checksum == zlib.crc32(index.data[section.offset:section.end]), 40,
                     f"section of kind {section.kind} at {section.offset}: wrong checksum")
+    for table in tables_in_lines(index):
+        check_order_of_lines(index, table)
 
 
 # ---- Test files (§16) ---------------------------------------------------------------------------

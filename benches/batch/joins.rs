@@ -26,7 +26,7 @@ pub(crate) fn run(settings: &Settings, count: usize) {
         .wants(&names[0])
         .then(|| mih_rs::Index::new(values.clone()).expect("the codes are not empty"));
     let file = common::build(&values, 2, 512, Codec::EliasFano);
-    let index = Index::<u64, _>::from_bytes(file).expect("the builder writes what opens");
+    let index = Index::<u64>::from_bytes(file).expect("the builder writes what opens");
     let segments = Segments::new(vec![index]).expect("one segment goes with itself");
     drop(values);
     let [mih_name, query, stream, probe, auto] = names;
@@ -52,7 +52,7 @@ pub(crate) fn run(settings: &Settings, count: usize) {
 }
 
 fn by<'a>(
-    segments: &'a Segments<u64, Vec<u8>>,
+    segments: &'a Segments<u64>,
     queries: &'a [u64],
     distance: u32,
     strategy: JoinStrategy,
@@ -61,7 +61,7 @@ fn by<'a>(
 }
 
 fn joined(
-    segments: &Segments<u64, Vec<u8>>,
+    segments: &Segments<u64>,
     queries: &[u64],
     distance: u32,
     strategy: JoinStrategy,
@@ -77,7 +77,7 @@ fn joined(
     found
 }
 
-fn one_by_one(segments: &Segments<u64, Vec<u8>>, queries: &[u64], distance: u32) -> Found {
+fn one_by_one(segments: &Segments<u64>, queries: &[u64], distance: u32) -> Found {
     let mut searcher = segments.searcher();
     let mut found = Found::default();
     for &query in queries {

@@ -25,7 +25,7 @@ pub(crate) fn run(settings: &Settings, count: usize) {
     compare(settings, &contenders);
 }
 
-fn segments(values: &[u64], distance: u32) -> Segments<u64, Vec<u8>> {
+fn segments(values: &[u64], distance: u32) -> Segments<u64> {
     let mut options = BuildOptions::default();
     options.max_distance = distance;
     let mut builder = IndexBuilder::<u64>::new(options).expect("the options are valid");
@@ -36,14 +36,14 @@ fn segments(values: &[u64], distance: u32) -> Segments<u64, Vec<u8>> {
     Segments::new(vec![index]).expect("one index fits itself")
 }
 
-fn simidx(segments: &Segments<u64, Vec<u8>>) -> Found {
+fn simidx(segments: &Segments<u64>) -> Found {
     let mut options = LintOptions::default();
     options.sample = u64::MAX;
     let report = lint(segments, &options).expect("the index is sound");
     found(report.fingerprint_count, &report.bits.set_counts)
 }
 
-fn set_bits(segments: &Segments<u64, Vec<u8>>) -> Found {
+fn set_bits(segments: &Segments<u64>) -> Found {
     let (mut count, mut set_counts) = (0, [0u64; 64]);
     let mut values = segments.segments()[0]
         .fingerprints(0)

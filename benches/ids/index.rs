@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use simidx::design::TableDesign;
 use simidx::index::IdBuffer;
-use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
 
 use crate::stores::{Built, Pick, Records, Sizes, Store};
 
 /// The ids of an index.
 pub(crate) struct IndexIds {
-    index: Index<u64, Storage>,
+    index: Index<u64>,
     buffer: IdBuffer,
     sizes: Sizes,
     _folder: tempfile::TempDir,
@@ -24,7 +24,7 @@ fn options() -> BuildOptions<u64> {
 }
 
 /// An index with the numbers of the records as ids, in which fingerprints are looked up.
-pub(crate) fn of_numbers(fingerprints: &[u64]) -> Index<u64, Vec<u8>> {
+pub(crate) fn of_numbers(fingerprints: &[u64]) -> Index<u64> {
     let mut options = options();
     options.ids = IdKind::Number;
     let mut builder = IndexBuilder::new(options).expect("the options are valid");

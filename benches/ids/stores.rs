@@ -21,7 +21,7 @@ pub(crate) struct Records {
     /// The numbers in the order of the ids.
     order: Vec<usize>,
     /// An index without ids, whose answers name records.
-    names: Index<u64, Vec<u8>>,
+    names: Index<u64>,
 }
 
 /// A record to look up.

@@ -14,13 +14,25 @@ use crate::settings::Settings;
 /// Block counts of `mih-rs` beside its automatic choice.
 const MIH_BLOCKS: [usize; 3] = [2, 3, 4];
 
+/// The index whose cache lines the floor reads.
+const FLOOR_OF: &str = "lines/t2";
+
+/// Cache lines that a query of it within distance 3 reads of a hundred million uniform fingerprints: 21 lines of each table,
+/// which do not depend on each other, and then the low bits of the values at the addresses that are not empty.
+const FLOOR_LINES: [usize; 2] = [42, 18];
+
 /// One thing that can answer queries, before it is built.
 #[derive(Debug, Clone)]
 pub(crate) enum Contender {
     Scan,
     SortedTables(TableDesign<u64>),
-    Mih { blocks: usize, automatic: bool },
+    Mih {
+        blocks: usize,
+        automatic: bool,
+    },
     Simidx(Configuration),
+    /// What no index of two tables in lines can be faster than: it only touches the cache lines that one query touches.
+    Floor(Configuration),
 }
 
 /// An index of this library.
@@ -53,11 +65,12 @@ pub(crate) fn contenders(settings: &Settings, count: usize) -> Vec<Contender> {
         .map(Contender::SortedTables)
         .collect();
     all.extend(mih_configurations(count));
-    all.extend(
-        simidx_configurations(settings)
-            .into_iter()
-            .map(Contender::Simidx),
-    );
+    let configurations = simidx_configurations(settings);
+    let floor = configurations.iter().find(|c| c.name() == FLOOR_OF);
+    // The lines that are counted are those of this distance.
+    let floor = floor.filter(|_| distance == 3).cloned();
+    all.extend(floor.map(Contender::Floor));
+    all.extend(configurations.into_iter().map(Contender::Simidx));
     all.retain(|contender| settings.wants(&contender.name()));
     all.insert(0, Contender::Scan);
     all
@@ -68,7 +81,12 @@ pub(crate) fn simidx_configurations(settings: &Settings) -> Vec<Configuration> {
     let mut all = Vec::new();
     for codec in Codec::ALL {
         for design in TableDesign::available(settings.distance) {
-            for &block_size in &settings.block_sizes {
+            // Lines are not in blocks, so that one size stands for all.
+            let most = match codec {
+                Codec::Lines => 1,
+                _ => usize::MAX,
+            };
+            for &block_size in settings.block_sizes.iter().take(most) {
                 let design = design.clone();
                 all.push(Configuration {
                     codec,
@@ -108,6 +126,7 @@ impl Contender {
             } => format!("mih-rs/auto/b{blocks}"),
             Contender::Mih { blocks, .. } => format!("mih-rs/b{blocks}"),
             Contender::Simidx(configuration) => format!("simidx/{}", configuration.name()),
+            Contender::Floor(configuration) => format!("floor/{}", configuration.name()),
         }
     }
 
@@ -118,6 +137,7 @@ impl Contender {
             Contender::SortedTables(_) => "sorted tables".into(),
             Contender::Mih { .. } => "mih-rs".into(),
             Contender::Simidx(configuration) => format!("simidx {}", configuration.codec.name()),
+            Contender::Floor(_) => "floor: reading its cache lines".into(),
         }
     }
 
@@ -127,7 +147,9 @@ impl Contender {
             Contender::Scan => 0,
             Contender::SortedTables(design) => design.table_count(),
             Contender::Mih { blocks, .. } => *blocks,
-            Contender::Simidx(configuration) => configuration.design.table_count(),
+            Contender::Simidx(configuration) | Contender::Floor(configuration) => {
+                configuration.design.table_count()
+            }
         }
     }
 
@@ -148,7 +170,7 @@ impl Contender {
             Contender::Scan => 0,
             Contender::SortedTables(design) => 8 * n * design.table_count() as u64,
             Contender::Mih { blocks, .. } => 8 * n + mih_tables_len(*blocks as u64, n),
-            Contender::Simidx(configuration) => {
+            Contender::Simidx(configuration) | Contender::Floor(configuration) => {
                 let bits = (68.0 - data.density_bits(count)).max(2.0);
                 let tables = configuration.design.table_count() as f64;
                 (tables * bits / 8.0 * count as f64) as u64
@@ -174,6 +196,7 @@ impl Contender {
                 Box::new(build_mih(fingerprints, *blocks, *automatic))
             }
             Contender::Simidx(configuration) => Box::new(configuration.index(fingerprints)),
+            Contender::Floor(configuration) => Box::new(Floor(configuration.index(fingerprints))),
         }
     }
 }
@@ -202,7 +225,10 @@ fn build_mih(fingerprints: &[u64], blocks: usize, automatic: bool) -> mih_rs::In
 impl Configuration {
     pub(crate) fn name(&self) -> String {
         let (codec, tables) = (self.codec.name(), self.design.table_count());
-        format!("{codec}/t{tables}/B{}", self.block_size)
+        match self.codec {
+            Codec::Lines => format!("{codec}/t{tables}"),
+            _ => format!("{codec}/t{tables}/B{}", self.block_size),
+        }
     }
 
     fn options(&self) -> BuildOptions<u64> {
@@ -227,7 +253,7 @@ impl Configuration {
         file
     }
 
-    fn index(&self, fingerprints: &[u64]) -> Index<u64, Storage> {
+    fn index(&self, fingerprints: &[u64]) -> Index<u64> {
         let storage = Storage::copy(&self.file(fingerprints));
         Index::from_bytes(storage).expect("the file is sound")
     }
@@ -294,7 +320,7 @@ impl Built for mih_rs::Index<u64> {
     }
 }
 
-impl Built for Index<u64, Storage> {
+impl Built for Index<u64> {
     fn matches(&self, query: u64, distance: u32) -> Vec<u64> {
         let matches = self.query(query, distance).expect("the file is sound");
         matches.iter().map(|m| m.fingerprint).collect()
@@ -312,5 +338,35 @@ impl Built for Index<u64, Storage> {
 
     fn file_len(&self) -> Option<usize> {
         Some(self.storage().as_ref().len())
+    }
+}
+
+/// An index that is not asked: its cache lines are read at random places, as many as a query reads, in two steps.
+struct Floor(Index<u64>);
+
+impl Built for Floor {
+    fn matches(&self, query: u64, distance: u32) -> Vec<u64> {
+        self.0.matches(query, distance)
+    }
+
+    fn time(&self, queries: &[u64], _distance: u32, budget: Duration) -> Vec<Duration> {
+        let (lines, _) = self.0.storage().as_ref().as_chunks::<64>();
+        time_each(queries, budget, |query| {
+            let mut sum = query;
+            for count in FLOOR_LINES {
+                // The places of one step are known together; those of the next depend on what was read.
+                let place = |i: u64| {
+                    let random = (sum ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    ((u128::from(random) * lines.len() as u128) >> 64) as usize
+                };
+                let read = (0..count as u64).map(|i| u64::from(lines[place(i)][0]));
+                sum = sum.wrapping_add(read.sum());
+            }
+            sum as usize
+        })
+    }
+
+    fn file_len(&self) -> Option<usize> {
+        self.0.file_len()
     }
 }

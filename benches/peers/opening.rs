@@ -141,7 +141,7 @@ fn drop_page_cache(path: &Path) -> io::Result<()> {
     Ok(fadvise(File::open(path)?, 0, None, Advice::DontNeed)?)
 }
 
-fn open(path: &Path) -> io::Result<Index<u64, simidx::Storage>> {
+fn open(path: &Path) -> io::Result<Index<u64>> {
     Index::open(path).map_err(io::Error::other)
 }
 

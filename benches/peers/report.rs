@@ -68,6 +68,7 @@ impl Report {
         Report {
             workload: json!({
                 "data": settings.data.to_string(),
+                "machine": processor(),
                 "fingerprint_count": count,
                 "distance": settings.distance,
                 "rounds": settings.rounds,
@@ -215,4 +216,16 @@ fn without_repeated_scans(rows: Vec<Row>) -> Vec<Row> {
         }
     }
     all
+}
+
+/// The name of the processor.
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(
+        || std::env::consts::ARCH.into(),
+        |(_, name)| name.trim().into(),
+    )
 }

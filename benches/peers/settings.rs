@@ -51,7 +51,13 @@ impl Settings {
 
     /// Whether what has this name shall run.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|part| name.contains(part))
+        // `t2` is not a part of `t20`.
+        let name = format!("{name}/");
+        self.only.is_empty()
+            || self
+                .only
+                .iter()
+                .any(|part| name.contains(&format!("{part}/")))
     }
 
     /// The file for the figures; none where the bench runs as a test.

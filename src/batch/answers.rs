@@ -4,51 +4,26 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Match, Scratch};
-use crate::segments::{AsSegments, SegmentScratch, SegmentsView};
+use crate::segments::{Question, SegmentScratch, Segments};
 
 /// Queries that a thread takes at a time, and of those as many as are under way between two reports of progress.
 const PIECE: usize = 128;
 const PIECES: usize = 128;
 
-/// What is asked about each query.
-///
-/// ```
-/// use simidx::batch::Question;
-///
-/// assert_eq!(Question::default(), Question::Within(3));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
-    /// All fingerprints within this distance of it, in bits.
-    Within(u32),
-    /// The fingerprints nearest to it.
-    Nearest {
-        /// How many of them.
-        count: usize,
-        /// The largest distance at which they are looked for, in bits.
-        max_distance: u32,
-    },
-}
-
-impl Default for Question {
-    fn default() -> Self {
-        Question::Within(3)
-    }
-}
-
 /// The matches of many queries, each in columns: those of query `i` are at `offsets[i]..offsets[i + 1]`, by distance, then
 /// by value.
 ///
 /// ```
-/// use simidx::batch::{Question, answer_all};
+/// use simidx::batch::answer_all;
+/// use simidx::segments::Question;
+/// # use simidx::segments::Segments;
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let index = Index::<u64, _>::from_bytes(file)?;
-/// let answers = answer_all(&index, &[0xff00, 7 << 50], Question::Within(3), |_| Ok(()))?;
+/// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// let answers = answer_all(&set, &[0xff00, 7 << 50], Question::Within(3), |_| Ok(()))?;
 /// assert_eq!(answers.query_count(), 2);
 /// assert_eq!(answers.of(0), (&[0xff00, 0xff01][..], &[0, 1][..]));
 /// assert_eq!(answers.offsets, [0, 2, 2]);
@@ -94,9 +69,9 @@ impl<F: Fingerprint> Answers<F> {
     }
 
     /// Adds a match of the query whose answer is not yet [ended](Answers::end_query).
-    pub fn push(&mut self, found: Match<F>) {
-        self.fingerprints.push(found.fingerprint);
-        self.distances.push(found.distance as u8);
+    pub fn push(&mut self, fingerprint: F, distance: u32) {
+        self.fingerprints.push(fingerprint);
+        self.distances.push(distance as u8);
     }
 
     /// Ends the answer of a query; the next match is one of the next query.
@@ -123,18 +98,18 @@ impl<F: Fingerprint> Answers<F> {
 ///
 /// # Errors
 /// A damaged segment, and what `progress` gives.
-pub fn answer_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn answer_all<F: Fingerprint>(
+    segments: &Segments<F>,
     queries: &[F],
     question: Question,
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Answers<F>> {
-    answer_view(segments.as_segments()?, queries, question, &mut progress)
+    answer_view(segments, queries, question, &mut progress)
 }
 
 #[inline(never)]
-fn answer_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    view: SegmentsView<'_, F, D>,
+fn answer_view<F: Fingerprint>(
+    view: &Segments<F>,
     queries: &[F],
     question: Question,
     progress: ItemsDone<'_>,
@@ -143,8 +118,8 @@ fn answer_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     in_rounds(queries, progress, |round| {
         let pieces = round.par_chunks(PIECE);
         let pieces: Result<Vec<Answers<F>>> = pieces
-            .map_init(Scratches::default, |scratches, piece| {
-                scratches.answer(view, piece, question)
+            .map_init(unranked, |scratch, piece| {
+                answer(view, scratch, piece, question)
             })
             .collect();
         pieces?.into_iter().for_each(|piece| all.append(piece));
@@ -158,30 +133,31 @@ fn answer_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 ///
 /// ```
 /// use simidx::batch::contains_all;
+/// # use simidx::segments::Segments;
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let index = Index::<u64, _>::from_bytes(file)?;
-/// assert_eq!(contains_all(&index, &[0xff07, 7 << 50], 2, |_| Ok(()))?, [true, false]);
+/// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// assert_eq!(contains_all(&set, &[0xff07, 7 << 50], 2, |_| Ok(()))?, [true, false]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
 /// # Errors
 /// As for [`answer_all`].
-pub fn contains_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn contains_all<F: Fingerprint>(
+    segments: &Segments<F>,
     queries: &[F],
     distance: u32,
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<bool>> {
-    contains_view(segments.as_segments()?, queries, distance, &mut progress)
+    contains_view(segments, queries, distance, &mut progress)
 }
 
 #[inline(never)]
-fn contains_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    view: SegmentsView<'_, F, D>,
+fn contains_view<F: Fingerprint>(
+    view: &Segments<F>,
     queries: &[F],
     distance: u32,
     progress: ItemsDone<'_>,
@@ -218,60 +194,27 @@ pub(super) fn in_rounds<T>(
     Ok(())
 }
 
-/// The memory of a thread.
-struct Scratches<F: 'static> {
-    one: Scratch<F>,
-    several: SegmentScratch<F>,
+/// The answers to queries, on this thread.
+fn answer<F: Fingerprint>(
+    segments: &Segments<F>,
+    scratch: &mut SegmentScratch<F>,
+    queries: &[F],
+    question: Question,
+) -> Result<Answers<F>> {
+    let mut answers = Answers::default();
+    segments.answer_many_with(scratch, queries, question, |_, matches| {
+        for found in matches {
+            answers.push(found.fingerprint, found.distance);
+        }
+        answers.end_query();
+        Ok(())
+    })?;
+    Ok(answers)
 }
 
-impl<F> Default for Scratches<F> {
-    fn default() -> Self {
-        let mut one = Scratch::new();
-        one.set_ranked(false);
-        Scratches {
-            one,
-            several: SegmentScratch::new(),
-        }
-    }
-}
-
-impl<F: Fingerprint> Scratches<F> {
-    fn answer<D: AsRef<[u8]>>(
-        &mut self,
-        view: SegmentsView<'_, F, D>,
-        queries: &[F],
-        question: Question,
-    ) -> Result<Answers<F>> {
-        let mut answers = Answers::default();
-        if let (Question::Within(distance), Some(index)) = (question, alone(view)) {
-            let asked = index.query_many_with(&mut self.one, queries, distance, |_, found| {
-                found.iter().for_each(|&found| answers.push(found));
-                answers.end_query();
-            });
-            return asked.map_err(view.blame(0)).map(|()| answers);
-        }
-        for &query in queries {
-            let scratch = &mut self.several;
-            let found = match question {
-                Question::Within(distance) => view.query_with(scratch, query, distance),
-                Question::Nearest {
-                    count,
-                    max_distance,
-                } => view.nearest_with(scratch, query, count, max_distance),
-            };
-            for found in found? {
-                answers.push(Match::unranked(found.distance, found.fingerprint));
-            }
-            answers.end_query();
-        }
-        Ok(answers)
-    }
-}
-
-/// The only index, if nothing is left out of it.
-fn alone<'a, F: Fingerprint, D: AsRef<[u8]>>(
-    view: SegmentsView<'a, F, D>,
-) -> Option<&'a crate::Index<F, D>> {
-    let is_alone = view.segment_count() == 1 && !view.hides_some(0);
-    view.get(0).filter(|_| is_alone)
+/// A scratch for answers without ids.
+fn unranked<F>() -> SegmentScratch<F> {
+    let mut scratch = SegmentScratch::new();
+    scratch.set_ranked(false);
+    scratch
 }

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::extsort::{Sorted, Sorter, TempSpace, add_all};
 use crate::fingerprint::Fingerprint;
-use crate::segments::SegmentsView;
+use crate::segments::Segments;
 
 /// Most bytes that are reserved because a file claims to need them.
 const MOST_BELIEVED: usize = 1 << 26;
@@ -37,10 +37,7 @@ impl<F: Fingerprint> Gathered<F> {
     }
 
     /// Adds all fingerprints of segments but those that are left out: table 0 of each, read once.
-    pub(super) fn extend_from_segments<D: AsRef<[u8]>>(
-        &mut self,
-        segments: SegmentsView<'_, F, D>,
-    ) -> Result<()> {
+    pub(super) fn extend_from_segments(&mut self, segments: &Segments<F>) -> Result<()> {
         for (number, segment) in segments.indexes().enumerate() {
             // Beyond that the memory grows with what is read: a file that claims more than it holds must not use up the memory
             // before its first block is read.

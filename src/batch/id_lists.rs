@@ -6,7 +6,7 @@ use super::answers::{ItemsDone, in_rounds};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::Id;
-use crate::segments::{AsSegments, SegmentsView};
+use crate::segments::Segments;
 
 /// Fingerprints that a thread takes at a time.
 const PIECE: usize = 256;
@@ -15,6 +15,7 @@ const PIECE: usize = 256;
 ///
 /// ```
 /// use simidx::batch::{IdColumn, ids_of_all};
+/// use simidx::segments::Segments;
 /// use simidx::{BuildOptions, IdKind, Index, IndexBuilder};
 ///
 /// let mut options = BuildOptions::default();
@@ -25,8 +26,8 @@ const PIECE: usize = 256;
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
-/// let lists = ids_of_all(&index, &[42, 7], |_| Ok(()))?;
+/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// let lists = ids_of_all(&set, &[42, 7], |_| Ok(()))?;
 /// assert_eq!(lists.offsets, [0, 1, 3]);
 /// assert_eq!(lists.ids, IdColumn::Numbers(vec![420, 70, 71]));
 /// # Ok::<(), simidx::Error>(())
@@ -152,17 +153,17 @@ impl IdLists {
 ///
 /// # Errors
 /// A damaged segment, and what `progress` gives.
-pub fn ids_of_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn ids_of_all<F: Fingerprint>(
+    segments: &Segments<F>,
     fingerprints: &[F],
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<IdLists> {
-    ids_view(segments.as_segments()?, fingerprints, &mut progress)
+    ids_view(segments, fingerprints, &mut progress)
 }
 
 #[inline(never)]
-fn ids_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    view: SegmentsView<'_, F, D>,
+fn ids_view<F: Fingerprint>(
+    view: &Segments<F>,
     fingerprints: &[F],
     progress: ItemsDone<'_>,
 ) -> Result<IdLists> {
@@ -176,10 +177,7 @@ fn ids_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     Ok(all)
 }
 
-fn read<F: Fingerprint, D: AsRef<[u8]>>(
-    view: SegmentsView<'_, F, D>,
-    fingerprints: &[F],
-) -> Result<IdLists> {
+fn read<F: Fingerprint>(view: &Segments<F>, fingerprints: &[F]) -> Result<IdLists> {
     let mut lists = IdLists::default();
     for &fingerprint in fingerprints {
         let mut ids = view.ids_of(fingerprint)?;
@@ -197,33 +195,34 @@ fn read<F: Fingerprint, D: AsRef<[u8]>>(
 ///
 /// ```
 /// use simidx::batch::positions_of_all;
+/// # use simidx::segments::Segments;
 /// # use simidx::{Index, IndexBuilder};
 /// # let open = |fingerprints: &[u64]| {
 /// #     let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// #     builder.extend_from_slice(fingerprints)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
-/// #     Index::<u64, _>::from_bytes(file)
+/// #     Index::<u64>::from_bytes(file)
 /// # };
-/// let indexes = [open(&[7, 42])?, open(&[1, 42])?];
-/// let positions = positions_of_all(&indexes[..], &[42, 1, 9], |_| Ok(()))?;
+/// let segments = Segments::new(vec![open(&[7, 42])?, open(&[1, 42])?])?;
+/// let positions = positions_of_all(&segments, &[42, 1, 9], |_| Ok(()))?;
 /// assert_eq!(positions, [Some(1), Some(2), None]);
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
 /// # Errors
 /// As for [`ids_of_all`].
-pub fn positions_of_all<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn positions_of_all<F: Fingerprint>(
+    segments: &Segments<F>,
     fingerprints: &[F],
     mut progress: impl FnMut(usize) -> Result<()>,
 ) -> Result<Vec<Option<u64>>> {
-    positions_view(segments.as_segments()?, fingerprints, &mut progress)
+    positions_view(segments, fingerprints, &mut progress)
 }
 
 #[inline(never)]
-fn positions_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    view: SegmentsView<'_, F, D>,
+fn positions_view<F: Fingerprint>(
+    view: &Segments<F>,
     fingerprints: &[F],
     progress: ItemsDone<'_>,
 ) -> Result<Vec<Option<u64>>> {

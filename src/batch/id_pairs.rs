@@ -9,7 +9,7 @@ use crate::extsort::{MIN_MEMORY, MemoryLimit, Sorted};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, IdBuf};
-use crate::segments::{AsSegments, SegmentsView};
+use crate::segments::Segments;
 
 /// Ids that are remembered from look-ups.
 const REMEMBERED: usize = 1 << 18;
@@ -63,7 +63,7 @@ impl<'a> IdPair<'a> {
 /// builder.push_with_string(0xff01, "b")?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let mut found = Vec::new();
 /// id_pairs(&segments, &PairOptions::default(), |pair| {
 ///     found.push(format!("{} {} {}", pair.smaller, pair.larger, pair.distance));
@@ -75,12 +75,12 @@ impl<'a> IdPair<'a> {
 ///
 /// # Errors
 /// As for [`pairs`], and segments without ids.
-pub fn id_pairs<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn id_pairs<F: Fingerprint>(
+    segments: &Segments<F>,
     options: &PairOptions,
     mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
 ) -> Result<()> {
-    id_pairs_of_view((segments.as_segments()?, &[]), options, &mut visit)
+    id_pairs_of_view((segments, &[]), options, &mut visit)
 }
 
 /// [`id_pairs`], and at distance 0 all pairs of each group of `equal`: records that are the same though no fingerprint
@@ -88,16 +88,17 @@ pub fn id_pairs<F: Fingerprint, D: AsRef<[u8]>>(
 ///
 /// ```
 /// use simidx::batch::{PairOptions, id_pairs_with};
+/// use simidx::segments::Segments;
 /// use simidx::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder};
 ///
 /// let mut options = BuildOptions::default();
 /// options.ids = IdKind::Number;
 /// let mut file = Vec::new();
 /// IndexBuilder::<u64>::new(options)?.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
 /// let equal = [[7, 2, 5].map(IdBuf::Number).to_vec()];
 /// let mut found = Vec::new();
-/// id_pairs_with(&index, &equal, &PairOptions::default(), |pair| {
+/// id_pairs_with(&set, &equal, &PairOptions::default(), |pair| {
 ///     found.push(format!("{} {}", pair.smaller, pair.larger));
 ///     Ok(())
 /// })?;
@@ -107,21 +108,21 @@ pub fn id_pairs<F: Fingerprint, D: AsRef<[u8]>>(
 ///
 /// # Errors
 /// As for [`id_pairs`].
-pub fn id_pairs_with<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn id_pairs_with<F: Fingerprint>(
+    segments: &Segments<F>,
     equal: &[Vec<IdBuf>],
     options: &PairOptions,
     mut visit: impl FnMut(IdPair<'_>) -> Result<()>,
 ) -> Result<()> {
-    id_pairs_of_view((segments.as_segments()?, equal), options, &mut visit)
+    id_pairs_of_view((segments, equal), options, &mut visit)
 }
 
 /// Where pairs come from: segments, and records that are equal.
-type Source<'a, F, D> = (SegmentsView<'a, F, D>, &'a [Vec<IdBuf>]);
+type Source<'a, F> = (&'a Segments<F>, &'a [Vec<IdBuf>]);
 
 #[inline(never)]
-fn id_pairs_of_view<F: Fingerprint, D: AsRef<[u8]>>(
-    source: Source<'_, F, D>,
+fn id_pairs_of_view<F: Fingerprint>(
+    source: Source<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
@@ -141,8 +142,8 @@ fn id_pairs_of_view<F: Fingerprint, D: AsRef<[u8]>>(
 type Visit<'v> = &'v mut dyn FnMut(IdPair<'_>) -> Result<()>;
 
 /// The pairs in the order in which they are found.
-fn find<F: Fingerprint, D: AsRef<[u8]>>(
-    (segments, equal): Source<'_, F, D>,
+fn find<F: Fingerprint>(
+    (segments, equal): Source<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
@@ -171,7 +172,7 @@ fn find<F: Fingerprint, D: AsRef<[u8]>>(
     };
     let mut options = options.clone();
     (options.sorted, options.max_pairs) = (false, None);
-    pairs(&segments, &options, |pair| {
+    pairs(segments, &options, |pair| {
         look_up.ensure([pair.smaller, pair.larger])?;
         for x in look_up.ids(pair.smaller) {
             for y in look_up.ids(pair.larger) {
@@ -194,14 +195,14 @@ fn all_pairs(ids: &[IdBuf], visit: Visit<'_>) -> Result<()> {
 }
 
 /// The ids of fingerprints, some of them remembered.
-struct LookUp<'a, F, D> {
-    segments: SegmentsView<'a, F, D>,
+struct LookUp<'a, F> {
+    segments: &'a Segments<F>,
     known: HashMap<F, Vec<IdBuf>>,
     /// Number of ids that are remembered.
     len: usize,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> LookUp<'_, F, D> {
+impl<F: Fingerprint> LookUp<'_, F> {
     /// Sees to it that the ids of two members are known.
     fn ensure(&mut self, members: [F; 2]) -> Result<()> {
         if self.len > REMEMBERED {
@@ -237,8 +238,8 @@ fn share(options: &PairOptions) -> Result<(usize, PairOptions)> {
     Ok((usize::try_from(budget).unwrap_or(usize::MAX), rest))
 }
 
-fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
-    source: Source<'_, F, D>,
+fn sort_numbers<F: Fingerprint>(
+    source: Source<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {
@@ -266,8 +267,8 @@ fn sort_numbers<F: Fingerprint, D: AsRef<[u8]>>(
     })
 }
 
-fn sort_names<F: Fingerprint, D: AsRef<[u8]>>(
-    source: Source<'_, F, D>,
+fn sort_names<F: Fingerprint>(
+    source: Source<'_, F>,
     options: &PairOptions,
     visit: Visit<'_>,
 ) -> Result<()> {

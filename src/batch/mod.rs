@@ -23,7 +23,7 @@ mod rounds;
 mod row_pairs;
 mod spill;
 
-pub use answers::{Answers, Question, answer_all, contains_all};
+pub use answers::{Answers, answer_all, contains_all};
 pub use clusters::{
     Cluster, ClusterFinder, ClusterOptions, ClusterReport, Diameter, Representative, clusters,
     clusters_by_key,

@@ -13,7 +13,7 @@ use super::spill::{Take, search_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MemoryLimit, Sorted, ValueSpace, Values, for_each_slice};
 use crate::fingerprint::Fingerprint;
-use crate::segments::AsSegments;
+use crate::segments::Segments;
 
 /// Values below which sorting them for each mask is as good as partitioning.
 pub(super) const FEW: usize = 1 << 15;
@@ -104,7 +104,7 @@ impl<F: Fingerprint> Pair<F> {
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let mut found = Vec::new();
 /// pairs(&segments, &PairOptions::default(), |pair| {
 ///     found.push((pair.smaller, pair.larger));
@@ -117,15 +117,13 @@ impl<F: Fingerprint> Pair<F> {
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, and what temporary files or `visit` report; after an error of
 /// its own `visit` is not called again.
-pub fn pairs<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn pairs<F: Fingerprint>(
+    segments: &Segments<F>,
     options: &PairOptions,
     visit: impl FnMut(Pair<F>) -> Result<()>,
 ) -> Result<()> {
     let mut finder = PairFinder::new(options)?;
-    finder
-        .gathered
-        .extend_from_segments(segments.as_segments()?)?;
+    finder.gathered.extend_from_segments(segments)?;
     finder.finish(visit)
 }
 

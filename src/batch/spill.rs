@@ -6,7 +6,7 @@ use super::group::{Rule, search};
 use super::ordered::{Give, in_order};
 use crate::design::{Permutation, Permuted};
 use crate::error::{Error, Result};
-use crate::extsort::{Sorted, Sorter, ValueCollector, ValueSource, ValueSpace, Values, add_all};
+use crate::extsort::{Sorted, Sorter, ValueCollector, ValueSpace, Values, add_all};
 use crate::fingerprint::Fingerprint;
 
 /// Nanoseconds to bring a value to the others of its group by way of a file.

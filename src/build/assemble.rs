@@ -2,13 +2,15 @@
 
 use super::ids::{IdParameters, IdSpool, SortSpace};
 use super::progress::{BuildStage, Reporter};
+use super::record_sorter::Separated;
 use super::sections::SectionWriter;
 use super::sink::Sink;
 use super::sketches::SketchSpool;
 use super::table_writer::{self, KeySections, PART_LEN, TableRequest};
 use crate::codec::Codec;
+use crate::design::Permutation;
 use crate::error::Result;
-use crate::extsort::{MemoryLimit, Spool, TempSpace, ValueSource};
+use crate::extsort::{MemoryLimit, RearrangeStep, Spool, ValueSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::format::{
     ContentId, Directory, FOOTER_LEN, Footer, Header, IdKind, Kind, Metadata, SECTION_ALIGNMENT,
@@ -19,10 +21,11 @@ use crate::summary::Summary;
 /// A file that is being written.
 pub(crate) struct Assembler<'a> {
     file: SectionWriter<'a>,
-    temp: TempSpace,
+    space: ValueSpace,
     limit: MemoryLimit,
     tables: Vec<TableRecord>,
-    keys: Vec<KeySections>,
+    /// The keys of tables in blocks, with their numbers.
+    keys: Vec<(usize, KeySections)>,
     fingerprint_count: u64,
     /// What only table 0 has.
     first: Option<FirstTable>,
@@ -30,7 +33,8 @@ pub(crate) struct Assembler<'a> {
 
 /// What the file holds of table 0 beside its blocks and keys.
 struct FirstTable {
-    block_counts: Spool,
+    /// If it is in blocks.
+    block_counts: Option<Spool>,
     /// That of the fingerprints without ids.
     content_id: ContentId,
 }
@@ -53,14 +57,14 @@ impl<'a> Assembler<'a> {
     pub(crate) fn new<F: Fingerprint>(
         sink: &'a mut Sink,
         block_size: u32,
-        temp: TempSpace,
+        space: ValueSpace,
         limit: MemoryLimit,
     ) -> Result<Self> {
         let mut file = SectionWriter::new(sink, block_size);
         file.write(&Header { width: F::WIDTH }.encode())?;
         Ok(Assembler {
             file,
-            temp,
+            space,
             limit,
             tables: Vec::new(),
             keys: Vec::new(),
@@ -69,36 +73,72 @@ impl<'a> Assembler<'a> {
         })
     }
 
-    /// Writes the next table and returns the number of its values. They are read twice, with `ef` once. `expected_count`
-    /// is for the progress.
-    pub(crate) fn write_table<F: Fingerprint>(
+    /// Writes the whole file: a table for each of these prefixes, and what follows the tables. `codec` names the codec of each table, by
+    /// its number; `None` lets the data choose.
+    ///
+    /// # Errors
+    /// What keeps the fingerprints from being sorted for a table, or the records from being read.
+    pub(crate) fn write<F: Fingerprint>(
+        mut self,
+        records: Separated<F>,
+        masks: &[F],
+        codec: &dyn Fn(usize) -> Option<Codec>,
+        parameters: &FileParameters<'_>,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Summary<F>> {
+        self.write_tables(records.values, masks, codec, reporter)?;
+        self.finish(parameters, records.ids, records.sketches, reporter)
+    }
+
+    /// Writes the tables. The fingerprints are dropped before the ids are sorted, which takes memory too.
+    fn write_tables<F: Fingerprint>(
+        &mut self,
+        mut values: Values<F>,
+        masks: &[F],
+        codec: &dyn Fn(usize) -> Option<Codec>,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<()> {
+        let mut order = Permutation::new(F::MAX);
+        for (t, &mask) in masks.iter().enumerate() {
+            let permutation = Permutation::new(mask);
+            if t > 0 {
+                values = rearrange(values, t, [&order, &permutation], &self.space, reporter)?;
+            }
+            self.write_table(mask, codec(t), &mut values, reporter)?;
+            order = permutation;
+        }
+        Ok(())
+    }
+
+    fn write_table<F: Fingerprint>(
         &mut self,
         mask: F,
         codec: Option<Codec>,
-        values: &mut dyn ValueSource<F>,
-        expected_count: u64,
+        values: &mut Values<F>,
         reporter: &mut Reporter<'_>,
-    ) -> Result<u64> {
+    ) -> Result<()> {
         let request = TableRequest {
             number: self.tables.len(),
             mask,
             codec,
-            expected_count,
             parts_at_a_time: self.limit.parts_at_a_time(PART_LEN * F::BYTES),
         };
-        let written = table_writer::write(&mut self.file, &request, values, &self.temp, reporter)?;
+        let written =
+            table_writer::write(&mut self.file, &request, values, &self.space.temp, reporter)?;
         self.tables.push(written.record);
-        self.keys.push(written.keys);
-        self.fingerprint_count = written.value_count;
+        self.fingerprint_count = values.len();
+        let blocks = written.blocks;
+        let (block_counts, keys) = blocks.map(|blocks| (blocks.counts, blocks.keys)).unzip();
+        self.keys.extend(keys.map(|keys| (request.number, keys)));
         self.first.get_or_insert(FirstTable {
-            block_counts: written.block_counts,
+            block_counts,
             content_id: written.content_id,
         });
-        Ok(written.value_count)
+        Ok(())
     }
 
     /// Writes what follows the tables.
-    pub(crate) fn finish<F: Fingerprint>(
+    fn finish<F: Fingerprint>(
         mut self,
         parameters: &FileParameters<'_>,
         ids: Option<IdSpool>,
@@ -114,23 +154,21 @@ impl<'a> Assembler<'a> {
         if let Some(ids) = ids {
             content_id = ids.content_id();
             let space = SortSpace {
-                temp: self.temp.clone(),
+                temp: self.space.temp.clone(),
                 budget: self.limit.budget(),
             };
             (id_parameters, string_code) = ids.write(&mut self.file, &space, reporter)?;
         }
-        self.file.begin(Kind::BlockCounts, 0)?;
-        if let Some(first) = &mut first {
-            first
-                .block_counts
-                .read(2, |counts| self.file.write(counts))?;
+        if let Some(counts) = first.as_mut().and_then(|first| first.block_counts.as_mut()) {
+            self.file.begin(Kind::BlockCounts, 0)?;
+            counts.read(2, |counts| self.file.write(counts))?;
+            self.file.end();
         }
-        self.file.end();
-        for (t, keys) in self.keys.iter_mut().enumerate() {
-            keys.write_groups(t, &mut self.file)?;
+        for (t, keys) in &mut self.keys {
+            keys.write_groups(*t, &mut self.file)?;
         }
-        for (t, keys) in self.keys.iter_mut().enumerate() {
-            keys.write_entries(t, &mut self.file)?;
+        for (t, keys) in &mut self.keys {
+            keys.write_entries(*t, &mut self.file)?;
         }
         if let Some(code) = string_code {
             write_section(&mut self.file, Kind::StringCode, &code.to_bytes())?;
@@ -146,7 +184,7 @@ impl<'a> Assembler<'a> {
             )?;
         }
         if let Some(sketches) = sketches {
-            sketches.write(&mut self.file, &self.temp)?;
+            sketches.write(&mut self.file, &self.space.temp)?;
         }
         let directory = Directory {
             fingerprint_count: self.fingerprint_count,
@@ -163,6 +201,22 @@ impl<'a> Assembler<'a> {
         let file_len = write_end(&mut self.file, &directory, F::WIDTH)?;
         Ok(Summary::of(&directory, file_len))
     }
+}
+
+/// The fingerprints of table `t - 1` in the order of table `t`.
+fn rearrange<F: Fingerprint>(
+    values: Values<F>,
+    t: usize,
+    [from, to]: [&Permutation<F>; 2],
+    space: &ValueSpace,
+    reporter: &mut Reporter<'_>,
+) -> Result<Values<F>> {
+    let count = values.len();
+    reporter.begin(BuildStage::SortTable(t), count);
+    values.rearrange(from, to, space, &mut |step| match step {
+        RearrangeStep::Done(count) => reporter.advance(count),
+        RearrangeStep::MergeBegins => reporter.begin(BuildStage::MergeTable(t), count),
+    })
 }
 
 /// Writes a section that does not belong to a table.

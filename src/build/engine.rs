@@ -8,12 +8,12 @@ use std::io::Write;
 
 use super::BuildOptions;
 use super::assemble::{Assembler, FileParameters};
-use super::progress::{BuildProgress, BuildStage, Reporter};
-use super::record_sorter::{RecordSorter, Separated};
+use super::progress::{BuildProgress, Reporter};
+use super::record_sorter::RecordSorter;
 use super::sink::{Sink, with_writer_thread};
-use crate::design::{Permutation, PlanRequest, TableDesign};
+use crate::design::{PlanRequest, TableDesign};
 use crate::error::{BuildError, Result};
-use crate::extsort::{MemoryLimit, Numbered, RearrangeStep, ValueSpace, Values, add_all};
+use crate::extsort::{MemoryLimit, Numbered, ValueSpace, add_all};
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_ID_LEN};
 use crate::summary::Summary;
@@ -106,24 +106,9 @@ impl<F: Fingerprint> Collecting<F> {
             space,
             records,
         } = self;
-        let Separated {
-            mut values,
-            ids,
-            sketches,
-        } = records.separate(record_count, options.id_lookup, &space, reporter)?;
-        let count = values.len();
-        let design = resolve_design(&options, count)?;
-        let mut file = Assembler::new::<F>(sink, options.block_size, space.temp.clone(), limit)?;
-        let mut order = Permutation::new(F::MAX);
-        for (t, &mask) in design.masks().iter().enumerate() {
-            let permutation = Permutation::new(mask);
-            if t > 0 {
-                values = rearrange(values, t, &order, &permutation, &space, reporter)?;
-            }
-            file.write_table(mask, options.codec, &mut values, count, reporter)?;
-            order = permutation;
-        }
-        drop(values);
+        let records = records.separate(record_count, options.id_lookup, &space, reporter)?;
+        let design = resolve_design(&options, records.fingerprint_count())?;
+        let file = Assembler::new::<F>(sink, options.block_size, space, limit)?;
         let parameters = FileParameters {
             max_distance: options.max_distance,
             block_size: options.block_size,
@@ -132,7 +117,8 @@ impl<F: Fingerprint> Collecting<F> {
             pipeline: options.pipeline.as_deref(),
             metadata: &options.metadata,
         };
-        file.finish(&parameters, ids, sketches, reporter)
+        let codec = |_| options.codec;
+        file.write(records, design.masks(), &codec, &parameters, reporter)
     }
 }
 
@@ -225,23 +211,6 @@ fn wrong_sketch(sketch: &[u64], wanted: Option<u32>) -> BuildError {
         given: 64 * sketch.len(),
         wanted,
     }
-}
-
-/// The fingerprints of table `t - 1` in the order of table `t`.
-fn rearrange<F: Fingerprint>(
-    values: Values<F>,
-    t: usize,
-    from: &Permutation<F>,
-    to: &Permutation<F>,
-    space: &ValueSpace,
-    reporter: &mut Reporter<'_>,
-) -> Result<Values<F>> {
-    let count = values.len();
-    reporter.begin(BuildStage::SortTable(t), count);
-    values.rearrange(from, to, space, &mut |step| match step {
-        RearrangeStep::Done(count) => reporter.advance(count),
-        RearrangeStep::MergeBegins => reporter.begin(BuildStage::MergeTable(t), count),
-    })
 }
 
 fn resolve_design<F: Fingerprint>(

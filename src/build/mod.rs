@@ -3,6 +3,7 @@
 mod assemble;
 mod engine;
 mod ids;
+mod lines;
 mod progress;
 mod publish;
 mod record_sorter;
@@ -29,10 +30,9 @@ use crate::summary::Summary;
 pub(crate) use assemble::{Assembler, FileParameters};
 pub(crate) use engine::HasEngine;
 use engine::{Engine, NewId};
-pub(crate) use ids::IdSpool;
 pub(crate) use progress::Reporter;
+pub(crate) use record_sorter::{Separated, Separator};
 pub(crate) use sink::with_writer_thread;
-pub(crate) use sketches::SketchSpool;
 
 /// The options of a build. Start from [`BuildOptions::default`] and set what differs.
 ///
@@ -55,7 +55,7 @@ pub struct BuildOptions<F> {
     /// The tables; by default those that [`PlanRequest::choose`](crate::design::PlanRequest::choose) chooses for the number of
     /// fingerprints. Its distance must be `max_distance`.
     pub design: Option<TableDesign<F>>,
-    /// Bytes of a block, a power of two from 128 to 65,536. Default 512: the part of an Elias-Fano block that every
+    /// Bytes of a block, a power of two from 128 to 8,192. Default 512: the part of an Elias-Fano block that every
     /// probe reads then fits one cache line.
     pub block_size: u32,
     /// How the tables are coded; by default chosen for each table by its data: Elias-Fano, unless a Huffman code

@@ -19,7 +19,7 @@ pub enum BuildStage {
     SortRecords,
     /// The ids of all segments are compared, in a merge in which the newest record of an id wins.
     CompareIds,
-    /// Records that did not fit in memory are merged in order, and their ids are set aside.
+    /// Records that did not fit in memory, or in a merge those of all segments, are merged in order, and their ids are set aside.
     MergeRecords,
     /// A table is permuted and sorted.
     SortTable(usize),

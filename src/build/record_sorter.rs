@@ -28,12 +28,19 @@ pub(super) enum RecordSorter<F> {
 }
 
 /// Sorted records in parts.
-pub(super) struct Separated<F> {
+pub(crate) struct Separated<F> {
     /// The distinct fingerprints in order.
     pub(super) values: Values<F>,
     /// The ids in that order if there are any.
     pub(super) ids: Option<IdSpool>,
     pub(super) sketches: Option<SketchSpool>,
+}
+
+impl<F: Fingerprint> Separated<F> {
+    /// Number of distinct fingerprints.
+    pub(crate) fn fingerprint_count(&self) -> u64 {
+        self.values.len()
+    }
 }
 
 impl<F: Fingerprint> RecordSorter<F> {
@@ -101,28 +108,21 @@ impl<F: Fingerprint> RecordSorter<F> {
             RecordSorter::Numbers(sorter) => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
-                let mut separator = Separator::new(IdKind::Number, id_lookup, space);
+                let mut separator = Separator::new(IdKind::Number, id_lookup, None, space);
                 sorted.for_each_round(|round| {
                     reporter.advance(round.count() as u64);
-                    round.iter().try_for_each(|record| {
-                        let is_first = separator.is_first(record.fingerprint)?;
-                        Ok(separator
-                            .ids
-                            .push_number(record.fingerprint, is_first, record.id)?)
-                    })
+                    let mut records = round.iter();
+                    records.try_for_each(|r| separator.push_number(r.fingerprint, r.id, &[]))
                 })?;
                 separator.finish()
             }
             RecordSorter::Strings(sorter) => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
-                let mut separator = Separator::new(IdKind::String, id_lookup, space);
+                let mut separator = Separator::new(IdKind::String, id_lookup, None, space);
                 sorted.for_each_round(|round| {
                     reporter.advance(round.count() as u64);
-                    round.for_each(|fingerprint, id| {
-                        let is_first = separator.is_first(fingerprint)?;
-                        Ok(separator.ids.push_string(fingerprint, is_first, id)?)
-                    })
+                    round.for_each(|fingerprint, id| separator.push_bytes(fingerprint, id, &[]))
                 })?;
                 separator.finish()
             }
@@ -133,68 +133,96 @@ impl<F: Fingerprint> RecordSorter<F> {
             } => {
                 let sorted = sorter.finish()?;
                 reporter.begin(BuildStage::MergeRecords, record_count);
-                let mut sketches = SketchSpool::new(parameters, &space.temp);
-                let mut separator = Separator::new(ids, id_lookup, space);
+                let mut separator = Separator::new(ids, id_lookup, Some(parameters), space);
                 sorted.for_each_round(|round| {
                     reporter.advance(round.count() as u64);
                     round.for_each_with_sketch(|fingerprint, id, sketch| {
-                        let is_first = separator.is_first(fingerprint)?;
-                        // Those of a fingerprint are sorted: the first one is the smallest.
-                        if is_first || ids != IdKind::None {
-                            sketches.push(sketch)?;
-                        }
-                        Ok(separator.ids.push_bytes(fingerprint, is_first, id)?)
+                        separator.push_bytes(fingerprint, id, sketch)
                     })
                 })?;
-                let mut separated = separator.finish()?;
-                separated.sketches = Some(sketches);
-                if ids == IdKind::None {
-                    separated.ids = None;
-                }
-                Ok(separated)
+                separator.finish()
             }
         }
     }
 }
 
-/// Separates sorted records into distinct fingerprints and ids.
-struct Separator<'a, F> {
+/// Separates sorted records into distinct fingerprints, ids and sketches.
+pub(crate) struct Separator<'a, F> {
+    kind: IdKind,
     values: ValueCollector<'a, F>,
     fresh: Vec<F>,
     last: Option<F>,
     ids: IdSpool,
+    sketches: Option<SketchSpool>,
 }
 
 impl<'a, F: Fingerprint> Separator<'a, F> {
-    fn new(kind: IdKind, id_lookup: bool, space: &'a ValueSpace) -> Self {
+    /// Takes records with ids of this kind, and with such sketches if there are parameters of them.
+    pub(crate) fn new(
+        kind: IdKind,
+        id_lookup: bool,
+        sketches: Option<SketchParameters>,
+        space: &'a ValueSpace,
+    ) -> Self {
         Separator {
+            kind,
             values: ValueCollector::new(space),
             fresh: Vec::new(),
             last: None,
             ids: IdSpool::new(kind, id_lookup, &space.temp),
+            sketches: sketches.map(|parameters| SketchSpool::new(parameters, &space.temp)),
         }
     }
 
-    /// Whether the fingerprint is not that of the record before; it is kept then.
-    fn is_first(&mut self, fingerprint: F) -> Result<bool> {
-        if self.last == Some(fingerprint) {
-            return Ok(false);
-        }
-        if self.fresh.len() == FRESH_LEN {
-            self.values.push(&self.fresh)?;
-            self.fresh.clear();
-        }
-        self.fresh.push(fingerprint);
-        self.last = Some(fingerprint);
-        Ok(true)
+    /// Appends a record whose id is a number, with the bytes of its sketch if records have sketches.
+    ///
+    /// # Errors
+    /// What keeps the parts from being written to a temporary file.
+    pub(crate) fn push_number(&mut self, fingerprint: F, id: u64, sketch: &[u8]) -> Result<()> {
+        let is_first = self.begin(fingerprint, sketch)?;
+        Ok(self.ids.push_number(fingerprint, is_first, id)?)
     }
 
-    fn finish(mut self) -> Result<Separated<F>> {
+    /// Appends a record by the bytes of its id: those of a number start with the most significant one, and there are none without
+    /// ids.
+    ///
+    /// # Errors
+    /// What keeps the parts from being written to a temporary file.
+    pub(crate) fn push_bytes(&mut self, fingerprint: F, id: &[u8], sketch: &[u8]) -> Result<()> {
+        let is_first = self.begin(fingerprint, sketch)?;
+        Ok(self.ids.push_bytes(fingerprint, is_first, id)?)
+    }
+
+    /// Keeps fingerprint and sketch of a record; whether the fingerprint is not that of the record before.
+    fn begin(&mut self, fingerprint: F, sketch: &[u8]) -> Result<bool> {
+        let is_first = self.last != Some(fingerprint);
+        if is_first {
+            if self.fresh.len() == FRESH_LEN {
+                self.values.push(&self.fresh)?;
+                self.fresh.clear();
+            }
+            self.fresh.push(fingerprint);
+            self.last = Some(fingerprint);
+        }
+        if let Some(sketches) = &mut self.sketches
+            // Those of a fingerprint are sorted: the first one is the smallest.
+            && (is_first || self.kind != IdKind::None)
+        {
+            sketches.push(sketch)?;
+        }
+        Ok(is_first)
+    }
+
+    /// The parts of all records.
+    ///
+    /// # Errors
+    /// What keeps the fingerprints from being written to a temporary file.
+    pub(crate) fn finish(mut self) -> Result<Separated<F>> {
         self.values.push(&self.fresh)?;
         Ok(Separated {
             values: self.values.finish()?,
-            ids: Some(self.ids),
-            sketches: None,
+            ids: (self.kind != IdKind::None).then_some(self.ids),
+            sketches: self.sketches,
         })
     }
 }

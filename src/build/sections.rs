@@ -69,7 +69,14 @@ impl<'a> SectionWriter<'a> {
 
     /// Starts a section; its length counts for paged ones only.
     fn begin_with_len(&mut self, kind: Kind, table: usize, len: u64) -> io::Result<()> {
-        self.align(kind.alignment(self.block_size, len))?;
+        // A section of a table in lines says its alignment itself.
+        self.align(kind.alignment(self.block_size, len, 0))?;
+        self.begin_here(kind, table);
+        Ok(())
+    }
+
+    /// Starts a section where the file ends.
+    fn begin_here(&mut self, kind: Kind, table: usize) {
         self.hasher.reset();
         self.records.push(SectionRecord {
             kind,
@@ -78,7 +85,6 @@ impl<'a> SectionWriter<'a> {
             offset: self.offset,
             len: 0,
         });
-        Ok(())
     }
 
     /// Ends the section that was begun last; its checksum goes into the record where the kind wants it there.
@@ -100,7 +106,7 @@ impl<'a> SectionWriter<'a> {
     ) -> io::Result<PagedSection<'_, 'a>> {
         let len = paged_len(payload_len).unwrap_or(u64::MAX);
         self.begin_with_len(kind, 0, len)?;
-        Ok(self.pages(kind, temp))
+        Ok(self.pages(kind, 0, temp))
     }
 
     /// Starts a section of a head, a payload and page checksums, which has a checksum as a whole too.
@@ -110,13 +116,27 @@ impl<'a> SectionWriter<'a> {
         temp: &TempSpace,
     ) -> io::Result<PagedSection<'_, 'a>> {
         self.begin(kind, 0)?;
-        Ok(self.pages(kind, temp))
+        Ok(self.pages(kind, 0, temp))
     }
 
-    fn pages(&mut self, kind: Kind, temp: &TempSpace) -> PagedSection<'_, 'a> {
+    /// Starts a paged section of a table of this many fingerprints.
+    pub(super) fn begin_table_pages(
+        &mut self,
+        kind: Kind,
+        table: usize,
+        fingerprint_count: u64,
+        temp: &TempSpace,
+    ) -> io::Result<PagedSection<'_, 'a>> {
+        self.align(kind.alignment(self.block_size, 0, fingerprint_count))?;
+        self.begin_here(kind, table);
+        Ok(self.pages(kind, table, temp))
+    }
+
+    fn pages(&mut self, kind: Kind, table: usize, temp: &TempSpace) -> PagedSection<'_, 'a> {
         PagedSection {
             file: self,
             kind,
+            table,
             page_number: 0,
             page: Hasher::new(),
             page_len: 0,
@@ -129,6 +149,7 @@ impl<'a> SectionWriter<'a> {
 pub(super) struct PagedSection<'w, 'a> {
     file: &'w mut SectionWriter<'a>,
     kind: Kind,
+    table: usize,
     page_number: usize,
     /// Checksum of the open page.
     page: Hasher,
@@ -137,6 +158,11 @@ pub(super) struct PagedSection<'w, 'a> {
 }
 
 impl PagedSection<'_, '_> {
+    /// The offset of what is written next.
+    pub(super) fn offset(&self) -> u64 {
+        self.file.offset()
+    }
+
     /// Writes what comes before the payload.
     pub(super) fn write_head(&mut self, head: &[u8]) -> io::Result<()> {
         self.file.write(head)
@@ -160,7 +186,7 @@ impl PagedSection<'_, '_> {
 
     fn end_page(&mut self) -> io::Result<()> {
         let page = std::mem::take(&mut self.page);
-        let checksum = page.finalize() ^ place_checksum(self.kind, 0, self.page_number);
+        let checksum = page.finalize() ^ place_checksum(self.kind, self.table, self.page_number);
         self.page_len = 0;
         self.page_number += 1;
         self.checksums.write(&checksum.to_le_bytes())

@@ -8,14 +8,14 @@ use crate::format::{Kind, SketchParameters};
 
 /// Sketches in the order of the file.
 #[derive(Debug)]
-pub(crate) struct SketchSpool {
+pub(super) struct SketchSpool {
     parameters: SketchParameters,
     sketches: Spool,
 }
 
 impl SketchSpool {
     /// No sketches yet.
-    pub(crate) fn new(parameters: SketchParameters, temp: &TempSpace) -> Self {
+    pub(super) fn new(parameters: SketchParameters, temp: &TempSpace) -> Self {
         SketchSpool {
             parameters,
             sketches: temp.spool(),
@@ -23,7 +23,7 @@ impl SketchSpool {
     }
 
     /// Appends a sketch, which has as many bytes as the parameters say.
-    pub(crate) fn push(&mut self, sketch: &[u8]) -> io::Result<()> {
+    pub(super) fn push(&mut self, sketch: &[u8]) -> io::Result<()> {
         self.sketches.write(sketch)
     }
 

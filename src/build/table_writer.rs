@@ -2,16 +2,18 @@
 
 use rayon::prelude::*;
 
+use super::lines;
 use super::progress::{BuildStage, Reporter};
 use super::sections::SectionWriter;
 use crate::codec::block;
 use crate::codec::keys::{self, KeyEntry};
 use crate::codec::span::Span;
 use crate::codec::{
-    CodeChoices, Codec, EncodedPart, TableCode, TableStatistics, encode_part, prefers_elias_fano,
+    self, CodeChoices, Codec, EncodedPart, TableCode, TableStatistics, encode_part,
+    prefers_elias_fano, prefers_lines,
 };
 use crate::error::Result;
-use crate::extsort::{Spool, TempSpace, ValueSource};
+use crate::extsort::{Spool, TempSpace, Values};
 use crate::fingerprint::Fingerprint;
 use crate::format::{ContentId, Kind, TableRecord, checksum_at, place_checksum};
 
@@ -22,12 +24,17 @@ pub(super) const PART_LEN: usize = 1 << 18;
 /// What stays known of a table that has been written.
 pub(super) struct WrittenTable {
     pub(super) record: TableRecord,
-    pub(super) value_count: u64,
-    /// Number of values of each block less 1, in two bytes.
-    pub(super) block_counts: Spool,
-    pub(super) keys: KeySections,
+    /// What comes after the ids for a table in blocks.
+    pub(super) blocks: Option<BlockSections>,
     /// That of the fingerprints of table 0; of no use for other tables.
     pub(super) content_id: ContentId,
+}
+
+/// What has been set aside of a table in blocks.
+pub(super) struct BlockSections {
+    /// Number of values of each block less 1, in two bytes.
+    pub(super) counts: Spool,
+    pub(super) keys: KeySections,
 }
 
 /// What a table is written with.
@@ -36,8 +43,6 @@ pub(super) struct TableRequest<F> {
     pub(super) mask: F,
     /// Chosen by the data where it is not given.
     pub(super) codec: Option<Codec>,
-    /// Values there are, for the progress; more than that is no error.
-    pub(super) expected_count: u64,
     /// Parts that are encoded at a time.
     pub(super) parts_at_a_time: usize,
 }
@@ -49,19 +54,23 @@ pub(super) struct TableRequest<F> {
 pub(super) fn write<F: Fingerprint>(
     file: &mut SectionWriter<'_>,
     request: &TableRequest<F>,
-    values: &mut dyn ValueSource<F>,
+    values: &mut Values<F>,
     temp: &TempSpace,
     reporter: &mut Reporter<'_>,
 ) -> Result<WrittenTable> {
-    let (code, counted) = choose_code(request, values, file.block_size(), reporter)?;
-    let total = counted.unwrap_or(request.expected_count);
-    reporter.begin(BuildStage::EncodeTable(request.number), total);
+    let code = match request.codec {
+        Some(Codec::Lines) => None,
+        _ => choose_code(request, values, file.block_size(), reporter)?,
+    };
+    let Some(code) = code else {
+        return lines::write(file, request, values, temp, reporter);
+    };
+    reporter.begin(BuildStage::EncodeTable(request.number), values.len());
     file.begin(Kind::Blocks, request.number)?;
     let mut blocks = Blocks {
         file: &mut *file,
         code: &code,
         previous: None,
-        value_count: 0,
         table: request.number,
         content_id: ContentId::default(),
         keys: KeyGrouper::new(request.number, temp),
@@ -76,7 +85,6 @@ pub(super) fn write<F: Fingerprint>(
     let Blocks {
         keys,
         block_counts,
-        value_count,
         content_id,
         ..
     } = blocks;
@@ -87,54 +95,70 @@ pub(super) fn write<F: Fingerprint>(
             prefix_mask: request.mask.to_u128(),
             block_count,
             codec: code.codec(),
+            address_bits: 0,
             code_lengths: code.lengths(F::WIDTH),
         },
-        value_count,
-        block_counts,
-        keys: keys.finish()?,
+        blocks: Some(BlockSections {
+            counts: block_counts,
+            keys: keys.finish()?,
+        }),
         content_id,
     })
 }
 
-/// The code of a table, and how many values it has if they were counted for that. The code depends on the steps between all neighbours and not on where blocks end.
+/// The code of a table, none if it is in lines. It depends on the steps between all neighbours and not on where blocks end.
 fn choose_code<F: Fingerprint>(
     request: &TableRequest<F>,
-    values: &mut dyn ValueSource<F>,
+    values: &mut Values<F>,
     block_size: usize,
     reporter: &mut Reporter<'_>,
-) -> Result<(TableCode, Option<u64>)> {
+) -> Result<Option<TableCode>> {
     if request.codec == Some(Codec::EliasFano) {
-        return Ok((TableCode::EliasFano, None));
+        return Ok(Some(TableCode::EliasFano));
     }
-    let stage = BuildStage::ChooseCode(request.number);
-    reporter.begin(stage, request.expected_count);
+    let count = values.len();
+    reporter.begin(BuildStage::ChooseCode(request.number), count);
     let mut statistics = TableStatistics::new(F::WIDTH);
-    let (mut previous, mut count) = (None, 0);
+    let address_bits = codec::lines::address_bits(F::WIDTH, count);
+    let (mut previous, mut finer_lines) = (None, 0);
     in_groups(values, request.parts_at_a_time, &mut |group| {
         let of_group = parts(group, previous)
-            .map(|(before, part)| TableStatistics::of(before, part, block_size))
-            .reduce(|| TableStatistics::new(F::WIDTH), TableStatistics::merge);
+            .map(|(before, part)| {
+                let finer_lines = codec::lines::finer_lines(part, address_bits);
+                (TableStatistics::of(before, part, block_size), finer_lines)
+            })
+            .reduce(
+                || (TableStatistics::new(F::WIDTH), 0),
+                |a, b| (a.0.merge(b.0), a.1 + b.1),
+            );
+        let (of_group, finer) = of_group;
+        finer_lines += finer;
         statistics =
             std::mem::replace(&mut statistics, TableStatistics::new(F::WIDTH)).merge(of_group);
         previous = group.last().copied();
-        count += group.len() as u64;
         reporter.advance(group.len() as u64);
         Ok(())
     })?;
     let choices = statistics.choices(block_size);
-    let code = match request.codec.unwrap_or_else(|| best_codec(&choices)) {
-        Codec::Xor => TableCode::Xor(choices.xor),
-        Codec::Gap => TableCode::Gap(choices.gap),
-        Codec::EliasFano => TableCode::EliasFano,
+    let lines_len = codec::lines::table_len(F::WIDTH, count, finer_lines);
+    let best = || best_codec(&choices, lines_len / block_size as f64);
+    let code = match request.codec.unwrap_or_else(best) {
+        Codec::Xor => Some(TableCode::Xor(choices.xor)),
+        Codec::Gap => Some(TableCode::Gap(choices.gap)),
+        Codec::EliasFano => Some(TableCode::EliasFano),
+        Codec::Lines => None,
     };
-    Ok((code, Some(count)))
+    Ok(code)
 }
 
-/// The codec for a table whose sizes in all of them are known.
-fn best_codec(choices: &CodeChoices) -> Codec {
+/// The codec for a table whose sizes in all of them are known, in lines as if they took this many blocks.
+fn best_codec(choices: &CodeChoices, lines_blocks: f64) -> Codec {
     let huffman_blocks = choices.gap_blocks.min(choices.xor_blocks);
     if prefers_elias_fano(choices.elias_fano_blocks, huffman_blocks) {
-        Codec::EliasFano
+        match prefers_lines(lines_blocks, choices.elias_fano_blocks) {
+            true => Codec::Lines,
+            false => Codec::EliasFano,
+        }
     } else if choices.gap_blocks <= choices.xor_blocks {
         Codec::Gap
     } else {
@@ -155,8 +179,8 @@ fn parts<F: Fingerprint>(
 }
 
 /// Hands the values to `take` in groups of whole parts; only the last part of the last group may be shorter.
-fn in_groups<F: Fingerprint>(
-    values: &mut dyn ValueSource<F>,
+pub(super) fn in_groups<F: Fingerprint>(
+    values: &mut Values<F>,
     parts_at_a_time: usize,
     take: &mut dyn FnMut(&[F]) -> Result<()>,
 ) -> Result<()> {
@@ -190,7 +214,6 @@ struct Blocks<'f, 'a, 'c, F> {
     content_id: ContentId,
     code: &'c TableCode,
     previous: Option<F>,
-    value_count: u64,
     keys: KeyGrouper<F>,
     block_counts: Spool,
 }
@@ -220,7 +243,6 @@ impl<F: Fingerprint> Blocks<'_, '_, '_, F> {
             self.block_counts.write(&part.counts)?;
         }
         self.previous = group.last().copied();
-        self.value_count += group.len() as u64;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use super::bits::{BitWriter, window};
 use super::delta::{self, DeltaBlock};
 use super::elias_fano::{Cursor, Layout};
 use super::span::{BlockError, Span};
-use super::{TableCode, Visit};
+use super::{MAX_BLOCK_SIZE, TableCode, Visit};
 use crate::cpu::Cpu;
 use crate::fingerprint::Fingerprint;
 
@@ -14,7 +14,7 @@ const CHECKSUM_LEN: usize = 4;
 /// Bits of the count that the bit stream of a block of so many bytes starts with: no more than its size calls for.
 #[inline(always)]
 fn count_bits(block_size: usize) -> u32 {
-    (block_size.ilog2() + 3).min(16)
+    block_size.ilog2() + 3
 }
 
 /// Bits that a block of so many bytes has for its values.
@@ -22,8 +22,8 @@ pub(crate) fn room_bits(block_size: usize) -> usize {
     (block_size - CHECKSUM_LEN) * 8 - count_bits(block_size) as usize
 }
 
-/// Most values in one block: what its count field can say.
-pub(crate) const MAX_BLOCK_VALUES: usize = 1 << 16;
+/// More values than one block has: each but the last takes a bit.
+pub(crate) const MAX_BLOCK_VALUES: usize = 8 * MAX_BLOCK_SIZE as usize;
 
 /// Values of an Elias-Fano block that lie together, and perhaps a few beside them.
 #[derive(Debug, Clone, Copy)]

@@ -6,6 +6,7 @@ pub(crate) mod delta;
 pub(crate) mod elias_fano;
 pub(crate) mod huffman;
 pub(crate) mod keys;
+pub(crate) mod lines;
 pub(crate) mod span;
 pub(crate) mod strings;
 mod writer;
@@ -22,7 +23,7 @@ use huffman::Code;
 pub const MIN_BLOCK_SIZE: u32 = 128;
 
 /// Bytes of the largest block. Spec §13.
-pub const MAX_BLOCK_SIZE: u32 = 1 << 16;
+pub const MAX_BLOCK_SIZE: u32 = 1 << 13;
 
 /// Whether a block may have this many bytes. Spec §13.
 pub(crate) fn is_block_size(bytes: u32) -> bool {
@@ -53,6 +54,15 @@ pub(crate) fn prefers_elias_fano(elias_fano_size: f64, huffman_size: f64) -> boo
     elias_fano_size <= huffman_size * ELIAS_FANO_ALLOWANCE
 }
 
+/// How much larger a table in lines may be than in Elias-Fano blocks and still be chosen: it is searched two to four times
+/// as fast.
+const LINES_ALLOWANCE: f64 = 1.07;
+
+/// Whether a table is coded in lines rather than in Elias-Fano blocks, where no codec is prescribed.
+pub(crate) fn prefers_lines(lines_size: f64, elias_fano_size: f64) -> bool {
+    lines_size <= elias_fano_size * LINES_ALLOWANCE
+}
+
 /// How the values of a table are coded; recorded for each table (spec, section 7).
 ///
 /// ```
@@ -70,14 +80,17 @@ pub enum Codec {
     /// The Huffman-coded position of the top bit of the difference from the value before, then the bits below
     /// it: the smallest on every kind of data tried.
     Gap,
-    /// Elias-Fano: any value of a block is found without decoding those before it. The quickest to search, and
-    /// on uniform data half a bit a fingerprint larger than `Gap`.
+    /// Elias-Fano: any value of a block is found without decoding those before it. Smaller than `Lines` where many
+    /// fingerprints have the same leading bits, and on uniform data half a bit a fingerprint larger than `Gap`.
     EliasFano,
+    /// A row of lines of 64 bytes at computed places: a probe reads one line, and the low bits of an address that has
+    /// values. The quickest to search.
+    Lines,
 }
 
 impl Codec {
     /// All codecs.
-    pub const ALL: [Codec; 3] = [Codec::Xor, Codec::Gap, Codec::EliasFano];
+    pub const ALL: [Codec; 4] = [Codec::Xor, Codec::Gap, Codec::EliasFano, Codec::Lines];
 
     /// The name on the command line and in reports.
     pub fn name(self) -> &'static str {
@@ -85,6 +98,7 @@ impl Codec {
             Codec::Xor => "xor",
             Codec::Gap => "gap",
             Codec::EliasFano => "ef",
+            Codec::Lines => "lines",
         }
     }
 
@@ -94,6 +108,7 @@ impl Codec {
             Codec::Xor => 1,
             Codec::Gap => 2,
             Codec::EliasFano => 3,
+            Codec::Lines => 4,
         }
     }
 
@@ -116,7 +131,10 @@ impl FromStr for Codec {
     fn from_str(name: &str) -> Result<Self, OptionsError> {
         let found = Codec::ALL.into_iter().find(|value| value.name() == name);
         found.ok_or_else(|| {
-            OptionsError::new("codec", format!("{name:?} is not a codec: xor, gap or ef"))
+            OptionsError::new(
+                "codec",
+                format!("{name:?} is not a codec: xor, gap, ef or lines"),
+            )
         })
     }
 }
@@ -144,12 +162,13 @@ pub(crate) enum TableCode {
 }
 
 impl TableCode {
-    /// The codec with the Huffman code of the table, which `ef` has no use for.
-    pub(crate) fn new(codec: Codec, code: Code) -> Self {
+    /// The codec with the Huffman code of the table, which `ef` has no use for; `None` for tables that have no blocks.
+    pub(crate) fn new(codec: Codec, code: Code) -> Option<Self> {
         match codec {
-            Codec::Xor => TableCode::Xor(code),
-            Codec::Gap => TableCode::Gap(code),
-            Codec::EliasFano => TableCode::EliasFano,
+            Codec::Xor => Some(TableCode::Xor(code)),
+            Codec::Gap => Some(TableCode::Gap(code)),
+            Codec::EliasFano => Some(TableCode::EliasFano),
+            Codec::Lines => None,
         }
     }
 

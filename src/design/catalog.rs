@@ -105,6 +105,7 @@ mod tests {
         assert_eq!(tables(0), 1);
         assert_eq!(tables(100), 1);
         assert_eq!(tables(1000), 2);
+        assert_eq!(tables(100_000), 2);
         assert_eq!(tables(10_000_000), 2);
         assert_eq!(tables(8_600_000_000), 2);
     }

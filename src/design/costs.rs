@@ -2,6 +2,7 @@
 
 use super::probes::{TableProbes, probes_and_addresses};
 use crate::codec::Codec;
+use crate::codec::lines::LINE_BITS;
 
 /// What the steps of a query cost, in nanoseconds on one thread. Only the ratios matter for the choice of
 /// probes; the constants are those of a file of about 100 MB in memory and stand here, all in one place.
@@ -21,6 +22,11 @@ pub struct Costs {
     pub probe_ns: f64,
     /// Each fingerprint that shares the address: decoding and comparing it.
     pub candidate_ns: f64,
+    /// Each address with fingerprints in a table in lines, or each group of them that lie together: finding and fetching
+    /// their low bits.
+    pub row_ns: f64,
+    /// Address bits of tables in lines, whose probes cost by the line; 0 for tables in blocks.
+    pub address_bits: u32,
     /// Each fingerprint of table 0 where all are compared in turn, without any probe.
     pub scan_ns: f64,
 }
@@ -30,6 +36,8 @@ impl Costs {
     pub const DIRECT: Costs = Costs {
         probe_ns: 90.0,
         candidate_ns: 8.0,
+        row_ns: 0.0,
+        address_bits: 0,
         scan_ns: 5.0,
     };
 
@@ -38,6 +46,17 @@ impl Costs {
     pub const SEQUENTIAL: Costs = Costs {
         probe_ns: 450.0,
         candidate_ns: 4.0,
+        row_ns: 0.0,
+        address_bits: 0,
+        scan_ns: 5.0,
+    };
+
+    /// The codec `lines`: the costs of a line, of its low bits and of a value. `address_bits` is that of a small table.
+    pub const LINES: Costs = Costs {
+        probe_ns: 18.0,
+        candidate_ns: 8.0,
+        row_ns: 80.0,
+        address_bits: LINE_BITS,
         scan_ns: 5.0,
     };
 }
@@ -48,6 +67,7 @@ impl Costs {
         match codec {
             Codec::Xor | Codec::Gap => Costs::SEQUENTIAL,
             Codec::EliasFano => Costs::DIRECT,
+            Codec::Lines => Costs::LINES,
         }
     }
 }
@@ -95,13 +115,14 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// The offer as probes of a table.
-    pub(super) fn probes(self, table: usize, flips: u32) -> TableProbes {
+    /// The offer as probes of a table that must find what differs in at most `flips` of the first `prefix_bits` bits.
+    pub(super) fn probes(self, table: usize, flips: u32, prefix_bits: u32) -> TableProbes {
         TableProbes {
             table,
             address_bits: self.address_bits,
             flips,
             range_bits: self.range_bits,
+            prefix_bits,
         }
     }
 }
@@ -159,6 +180,12 @@ fn cheapest_range(
     candidates: f64,
     costs: &Costs,
 ) -> (u32, f64) {
+    if costs.address_bits > 0 {
+        return (
+            0,
+            in_lines(patterns, address_bits, flips, candidates, costs),
+        );
+    }
     let ns = |range_bits| {
         let look_up = |bits, flips| patterns.get(bits, flips);
         let (probes, addresses) = probes_and_addresses(look_up, address_bits, range_bits, flips);
@@ -172,6 +199,25 @@ fn cheapest_range(
     let all = (0..=most).map(|range_bits| (range_bits, ns(range_bits)));
     all.min_by(|a, b| a.1.total_cmp(&b.1))
         .expect("a range of no bits is a choice")
+}
+
+/// The cost of all probes of an address in a table in lines.
+fn in_lines(
+    patterns: &PatternCounts,
+    address_bits: u32,
+    flips: u32,
+    candidates: f64,
+    costs: &Costs,
+) -> f64 {
+    let count = candidates * 2f64.powi(address_bits as i32);
+    let line_bits = costs.address_bits - LINE_BITS;
+    let used = address_bits.min(costs.address_bits);
+    let flipped = used.min(line_bits);
+    let lines = patterns.get(flipped, flips) * 2f64.powi((line_bits - flipped) as i32);
+    let addresses = patterns.get(used, flips);
+    let of_each = count / 2f64.powi(used as i32);
+    let rows = addresses * (1.0 - (-of_each).exp());
+    lines * costs.probe_ns + rows * costs.row_ns + addresses * of_each * costs.candidate_ns
 }
 
 #[cfg(test)]

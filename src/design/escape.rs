@@ -124,8 +124,10 @@ impl<F: Fingerprint> Probed<F> {
 
     /// A shorter address catches all that a longer one does. The cheapest length is therefore correct.
     fn probes(&self, offers: &Offers) -> TableProbes {
-        let offer = offers.best(self.address.count_ones(), self.flips);
-        offer.probes(self.table, self.flips)
+        let bits = self.address.count_ones();
+        offers
+            .best(bits, self.flips)
+            .probes(self.table, self.flips, bits)
     }
 }
 
@@ -371,6 +373,7 @@ mod tests {
                             table,
                             address_bits: mask.count_ones(),
                             flips,
+                            prefix_bits: mask.count_ones(),
                         })
                         .collect()
                 };

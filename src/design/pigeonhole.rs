@@ -24,7 +24,7 @@ pub(super) fn cheapest<F: Fingerprint>(
     offers: &Offers,
 ) -> (Vec<TableProbes>, f64) {
     let single = offers.best(F::WIDTH, distance);
-    let mut best = (vec![single.probes(0, distance)], single.ns);
+    let mut best = (vec![single.probes(0, distance, F::WIDTH)], single.ns);
     for length in lengths::<F>(distance, offers) {
         let addresses: Vec<F> = masks.iter().map(|&mask| top_bits(mask, length)).collect();
         for family in families(&addresses) {
@@ -114,8 +114,8 @@ fn share<F: Fingerprint>(
         };
         left -= flips + 1;
         let flips = flips as u32;
-        let offer = offers.best(addresses[table].count_ones(), flips);
-        probes.push(offer.probes(table, flips));
+        let bits = addresses[table].count_ones();
+        probes.push(offers.best(bits, flips).probes(table, flips, bits));
     }
     probes.reverse();
     (left == 0).then_some((probes, least[goal]))

@@ -175,6 +175,7 @@ mod tests {
                 table: 0,
                 address_bits: 64,
                 flips: 0,
+                prefix_bits: 64,
             };
             assert_eq!(plan.best(), Some(&[probes][..]));
             assert_eq!(plan.probe_count(), 1.0);

@@ -9,13 +9,14 @@ use std::str::FromStr;
 use super::bands::check_distance;
 use super::{Costs, ProbePlan, TableDesign};
 use crate::bound::bound_bits;
-use crate::codec::{Codec, check_block_size, prefers_elias_fano};
+use crate::codec::lines;
+use crate::codec::{Codec, check_block_size, prefers_elias_fano, prefers_lines};
 use crate::error::OptionsError;
 use crate::fingerprint::Fingerprint;
 
 /// A latency in memory that is not worth more bytes, if the fingerprints alone take [`LARGE_LEN`] bytes or more: see
 /// [`PlanRequest::choose`].
-const MEMORY_TARGET_US: f64 = 20.0;
+const MEMORY_TARGET_US: f64 = 5.0;
 
 /// The same for few fingerprints. Between the two it grows with the number of fingerprints.
 const SMALL_TARGET_US: f64 = 2.0;
@@ -117,7 +118,7 @@ impl FromStr for StorageDevice {
 fn overhead(codec: Codec) -> (f64, f64) {
     let block_bits = 72.0;
     match codec {
-        Codec::EliasFano => (0.5, block_bits),
+        Codec::EliasFano | Codec::Lines => (0.5, block_bits),
         Codec::Gap => (0.08, block_bits),
         Codec::Xor => (1.95, block_bits),
     }
@@ -127,6 +128,9 @@ fn overhead(codec: Codec) -> (f64, f64) {
 fn bits_per_fingerprint(codec: Codec, width: u32, count: u64, block_size: u32) -> f64 {
     if count == 0 {
         return 0.0;
+    }
+    if codec == Codec::Lines {
+        return lines::bits_per_value(width, count);
     }
     let (above_bound, block_bits) = overhead(codec);
     let bits = bound_bits(width, count) + above_bound;
@@ -142,13 +146,19 @@ fn is_automatic<F: Fingerprint>(alternatives: &[PlannedIndex<F>], i: usize) -> b
         alternatives.iter().find(same).map(|p| p.file_len as f64)
     };
     let huffman = of_same_design(Codec::Gap).or_else(|| of_same_design(Codec::Xor));
-    let direct = of_same_design(Codec::EliasFano);
+    let (direct, lines) = (
+        of_same_design(Codec::EliasFano),
+        of_same_design(Codec::Lines),
+    );
+    let takes_lines =
+        lines.is_some_and(|lines| direct.is_none_or(|direct| prefers_lines(lines, direct)));
     let takes_direct = match (direct, huffman) {
         (Some(direct), Some(huffman)) => prefers_elias_fano(direct, huffman),
         (direct, _) => direct.is_some(),
     };
     match alternatives[i].codec {
-        Codec::EliasFano => takes_direct,
+        Codec::Lines => takes_direct && takes_lines,
+        Codec::EliasFano => takes_direct && !takes_lines,
         Codec::Gap => !takes_direct,
         Codec::Xor => !takes_direct && of_same_design(Codec::Gap).is_none(),
     }
@@ -163,7 +173,7 @@ impl<F: Fingerprint> TableDesign<F> {
     #[inline(never)]
     pub fn for_count(max_distance: u32, fingerprint_count: u64) -> Result<Self, OptionsError> {
         let request = PlanRequest {
-            codec: Some(Codec::EliasFano),
+            codec: Some(Codec::Lines),
             ..PlanRequest::new(fingerprint_count, max_distance)
         };
         request.design()
@@ -172,8 +182,24 @@ impl<F: Fingerprint> TableDesign<F> {
 
 /// What queries cost on a file in memory: the larger, the more often they miss the caches and the TLB, and the larger
 /// a block, the longer it takes to decode.
-pub(crate) fn costs_in_memory(codec: Codec, block_size: u32, file_len: f64) -> Costs {
+pub(crate) fn costs_in_memory(
+    (codec, address_bits): (Codec, u32),
+    block_size: u32,
+    file_len: f64,
+) -> Costs {
     let costs = Costs::of(codec);
+    if codec == Codec::Lines {
+        let (here, usual) = (probe_ns(file_len), Costs::DIRECT.probe_ns);
+        let slower = here / usual;
+        // What is left without computing is waiting for memory.
+        let waiting = (here - COMPUTING_NS) / (usual - COMPUTING_NS);
+        return Costs {
+            probe_ns: costs.probe_ns * slower,
+            row_ns: costs.row_ns * waiting,
+            address_bits,
+            ..costs
+        };
+    }
     let blocks = f64::from(block_size) / USUAL_BLOCK_SIZE;
     let decoding = (costs.probe_ns - Costs::DIRECT.probe_ns) * blocks;
     Costs {
@@ -276,7 +302,7 @@ impl PlanRequest {
     }
 
     /// Which of the alternatives to build: of those that fit the memory the one with the least product of size and
-    /// latency. A file below 1 MB counts as 1 MB. A latency below 20 µs in memory or 500 µs on an SSD counts as that; in
+    /// latency. A file below 1 MB counts as 1 MB. A latency below 5 µs in memory or 500 µs on an SSD counts as that; in
     /// memory with less than 64 MB of raw fingerprints the limit shrinks with them, down to 2 µs, so that a small index
     /// is a fast one. Beyond these limits, a file twice the size must be more than twice as fast. `None` if none fits.
     /// Where no codec is requested, only the one counts that a build without one takes for such fingerprints.
@@ -309,14 +335,15 @@ impl PlanRequest {
     fn planned<F: Fingerprint>(&self, design: &TableDesign<F>, codec: Codec) -> PlannedIndex<F> {
         let bits = bits_per_fingerprint(codec, F::WIDTH, self.count, self.block_size);
         let tables = design.table_count() as f64;
-        // A table of few fingerprints is one block all the same.
-        let least = if self.count > 0 {
-            f64::from(self.block_size)
-        } else {
-            0.0
+        // A table of few fingerprints is one block or line all the same.
+        let least = match codec {
+            _ if self.count == 0 => 0.0,
+            Codec::Lines => lines::LINE_LEN as f64,
+            _ => f64::from(self.block_size),
         };
         let file_len = tables * (self.count as f64 * bits / 8.0).max(least);
-        let costs = self.costs(codec, bits, file_len);
+        let address_bits = lines::address_bits(F::WIDTH, self.count);
+        let costs = self.costs((codec, address_bits), bits, file_len);
         let plan = design.plan(self.distance, self.count, &costs);
         PlannedIndex {
             codec,
@@ -331,7 +358,7 @@ impl PlanRequest {
     }
 
     /// What the plan of a design has to reckon with.
-    fn costs(&self, codec: Codec, bits: f64, file_len: f64) -> Costs {
+    fn costs(&self, codec: (Codec, u32), bits: f64, file_len: f64) -> Costs {
         let costs = costs_in_memory(codec, self.block_size, file_len);
         let (read_ns, scan_read_ns) = match self.device {
             StorageDevice::Memory => (0.0, 0.0),
@@ -340,7 +367,9 @@ impl PlanRequest {
         Costs {
             probe_ns: costs.probe_ns + read_ns,
             candidate_ns: costs.candidate_ns + read_ns * bits / 8.0 / PAGE_LEN,
+            row_ns: costs.row_ns + read_ns,
             scan_ns: costs.scan_ns + scan_read_ns,
+            ..costs
         }
     }
 
@@ -401,6 +430,9 @@ fn mark_frontier<F>(alternatives: &mut [PlannedIndex<F>]) {
         index.on_pareto_frontier = !points.iter().any(better);
     }
 }
+
+/// The part of the cost of a probe that does not depend on the file.
+const COMPUTING_NS: f64 = 30.0;
 
 /// Cost of a probe in a file of this size.
 fn probe_ns(file_len: f64) -> f64 {
@@ -473,7 +505,7 @@ mod tests {
             halves.latency_us
         );
         let all: Vec<PlannedIndex<u64>> = PlanRequest::new(1000, 3).alternatives().unwrap();
-        assert_eq!(all.len(), 36);
+        assert_eq!(all.len(), 12 * Codec::ALL.len());
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub struct TableProbes {
     /// flips in the bits before them reads all values of the range, which are adjacent in the table, and a probe with
     /// `flips` flips reads the query's own value. Fewer probes find the same or more.
     pub range_bits: u32,
+    /// Leading bits of the permuted value, at least `address_bits`, of which at most `flips` differ in all that the probes
+    /// have to find. Tables in lines leave out what differs in more of them where many values share an address.
+    pub prefix_bits: u32,
 }
 
 impl TableProbes {

@@ -2,7 +2,6 @@
 
 use std::io::{BufReader, Seek};
 
-use super::merge::Stream;
 use super::record_buffer::RecordBuffer;
 use super::sorter::{Sorted, Sorter};
 use super::temp_space::{TempFile, TempSpace};
@@ -13,15 +12,6 @@ use crate::fingerprint::Fingerprint;
 /// Bytes of values that are read from a file at a time.
 const PIECE_LEN: usize = 1 << 22;
 
-/// Ascending distinct values that can be read any number of times.
-pub(crate) trait ValueSource<F> {
-    /// Hands all values to `take`, piece by piece.
-    ///
-    /// # Errors
-    /// What keeps them from being read, or `take` returns.
-    fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()>;
-}
-
 /// What [`Values::rearrange`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RearrangeStep {
@@ -31,7 +21,7 @@ pub(crate) enum RearrangeStep {
     MergeBegins,
 }
 
-/// The values of one table.
+/// Ascending distinct values of one table, which can be read any number of times.
 #[derive(Debug)]
 pub(crate) enum Values<F> {
     Memory(Vec<F>),
@@ -39,44 +29,6 @@ pub(crate) enum Values<F> {
         file: BufReader<TempFile>,
         count: u64,
     },
-}
-
-impl<F: Fingerprint> ValueSource<F> for Values<F> {
-    fn for_each_piece(&mut self, take: &mut dyn FnMut(&[F]) -> Result<()>) -> Result<()> {
-        if let Values::Memory(values) = self {
-            return take(values);
-        }
-        let mut reader = self.reader()?;
-        let (mut piece, mut more) = (Vec::new(), true);
-        while more {
-            more = reader.fill(&mut piece, PIECE_LEN)?;
-            take(&piece)?;
-            piece.clear();
-        }
-        Ok(())
-    }
-}
-
-/// Reads the values of a table once.
-#[derive(Debug)]
-pub(crate) enum ValueReader<'v, F> {
-    Memory(&'v [F]),
-    File(&'v mut BufReader<TempFile>),
-}
-
-impl<F: Fingerprint> Stream<Vec<F>> for ValueReader<'_, F> {
-    fn fill(&mut self, buffer: &mut Vec<F>, budget: usize) -> Result<bool> {
-        match self {
-            ValueReader::Memory(values) => {
-                let wanted = budget.saturating_sub(buffer.memory_len()) / F::BYTES;
-                let (now, later) = values.split_at(wanted.max(1).min(values.len()));
-                buffer.extend_from_slice(now);
-                *values = later;
-                Ok(!later.is_empty())
-            }
-            ValueReader::File(file) => Ok(buffer.read_from(*file, budget)?),
-        }
-    }
 }
 
 impl<F: Fingerprint> Values<F> {
@@ -87,18 +39,26 @@ impl<F: Fingerprint> Values<F> {
         }
     }
 
-    /// Starts to read the values from the first one on.
+    /// Hands all values to `take`, piece by piece.
     ///
     /// # Errors
-    /// The file cannot be read.
-    pub(crate) fn reader(&mut self) -> Result<ValueReader<'_, F>> {
-        match self {
-            Values::Memory(values) => Ok(ValueReader::Memory(values)),
-            Values::File { file, .. } => {
-                file.rewind()?;
-                Ok(ValueReader::File(file))
-            }
+    /// What keeps them from being read, or `take` returns.
+    pub(crate) fn for_each_piece(
+        &mut self,
+        take: &mut dyn FnMut(&[F]) -> Result<()>,
+    ) -> Result<()> {
+        let file = match self {
+            Values::Memory(values) => return take(values),
+            Values::File { file, .. } => file,
+        };
+        file.rewind()?;
+        let (mut piece, mut more) = (Vec::new(), true);
+        while more {
+            more = piece.read_from(file, PIECE_LEN)?;
+            take(&piece)?;
+            piece.clear();
         }
+        Ok(())
     }
 
     /// The values of sorted fingerprints. `advance` hears of each batch of them that has been merged.
@@ -317,12 +277,6 @@ mod tests {
                 prop_assert_eq!(collected.len(), values.len() as u64);
                 for _ in 0..2 {
                     prop_assert_eq!(all(&mut collected), values.clone());
-                    let (mut read, mut reader) = (Vec::new(), collected.reader().unwrap());
-                    let mut piece = Vec::new();
-                    while reader.fill(&mut piece, cut).unwrap() || !piece.is_empty() {
-                        read.append(&mut piece);
-                    }
-                    prop_assert_eq!(read, values.clone());
                 }
                 let identity = Permutation::new(u64::MAX);
                 let rearranged = collected.rearrange(&identity, &to, &space, &mut |_| ());

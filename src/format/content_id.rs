@@ -23,7 +23,7 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 ///     builder.extend(fingerprints)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
-///     Index::<u64, _>::from_bytes(file)
+///     Index::<u64>::from_bytes(file)
 /// };
 /// let content_id = build(Codec::Gap, [7, 42])?.content_id();
 /// assert_eq!(build(Codec::EliasFano, [42, 7])?.content_id(), content_id);

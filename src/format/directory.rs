@@ -39,6 +39,8 @@ pub(crate) struct TableRecord {
     pub(crate) prefix_mask: u128,
     pub(crate) block_count: u64,
     pub(crate) codec: Codec,
+    /// Those of a table in lines.
+    pub(crate) address_bits: u32,
     pub(crate) code_lengths: Vec<u8>,
 }
 
@@ -86,8 +88,7 @@ impl Directory {
     /// Bytes that a table takes: its blocks, its keys and its record.
     pub(crate) fn table_len(&self, table: usize) -> u64 {
         let of_table = |section: &&SectionRecord| {
-            let kinds = [Kind::Blocks, Kind::KeyGroups, Kind::KeyEntries];
-            kinds.contains(&section.kind) && usize::from(section.table) == table
+            section.kind.is_of_table() && usize::from(section.table) == table
         };
         let sections: u64 = self.sections.iter().filter(of_table).map(|s| s.len).sum();
         let width = self.tables[table].code_lengths.len() as u32;
@@ -196,14 +197,19 @@ impl TableRecord {
     fn encode(&self, width: u32, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.block_count.to_le_bytes());
         bytes.push(self.codec.id());
-        bytes.extend_from_slice(&[0; 7]);
+        bytes.push(self.address_bits as u8);
+        bytes.extend_from_slice(&[0; 6]);
         bytes.extend_from_slice(&self.prefix_mask.to_le_bytes()[..width as usize / 8]);
         bytes.extend_from_slice(&self.code_lengths);
     }
 
     /// Reads a record that is at least as long as this version writes it.
     fn decode(bytes: &[u8], width: u32) -> Result<Self, &'static str> {
-        if bytes[9..TABLE_FIXED_LEN].iter().any(|&b| b != 0) {
+        if bytes[10..TABLE_FIXED_LEN].iter().any(|&b| b != 0) {
+            return Err("a reserved byte of a table is set");
+        }
+        let codec = Codec::from_id(bytes[8]).ok_or("unknown codec")?;
+        if codec != Codec::Lines && bytes[9] != 0 {
             return Err("a reserved byte of a table is set");
         }
         let mask_end = TABLE_FIXED_LEN + width as usize / 8;
@@ -212,7 +218,8 @@ impl TableRecord {
         Ok(TableRecord {
             prefix_mask: u128::from_le_bytes(mask),
             block_count: LittleEndian::read_u64(&bytes[..8]),
-            codec: Codec::from_id(bytes[8]).ok_or("unknown codec")?,
+            codec,
+            address_bits: bytes[9].into(),
             code_lengths: bytes[mask_end..mask_end + width as usize].to_vec(),
         })
     }

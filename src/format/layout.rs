@@ -1,8 +1,8 @@
 //! Which sections a file has, in which order, at which alignment (spec §4.5), and how long paged ones are (§3.5).
 
-use super::{Directory, GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, IdKind, RANKS_PER_SAMPLE};
+use super::{Directory, GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, IdKind};
 use crate::codec::bits::bit_length;
-use crate::codec::{keys, strings};
+use crate::codec::{Codec, keys, lines, strings};
 
 /// Alignment of sections that are read whole, and of short paged ones. Spec §4.5.
 pub(crate) const SECTION_ALIGNMENT: u64 = 64;
@@ -21,7 +21,6 @@ const SKETCHES: u16 = 0x8001;
 pub(crate) enum Kind {
     Blocks,
     Groups,
-    GroupSamples,
     Numbers,
     Places,
     BucketOffsets,
@@ -33,6 +32,8 @@ pub(crate) enum Kind {
     StringCode,
     Pipeline,
     Metadata,
+    Lines,
+    LowBits,
     /// One that readers skip if they do not know it.
     Ancillary(u16),
 }
@@ -41,11 +42,10 @@ impl Kind {
     /// The ancillary section that this version knows.
     pub(crate) const SKETCHES: Kind = Kind::Ancillary(SKETCHES);
 
-    /// Those with a meaning, in the order of their numbers from 1 on.
-    const KNOWN: [Kind; 14] = [
+    /// Those with a meaning, in the order of their numbers.
+    const KNOWN: [Kind; 15] = [
         Kind::Blocks,
         Kind::Groups,
-        Kind::GroupSamples,
         Kind::Numbers,
         Kind::Places,
         Kind::BucketOffsets,
@@ -57,6 +57,8 @@ impl Kind {
         Kind::StringCode,
         Kind::Pipeline,
         Kind::Metadata,
+        Kind::Lines,
+        Kind::LowBits,
     ];
 
     /// The number in the file. Spec §4.5.
@@ -64,7 +66,6 @@ impl Kind {
         match self {
             Kind::Blocks => 1,
             Kind::Groups => 2,
-            Kind::GroupSamples => 3,
             Kind::Numbers => 4,
             Kind::Places => 5,
             Kind::BucketOffsets => 6,
@@ -76,6 +77,8 @@ impl Kind {
             Kind::StringCode => 12,
             Kind::Pipeline => 13,
             Kind::Metadata => 14,
+            Kind::Lines => 15,
+            Kind::LowBits => 16,
             Kind::Ancillary(code) => code,
         }
     }
@@ -89,9 +92,11 @@ impl Kind {
         kinds.find(|kind| kind.code() == code)
     }
 
-    /// What the offset of a section of `len` bytes is a multiple of.
-    pub(crate) fn alignment(self, block_size: u32, len: u64) -> u64 {
+    /// What the offset of a section of `len` bytes is a multiple of, in a file of `fingerprint_count` fingerprints.
+    pub(crate) fn alignment(self, block_size: u32, len: u64, fingerprint_count: u64) -> u64 {
         match self {
+            // The number of lines is not known when they are begun.
+            Kind::Lines | Kind::LowBits => paged_alignment(fingerprint_count),
             Kind::Blocks => u64::from(block_size).min(MAX_BLOCK_ALIGNMENT),
             _ if self.is_paged() => paged_alignment(len),
             _ => SECTION_ALIGNMENT,
@@ -103,7 +108,7 @@ impl Kind {
         use Kind::*;
         matches!(
             self,
-            Groups | GroupSamples | Numbers | Places | BucketOffsets | Buckets | IdOrder
+            Groups | Numbers | Places | BucketOffsets | Buckets | IdOrder | Lines | LowBits
         )
     }
 
@@ -114,7 +119,13 @@ impl Kind {
 
     /// Whether the section holds ids.
     pub(crate) fn is_of_ids(self) -> bool {
-        self.is_paged() || self == Kind::StringCode
+        self.is_paged() && !self.is_of_table() || self == Kind::StringCode
+    }
+
+    /// Whether each table has such a section.
+    pub(crate) fn is_of_table(self) -> bool {
+        use Kind::*;
+        matches!(self, Blocks | KeyGroups | KeyEntries | Lines | LowBits)
     }
 
     /// The words for messages.
@@ -122,7 +133,6 @@ impl Kind {
         match self {
             Kind::Blocks => "blocks",
             Kind::Groups => "id groups",
-            Kind::GroupSamples => "samples of the id groups",
             Kind::Numbers => "number ids",
             Kind::Places => "places of the ids",
             Kind::BucketOffsets => "offsets of the id buckets",
@@ -134,6 +144,8 @@ impl Kind {
             Kind::StringCode => "code of the ids",
             Kind::Pipeline => "pipeline",
             Kind::Metadata => "metadata",
+            Kind::Lines => "lines",
+            Kind::LowBits => "low bits",
             Kind::Ancillary(SKETCHES) => "sketches",
             Kind::Ancillary(_) => "ancillary section",
         }
@@ -163,6 +175,14 @@ pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec
         })
     };
     for (t, table) in directory.tables.iter().enumerate() {
+        if table.codec == Codec::Lines {
+            let lines = table.block_count.checked_mul(lines::LINE_LEN as u64)?;
+            let low_bits = width.checked_sub(table.address_bits)?;
+            let row = packed_len(directory.fingerprint_count, low_bits)?;
+            add(Kind::LowBits, t, Some(paged_len(row)?), false);
+            add(Kind::Lines, t, Some(paged_len(lines)?), false);
+            continue;
+        }
         let blocks = table.block_count.checked_mul(directory.block_size.into())?;
         add(Kind::Blocks, t, Some(blocks), false);
     }
@@ -172,9 +192,6 @@ pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec
             let chunks = records.div_ceil(GROUP_CHUNK_BITS);
             let len = paged_len(chunks * GROUP_CHUNK_LEN as u64)?;
             add(Kind::Groups, 0, Some(len), false);
-            let samples = directory.fingerprint_count.div_ceil(RANKS_PER_SAMPLE);
-            let len = packed_len(samples, index_bits(chunks))?;
-            add(Kind::GroupSamples, 0, Some(paged_len(len)?), false);
         }
         let indexes = paged_len(packed_len(records, index_bits(records))?)?;
         if directory.id_kind == IdKind::Number {
@@ -191,12 +208,18 @@ pub(crate) fn expected_sections(directory: &Directory, width: u32) -> Option<Vec
         }
         add(Kind::IdOrder, 0, Some(indexes), true);
     }
-    let counts = directory.tables.first()?.block_count.checked_mul(2)?;
-    add(Kind::BlockCounts, 0, Some(counts), false);
-    for t in 0..directory.tables.len() {
+    let in_blocks = || {
+        let tables = directory.tables.iter().enumerate();
+        tables.filter(|(_, table)| table.codec != Codec::Lines)
+    };
+    if let Some((0, table)) = in_blocks().next() {
+        let counts = table.block_count.checked_mul(2)?;
+        add(Kind::BlockCounts, 0, Some(counts), false);
+    }
+    for (t, _) in in_blocks() {
         add(Kind::KeyGroups, t, None, false);
     }
-    for (t, table) in directory.tables.iter().enumerate() {
+    for (t, table) in in_blocks() {
         let entries = keys::group_count(table.block_count);
         let len = entries.checked_mul(keys::entry_len(width) as u64)?;
         add(Kind::KeyEntries, t, Some(len), false);

@@ -19,7 +19,7 @@ const ENTRY_HEAD_LEN: usize = 5;
 /// options.metadata.insert("crawl", "2026-11")?;
 /// let mut file = Vec::new();
 /// IndexBuilder::new(options)?.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let index = Index::<u64>::from_bytes(file)?;
 /// assert_eq!(index.metadata().get("crawl"), Some("2026-11"));
 /// # Ok::<(), simidx::Error>(())
 /// ```

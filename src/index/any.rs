@@ -21,16 +21,16 @@ use super::{Index, Storage};
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub enum AnyIndex<D = Storage> {
+pub enum AnyIndex {
     /// 32-bit fingerprints.
-    W32(Index<u32, D>),
+    W32(Index<u32>),
     /// 64-bit fingerprints.
-    W64(Index<u64, D>),
+    W64(Index<u64>),
     /// 128-bit fingerprints.
-    W128(Index<u128, D>),
+    W128(Index<u128>),
 }
 
-impl<D> AnyIndex<D> {
+impl AnyIndex {
     /// Bits in a fingerprint.
     pub fn width(&self) -> u32 {
         match self {
@@ -41,7 +41,7 @@ impl<D> AnyIndex<D> {
     }
 
     /// What holds the bytes of the file.
-    pub fn storage(&self) -> &D {
+    pub fn storage(&self) -> &Storage {
         match self {
             AnyIndex::W32(index) => &index.data,
             AnyIndex::W64(index) => &index.data,

@@ -114,6 +114,7 @@ mod tests {
             address_bits,
             flips,
             range_bits,
+            prefix_bits: address_bits,
         };
         let mut ranges = Ranges::new(value, &probes);
         std::iter::from_fn(|| ranges.next_range()).collect()

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::ids::Rank;
-use super::table::BLOCKS_READ_TOGETHER;
 use super::{Ids, Index};
 use crate::design::Permuted;
 use crate::error::{FormatError, Result};
@@ -19,7 +18,7 @@ use crate::fingerprint::Fingerprint;
 /// # for fingerprint in [42, 7] { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let index = Index::<u64>::from_bytes(file)?;
 /// for table in 0..index.table_count() {
 ///     let mut fingerprints = index.fingerprints(table)?.collect::<simidx::Result<Vec<u64>>>()?;
 ///     fingerprints.sort();
@@ -28,33 +27,33 @@ use crate::fingerprint::Fingerprint;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Fingerprints<'a, F, D> {
-    index: &'a Index<F, D>,
+pub struct Fingerprints<'a, F> {
+    index: &'a Index<F>,
     table: usize,
-    next_block: usize,
-    end_block: usize,
-    /// The block that `values` starts with.
-    first_block: usize,
+    next_part: usize,
+    end_part: usize,
+    /// The part that `values` starts with.
+    first_part: usize,
     values: Vec<Permuted<F>>,
     /// Number in `values` of the value to give next.
     next_value: usize,
     plain: bool,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
-    pub(super) fn new(index: &'a Index<F, D>, table: usize) -> Self {
-        let blocks = 0..index.tables[table].block_count();
+impl<'a, F: Fingerprint> Fingerprints<'a, F> {
+    pub(super) fn new(index: &'a Index<F>, table: usize) -> Self {
+        let blocks = 0..index.tables[table].part_count();
         Self::of_blocks(index, table, blocks)
     }
 
     /// The fingerprints of some blocks.
-    pub(super) fn of_blocks(index: &'a Index<F, D>, table: usize, blocks: Range<usize>) -> Self {
+    pub(super) fn of_blocks(index: &'a Index<F>, table: usize, blocks: Range<usize>) -> Self {
         Fingerprints {
             index,
             table,
-            next_block: blocks.start,
-            end_block: blocks.end,
-            first_block: blocks.start,
+            next_part: blocks.start,
+            end_part: blocks.end,
+            first_part: blocks.start,
             values: Vec::new(),
             next_value: 0,
             plain: false,
@@ -101,7 +100,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
         Some(Ok(value))
     }
 
-    /// Reads the next blocks, up to the first bad one; fails, and steps over it, if that comes first. `None` at the end
+    /// Reads the next parts, up to the first bad one; fails, and steps over it, if that comes first. `None` at the end
     /// of the table.
     #[inline(never)]
     fn read_on(&mut self) -> Option<Result<(), FormatError>> {
@@ -109,37 +108,38 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
         let file = self.index.bytes();
         self.values.clear();
         self.next_value = 0;
-        if self.next_block >= self.end_block {
+        if self.next_part >= self.end_part {
             return None;
         }
-        self.first_block = self.next_block;
-        self.next_block += 1;
-        table.read_ahead(file, self.first_block);
-        if let Err(error) = table.block(file, self.first_block) {
-            return Some(Err(error));
+        self.first_part = self.next_part;
+        self.next_part += 1;
+        table.read_ahead(file, self.first_part);
+        table.check_again(file, self.first_part);
+        let parts = self.first_part..self.end_part;
+        match table.read_good_parts(file, parts, self.plain, &mut self.values) {
+            Ok(next) => {
+                self.next_part = next;
+                Some(Ok(()))
+            }
+            Err(error) => {
+                self.values.clear();
+                Some(Err(error))
+            }
         }
-        let end = self.end_block.min(self.first_block + BLOCKS_READ_TOGETHER);
-        while self.next_block < end && table.block(file, self.next_block).is_ok() {
-            self.next_block += 1;
-        }
-        let numbers = self.first_block..self.next_block;
-        Some(if self.plain {
-            table.read_blocks_plainly(file, numbers, &mut self.values)
-        } else {
-            table.read_blocks(file, numbers, &mut self.values)
-        })
     }
 
     /// The fingerprint that a permuted value of this table stands for.
     pub fn invert(&self, value: Permuted<F>) -> F {
-        self.index.tables[self.table].permutation.invert(value)
+        self.index.tables[self.table].permutation().invert(value)
     }
 
     /// The rank of the fingerprint given last, where it is known: in table 0.
     pub(crate) fn rank(&self) -> Option<u64> {
         let last = self.next_value.checked_sub(1)?;
-        let first = self.index.block_ranks().get(self.first_block)?;
-        (self.table == 0).then_some(first + last as u64)
+        let table = self.index.tables.first().filter(|_| self.table == 0)?;
+        let ranks = self.index.block_ranks();
+        let first = table.rank_of_part(self.index.bytes(), self.first_part, ranks);
+        Some(first.ok()?? + last as u64)
     }
 
     /// The ids of the fingerprint given last, in order. For table 0 this needs no look-up.
@@ -157,7 +157,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Fingerprints<'a, F, D> {
     }
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Iterator for Fingerprints<'_, F, D> {
+impl<F: Fingerprint> Iterator for Fingerprints<'_, F> {
     type Item = Result<F>;
 
     fn next(&mut self) -> Option<Result<F>> {

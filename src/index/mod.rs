@@ -1,17 +1,20 @@
 //! The reader: open and validate a file, search it, read its ids.
 
 mod any;
+mod blocks;
 mod checked;
 mod file_bytes;
 mod flips;
 mod ids;
 mod iter;
 mod keys;
+mod lines;
 mod nearest;
 mod open;
 mod paged;
 mod plans;
 mod probe;
+mod probe_lines;
 mod query;
 pub mod ranged;
 mod ranks;
@@ -26,17 +29,18 @@ mod warm;
 
 pub use crate::cpu::instruction_set;
 pub use any::AnyIndex;
+#[cfg(feature = "fuzzing")]
+pub(crate) use blocks::Decode;
 pub(crate) use ids::SortedStrings;
 pub use ids::{Id, IdBuf, IdBuffer, Ids};
 pub use iter::Fingerprints;
+pub(crate) use query::QUERIES_UNDER_WAY;
 pub use query::{Match, QueryStats, Strategy};
 pub use records::Records;
 pub use scratch::Scratch;
 pub use searcher::Searcher;
 pub use sketches::Sketches;
 pub use storage::Storage;
-#[cfg(feature = "fuzzing")]
-pub(crate) use table::Decode;
 pub use verify::{VerifyReport, VerifyStage};
 pub(crate) use warm::warm_all;
 pub use warm::{WarmOptions, WarmProgress, WarmReport};
@@ -58,10 +62,8 @@ use table::Table;
 
 /// An index over bytes that lie in memory or are mapped into it.
 ///
-/// `D` is anything that lends bytes: a [`Storage`] from [`Index::open`] or
-/// [`Index::open_in_memory`], or a `Vec<u8>`, an `Arc<[u8]>`, a memory mapping of your own given to
-/// [`Index::from_bytes`]. The index is `Send + Sync` when `D` is; threads share it and each keeps a
-/// [`Scratch`] of its own.
+/// The bytes are a [`Storage`]: mapped by [`Index::open`], read by [`Index::open_in_memory`], or given to
+/// [`Index::from_bytes`]. The index is `Send + Sync`; threads share it and each keeps a [`Scratch`] of its own.
 ///
 /// ```
 /// # use simidx::{BuildOptions, IndexBuilder};
@@ -71,7 +73,7 @@ use table::Table;
 /// # for fingerprint in [42, 7, 42] { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?; // of 42, 7 and 42 again
+/// let index = Index::<u64>::from_bytes(file)?; // of 42, 7 and 42 again
 /// assert_eq!((index.len(), index.record_count()), (2, 3));
 /// assert_eq!(index.query(43, 1)?[0].fingerprint, 42);
 /// let all = index.iter().collect::<simidx::Result<Vec<u64>>>()?;
@@ -82,8 +84,8 @@ use table::Table;
 /// No byte is trusted: whatever the file holds, every call gives an error or the answer that the
 /// file's contents call for, without a panic.
 #[derive(Debug)]
-pub struct Index<F, D = Storage> {
-    data: D,
+pub struct Index<F> {
+    data: Storage,
     directory: Directory,
     tables: Vec<Table<F>>,
     ids: Option<IdSections>,
@@ -96,7 +98,7 @@ pub struct Index<F, D = Storage> {
     plans: Plans,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+impl<F: Fingerprint> Index<F> {
     /// The distance that the tables were chosen for, k. Queries may ask for any.
     pub fn max_distance(&self) -> u32 {
         self.directory.max_distance
@@ -158,7 +160,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 
     /// What holds the bytes of the file.
-    pub fn storage(&self) -> &D {
+    pub fn storage(&self) -> &Storage {
         &self.data
     }
 
@@ -171,10 +173,10 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// out when a distance is first asked for, then kept.
     pub fn plan(&self, distance: u32) -> &ProbePlan {
         self.plans.get(distance.min(F::WIDTH), || {
-            let masks: Vec<F> = self.tables.iter().map(|t| t.permutation.mask()).collect();
+            let masks: Vec<F> = self.tables.iter().map(|t| t.permutation().mask()).collect();
             let file_len = self.bytes().len() as f64;
             let directory = &self.directory;
-            let costs = costs_in_memory(directory.tables[0].codec, directory.block_size, file_len);
+            let costs = costs_in_memory(self.tables[0].codec(), directory.block_size, file_len);
             plan_probes(
                 &masks,
                 distance.min(F::WIDTH),
@@ -249,11 +251,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// A damaged block.
     #[inline(never)]
     pub fn rank(&self, fingerprint: F) -> Result<Option<u64>> {
-        let place = self.tables[0].locate(self.bytes(), fingerprint)?;
-        Ok(place.and_then(|place| {
-            let first = self.block_ranks().get(place.block)?;
-            Some(first + place.index as u64)
-        }))
+        let table = &self.tables[0];
+        let Some(place) = table.locate(self.bytes(), fingerprint)? else {
+            return Ok(None);
+        };
+        let first = table.rank_of_part(self.bytes(), place.part, self.block_ranks())?;
+        Ok(first.map(|first| first + place.index as u64))
     }
 
     /// The fingerprint of a rank; `None` if there are not so many. Decodes one block.
@@ -264,7 +267,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// # builder.extend([42, 7])?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
-    /// let index = Index::<u64, _>::from_bytes(file)?; // of 7 and 42
+    /// let index = Index::<u64>::from_bytes(file)?; // of 7 and 42
     /// assert_eq!(index.fingerprint(1)?, Some(42));
     /// assert_eq!(index.rank(42)?, Some(1));
     /// # Ok::<(), simidx::Error>(())
@@ -277,13 +280,26 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         if rank >= self.len() {
             return Ok(None);
         }
-        let ranks = self.block_ranks();
-        let block = ranks.partition_point(|&first| first <= rank) - 1;
-        let mut values = Vec::new();
         let table = &self.tables[0];
-        table.read_blocks(self.bytes(), block..block + 1, &mut values)?;
-        let value = values.get((rank - ranks[block]) as usize);
-        Ok(value.map(|&value| table.permutation.invert(value)))
+        let (part, first) = match table {
+            Table::Blocks(_) => {
+                let ranks = self.block_ranks();
+                let block = ranks.partition_point(|&first| first <= rank) - 1;
+                (block, ranks[block])
+            }
+            Table::Lines(lines) => {
+                let part = lines.part_of_rank(self.bytes(), rank)?;
+                (part, lines.rank_of_part(self.bytes(), part)?)
+            }
+        };
+        let mut values = Vec::new();
+        table.read_parts(self.bytes(), part..part + 1, &mut values)?;
+        let place = rank.checked_sub(first);
+        let value = place.and_then(|place| values.get(place as usize));
+        if let (None, Table::Lines(lines)) = (value, table) {
+            return Err(lines.wrong_rank(part).into());
+        }
+        Ok(value.map(|&value| table.permutation().invert(value)))
     }
 
     /// The rank of the first record that has an id; `None` if none has it. [`Index::fingerprint`] gives the fingerprint of a
@@ -302,7 +318,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// let mut file = Vec::new();
     /// builder.finish(&mut file)?;
     ///
-    /// let index = Index::<u64, _>::from_bytes(file)?;
+    /// let index = Index::<u64>::from_bytes(file)?;
     /// let rank = index.rank_of_id(Id::String("home"))?.expect("there is such a record");
     /// let near = index.query(index.fingerprint(rank)?.expect("the rank is known"), 1)?;
     /// assert_eq!(near.len(), 2);
@@ -348,7 +364,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 
     /// The fingerprints in numeric order. Each costs a decoding step, a few nanoseconds.
-    pub fn iter(&self) -> Fingerprints<'_, F, D> {
+    pub fn iter(&self) -> Fingerprints<'_, F> {
         Fingerprints::new(self, 0)
     }
 
@@ -357,7 +373,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ///
     /// # Errors
     /// [`Error::Options`] if there is no such table.
-    pub fn fingerprints(&self, table: usize) -> Result<Fingerprints<'_, F, D>> {
+    pub fn fingerprints(&self, table: usize) -> Result<Fingerprints<'_, F>> {
         if table < self.tables.len() {
             return Ok(Fingerprints::new(self, table));
         }
@@ -370,13 +386,13 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     /// The blocks of table 0 that hold all fingerprints from `low` to `high`, and few others.
     pub(crate) fn blocks_between(&self, low: F, high: F) -> Range<usize> {
-        let keys = &self.tables[0].keys;
-        let end = keys.first_at_least(high) + 1;
-        keys.first_at_least(low)..end.min(keys.len())
+        let table = &self.tables[0];
+        let end = table.first_part_at_least(high) + 1;
+        table.first_part_at_least(low)..end.min(table.part_count())
     }
 
     /// The fingerprints of some blocks of table 0.
-    pub(crate) fn fingerprints_of_blocks(&self, blocks: Range<usize>) -> Fingerprints<'_, F, D> {
+    pub(crate) fn fingerprints_of_blocks(&self, blocks: Range<usize>) -> Fingerprints<'_, F> {
         Fingerprints::of_blocks(self, 0, blocks)
     }
 
@@ -390,36 +406,6 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             Some(ids) => Ok(ids.visit(self.file(), visit)?),
             None => Ok(()),
         }
-    }
-
-    /// Whether a condition holds for the slots of all ids of a fingerprint, see [`Index::visit_ids`]; also if there are none.
-    ///
-    /// # Errors
-    /// A damaged block or page.
-    pub(crate) fn all_slots(
-        &self,
-        fingerprint: F,
-        mut holds: impl FnMut(u64) -> bool,
-    ) -> Result<bool> {
-        let (Some(ids), Some(rank)) = (&self.ids, self.rank(fingerprint)?) else {
-            return Ok(true);
-        };
-        let holds = |index| Ok(holds(ids.slot(self.file(), index)?));
-        Ok(ids.all_of(self.file(), Rank(rank), holds)?)
-    }
-
-    /// Hands the slots of all ids of a fingerprint to `visit`; whether the index holds it.
-    ///
-    /// # Errors
-    /// A damaged block or page.
-    pub(crate) fn visit_slots(&self, fingerprint: F, mut visit: impl FnMut(u64)) -> Result<bool> {
-        let mut holds = false;
-        self.all_slots(fingerprint, |slot| {
-            visit(slot);
-            holds = true;
-            true
-        })?;
-        Ok(holds)
     }
 
     /// Whether a condition holds for the keys of all ids of a fingerprint of this index: a number is its own key, that of
@@ -461,12 +447,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 
     /// All records in order, with their ids; none if the index has no ids. About 0.3 microseconds a record.
-    pub fn records(&self) -> Records<'_, F, D> {
+    pub fn records(&self) -> Records<'_, F> {
         Records::new(self, records::READ_AHEAD_LEN)
     }
 
     /// [`Index::records`] with ids in about `budget` bytes of memory.
-    pub(crate) fn records_within(&self, budget: usize) -> Records<'_, F, D> {
+    pub(crate) fn records_within(&self, budget: usize) -> Records<'_, F> {
         Records::new(self, budget)
     }
 
@@ -481,25 +467,25 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
 
     /// The prefix mask of each table, at less cost than [`Index::summary`], which plans queries.
     pub(crate) fn prefix_masks(&self) -> impl Iterator<Item = F> {
-        self.tables.iter().map(|table| table.permutation.mask())
+        self.tables.iter().map(|table| table.permutation().mask())
     }
 
     /// The order of table `t`, which must be there.
     pub(crate) fn permutation(&self, t: usize) -> &Permutation<F> {
-        &self.tables[t].permutation
+        self.tables[t].permutation()
     }
 
     /// The codec of table `t`, which must be there, at less cost than [`Index::summary`].
     pub(crate) fn codec(&self, t: usize) -> Codec {
-        self.tables[t].code.codec()
+        self.tables[t].codec().0
     }
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> IntoIterator for &'a Index<F, D> {
+impl<'a, F: Fingerprint> IntoIterator for &'a Index<F> {
     type Item = Result<F>;
-    type IntoIter = Fingerprints<'a, F, D>;
+    type IntoIter = Fingerprints<'a, F>;
 
-    fn into_iter(self) -> Fingerprints<'a, F, D> {
+    fn into_iter(self) -> Fingerprints<'a, F> {
         self.iter()
     }
 }

@@ -3,6 +3,7 @@
 use super::flips::Ranges;
 use super::plans::{include, is_on_the_way};
 use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
+use super::table::Table;
 use super::{Index, Match, Scratch, Strategy};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::TableProbes;
@@ -20,7 +21,7 @@ const FIRST_PIECE: usize = 16;
 /// Most blocks of a piece of a scan.
 const LARGEST_PIECE: usize = 1 << 14;
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+impl<F: Fingerprint> Index<F> {
     /// The `count` fingerprints nearest to `fingerprint` among those within `max_distance`, by distance, then by value;
     /// fewer if there are not so many. Of those at the last distance the ones of smallest value are taken, so that
     /// the answer is determined. Allocates; [`Index::nearest_with`] does not.
@@ -31,7 +32,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// # for fingerprint in [0b1000, 0b0111, 0b0011, 0b0001, 1 << 60] { builder.push(fingerprint)?; }
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
-    /// let index = Index::<u64, _>::from_bytes(file)?;
+    /// let index = Index::<u64>::from_bytes(file)?;
     /// let values = |found: Vec<simidx::Match<u64>>| -> Vec<u64> {
     ///     found.iter().map(|found| found.fingerprint).collect()
     /// };
@@ -89,7 +90,8 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         };
         let found = search.run();
         if found.is_ok() {
-            let target = self.target(max_distance, scratch.cold);
+            let mut target = self.target(max_distance, scratch.cold);
+            target.is_ranked &= scratch.ranked;
             target.rank_all(&mut findings.found);
             let found = findings.found.iter().map(|found| found.found);
             scratch.matches.extend(found);
@@ -109,7 +111,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// # builder.push(0b0111)?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
-    /// let index = Index::<u64, _>::from_bytes(file)?;
+    /// let index = Index::<u64>::from_bytes(file)?;
     /// assert!(index.contains_near(0b0001, 2)?);
     /// assert!(!index.contains_near(0b0001, 1)?);
     /// # Ok::<(), simidx::Error>(())
@@ -177,7 +179,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                 findings,
             })?,
             None => {
-                for piece in pieces(self.tables[0].block_count()) {
+                for piece in pieces(self.tables[0].part_count()) {
                     self.scan_piece(target, piece, query, lists, findings)?;
                     if !findings.found.is_empty() {
                         break;
@@ -202,6 +204,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Target {
             tables: &self.tables,
             file: self.bytes(),
+            is_ranked: self.ids.is_some(),
             block_ranks: self.ids.as_ref().map_or(&[], |_| self.block_ranks()),
             distance,
             cold,
@@ -233,7 +236,13 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         lists: &mut Lists<'a, F>,
         findings: &mut Findings<F>,
     ) -> Result<(), FormatError> {
-        let table = &self.tables[0];
+        let table = match &self.tables[0] {
+            Table::Blocks(table) => table,
+            Table::Lines(table) => {
+                let waiting = &mut lists.lines.waiting;
+                return target.scan_lines((table, query, 0), blocks, waiting, findings);
+            }
+        };
         let before = blocks.start.checked_sub(1).map(|b| table.keys.get(b));
         lists.probes.push(Probe {
             table,
@@ -274,8 +283,8 @@ struct Done<'a> {
 }
 
 /// A search for the nearest.
-struct Nearest<'a, 'b, F, D> {
-    index: &'a Index<F, D>,
+struct Nearest<'a, 'b, F> {
+    index: &'a Index<F>,
     strategy: Strategy,
     cold: bool,
     query: F,
@@ -290,7 +299,7 @@ struct Nearest<'a, 'b, F, D> {
     findings: &'b mut Findings<F>,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
+impl<'a, F: Fingerprint> Nearest<'a, '_, F> {
     fn run(&mut self) -> Result<()> {
         if self.count == 0 {
             return Ok(());
@@ -377,7 +386,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> Nearest<'a, '_, F, D> {
         // A scan finds again what probes have found.
         self.findings.stats.probes += 1;
         let probes = self.findings.stats.probes;
-        for piece in pieces(self.index.tables[0].block_count()) {
+        for piece in pieces(self.index.tables[0].part_count()) {
             let target = self.index.target(self.bound, self.cold);
             self.index
                 .scan_piece(target, piece, self.query, self.lists, self.findings)?;
@@ -424,7 +433,21 @@ impl<F: Fingerprint> Work for Stage<'_, '_, F> {
                 continue;
             }
             let table = &self.target.tables[probes.table];
-            let query = table.permutation.apply_with(cpu, self.query).0;
+            let query = table.permutation().apply_with(cpu, self.query).0;
+            let table = match table {
+                Table::Blocks(table) => table,
+                Table::Lines(table) => {
+                    let ask = (table, query, 0);
+                    let lines = &mut self.lists.lines;
+                    let when = (BATCH_LEN, self.stop_at_first);
+                    let target = &self.target;
+                    target.probe_lines(cpu, ask, probes, when, lines, self.findings)?;
+                    if self.stop_at_first && !self.findings.found.is_empty() {
+                        return Ok(());
+                    }
+                    continue;
+                }
+            };
             // Table 0 holds the fingerprints as they are.
             let highest = match probes.table {
                 0 => self.highest,
@@ -450,6 +473,8 @@ impl<F: Fingerprint> Work for Stage<'_, '_, F> {
                 });
             }
         }
+        self.target
+            .run_lines(cpu, &mut self.lists.lines, self.findings)?;
         self.target.run(cpu, self.lists, self.findings)
     }
 }

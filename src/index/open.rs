@@ -7,9 +7,11 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
+use super::blocks::BlockTable;
 use super::checked::CheckedSet;
 use super::ids::{IdParts, IdSections};
 use super::keys::Keys;
+use super::lines::LineTable;
 use super::paged::Paged;
 use super::plans::Plans;
 use super::table::Table;
@@ -18,6 +20,7 @@ use crate::codec::bits::bit_length;
 use crate::codec::block::MAX_BLOCK_VALUES;
 use crate::codec::huffman::Code;
 use crate::codec::keys::{self, KeyEntry};
+use crate::codec::lines::{LINE_ADDRESSES, LINE_BITS, MAX_ADDRESS_BITS, MAX_VALUES};
 use crate::codec::span::Span;
 use crate::codec::strings::StringCode;
 use crate::codec::{Codec, TableCode};
@@ -33,7 +36,7 @@ use crate::format::{
 /// Blocks of all tables below which opening is not worth a second thread.
 const SMALL_FILE_BLOCKS: u64 = 1 << 16;
 
-impl<F: Fingerprint> Index<F, Storage> {
+impl<F: Fingerprint> Index<F> {
     /// Opens an index file by mapping it: the bytes of the tables are read from disk when a query
     /// first needs them. [`Storage::map`] says what may happen to the file meanwhile, and what must not.
     ///
@@ -66,21 +69,20 @@ impl<F: Fingerprint> Index<F, Storage> {
     pub fn resident_fraction(&self) -> Option<f64> {
         self.storage().resident_fraction()
     }
-}
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// Opens the index that `data` holds: checks everything but blocks and ids, which are checked when
     /// they are first used. Time and memory in proportion to the number of blocks.
     ///
     /// # Errors
     /// The first rule of the format that the bytes break, or [`Error::WidthMismatch`].
-    pub fn from_bytes(data: D) -> Result<Self> {
+    pub fn from_bytes(data: impl Into<Storage>) -> Result<Self> {
+        let data = data.into();
         let header = Header::decode(data.as_ref())?;
         Index::with_header(&header, data)
     }
 
     #[inline(never)]
-    fn with_header(header: &Header, data: D) -> Result<Self> {
+    fn with_header(header: &Header, data: Storage) -> Result<Self> {
         let parts = parse::<F>(header, data.as_ref())?;
         Ok(Index {
             data,
@@ -96,7 +98,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 }
 
-impl AnyIndex<Storage> {
+impl AnyIndex {
     /// Opens an index file of any width by mapping it, as [`Index::open`] does.
     ///
     /// # Errors
@@ -115,14 +117,13 @@ impl AnyIndex<Storage> {
     pub fn open_in_memory(path: impl AsRef<Path>) -> Result<Self> {
         AnyIndex::from_bytes(Storage::read(path)?)
     }
-}
 
-impl<D: AsRef<[u8]>> AnyIndex<D> {
     /// Opens the index that `data` holds, whatever its width.
     ///
     /// # Errors
     /// As for [`Index::from_bytes`].
-    pub fn from_bytes(data: D) -> Result<Self> {
+    pub fn from_bytes(data: impl Into<Storage>) -> Result<Self> {
+        let data = data.into();
         let header = Header::decode(data.as_ref())?;
         Ok(match header.width {
             32 => AnyIndex::W32(Index::with_header(&header, data)?),
@@ -194,7 +195,8 @@ pub(super) fn parse<F: Fingerprint>(header: &Header, file: &[u8]) -> Result<Part
 /// What the directory says of each table.
 pub(super) struct TableLayout<F> {
     pub(super) mask: F,
-    pub(super) code: TableCode,
+    /// None for a table in lines.
+    pub(super) code: Option<TableCode>,
 }
 
 /// Checks what needs no more than the directory: V11 to V15.
@@ -207,7 +209,7 @@ pub(super) fn check_directory<F: Fingerprint>(
 ) -> Result<Vec<TableLayout<F>>, FormatError> {
     let masks = masks::<F>(directory)?;
     let codes = check_codes(directory)?;
-    check_table_sizes(directory)?;
+    check_table_sizes(directory, F::WIDTH)?;
     check_sections(directory, F::WIDTH, directory_offset)?;
     let layout = masks.into_iter().zip(codes);
     Ok(layout
@@ -245,9 +247,10 @@ fn masks<F: Fingerprint>(directory: &Directory) -> Result<Vec<F>, FormatError> {
 }
 
 /// V12 and V13.
-fn check_codes(directory: &Directory) -> Result<Vec<TableCode>, FormatError> {
+fn check_codes(directory: &Directory) -> Result<Vec<Option<TableCode>>, FormatError> {
     for (t, table) in directory.tables.iter().enumerate() {
-        if table.codec == Codec::EliasFano && table.code_lengths.iter().any(|&len| len != 0) {
+        let has_code = matches!(table.codec, Codec::Xor | Codec::Gap);
+        if !has_code && table.code_lengths.iter().any(|&len| len != 0) {
             let message = "a table without a Huffman code has code lengths";
             return Err(FormatError::damaged(12, message).in_table(t));
         }
@@ -261,13 +264,30 @@ fn check_codes(directory: &Directory) -> Result<Vec<TableCode>, FormatError> {
         .collect()
 }
 
+/// Whether a table in lines can have as many lines as it says.
+fn is_line_count(table: &TableRecord, fingerprints: u64, width: u32) -> bool {
+    let address_bits = LINE_BITS..=width.min(MAX_ADDRESS_BITS);
+    if !address_bits.contains(&table.address_bits) || fingerprints > MAX_VALUES {
+        return false;
+    }
+    let most = table.block_count.saturating_mul(LINE_ADDRESSES as u64);
+    table.block_count >= 1 << (table.address_bits - LINE_BITS) && fingerprints <= most
+}
+
 /// V14.
-fn check_table_sizes(directory: &Directory) -> Result<(), FormatError> {
+fn check_table_sizes(directory: &Directory, width: u32) -> Result<(), FormatError> {
     let fingerprints = directory.fingerprint_count;
     for (t, table) in directory.tables.iter().enumerate() {
-        let most = table.block_count.saturating_mul(MAX_BLOCK_VALUES as u64);
-        if table.block_count > fingerprints || fingerprints > most {
-            let message = format!("{fingerprints} values in {} blocks", table.block_count);
+        let (is_right, parts) = match table.codec {
+            Codec::Lines => (is_line_count(table, fingerprints, width), "lines"),
+            _ => {
+                let most = table.block_count.saturating_mul(MAX_BLOCK_VALUES as u64);
+                let is_right = (table.block_count..=most).contains(&fingerprints);
+                (is_right, "blocks")
+            }
+        };
+        if !is_right {
+            let message = format!("{fingerprints} values in {} {parts}", table.block_count);
             return Err(FormatError::damaged(14, message).in_table(t));
         }
     }
@@ -333,7 +353,8 @@ fn check_place(
     directory_offset: u64,
 ) -> Result<u64, FormatError> {
     let kind = record.kind;
-    let start = align(end, kind.alignment(directory.block_size, record.len));
+    let (block_size, count) = (directory.block_size, directory.fingerprint_count);
+    let start = align(end, kind.alignment(block_size, record.len, count));
     let next = record.offset.checked_add(record.len);
     let next = next.filter(|&next| next <= directory_offset && start == Some(record.offset));
     match next {
@@ -389,6 +410,24 @@ pub(super) fn slice<'a>(file: &'a [u8], record: &SectionRecord) -> &'a [u8] {
     file.get(range(record)).unwrap_or_default()
 }
 
+/// A table in lines.
+pub(super) fn line_table<F: Fingerprint>(
+    directory: &Directory,
+    number: usize,
+    mask: F,
+) -> Result<LineTable<F>, FormatError> {
+    let record = &directory.tables[number];
+    Ok(LineTable {
+        number,
+        permutation: Permutation::new(mask),
+        address_bits: record.address_bits,
+        value_count: directory.fingerprint_count,
+        line_count: record.block_count,
+        lines: paged(directory, Kind::Lines, number)?,
+        row: paged(directory, Kind::LowBits, number)?,
+    })
+}
+
 /// The tables, with V16 and V17 for their keys.
 fn tables<F: Fingerprint>(
     file: &[u8],
@@ -396,22 +435,25 @@ fn tables<F: Fingerprint>(
     layout: Vec<TableLayout<F>>,
 ) -> Result<Vec<Table<F>>, FormatError> {
     let read = |(number, layout): (usize, TableLayout<F>)| {
+        let record = &directory.tables[number];
+        let Some(code) = layout.code else {
+            return Ok(Table::Lines(line_table(directory, number, layout.mask)?));
+        };
         let blocks = section(directory, Kind::Blocks, number)?;
         let entries = section(directory, Kind::KeyEntries, number)?;
         let groups = section(directory, Kind::KeyGroups, number)?;
-        let counts = section(directory, Kind::BlockCounts, 0)?;
-        let record = &directory.tables[number];
+        let counts = directory.section(Kind::BlockCounts, 0);
         let entries = key_entries(slice(file, entries), groups.len, record, number)?;
-        Ok(Table {
+        Ok(Table::Blocks(BlockTable {
             number,
             permutation: Permutation::new(layout.mask),
-            code: layout.code,
+            code,
             keys: read_keys(slice(file, groups), &entries, record, number)?,
             blocks: range(blocks),
             block_size: directory.block_size as usize,
-            block_counts: (number == 0).then(|| range(counts)),
+            block_counts: counts.filter(|_| number == 0).map(range),
             checked: CheckedSet::new(record.block_count as usize),
-        })
+        }))
     };
     let block_count = directory.tables.iter().map(|t| t.block_count);
     let numbered: Vec<_> = layout.into_iter().enumerate().collect();
@@ -519,7 +561,8 @@ pub(super) fn block_counts_of<'a>(
     let (counts, _) = bytes.as_chunks::<2>();
     let values = counts.iter().map(|&c| u64::from(u16::from_le_bytes(c)) + 1);
     let sum: u64 = values.sum();
-    if sum != directory.fingerprint_count {
+    let is_in_lines = directory.tables[0].codec == Codec::Lines;
+    if !is_in_lines && sum != directory.fingerprint_count {
         let fingerprints = directory.fingerprint_count;
         let message = format!("the blocks count {sum} fingerprints, not {fingerprints}");
         return Err(FormatError::damaged(18, message));
@@ -590,14 +633,14 @@ pub(super) fn ids_of(
     if directory.id_kind == IdKind::None {
         return Ok(None);
     }
-    let paged = |kind| paged(directory, kind);
+    let paged = |kind| paged(directory, kind, 0);
     let order = directory.section(Kind::IdOrder, 0);
     let has_groups = directory.record_count > directory.fingerprint_count;
     let parts = IdParts {
         fingerprint_count: directory.fingerprint_count,
         record_count: directory.record_count,
         groups: match has_groups {
-            true => Some((paged(Kind::Groups)?, paged(Kind::GroupSamples)?)),
+            true => Some(paged(Kind::Groups)?),
             false => None,
         },
         order: order.map(|_| paged(Kind::IdOrder)).transpose()?,
@@ -618,8 +661,8 @@ pub(super) fn ids_of(
     Ok(Some(IdSections::of_strings(parts, code, sections, bits)))
 }
 
-fn paged(directory: &Directory, kind: Kind) -> Result<Paged, FormatError> {
-    let record = section(directory, kind, 0)?;
-    let paged = Paged::new(kind, range(record));
+fn paged(directory: &Directory, kind: Kind, table: usize) -> Result<Paged, FormatError> {
+    let record = section(directory, kind, table)?;
+    let paged = Paged::new(kind, table, range(record));
     paged.ok_or_else(|| FormatError::damaged(15, format!("the {} are missing", kind.name())))
 }

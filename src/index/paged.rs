@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::checked::CheckedSet;
 use super::file_bytes::FileBytes;
 use crate::codec::bits::read_value;
+use crate::codec::lines::{LINE_LEN, Line};
 use crate::error::FormatError;
 use crate::format::{Kind, PAGE_LEN, checksum_at, page_count, payload_len};
 use crate::memory::will_need;
@@ -13,19 +14,39 @@ use crate::memory::will_need;
 #[derive(Debug)]
 pub(super) struct Paged {
     kind: Kind,
+    table: usize,
     payload: Range<usize>,
     checked: CheckedSet,
 }
 
 impl Paged {
     /// A section at `range` of the file; `None` if no payload makes a section of that length.
-    pub(super) fn new(kind: Kind, range: Range<usize>) -> Option<Self> {
+    pub(super) fn new(kind: Kind, table: usize, range: Range<usize>) -> Option<Self> {
         let len = payload_len(range.len() as u64)?;
         Some(Paged {
             kind,
+            table,
             payload: range.start..range.start + len as usize,
             checked: CheckedSet::new(page_count(len) as usize),
         })
+    }
+
+    /// Where the payload is in the file.
+    #[inline(always)]
+    pub(super) fn start(&self) -> usize {
+        self.payload.start
+    }
+
+    /// The payload, checked or not.
+    #[inline(always)]
+    pub(super) fn payload<'a>(&self, file: &'a [u8]) -> &'a [u8] {
+        file.get(self.payload.clone()).unwrap_or_default()
+    }
+
+    /// Whether a page has been found to be good.
+    #[inline(always)]
+    pub(super) fn is_checked(&self, page: usize) -> bool {
+        self.checked.contains(page)
     }
 
     /// Bytes of the payload.
@@ -130,15 +151,42 @@ impl Paged {
         let bytes = file.get(start..end);
         let stored = file.get(stored_at..stored_at + 4);
         let good = bytes.zip(stored).is_some_and(|(bytes, stored)| {
-            checksum_at(bytes, self.kind, 0, page).to_le_bytes() == stored
+            checksum_at(bytes, self.kind, self.table, page).to_le_bytes() == stored
         });
         if !good {
             let name = self.kind.name();
             let message = format!("the checksum of page {page} of the {name} is wrong");
-            return Err(FormatError::damaged(28, message).at(start as u64));
+            return Err(self.of_table(FormatError::damaged(28, message).at(start as u64)));
+        }
+        if let (Kind::Lines, Some(bytes)) = (self.kind, bytes) {
+            self.check_lines(bytes, page)?;
         }
         self.checked.insert(page);
         Ok(())
+    }
+
+    /// Checks what can be checked of lines whatever the way to them.
+    ///
+    /// # Errors
+    /// V44.
+    fn check_lines(&self, page_bytes: &[u8], page: usize) -> Result<(), FormatError> {
+        for (i, line) in page_bytes.as_chunks::<LINE_LEN>().0.iter().enumerate() {
+            if Line::new(line).check().is_err() {
+                let at = self.page_offset(page) + i * LINE_LEN;
+                let message = "a line does not mark the last value of each address";
+                let error = FormatError::damaged(44, message).at(at as u64);
+                return Err(self.of_table(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error with its table, if the section is that of a table.
+    fn of_table(&self, error: FormatError) -> FormatError {
+        match self.kind.is_of_table() {
+            true => error.in_table(self.table),
+            false => error,
+        }
     }
 
     /// Where a page is in the file.

@@ -2,7 +2,9 @@
 
 use std::sync::OnceLock;
 
+use crate::codec::Codec;
 use crate::codec::block::{MAX_BLOCK_VALUES, room_bits};
+use crate::codec::lines::LINE_ADDRESSES;
 use crate::design::{ProbePlan, TableProbes};
 use crate::format::{Directory, TableRecord};
 
@@ -63,7 +65,8 @@ pub(super) fn include(plan: &[TableProbes], wanted: &TableProbes) -> bool {
     for probes in plan {
         let same_address = probes.table == wanted.table
             && probes.address_bits == wanted.address_bits
-            && probes.range_bits == wanted.range_bits;
+            && probes.range_bits == wanted.range_bits
+            && probes.prefix_bits <= wanted.prefix_bits;
         if same_address && probes.flips >= wanted.flips {
             return true;
         }
@@ -75,7 +78,10 @@ pub(super) fn include(plan: &[TableProbes], wanted: &TableProbes) -> bool {
 /// bit each, with their keys. Only a full check finds out how many there are.
 pub(super) fn plausible_count(directory: &Directory) -> u64 {
     let in_block = MAX_BLOCK_VALUES.min(room_bits(directory.block_size as usize) + 1) as u64;
-    let most = |table: &TableRecord| table.block_count.saturating_mul(in_block);
+    let most = |table: &TableRecord| match table.codec {
+        Codec::Lines => table.block_count.saturating_mul(LINE_ADDRESSES as u64),
+        _ => table.block_count.saturating_mul(in_block),
+    };
     let least = directory.tables.iter().map(most).min().unwrap_or(0);
     directory.fingerprint_count.min(least)
 }
@@ -83,7 +89,6 @@ pub(super) fn plausible_count(directory: &Directory) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Codec;
     use crate::design::{Costs, TableDesign};
     use crate::format::IdKind;
 
@@ -93,6 +98,7 @@ mod tests {
             prefix_mask: 0,
             block_count,
             codec: Codec::EliasFano,
+            address_bits: 0,
             code_lengths: vec![0; 64],
         };
         let mut directory = Directory {
@@ -112,7 +118,7 @@ mod tests {
         directory.fingerprint_count = 30;
         assert_eq!(plausible_count(&directory), 30);
         directory.fingerprint_count = 1 << 20;
-        directory.block_size = 1 << 16;
+        directory.block_size = 1 << 13;
         assert_eq!(plausible_count(&directory), 1 << 20);
         directory.tables[1].block_count = u64::MAX;
         assert_eq!(plausible_count(&directory), 1 << 20);
@@ -125,6 +131,7 @@ mod tests {
             address_bits,
             flips,
             range_bits: 8,
+            prefix_bits: 32,
         };
         let plan = [probes(0, 24, 1), probes(1, 24, 2)];
         assert!(include(&plan, &probes(1, 24, 2)) && include(&plan, &probes(1, 24, 1)));
@@ -134,6 +141,11 @@ mod tests {
             ..plan[0]
         };
         assert!(!include(&plan, &narrow) && !include(&[], &plan[0]));
+        let of_fewer = TableProbes {
+            prefix_bits: 31,
+            ..plan[0]
+        };
+        assert!(!include(&plan, &of_fewer) && include(&[of_fewer], &plan[0]));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Carrying out probes, many at a time. Each step is taken for all of them before the next step, so that their cache
 //! misses, page reads and decoding overlap.
 
+use super::blocks::BlockTable;
+use super::probe_lines::LineLists;
 use super::query::{Match, QueryStats};
 use super::table::{Table, ValuePlace};
 use crate::codec::block::{Block, NumberRange};
@@ -31,7 +33,7 @@ const MAX_LINES: usize = 8;
 /// One look-up: the values of a table from `low` to `high`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probe<'a, F> {
-    pub(super) table: &'a Table<F>,
+    pub(super) table: &'a BlockTable<F>,
     /// The query in the order of the table.
     pub(super) query: F,
     pub(super) low: F,
@@ -56,7 +58,7 @@ impl<F> Task<'_, F> {
     #[inline(always)]
     fn place(&self, index: usize) -> Option<ValuePlace> {
         Some(ValuePlace {
-            block: self.block,
+            part: self.block,
             index,
         })
     }
@@ -108,6 +110,7 @@ impl<F: Copy> Found<F> {
 pub(super) struct Lists<'a, F> {
     pub(super) probes: Vec<Probe<'a, F>>,
     tasks: Vec<Task<'a, F>>,
+    pub(super) lines: LineLists<'a, F>,
 }
 
 impl<F> Default for Lists<'_, F> {
@@ -115,6 +118,7 @@ impl<F> Default for Lists<'_, F> {
         Lists {
             probes: Vec::new(),
             tasks: Vec::new(),
+            lines: LineLists::default(),
         }
     }
 }
@@ -126,6 +130,7 @@ impl<F> Lists<'_, F> {
         Lists {
             probes: emptied(self.probes),
             tasks: emptied(self.tasks),
+            lines: self.lines.emptied(),
         }
     }
 }
@@ -133,7 +138,7 @@ impl<F> Lists<'_, F> {
 /// An empty list in the memory of another one, whose items differ in a lifetime only. `collect` reuses the allocation of a
 /// vector that it consumes.
 #[inline]
-fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
+pub(super) fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
     list.clear();
     list.into_iter().filter_map(|_| None).collect()
 }
@@ -182,7 +187,9 @@ impl<F: Fingerprint> Findings<F> {
 pub(super) struct Target<'a, F> {
     pub(super) tables: &'a [Table<F>],
     pub(super) file: &'a [u8],
-    /// Rank of the first value of each block of table 0. Empty if matches get no ranks.
+    /// Whether matches get ranks.
+    pub(super) is_ranked: bool,
+    /// Rank of the first value of each block of table 0, if it is in blocks and matches get ranks.
     pub(super) block_ranks: &'a [u64],
     pub(super) distance: u32,
     /// Whether blocks may have left memory since their last use.

@@ -2,6 +2,8 @@
 
 use super::flips::Ranges;
 use super::probe::{BATCH_LEN, Findings, Lists, Probe, Target};
+use super::probe_lines::HEADS_TOGETHER;
+use super::table::Table;
 use super::{Index, Scratch, Searcher};
 use crate::cpu::{Cpu, Work, dispatch};
 use crate::design::TableProbes;
@@ -9,7 +11,7 @@ use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 
 /// Number of queries that are processed together.
-const QUERIES_UNDER_WAY: usize = 64;
+pub(crate) const QUERIES_UNDER_WAY: usize = 64;
 
 /// A scan: one probe of table 0 with an address of no bits. Its range holds all values.
 const SCAN: [TableProbes; 1] = [TableProbes {
@@ -17,6 +19,7 @@ const SCAN: [TableProbes; 1] = [TableProbes {
     address_bits: 0,
     flips: 0,
     range_bits: 0,
+    prefix_bits: 0,
 }];
 
 /// How queries are answered. Every strategy gives the same answer.
@@ -29,7 +32,7 @@ const SCAN: [TableProbes; 1] = [TableProbes {
 /// # builder.push(7)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let index = Index::<u64>::from_bytes(file)?;
 /// let mut searcher = index.searcher();
 /// searcher.set_strategy(Strategy::Scan);
 /// assert_eq!(searcher.query(6, 1)?.len(), 1);
@@ -58,7 +61,7 @@ pub enum Strategy {
 /// # for (fingerprint, id) in [(7, 70), (42, 420)] { builder.push_with_number(fingerprint, id)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?; // of 7 and 42, with ids
+/// let index = Index::<u64>::from_bytes(file)?; // of 7 and 42, with ids
 /// let found = index.query(43, 1)?[0];
 /// assert_eq!((found.fingerprint, found.distance), (42, 1));
 /// assert_eq!(found.rank, Some(1)); // 7 has rank 0
@@ -97,7 +100,7 @@ impl<F> Match<F> {
 /// # builder.push(7)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// # let index = Index::<u64>::from_bytes(file)?;
 /// let mut searcher = index.searcher();
 /// let mut total = QueryStats::default();
 /// for query in [5, 6] {
@@ -127,7 +130,7 @@ impl std::ops::AddAssign for QueryStats {
     }
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+impl<F: Fingerprint> Index<F> {
     /// A searcher of this index, with a scratch of its own. Make one for each thread.
     pub fn searcher(&self) -> Searcher<F, &Self> {
         Searcher::new(self)
@@ -200,6 +203,20 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Ok(())
     }
 
+    /// The matches of at most [`QUERIES_UNDER_WAY`] queries, each with the number of its query: in the order of the queries,
+    /// then as from [`Index::query_with`].
+    pub(crate) fn find_together<'s>(
+        &self,
+        scratch: &'s mut Scratch<F>,
+        fingerprints: &[F],
+        distance: u32,
+    ) -> Result<impl Iterator<Item = (u32, Match<F>)> + use<'s, F>> {
+        scratch.matches.clear();
+        self.find_matches(scratch, fingerprints, distance)?;
+        let found = scratch.findings.found.iter();
+        Ok(found.map(|found| (found.owner, found.found)))
+    }
+
     /// Finds the matches of some queries, each once and in order.
     #[inline(never)]
     fn find_matches(
@@ -215,9 +232,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             Strategy::Scan => None,
         };
         let mut target = self.target(distance, scratch.cold);
-        if !scratch.ranked {
-            target.block_ranks = &[];
-        }
+        target.is_ranked &= scratch.ranked;
         let findings = &mut scratch.findings;
         findings.start();
         let mut lists = std::mem::take(&mut scratch.lists).emptied();
@@ -254,7 +269,18 @@ impl<F: Fingerprint> Work for ProbeAll<'_, '_, F> {
         for (owner, &fingerprint) in self.fingerprints.iter().enumerate() {
             for probes in self.plan {
                 let table = &self.target.tables[probes.table];
-                let query = table.permutation.apply_with(cpu, fingerprint).0;
+                let query = table.permutation().apply_with(cpu, fingerprint).0;
+                let table = match table {
+                    Table::Blocks(table) => table,
+                    Table::Lines(table) => {
+                        let ask = (table, query, owner as u32);
+                        let lines = &mut self.lists.lines;
+                        let when = (HEADS_TOGETHER, false);
+                        let target = &self.target;
+                        target.probe_lines(cpu, ask, probes, when, lines, self.findings)?;
+                        continue;
+                    }
+                };
                 let mut ranges = Ranges::new(query, probes);
                 while let Some((low, high)) = ranges.next_range() {
                     if self.lists.probes.len() == BATCH_LEN {
@@ -270,6 +296,8 @@ impl<F: Fingerprint> Work for ProbeAll<'_, '_, F> {
                 }
             }
         }
+        self.target
+            .run_lines(cpu, &mut self.lists.lines, self.findings)?;
         self.target.run(cpu, self.lists, self.findings)
     }
 }

@@ -1,8 +1,11 @@
 //! The ranks of matches: looked up in table 0 for all matches of a query together, so that their cache misses overlap.
 
+use super::blocks::BlockTable;
+use super::lines::LineTable;
 use super::probe::{BATCH_LEN, Found, Target};
 use super::query::Match;
-use super::table::ValuePlace;
+use super::table::{Table, ValuePlace};
+use crate::codec::lines::LINE_LEN;
 use crate::cpu::prefetch;
 use crate::fingerprint::Fingerprint;
 use crate::memory::will_need;
@@ -11,24 +14,28 @@ impl<F: Fingerprint> Target<'_, F> {
     /// The rank of a value of table 0, if matches get ranks.
     #[inline]
     pub(super) fn rank(&self, place: ValuePlace) -> Option<u64> {
-        let first = self.block_ranks.get(place.block)?;
-        Some(first + place.index as u64)
+        let table = self.tables.first().filter(|_| self.is_ranked)?;
+        let first = table.rank_of_part(self.file, place.part, self.block_ranks);
+        Some(first.ok()?? + place.index as u64)
     }
 
     /// Looks up the ranks that are missing. A match keeps none where table 0 lacks it or is damaged: reading its ids
     /// gives the error, and the answer is good without them.
     pub(super) fn rank_all(&self, found: &mut [Found<F>]) {
-        if self.block_ranks.is_empty() {
+        if !self.is_ranked {
             return;
         }
         for batch in found.chunks_mut(BATCH_LEN) {
-            self.rank_batch(batch);
+            match self.tables.first() {
+                Some(Table::Blocks(table)) => self.rank_batch(table, batch),
+                Some(Table::Lines(table)) => self.rank_in_lines(table, batch),
+                None => {}
+            }
         }
     }
 
     #[inline(never)]
-    fn rank_batch(&self, batch: &mut [Found<F>]) {
-        let table = &self.tables[0];
+    fn rank_batch(&self, table: &BlockTable<F>, batch: &mut [Found<F>]) {
         for found in unranked(batch) {
             table.keys.prefetch_bucket(found.fingerprint);
         }
@@ -50,6 +57,18 @@ impl<F: Fingerprint> Target<'_, F> {
         }
         for (found, &block) in unranked(batch).zip(&blocks) {
             let place = table.locate_in(self.file, block, found.fingerprint);
+            found.rank = place.ok().flatten().and_then(|place| self.rank(place));
+        }
+    }
+
+    #[inline(never)]
+    fn rank_in_lines(&self, table: &LineTable<F>, batch: &mut [Found<F>]) {
+        for found in unranked(batch) {
+            let line = table.part_of(found.fingerprint);
+            prefetch(self.file, table.lines.start() + line * LINE_LEN);
+        }
+        for found in unranked(batch) {
+            let place = table.locate(self.file, found.fingerprint);
             found.rank = place.ok().flatten().and_then(|place| self.rank(place));
         }
     }

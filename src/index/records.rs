@@ -26,7 +26,7 @@ pub(super) const READ_AHEAD_LEN: usize = 32 << 20;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let index = Index::<u64>::from_bytes(file)?;
 /// let mut records = index.records();
 /// assert_eq!(records.read()?, Some((7, Id::String("c"))));
 /// assert_eq!(records.read()?, Some((42, Id::String("a"))));
@@ -35,16 +35,16 @@ pub(super) const READ_AHEAD_LEN: usize = 32 << 20;
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Records<'a, F, D> {
-    index: &'a Index<F, D>,
+pub struct Records<'a, F> {
+    index: &'a Index<F>,
     ids: Option<IdSequence<'a>>,
-    fingerprints: Fingerprints<'a, F, D>,
+    fingerprints: Fingerprints<'a, F>,
     fingerprint: Option<F>,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> Records<'a, F, D> {
+impl<'a, F: Fingerprint> Records<'a, F> {
     /// The records, whose ids may take about `budget` bytes at a time.
-    pub(super) fn new(index: &'a Index<F, D>, budget: usize) -> Self {
+    pub(super) fn new(index: &'a Index<F>, budget: usize) -> Self {
         let ids = index.ids.as_ref();
         Records {
             index,

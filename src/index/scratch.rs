@@ -18,7 +18,7 @@ use super::query::{Match, QueryStats, Strategy};
 /// #     for &fingerprint in fingerprints { builder.push(fingerprint)?; }
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
-/// #     Index::<u64, _>::from_bytes(file)
+/// #     Index::<u64>::from_bytes(file)
 /// # };
 /// let mut scratch = Scratch::new();
 /// let mut index = open(&[7, 42, 1 << 60])?;

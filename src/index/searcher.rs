@@ -22,7 +22,7 @@ use crate::fingerprint::Fingerprint;
 /// # for fingerprint in [7, 42, 1 << 60] { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let index = Index::<u64>::from_bytes(file)?;
 /// let mut searcher = index.searcher();
 /// assert_eq!(searcher.query(43, 3)?.len(), 2); // 42 at distance 1, 7 at distance 3
 ///
@@ -37,7 +37,7 @@ pub struct Searcher<F: 'static, H> {
     scratch: Scratch<F>,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>, H: Deref<Target = Index<F, D>>> Searcher<F, H> {
+impl<F: Fingerprint, H: Deref<Target = Index<F>>> Searcher<F, H> {
     /// A searcher of the index, with an empty scratch.
     pub fn new(index: H) -> Self {
         Searcher {

@@ -37,7 +37,7 @@ pub(super) struct SketchSection {
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let index = Index::<u64>::from_bytes(file)?;
 /// let sketches = index.sketches()?.expect("the index has sketches");
 /// assert_eq!((sketches.parameters().bits(), sketches.len()), (128, 2));
 /// let mut words = Vec::new();
@@ -90,7 +90,7 @@ impl<'a> Sketches<'a> {
     }
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+impl<F: Fingerprint> Index<F> {
     /// The sketches of the records; `None` if the index has none of a method that this version knows. The first call checks the head
     /// of their section.
     ///
@@ -133,7 +133,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             return Ok(None);
         };
         let start = record.offset as usize;
-        let pages = Paged::new(record.kind, start + head..start + record.len as usize);
+        let pages = Paged::new(record.kind, 0, start + head..start + record.len as usize);
         Ok(Some(SketchSection {
             parameters,
             pages: pages.ok_or_else(|| v43("are cut"))?,

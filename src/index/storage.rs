@@ -19,7 +19,7 @@ use crate::memory::{self, huge_vec, try_huge_vec};
 /// builder.push(42)?;
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(Storage::copy(&file))?;
+/// let index = Index::<u64>::from_bytes(Storage::copy(&file))?;
 /// assert_eq!(index.storage().as_ref(), file);
 /// # Ok::<(), simidx::Error>(())
 /// ```

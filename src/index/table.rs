@@ -1,373 +1,172 @@
-//! One table of an open index: its keys, and its blocks checked when first used.
+//! One table of an open index, in blocks or in lines.
 
 use std::ops::Range;
 
-use super::checked::CheckedSet;
-use super::keys::Keys;
-use crate::codec::block::Block;
-use crate::codec::delta::{self, DeltaRule, GapRule, LANES, LaneVisit, XorRule};
-use crate::codec::huffman::Code;
-use crate::codec::span::{BlockError, Span};
-use crate::codec::{TableCode, Visit};
-use crate::cpu::{Cpu, Work, dispatch};
+use super::blocks::{BLOCKS_READ_TOGETHER, BlockTable};
+use super::lines::LineTable;
+use crate::codec::Codec;
 use crate::design::{Permutation, Permuted};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
-use crate::format::{Kind, place_checksum};
-use crate::memory::will_need;
 
-/// Bytes that are asked for ahead of reading.
-const READ_AHEAD_LEN: usize = 1 << 21;
+/// Parts that those who read whole tables read together.
+pub(super) const PARTS_READ_TOGETHER: usize = BLOCKS_READ_TOGETHER;
 
-/// Blocks that those who read whole tables read together.
-pub(super) const BLOCKS_READ_TOGETHER: usize = 16;
-
-/// Everything about a table but the bytes of its blocks.
+/// A table, whose values come in parts of its own kind: blocks, or lines by the leading bits.
 #[derive(Debug)]
-pub(super) struct Table<F> {
-    pub(super) number: usize,
-    pub(super) permutation: Permutation<F>,
-    pub(super) code: TableCode,
-    /// The last value of each block.
-    pub(super) keys: Keys<F>,
-    /// Where the blocks lie in the file.
-    pub(super) blocks: Range<usize>,
-    pub(super) block_size: usize,
-    /// Where the block counts lie in the file: table 0 has some.
-    pub(super) block_counts: Option<Range<usize>>,
-    pub(super) checked: CheckedSet,
+pub(super) enum Table<F> {
+    Blocks(BlockTable<F>),
+    Lines(LineTable<F>),
 }
 
 /// Where a value stands in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ValuePlace {
-    pub(super) block: usize,
-    /// Number of the value in its block, from 0.
+    pub(super) part: usize,
+    /// Number of the value in its part, from 0.
     pub(super) index: usize,
 }
 
 impl<F: Fingerprint> Table<F> {
-    pub(super) fn block_count(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// Offset of a block in the file.
     #[inline(always)]
-    pub(super) fn block_offset(&self, number: usize) -> usize {
-        self.blocks.start + number * self.block_size
-    }
-
-    /// What the keys tell about a block.
-    #[inline(always)]
-    pub(super) fn span(&self, number: usize) -> Span<F> {
-        Span {
-            previous: number.checked_sub(1).map(|n| self.keys.get(n)),
-            key: self.keys.get(number),
+    pub(super) fn permutation(&self) -> &Permutation<F> {
+        match self {
+            Table::Blocks(table) => &table.permutation,
+            Table::Lines(table) => &table.permutation,
         }
     }
 
-    /// A block that [`Table::block`] has found to be good before.
-    #[inline(always)]
-    pub(super) fn checked_block<'a>(&'a self, file: &'a [u8], number: usize) -> Block<'a, F> {
-        let start = self.block_offset(number);
-        let bytes = &file[start..start + self.block_size];
-        Block::new(bytes, &self.code, self.span(number))
-    }
-
-    /// Whether the block has been found to be good.
-    #[inline(always)]
-    pub(super) fn is_checked(&self, number: usize) -> bool {
-        self.checked.contains(number)
-    }
-
-    /// A block known to be good: on its first use all its rules are checked, later none.
-    ///
-    /// # Errors
-    /// The first rule that the block breaks.
-    #[inline]
-    pub(super) fn block<'a>(
-        &'a self,
-        file: &'a [u8],
-        number: usize,
-    ) -> Result<Block<'a, F>, FormatError> {
-        let block = self.checked_block(file, number);
-        if !self.is_checked(number) {
-            self.check(file, block, number)?;
+    /// Its codec, and its address bits if it is in lines.
+    pub(super) fn codec(&self) -> (Codec, u32) {
+        match self {
+            Table::Blocks(table) => (table.code.codec(), 0),
+            Table::Lines(table) => (Codec::Lines, table.address_bits),
         }
-        Ok(block)
     }
 
-    /// The block, all of whose rules are checked even if they have been before: a file may be overwritten while it is
-    /// mapped. From then on no query uses a block that breaks one.
-    ///
-    /// # Errors
-    /// The first rule that the block breaks.
-    pub(super) fn block_checked_again<'a>(
-        &'a self,
-        file: &'a [u8],
-        number: usize,
-    ) -> Result<Block<'a, F>, FormatError> {
-        let block = self.checked_block(file, number);
-        let checked = self.check(file, block, number);
-        checked.inspect_err(|_| self.checked.distrust(number))?;
-        Ok(block)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn check(&self, file: &[u8], block: Block<'_, F>, number: usize) -> Result<(), FormatError> {
-        let place = place_checksum(Kind::Blocks, self.number, number);
-        block
-            .validate(place)
-            .map_err(|error| self.error(number, error))?;
-        let counts = self.block_counts.clone().and_then(|range| file.get(range));
-        let counted = counts.and_then(|counts| counts.as_chunks::<2>().0.get(number));
-        let differs =
-            |count: &[u8; 2]| usize::from(u16::from_le_bytes(*count)) + 1 != block.count();
-        if counted.is_some_and(differs) {
-            let message = "the block and the block counts disagree on its size";
-            return Err(self.damaged(27, message, number));
+    pub(super) fn part_count(&self) -> usize {
+        match self {
+            Table::Blocks(table) => table.block_count(),
+            Table::Lines(table) => table.part_count(),
         }
-        self.checked.insert(number);
-        Ok(())
+    }
+
+    /// The first part that can hold a value of at least `low`, or the number of parts if there is none.
+    pub(super) fn first_part_at_least(&self, low: F) -> usize {
+        match self {
+            Table::Blocks(table) => table.keys.first_at_least(low),
+            Table::Lines(table) => table.part_of(low),
+        }
+    }
+
+    /// The greatest value that a part can hold.
+    pub(super) fn last_of_part(&self, part: usize) -> F {
+        match self {
+            Table::Blocks(table) => table.keys.get(part),
+            Table::Lines(table) => table.last_of_part(part),
+        }
     }
 
     /// Where the fingerprint stands in this table, if it does.
+    ///
+    /// # Errors
+    /// A rule that is broken on the way.
     pub(super) fn locate(
         &self,
         file: &[u8],
         fingerprint: F,
     ) -> Result<Option<ValuePlace>, FormatError> {
-        let wanted = self.permutation.apply(fingerprint).0;
-        self.locate_in(file, self.keys.first_at_least(wanted), wanted)
+        let value = self.permutation().apply(fingerprint).0;
+        match self {
+            Table::Blocks(table) => table.locate_in(file, table.keys.first_at_least(value), value),
+            Table::Lines(table) => table.locate(file, value),
+        }
     }
 
-    /// Where a value is in block `number`, the first one whose key is not below it.
-    #[inline(never)]
-    pub(super) fn locate_in(
+    /// Appends all values of some parts.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub(super) fn read_parts(
         &self,
         file: &[u8],
-        number: usize,
-        wanted: F,
-    ) -> Result<Option<ValuePlace>, FormatError> {
-        if number == self.block_count() {
-            return Ok(None);
-        }
-        let block = self.block(file, number)?;
-        if block.span.key == wanted {
-            let index = block.count() - 1;
-            return Ok(Some(ValuePlace {
-                block: number,
-                index,
-            }));
-        }
-        let index = dispatch(Locate { block, wanted });
-        Ok(index.map(|index| ValuePlace {
-            block: number,
-            index,
-        }))
-    }
-
-    /// Appends all values of the blocks `numbers`, as many as four at a time in step.
-    #[inline(never)]
-    pub(super) fn read_blocks(
-        &self,
-        file: &[u8],
-        numbers: Range<usize>,
+        parts: Range<usize>,
         out: &mut Vec<Permuted<F>>,
     ) -> Result<(), FormatError> {
-        let mut next = numbers.start;
-        while next < numbers.end {
-            let lanes = LANES.min(numbers.end - next);
-            let mut blocks = [self.block(file, next)?; LANES];
-            for (i, block) in blocks.iter_mut().enumerate().take(lanes) {
-                *block = self.block(file, next + i)?;
-            }
-            dispatch(Decode {
-                blocks: &blocks[..lanes],
-                out,
-            });
-            next += lanes;
+        match self {
+            Table::Blocks(table) => table.read_blocks(file, parts, out),
+            Table::Lines(table) => table.read_parts(file, parts, out),
         }
-        Ok(())
     }
 
-    /// [`Table::read_blocks`] value after value.
-    pub(super) fn read_blocks_plainly(
+    /// Appends the values of the parts from `parts.start` on, of as many as are good and at most [`PARTS_READ_TOGETHER`];
+    /// returns the part after them.
+    ///
+    /// # Errors
+    /// The first of the parts is damaged.
+    pub(super) fn read_good_parts(
         &self,
         file: &[u8],
-        numbers: Range<usize>,
+        parts: Range<usize>,
+        plainly: bool,
         out: &mut Vec<Permuted<F>>,
-    ) -> Result<(), FormatError> {
-        for number in numbers {
-            let push = |value| {
-                out.push(Permuted(value));
-                true
-            };
-            let decoded = self.block(file, number)?.for_each(push);
-            decoded.map_err(|error| self.error(number, error))?;
-        }
-        Ok(())
-    }
-
-    /// Asks for the blocks that come next where a table is read from its start to its end; does so about once a
-    /// [`READ_AHEAD_LEN`], for a mapping is otherwise read a page at a time.
-    pub(super) fn read_ahead(&self, file: &[u8], number: usize) {
-        let start = self.block_offset(number);
-        let before = start.saturating_sub(BLOCKS_READ_TOGETHER * self.block_size);
-        if number == 0 || start / READ_AHEAD_LEN != before / READ_AHEAD_LEN {
-            let end = self.blocks.end.min(start + 2 * READ_AHEAD_LEN);
-            will_need(&file[start..end]);
-        }
-    }
-
-    #[cold]
-    fn error(&self, block: usize, error: BlockError) -> FormatError {
-        let (rule, message) = block_fault(error);
-        self.damaged(rule, &message, block)
-    }
-
-    fn damaged(&self, rule: u8, message: &str, block: usize) -> FormatError {
-        FormatError::damaged(rule, message)
-            .in_table(self.number)
-            .in_block(block)
-            .at(self.block_offset(block) as u64)
-    }
-}
-
-/// The rule that a block breaks, and words for it.
-pub(super) fn block_fault(error: BlockError) -> (u8, String) {
-    let (rule, message) = match error {
-        BlockError::Checksum { stored, computed } => {
-            let message = format!("the block checksum is {stored:08x}, should be {computed:08x}");
-            return (21, message);
-        }
-        BlockError::NoCodeword => (22, "bits that are no codeword"),
-        BlockError::HighBits => (22, "the high bits of the block do not count its values"),
-        BlockError::Overrun => (23, "values run past the end of the block"),
-        BlockError::NotAscending => (24, "the values of the block do not ascend"),
-        BlockError::AboveTheKey => (25, "a value of the block is not below its key"),
-        BlockError::Padding => (26, "a bit after the last value of the block is set"),
-    };
-    (rule, message.to_owned())
-}
-
-/// The index of a value below the key in a good block.
-struct Locate<'a, F> {
-    block: Block<'a, F>,
-    wanted: F,
-}
-
-impl<F: Fingerprint> Work for Locate<'_, F> {
-    type Output = Option<usize>;
-
-    #[inline(always)]
-    fn run<C: Cpu>(self, cpu: C) -> Option<usize> {
-        let mut found = None;
-        if let TableCode::EliasFano = self.block.code {
-            let range = self.block.seek(cpu, self.wanted, self.wanted)?;
-            range.for_each(self.block.stream(), &mut |index, value: F| {
-                if value == self.wanted {
-                    found = Some(index);
+    ) -> Result<usize, FormatError> {
+        let end = parts.end.min(parts.start + PARTS_READ_TOGETHER);
+        match self {
+            Table::Blocks(table) => {
+                table.block(file, parts.start)?;
+                let is_good = |&part: &usize| table.block(file, part).is_ok();
+                let others = (parts.start + 1..end).take_while(is_good).count();
+                let good = parts.start..parts.start + 1 + others;
+                match plainly {
+                    true => table.read_blocks_plainly(file, good.clone(), out)?,
+                    false => table.read_blocks(file, good.clone(), out)?,
                 }
-            });
-            return found;
-        }
-        let mut index = 0;
-        // A good block has no fault to tell.
-        let _ = self.block.for_each(|value| {
-            if value == self.wanted {
-                found = Some(index);
+                Ok(good.end)
             }
-            index += 1;
-            value < self.wanted
-        });
-        found
-    }
-}
-
-/// All values of at most four good blocks of one table, block after block.
-pub(crate) struct Decode<'a, 'b, F> {
-    pub(crate) blocks: &'a [Block<'b, F>],
-    pub(crate) out: &'a mut Vec<Permuted<F>>,
-}
-
-impl<F: Fingerprint> Work for Decode<'_, '_, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<C: Cpu>(self, _: C) {
-        match self.blocks[0].code {
-            TableCode::Xor(code) => decode_in_step(self.blocks, &XorRule, code, self.out),
-            TableCode::Gap(code) => decode_in_step(self.blocks, &GapRule, code, self.out),
-            TableCode::EliasFano => {
-                for block in self.blocks {
-                    let mut append = Append(&mut *self.out);
-                    if let Some(range) = block.all_numbers() {
-                        range.for_each(block.stream(), &mut append);
+            Table::Lines(table) => {
+                table.read_parts(file, parts.start..parts.start + 1, out)?;
+                for part in parts.start + 1..end {
+                    let before = out.len();
+                    if table.read_parts(file, part..part + 1, out).is_err() {
+                        out.truncate(before);
+                        return Ok(part);
                     }
-                    append.visit(block.count() - 1, block.span.key);
                 }
+                Ok(end)
             }
         }
     }
-}
 
-struct Append<'a, F>(&'a mut Vec<Permuted<F>>);
-
-impl<F: Fingerprint> Visit<F> for Append<'_, F> {
-    #[inline(always)]
-    fn visit(&mut self, _index: usize, value: F) {
-        self.0.push(Permuted(value));
-    }
-}
-
-#[inline(always)]
-fn decode_in_step<F: Fingerprint, R: DeltaRule>(
-    blocks: &[Block<'_, F>],
-    rule: &R,
-    code: &Code,
-    out: &mut Vec<Permuted<F>>,
-) {
-    if blocks.len() < LANES {
-        for block in blocks {
-            // A good block has no fault to tell.
-            let _ = block.for_each(|value| {
-                out.push(Permuted(value));
-                true
-            });
-        }
-        return;
-    }
-    // The counts are read once: a file that is overwritten meanwhile may have others when they are read again.
-    let deltas: [_; LANES] = std::array::from_fn(|lane| blocks[lane].deltas());
-    // Each lane fills a part of its own behind what is there.
-    let mut next = [out.len(); LANES];
-    for lane in 1..LANES {
-        next[lane] = next[lane - 1] + deltas[lane - 1].count;
-    }
-    out.resize(next[LANES - 1] + deltas[LANES - 1].count, Permuted(F::ZERO));
-    delta::for_each_in_step(deltas, rule, [code; LANES], &mut Store { out, next });
-}
-
-/// Stores the values of each lane behind each other.
-struct Store<'a, F> {
-    out: &'a mut [Permuted<F>],
-    next: [usize; LANES],
-}
-
-impl<F: Fingerprint> LaneVisit<F> for Store<'_, F> {
-    #[inline(always)]
-    fn visit(&mut self, lane: usize, values: &[F]) {
-        let start = self.next[lane];
-        self.next[lane] += values.len();
-        for (to, &value) in self.out[start..self.next[lane]].iter_mut().zip(values) {
-            *to = Permuted(value);
+    /// Asks for the parts that come next where a table is read from its start to its end.
+    pub(super) fn read_ahead(&self, file: &[u8], part: usize) {
+        match self {
+            Table::Blocks(table) => table.read_ahead(file, part),
+            Table::Lines(table) => table.read_ahead(file, part),
         }
     }
 
-    #[inline(always)]
-    fn is_done(&self, _lane: usize, _value: F) -> bool {
-        false
+    /// Checks again what comes next where a table is read from its start to its end, if its values alone do not show that
+    /// they were overwritten.
+    pub(super) fn check_again(&self, file: &[u8], part: usize) {
+        if let Table::Lines(table) = self {
+            table.check_again(file, part);
+        }
+    }
+
+    /// Number of values before a part. Those of parts in blocks have been added up.
+    ///
+    /// # Errors
+    /// The part is damaged.
+    pub(super) fn rank_of_part(
+        &self,
+        file: &[u8],
+        part: usize,
+        block_ranks: &[u64],
+    ) -> Result<Option<u64>, FormatError> {
+        match self {
+            Table::Blocks(_) => Ok(block_ranks.get(part).copied()),
+            Table::Lines(table) => table.rank_of_part(file, part).map(Some),
+        }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use super::blocks::{BLOCKS_READ_TOGETHER, BlockTable};
 use super::ids::{IdSections, IdSequence, Rank};
 use super::open::{check_record_checksum, parse, slice};
+use super::paged::Paged;
 use super::records::READ_AHEAD_LEN;
-use super::table::BLOCKS_READ_TOGETHER;
+use super::table::{PARTS_READ_TOGETHER, Table};
 use super::{Id, Index};
 use crate::error::{Error, FormatError};
 use crate::fingerprint::Fingerprint;
@@ -28,7 +30,7 @@ const KEPT_PROBLEMS: usize = 20;
 /// # builder.push(7)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let report = Index::<u64, _>::from_bytes(file)?.verify();
+/// let report = Index::<u64>::from_bytes(file)?.verify();
 /// assert!(report.is_sound());
 /// assert_eq!(report.fingerprint_count, 1);
 /// # Ok::<(), simidx::Error>(())
@@ -38,7 +40,7 @@ const KEPT_PROBLEMS: usize = 20;
 pub struct VerifyReport {
     /// Blocks checked, of all tables.
     pub block_count: u64,
-    /// Pages of ids checked.
+    /// Pages checked, of tables in lines and of ids.
     pub page_count: u64,
     /// Pages of sketches checked.
     pub sketch_page_count: u64,
@@ -80,6 +82,15 @@ impl VerifyReport {
     }
 }
 
+/// Problems of tables in lines that are reported behind others, in the order of the rules.
+#[derive(Debug, Default)]
+struct Later {
+    /// V34.
+    spare: Vec<FormatError>,
+    /// V47.
+    order: Vec<FormatError>,
+}
+
 /// A part of a full check, reported as it begins.
 ///
 /// ```
@@ -90,7 +101,7 @@ impl VerifyReport {
 /// # builder.push(7)?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// # let index = Index::<u64>::from_bytes(file)?;
 /// let mut stages = Vec::new();
 /// index.verify_with(|stage| stages.push(stage));
 /// assert_eq!(stages[0], VerifyStage::Blocks(0));
@@ -107,7 +118,7 @@ pub enum VerifyStage {
     Compare(usize),
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+impl<F: Fingerprint> Index<F> {
     /// Checks every byte of the file against every rule of the format, also what opening and queries have checked before: a
     /// mapped file may have been overwritten since. Queries refuse the blocks and pages found damaged from then on.
     ///
@@ -134,7 +145,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// # builder.push(7)?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
-    /// # let index = Index::<u64, _>::from_bytes(file)?;
+    /// # let index = Index::<u64>::from_bytes(file)?;
     /// use std::ops::ControlFlow;
     ///
     /// assert!(index.verify_while(|_| ControlFlow::Continue(())).unwrap().is_sound());
@@ -156,16 +167,19 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         let mut begin = |stage| progress(stage).is_continue().then_some(());
         let mut report = VerifyReport::default();
         report.check(self.check_opening());
-        let mut totals = Vec::with_capacity(self.tables.len());
+        let (mut totals, mut later) = (Vec::with_capacity(self.tables.len()), Later::default());
         for table in 0..self.tables.len() {
             begin(VerifyStage::Blocks(table))?;
-            totals.push(self.verify_blocks(table, &mut report));
+            totals.push(self.verify_table(table, &mut later, &mut report));
         }
         let is_whole = |table: usize| totals[table] == Some(self.len());
         let mut content_id = None;
         if let Some(ids) = &self.ids {
             begin(VerifyStage::Ids)?;
-            let is_readable = self.verify_pages(ids, &mut report);
+            let mut is_readable = true;
+            for section in ids.paged_sections() {
+                is_readable &= self.verify_pages(section, &mut report);
+            }
             self.verify_sketches(&mut report);
             if is_readable {
                 content_id = self.verify_ids(ids, is_whole(0), &mut report);
@@ -174,6 +188,10 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             self.verify_sketches(&mut report);
         }
         report.check(self.check_gaps());
+        later
+            .spare
+            .into_iter()
+            .for_each(|problem| report.add(problem));
         for (table, &total) in totals.iter().enumerate() {
             if let Some(total) = total.filter(|&total| total != self.len()) {
                 let message = format!("{total} values, should be {}", self.len());
@@ -191,6 +209,10 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             report.check(self.check_content_id(content_id));
         }
         report.check(self.check_ancillary());
+        later
+            .order
+            .into_iter()
+            .for_each(|problem| report.add(problem));
         Some(report)
     }
 
@@ -229,9 +251,39 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
         Ok(())
     }
 
-    /// V21 to V27 for one table; the number of its values if all hold.
-    fn verify_blocks(&self, number: usize, report: &mut VerifyReport) -> Option<u64> {
-        let table = &self.tables[number];
+    /// V21 to V27 for a table in blocks, V28 and V44 to V47 for one in lines; the number of its values if all hold.
+    fn verify_table(
+        &self,
+        number: usize,
+        later: &mut Later,
+        report: &mut VerifyReport,
+    ) -> Option<u64> {
+        let total = match &self.tables[number] {
+            Table::Blocks(table) => self.verify_blocks(table, report),
+            Table::Lines(table) => {
+                let mut is_sound = true;
+                for section in [&table.row, &table.lines] {
+                    is_sound &= self.verify_pages(section, report);
+                }
+                let layout = is_sound.then(|| table.check_layout(self.bytes()));
+                let layout = layout.and_then(|layout| report.value(layout));
+                layout.map(|layout| {
+                    later
+                        .spare
+                        .extend(table.check_spare_bits(self.bytes()).err());
+                    later.order.extend(layout.order);
+                    layout.rank
+                })
+            }
+        };
+        if number == 0 {
+            report.fingerprint_count = total.unwrap_or(report.fingerprint_count);
+        }
+        total
+    }
+
+    /// V21 to V27; the number of values if all hold.
+    fn verify_blocks(&self, table: &BlockTable<F>, report: &mut VerifyReport) -> Option<u64> {
         let (mut total, mut sound) = (0u64, true);
         for block in 0..table.block_count() {
             if block.is_multiple_of(BLOCKS_READ_TOGETHER) {
@@ -246,23 +298,21 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
                 }
             }
         }
-        if number == 0 {
+        if table.number == 0 {
             report.fingerprint_count = total;
         }
         sound.then_some(total)
     }
 
-    /// V28 for the pages of the ids; whether it holds for all.
-    fn verify_pages(&self, ids: &IdSections, report: &mut VerifyReport) -> bool {
+    /// V28 for the pages of a section; whether it holds for all.
+    fn verify_pages(&self, section: &Paged, report: &mut VerifyReport) -> bool {
         let mut sound = true;
-        for section in ids.paged_sections() {
-            for page in 0..section.page_count() {
-                if page.is_multiple_of(PAGES_READ_AHEAD) {
-                    section.read_ahead(self.bytes(), page, PAGES_READ_AHEAD);
-                }
-                report.page_count += 1;
-                sound &= report.check(section.check_page_again(self.file(), page));
+        for page in 0..section.page_count() {
+            if page.is_multiple_of(PAGES_READ_AHEAD) {
+                section.read_ahead(self.bytes(), page, PAGES_READ_AHEAD);
             }
+            report.page_count += 1;
+            sound &= report.check(section.check_page_again(self.file(), page));
         }
         sound
     }
@@ -384,17 +434,17 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
             || FormatError::damaged(36, "holds other fingerprints than table 0").in_table(number);
         let mut block = 0;
         let mut expected = Vec::new();
-        while block < self.tables[0].block_count() {
+        while block < self.tables[0].part_count() {
             expected.clear();
             let table_0 = &self.tables[0];
-            let low = block.checked_sub(1).map(|b| table_0.keys.get(b));
-            while block < table_0.block_count() && expected.len() < COMPARE_COUNT {
+            let low = block.checked_sub(1).map(|b| table_0.last_of_part(b));
+            while block < table_0.part_count() && expected.len() < COMPARE_COUNT {
                 table_0.read_ahead(self.bytes(), block);
-                let next = table_0.block_count().min(block + BLOCKS_READ_TOGETHER);
-                table_0.read_blocks(self.bytes(), block..next, &mut expected)?;
+                let next = table_0.part_count().min(block + PARTS_READ_TOGETHER);
+                table_0.read_parts(self.bytes(), block..next, &mut expected)?;
                 block = next;
             }
-            let high = table_0.keys.get(block - 1);
+            let high = table_0.last_of_part(block - 1);
             let wanted = |f| low.is_none_or(|l| l < f) && f <= high;
             let found = self.collect(number, expected.len(), wanted)?;
             if found.len() != expected.len() || found.iter().zip(&expected).any(|(f, e)| *f != e.0)
@@ -414,12 +464,12 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     ) -> Result<Vec<F>, FormatError> {
         let table = &self.tables[number];
         let (mut values, mut found) = (Vec::new(), Vec::new());
-        for block in (0..table.block_count()).step_by(BLOCKS_READ_TOGETHER) {
+        for block in (0..table.part_count()).step_by(PARTS_READ_TOGETHER) {
             values.clear();
             table.read_ahead(self.bytes(), block);
-            let next = table.block_count().min(block + BLOCKS_READ_TOGETHER);
-            table.read_blocks(self.bytes(), block..next, &mut values)?;
-            let fingerprints = values.iter().map(|&v| table.permutation.invert(v));
+            let next = table.part_count().min(block + PARTS_READ_TOGETHER);
+            table.read_parts(self.bytes(), block..next, &mut values)?;
+            let fingerprints = values.iter().map(|&v| table.permutation().invert(v));
             found.extend(fingerprints.filter(|&f| wanted(f)));
             if found.len() > most {
                 break;

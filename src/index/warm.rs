@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::blocks::BlockTable;
 use super::file_bytes::FileBytes;
 use super::ids::IdSections;
 use super::paged::Paged;
@@ -69,7 +70,7 @@ pub struct WarmProgress {
 /// # for fingerprint in 0..1000 { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let index = Index::<u64>::from_bytes(file)?;
 /// let report = index.warm(1)?;
 /// let blocks: u64 = index.summary().tables.iter().map(|table| table.block_count).sum();
 /// assert_eq!(report.block_count, blocks);
@@ -92,7 +93,7 @@ pub struct WarmReport {
     pub is_complete: bool,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
+impl<F: Fingerprint> Index<F> {
     /// Brings the file to memory and checks each block and each page of ids that no query has checked yet, on so many
     /// threads; 0 for as many as the processor runs at a time. The first queries are then as quick as later ones.
     ///
@@ -119,7 +120,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     /// # builder.push(42)?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
-    /// # let index = Index::<u64, _>::from_bytes(file)?;
+    /// # let index = Index::<u64>::from_bytes(file)?;
     /// let report = index.warm_with(&WarmOptions::default(), |progress| {
     ///     println!("{} of {} bytes", progress.done, progress.total);
     ///     ControlFlow::Continue(())
@@ -140,7 +141,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>> Index<F, D> {
     }
 }
 
-impl<D: AsRef<[u8]>> AnyIndex<D> {
+impl AnyIndex {
     /// [`Index::warm`] of whatever width.
     ///
     /// # Errors
@@ -171,8 +172,8 @@ impl<D: AsRef<[u8]>> AnyIndex<D> {
 /// # Errors
 /// The first damage, and the number of its index.
 #[inline(never)]
-pub(crate) fn warm_all<F: Fingerprint, D: AsRef<[u8]>>(
-    indexes: &[&Index<F, D>],
+pub(crate) fn warm_all<F: Fingerprint>(
+    indexes: &[&Index<F>],
     options: &WarmOptions,
     progress: &mut dyn FnMut(WarmProgress) -> ControlFlow<()>,
 ) -> Result<WarmReport, (usize, FormatError)> {
@@ -195,7 +196,7 @@ struct Part<'a, F> {
 }
 
 enum Items<'a, F> {
-    Blocks(&'a Table<F>),
+    Blocks(&'a BlockTable<F>),
     Pages(&'a Paged),
 }
 
@@ -219,7 +220,7 @@ impl Drop for StopOnPanic<'_> {
 }
 
 impl<'a, F: Fingerprint> Pass<'a, F> {
-    fn new<D: AsRef<[u8]>>(indexes: &[&'a Index<F, D>]) -> Self {
+    fn new(indexes: &[&'a Index<F>]) -> Self {
         let mut pass = Pass {
             parts: Vec::new(),
             chunk_count: 0,
@@ -231,7 +232,10 @@ impl<'a, F: Fingerprint> Pass<'a, F> {
                 index.plan(distance);
             }
             let sections = index.ids.iter().flat_map(IdSections::paged_sections);
-            let tables = index.tables.iter().map(Items::Blocks);
+            let tables = index.tables.iter().flat_map(|table| match table {
+                Table::Blocks(table) => vec![Items::Blocks(table)],
+                Table::Lines(table) => vec![Items::Pages(&table.row), Items::Pages(&table.lines)],
+            });
             for items in tables.chain(sections.map(Items::Pages)) {
                 pass.total += items.byte_len(0..items.count());
                 let first_chunk = pass.chunk_count;

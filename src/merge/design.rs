@@ -1,7 +1,7 @@
 //! The tables, the distance and the block size of a merged file.
 
 use super::MergeOptions;
-use super::passes::Merger;
+use super::Merger;
 use crate::codec::check_block_size;
 use crate::design::{PlanRequest, TableDesign, check_distance};
 use crate::error::{Error, Result};
@@ -36,20 +36,20 @@ impl<F: Fingerprint> MergeOptions<F> {
     }
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'_, F, D> {
-    /// The tables that the options ask for, by default those of the largest segment. `count` counts the fingerprints of the
-    /// result, which decide where a distance is given alone.
+impl<F: Fingerprint> Merger<'_, F> {
+    /// The tables that the options ask for, by default those of the largest segment. The number of fingerprints of the
+    /// result decides where a distance is given alone.
     ///
     /// # Errors
-    /// There is no segment, or what `count` returns.
-    pub(super) fn design(&self, count: impl FnOnce() -> Result<u64>) -> Result<FileDesign<F>> {
+    /// There is no segment.
+    pub(super) fn design(&self, count: u64) -> Result<FileDesign<F>> {
         let largest = self.largest()?;
         let options = self.options;
         let block_size = options.block_size.unwrap_or(largest.block_size());
         let (masks, max_distance) = match (&options.design, options.max_distance) {
             (Some(design), _) => (design.masks().to_vec(), design.max_distance()),
             (None, Some(distance)) => {
-                let mut request = PlanRequest::new(count()?, distance);
+                let mut request = PlanRequest::new(count, distance);
                 request.block_size = block_size;
                 request.codec = options.codec.given();
                 let design: TableDesign<F> = request.design()?;

@@ -1,11 +1,9 @@
-//! Merges segments into one file: streams through their sorted tables, and sorts again only what they do not have.
+//! Merges segments into one file: reads their records in order, and writes them as a build does.
 
 mod design;
 mod newest;
-mod passes;
-mod sketches;
+mod records;
 mod streams;
-mod tables;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,9 +18,9 @@ use crate::error::{Error, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, MAX_COUNT, Metadata, SketchParameters};
-use crate::segments::{AsSegments, Exclusions, SegmentsView};
+use crate::segments::{Exclusions, Segments};
 use crate::summary::Summary;
-use passes::Merger;
+use records::Merger;
 
 /// Bytes of memory that a merge takes by default.
 const DEFAULT_MEMORY: u64 = 256 << 20;
@@ -31,7 +29,7 @@ const DEFAULT_MEMORY: u64 = 256 << 20;
 ///
 /// ```
 /// use simidx::Codec;
-/// use simidx::segments::MergeCodec;
+/// use simidx::merge::MergeCodec;
 ///
 /// assert_eq!(MergeCodec::from(None), MergeCodec::Chosen);
 /// assert_eq!(MergeCodec::from(Some(Codec::Gap)), MergeCodec::Given(Codec::Gap));
@@ -68,7 +66,7 @@ impl MergeCodec {
 /// How segments are merged. Start from [`MergeOptions::default`] and set what differs.
 ///
 /// ```
-/// use simidx::segments::{MergeCodec, MergeOptions};
+/// use simidx::merge::{MergeCodec, MergeOptions};
 ///
 /// let mut options = MergeOptions::<u64>::default();
 /// options.codec = MergeCodec::AsSegments;
@@ -102,7 +100,7 @@ pub struct MergeOptions<F> {
     /// [`merge`]; at least [`MIN_MEMORY`](crate::build::MIN_MEMORY), by default 256 MiB. The bytes of the result do not depend on it.
     pub memory: u64,
     /// Where temporary files go, see [`BuildOptions::temp_dir`](crate::BuildOptions::temp_dir). They take about as many bytes as
-    /// the ids of the result, and as the fingerprints of the segments that lack one of its tables.
+    /// the ids and sketches of the result, and where its fingerprints do not fit in memory, twice as many as these.
     pub temp_dir: Option<PathBuf>,
 }
 
@@ -125,14 +123,15 @@ impl<F> Default for MergeOptions<F> {
 /// The result of a merge.
 ///
 /// ```
-/// use simidx::segments::{MergeOptions, Segments, merge};
+/// use simidx::merge::{MergeOptions, merge};
+/// use simidx::segments::Segments;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let mut options = MergeOptions::default();
 /// options.exclusions.add_fingerprint(0xff01);
 /// let merged = merge(&segments, &options, std::io::sink(), |_| ())?;
@@ -165,18 +164,19 @@ pub struct Merged<F> {
 /// How much of what was to be left out is not there.
 ///
 /// ```
-/// use simidx::segments::{MergeOptions, merge};
+/// use simidx::merge::{MergeOptions, merge};
+/// use simidx::segments::Segments;
 ///
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
 /// let mut options = MergeOptions::default();
 /// options.exclusions.add_fingerprint(0xff01);
 /// options.exclusions.add_fingerprint(0xff77);
-/// let merged = merge(&index, &options, std::io::sink(), |_| ())?;
+/// let merged = merge(&set, &options, std::io::sink(), |_| ())?;
 /// assert_eq!(merged.unmatched.fingerprint_count, 1); // 0xff77
 /// # Ok::<(), simidx::Error>(())
 /// ```
@@ -193,16 +193,17 @@ pub struct Unmatched {
 /// byte what a build with its parameters makes of all records: by default the tables, the distance and the block size
 /// of the largest segment. The segments may differ in these.
 ///
-/// Cost: a table that a segment has is decoded once for each of its codec's passes (`ef` one, the others two), merged and
-/// encoded, some 20 to 40 ns a value. One that it has not is sorted anew, as in a build. An id that is a string takes about a
+/// Cost: the records are read once, some 70 to 120 ns a record. Each table but the first is sorted anew, as in a build, some 100 ns a
+/// value with its encoding, on all threads. An id that is a string takes about a
 /// microsecond. Memory does not grow with the records, but for a bit a record where some are left out by their ids, and with the number
-/// of segments: of each, 16 blocks are decoded at a time and their values held up to twice. With fingerprints of 64
-/// bits that is some 30 KiB a segment for blocks of 512 bytes, and at most 16 MiB for the largest ones. Without ids `record_count` is the sum of theirs, less one for
+/// of segments: of each, 16 blocks are decoded at a time. With fingerprints of 64
+/// bits that is some 15 KiB a segment for blocks of 512 bytes, and at most 8 MiB for the largest ones. Without ids `record_count` is the sum of theirs, less one for
 /// each segment that held a fingerprint left out: how often a fingerprint was repeated is not known. It is 0 where no
 /// fingerprint is left.
 ///
 /// ```
-/// use simidx::segments::{MergeOptions, Segments, merge};
+/// use simidx::merge::{MergeOptions, merge};
+/// use simidx::segments::Segments;
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 ///
 /// let mut segments = Vec::new();
@@ -211,7 +212,7 @@ pub struct Unmatched {
 ///     builder.extend(fingerprints)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
-///     segments.push(Index::<u64, _>::from_bytes(file)?);
+///     segments.push(Index::<u64>::from_bytes(file)?);
 /// }
 /// let mut file = Vec::new();
 /// let merged = merge(&Segments::new(segments)?, &MergeOptions::default(), &mut file, |_| ())?;
@@ -223,41 +224,38 @@ pub struct Unmatched {
 /// A damaged segment ([`Error::Segment`] names it), options out of their range, exclusions by ids of a kind that the
 /// segments do not have, or of a segment that there is not, too little memory, and what `out` or a temporary file
 /// reports.
-pub fn merge<F: Fingerprint, D: AsRef<[u8]> + Send + Sync, W: Write + Send>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn merge<F: Fingerprint, W: Write + Send>(
+    segments: &Segments<F>,
     options: &MergeOptions<F>,
     mut out: W,
     mut progress: impl FnMut(BuildProgress),
 ) -> Result<Merged<F>> {
-    merge_view(segments.as_segments()?, options, &mut out, &mut progress)
+    merge_view(segments, options, &mut out, &mut progress)
 }
 
 #[inline(never)]
-fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: SegmentsView<'_, F, D>,
+fn merge_view<F: Fingerprint>(
+    segments: &Segments<F>,
     options: &MergeOptions<F>,
     out: &mut (dyn Write + Send),
     progress: &mut dyn FnMut(BuildProgress),
 ) -> Result<Merged<F>> {
     check(segments, options)?;
     let limit = MemoryLimit::new(Some(options.memory))?;
+    let space = limit.value_space(options.temp_dir.clone());
     let merger = Merger {
         segments,
         options,
-        temp: limit.temp(options.temp_dir.clone()),
+        temp: space.temp.clone(),
         budget: limit.budget(),
     };
     let mut reporter = Reporter::new(progress);
     with_writer_thread(out, |sink| {
         let sketches = merger.sketches()?;
-        let mut records = merger.merge_records(sketches.as_ref(), &mut reporter)?;
-        let design = merger.design(|| merger.count_fingerprints(&mut records, &mut reporter))?;
-        let temp = merger.temp.clone();
-        let mut file = Assembler::new::<F>(sink, design.block_size, temp, limit)?;
-        let dropped_fingerprint_count = records.dropped.len();
-        let fingerprint_count =
-            merger.merge_tables(&mut file, &design.masks, &mut records, &mut reporter)?;
-        let record_count = records.count(fingerprint_count);
+        let records = merger.merge_records(sketches.as_ref(), &space, &mut reporter)?;
+        let record_count = records.record_count;
+        let design = merger.design(records.separated.fingerprint_count())?;
+        let file = Assembler::new::<F>(sink, design.block_size, space, limit)?;
         let (model, metadata) = (merger.model()?, merger.metadata());
         let parameters = FileParameters {
             max_distance: design.max_distance,
@@ -267,11 +265,19 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
             pipeline: model.pipeline(),
             metadata: &metadata,
         };
+        let codec = |t| merger.codec(t);
+        let summary = file.write(
+            records.separated,
+            &design.masks,
+            &codec,
+            &parameters,
+            &mut reporter,
+        )?;
         let numbers = options.segment_exclusions.keys().copied();
         Ok(Merged {
-            summary: file.finish(&parameters, records.ids, records.sketches, &mut reporter)?,
+            summary,
             dropped_record_count: segments.record_count().saturating_sub(record_count),
-            dropped_fingerprint_count,
+            dropped_fingerprint_count: records.dropped_fingerprint_count,
             metadata,
             sketches,
             replaced_record_count: records.replaced_record_count,
@@ -285,7 +291,8 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 /// one of the segments: while they are open they keep the old file.
 ///
 /// ```
-/// use simidx::segments::{MergeOptions, Segments, merge_to_path};
+/// use simidx::merge::{MergeOptions, merge_to_path};
+/// use simidx::segments::Segments;
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -295,18 +302,18 @@ fn merge_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 ///     builder.push(fingerprint)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
-///     Index::<u64, _>::from_bytes(file)
+///     Index::<u64>::from_bytes(file)
 /// };
 /// let segments = Segments::new(vec![segment(7)?, segment(42)?])?;
 /// merge_to_path(&segments, &MergeOptions::default(), &path, |_| ())?;
-/// assert_eq!(Index::<u64, _>::open_in_memory(&path)?.len(), 2);
+/// assert_eq!(Index::<u64>::open_in_memory(&path)?.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Errors
 /// As for [`merge`], [`AtomicFile::create`] and [`AtomicFile::commit`].
-pub fn merge_to_path<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn merge_to_path<F: Fingerprint>(
+    segments: &Segments<F>,
     options: &MergeOptions<F>,
     path: impl AsRef<Path>,
     progress: impl FnMut(BuildProgress),
@@ -315,10 +322,7 @@ pub fn merge_to_path<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 }
 
 /// Whether the segments can be merged with these options.
-fn check<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
-    options: &MergeOptions<F>,
-) -> Result<()> {
+fn check<F: Fingerprint>(segments: &Segments<F>, options: &MergeOptions<F>) -> Result<()> {
     if segments.record_count() > MAX_COUNT {
         return Err(Error::LimitReached {
             what: "records",

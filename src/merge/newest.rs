@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::passes::Merger;
+use super::Merger;
+use super::records::REPORT_EVERY;
 use crate::bit_set::BitSet;
 use crate::build::{BuildStage, Reporter};
 use crate::error::{FormatError, Result};
@@ -14,10 +15,7 @@ use crate::format::IdKind;
 use crate::index::Id;
 use crate::segments::NumberedIndex;
 
-/// Ids between two reports of the progress.
-const REPORT_EVERY: usize = 1 << 16;
-
-impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
+impl<'a, F: Fingerprint> Merger<'a, F> {
     /// Marks the slots of the records that a later one of these segments replaces, and returns how many there are. Goes through
     /// all ids in order: strings as they lie in the segments, numbers sorted within the budget.
     ///
@@ -25,7 +23,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
     /// A damaged segment, or what keeps numbers from being sorted.
     pub(super) fn mark_replaced(
         &self,
-        segments: &[NumberedIndex<'a, F, D>],
+        segments: &[NumberedIndex<'a, F>],
         slots: &mut [BitSet],
         reporter: &mut Reporter<'_>,
     ) -> Result<u64> {
@@ -39,7 +37,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
 
     fn mark_strings(
         &self,
-        segments: &[NumberedIndex<'a, F, D>],
+        segments: &[NumberedIndex<'a, F>],
         slots: &mut [BitSet],
         reporter: &mut Reporter<'_>,
     ) -> Result<u64> {
@@ -96,17 +94,17 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> Merger<'a, F, D> {
             }
             passed += 1;
             if passed == REPORT_EVERY {
-                reporter.advance(passed as u64);
+                reporter.advance(passed);
                 passed = 0;
             }
         }
-        reporter.advance(passed as u64);
+        reporter.advance(passed);
         Ok(replaced)
     }
 
     fn mark_numbers(
         &self,
-        segments: &[NumberedIndex<'a, F, D>],
+        segments: &[NumberedIndex<'a, F>],
         slots: &mut [BitSet],
         reporter: &mut Reporter<'_>,
     ) -> Result<u64> {

@@ -1,210 +1,227 @@
-//! The values of one table of a segment, and the records of a segment, as ordered streams that are checked on the way.
+//! The records of all segments in one order, which is checked on the way: the file that is written relies on it.
 
-use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
-use super::sketches::{SketchReader, gone};
+use super::Merger;
 use crate::bit_set::BitSet;
 use crate::error::{Error, FormatError, Result};
-use crate::extsort::{NamedRecords, Numbered, RecordBuffer, Sorter, Stream};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Fingerprints, Id, IdBuf, Records};
-use crate::segments::{NumberedIndex, SegmentsView};
+use crate::format::IdKind;
+use crate::index::{Fingerprints, Id, IdBuf, Records, Sketches};
+use crate::segments::NumberedIndex;
 
-/// A table of a segment, from its first value to its last.
-pub(super) struct TableStream<'a, F, D> {
-    segments: SegmentsView<'a, F, D>,
-    number: usize,
-    table: usize,
-    fingerprints: Fingerprints<'a, F, D>,
-    /// Values that must still come.
-    left: u64,
-    /// The value before them.
-    last: Option<F>,
+/// A record of a segment. They are merged in the order of these fields.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Head<F> {
+    pub(super) fingerprint: F,
+    /// Without ids the number 0.
+    pub(super) id: IdBuf,
+    /// Empty if sketches are not wanted.
+    pub(super) sketch: Vec<u8>,
+    /// The number of its stream.
+    stream: usize,
+    pub(super) is_left_out: bool,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> TableStream<'a, F, D> {
-    /// Reads table `table` of segment number `number`.
+/// The records of several segments.
+pub(super) struct Streams<'m, 'a, F> {
+    streams: Vec<RecordStream<'m, 'a, F>>,
+    /// The next record of each stream, the first of them on top.
+    heads: BinaryHeap<Reverse<Head<F>>>,
+}
+
+impl<'m, 'a, F: Fingerprint> Streams<'m, 'a, F> {
+    /// Starts to read each of these streams.
     ///
     /// # Errors
-    /// There is no such table.
-    pub(super) fn new(
-        segments: SegmentsView<'a, F, D>,
-        (number, segment): NumberedIndex<'a, F, D>,
-        table: usize,
-    ) -> Result<Self> {
-        Ok(TableStream {
-            segments,
-            number,
-            table,
-            fingerprints: segment.fingerprints(table)?,
-            left: segment.len(),
-            last: None,
-        })
-    }
-
-    /// Rule V35: what an index says of its size must be true before it counts in another.
-    fn check_count(&self, is_right: bool) -> Result<()> {
-        if is_right {
-            return Ok(());
-        }
-        let message = "the table does not hold as many values as there are fingerprints";
-        Err(self.damaged(35, message))
-    }
-
-    /// Rule V24 once more: blocks are checked when they are first used, and a file may be overwritten while it is mapped.
-    /// Merging and encoding rely on the order.
-    fn check_order(&self, values: &[F]) -> Result<()> {
-        let goes_on = self.last < values.first().copied();
-        if values.is_empty() || goes_on && values.windows(2).all(|pair| pair[0] < pair[1]) {
-            return Ok(());
-        }
-        Err(self.damaged(24, "the values do not ascend"))
-    }
-
-    fn damaged(&self, rule: u8, message: &str) -> Error {
-        let error = FormatError::damaged(rule, message).in_table(self.table);
-        self.segments.blame(self.number)(error.into())
-    }
-}
-
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<F>> for TableStream<'_, F, D> {
-    fn fill(&mut self, buffer: &mut Vec<F>, budget: usize) -> Result<bool> {
-        while buffer.memory_len() < budget {
-            let values = match self.fingerprints.next_chunk() {
-                None => {
-                    self.check_count(self.left == 0)?;
-                    return Ok(false);
-                }
-                Some(Err(error)) => return Err(self.segments.blame(self.number)(error)),
-                Some(Ok(values)) => values,
+    /// A damaged segment.
+    pub(super) fn new(streams: Vec<RecordStream<'m, 'a, F>>) -> Result<Self> {
+        let mut merged = Streams {
+            heads: BinaryHeap::with_capacity(streams.len()),
+            streams,
+        };
+        for (number, stream) in merged.streams.iter_mut().enumerate() {
+            let mut head = Head {
+                fingerprint: F::ZERO,
+                id: IdBuf::Number(0),
+                sketch: Vec::new(),
+                stream: number,
+                is_left_out: false,
             };
-            let (start, left) = (buffer.len(), self.left.checked_sub(values.len() as u64));
-            buffer.extend(values.iter().map(|value| value.0));
-            self.check_order(&buffer[start..])?;
-            self.check_count(left.is_some())?;
-            self.left = left.unwrap_or(0);
-            self.last = buffer.last().copied();
+            if stream.read(&mut head)? {
+                merged.heads.push(Reverse(head));
+            }
         }
-        Ok(true)
-    }
-}
-
-/// The records of a segment in order, without those that are marked.
-pub(super) struct RecordStream<'a, 't, F, D> {
-    segments: SegmentsView<'a, F, D>,
-    number: usize,
-    records: Records<'a, F, D>,
-    /// The sketches of the records, if they are wanted.
-    sketches: Option<SketchReader<'a>>,
-    /// The record given last.
-    last: Option<(F, IdBuf)>,
-    excluded: &'t BitSet,
-    /// Takes the fingerprints of records that are left out.
-    touched: &'t RefCell<Sorter<Vec<F>>>,
-}
-
-impl<'a, 't, F: Fingerprint, D: AsRef<[u8]>> RecordStream<'a, 't, F, D> {
-    /// Reads the records of segment number `number`, their ids in about `budget` bytes of memory.
-    pub(super) fn new(
-        segments: SegmentsView<'a, F, D>,
-        (number, segment): NumberedIndex<'a, F, D>,
-        excluded: &'t BitSet,
-        touched: &'t RefCell<Sorter<Vec<F>>>,
-        budget: usize,
-    ) -> Self {
-        RecordStream {
-            excluded,
-            touched,
-            segments,
-            number,
-            records: segment.records_within(budget),
-            sketches: None,
-            last: None,
-        }
+        Ok(merged)
     }
 
-    /// Lets the sketches of the records be read too; the segment must have them.
+    /// Hands each record to `take` in order.
     ///
     /// # Errors
-    /// The damaged head of the sketches.
-    pub(super) fn add_sketches(&mut self) -> Result<()> {
-        let segment = self.segments.get(self.number);
-        let sketches = segment.and_then(|segment| segment.sketches().transpose());
-        let sketches = sketches.unwrap_or_else(|| Err(gone()));
-        let sketches = sketches.map_err(self.segments.blame(self.number))?;
-        self.sketches = Some(SketchReader::new(sketches));
+    /// A damaged segment, or what `take` returns.
+    pub(super) fn for_each(&mut self, mut take: impl FnMut(&Head<F>) -> Result<()>) -> Result<()> {
+        while let Some(mut top) = self.heads.peek_mut() {
+            let Reverse(head) = &mut *top;
+            take(head)?;
+            if !self.streams[head.stream].read(head)? {
+                PeekMut::pop(top);
+            }
+        }
         Ok(())
     }
 
-    /// Hands the next record to `take`, unless it is left out, with its sketch or no bits of one; false at the end.
-    fn next(&mut self, take: impl FnOnce(F, Id<'_>, &[u64])) -> Result<bool> {
-        let blame = self.segments.blame(self.number);
-        let Some((fingerprint, id, slot)) = self.records.read_with_slot().map_err(&blame)? else {
-            return Ok(false);
-        };
-        // Rules V24 and V33, which are not checked each time that records are read: merging relies on the order.
-        match &mut self.last {
-            Some((before, last)) if (*before, last.as_id()) > (fingerprint, id) => {
-                return Err(blame(descending(*before == fingerprint).into()));
+    /// How many fingerprints that are to be left out of a segment alone it has.
+    pub(super) fn own_matches(&self, segment: usize) -> u64 {
+        let stream = self.streams.iter().find(|stream| stream.number == segment);
+        stream.map_or(0, |stream| stream.own_matches)
+    }
+}
+
+/// The records of one segment, in its order.
+pub(super) struct RecordStream<'m, 'a, F> {
+    merger: &'m Merger<'a, F>,
+    number: usize,
+    source: Source<'a, F>,
+    sketches: Option<SketchReader<'a>>,
+    /// Slots of records that are left out.
+    excluded: BitSet,
+    /// The fingerprint of the last record.
+    fingerprint: Option<F>,
+    /// Whether all its records are left out.
+    hides_fingerprint: bool,
+    /// Fingerprints that must still come.
+    left: u64,
+    own_matches: u64,
+}
+
+enum Source<'a, F> {
+    Records(Box<Records<'a, F>>),
+    /// Without ids.
+    Fingerprints(Fingerprints<'a, F>),
+}
+
+impl<F: Fingerprint> Source<'_, F> {
+    /// The next record with the slot of its id.
+    fn read(&mut self) -> Result<Option<(F, Id<'_>, u64)>> {
+        match self {
+            Source::Records(records) => records.read_with_slot(),
+            Source::Fingerprints(fingerprints) => {
+                let fingerprint = fingerprints.next().transpose()?;
+                Ok(fingerprint.map(|fingerprint| (fingerprint, Id::Number(0), 0)))
             }
-            // The memory of the string is used again.
-            Some((before, last)) => {
-                *before = fingerprint;
-                last.clone_from_id(id);
-            }
-            None => self.last = Some((fingerprint, id.into())),
         }
-        let sketch = match &mut self.sketches {
-            Some(sketches) => sketches.next().map_err(&blame)?,
-            None => &[],
+    }
+}
+
+impl<'m, 'a, F: Fingerprint> RecordStream<'m, 'a, F> {
+    /// Reads a segment, its ids in about `budget` bytes of memory, and its sketches if they are wanted: then it must have them.
+    ///
+    /// # Errors
+    /// The damaged head of the sketches.
+    pub(super) fn new(
+        merger: &'m Merger<'a, F>,
+        (number, segment): NumberedIndex<'a, F>,
+        excluded: BitSet,
+        with_sketches: bool,
+        budget: usize,
+    ) -> Result<Self> {
+        let sketches = with_sketches.then(|| SketchReader::new(segment.sketches()?));
+        let sketches = sketches
+            .transpose()
+            .map_err(merger.segments.blame(number))?;
+        Ok(RecordStream {
+            merger,
+            number,
+            source: match segment.id_kind() {
+                IdKind::None => Source::Fingerprints(segment.iter()),
+                _ => Source::Records(Box::new(segment.records_within(budget))),
+            },
+            sketches,
+            excluded,
+            fingerprint: None,
+            hides_fingerprint: false,
+            left: segment.len(),
+            own_matches: 0,
+        })
+    }
+
+    /// Replaces the record before in `head` by the next one; false at the end.
+    fn read(&mut self, head: &mut Head<F>) -> Result<bool> {
+        let blame = self.merger.segments.blame(self.number);
+        let has_ids = matches!(self.source, Source::Records(_));
+        let Some((fingerprint, id, slot)) = self.source.read().map_err(&blame)? else {
+            return match self.left {
+                0 => Ok(false),
+                _ => Err(blame(wrong_count())),
+            };
         };
-        if self.excluded.contains(slot) {
-            let mut touched = self.touched.borrow_mut();
-            touched.add(|fingerprints| fingerprints.push(fingerprint))?;
-            return Ok(true);
+        // Rules V24 and V33, which are not checked each time that records are read. Blocks are checked when they are first
+        // used, and a file may be overwritten while it is mapped.
+        if self.fingerprint < Some(fingerprint) {
+            // Rule V35: what an index says of its size must be true before it counts in another.
+            let left = self.left.checked_sub(1);
+            self.left = left.ok_or_else(|| blame(wrong_count()))?;
+            self.fingerprint = Some(fingerprint);
+            self.hides_fingerprint = self.merger.hides_fingerprint(self.number, fingerprint);
+            self.own_matches += u64::from(self.merger.own_excludes(self.number, fingerprint));
+        } else {
+            let is_repeated = has_ids && self.fingerprint == Some(fingerprint);
+            if !is_repeated || id < head.id.as_id() {
+                return Err(blame(descending(is_repeated)));
+            }
         }
-        take(fingerprint, id, sketch);
+        head.fingerprint = fingerprint;
+        head.id.clone_from_id(id);
+        head.is_left_out = self.hides_fingerprint || self.excluded.contains(slot);
+        if let Some(sketches) = &mut self.sketches {
+            sketches.read(&mut head.sketch).map_err(&blame)?;
+        }
         Ok(true)
     }
 }
 
-fn descending(same_fingerprint: bool) -> FormatError {
+/// The sketches of a segment one by one.
+struct SketchReader<'a> {
+    sketches: Sketches<'a>,
+    next: u64,
+    words: Vec<u64>,
+}
+
+impl<'a> SketchReader<'a> {
+    fn new(sketches: Option<Sketches<'a>>) -> Result<Self> {
+        // They were there a moment ago.
+        let gone = || FormatError::damaged(43, "the sketches have gone");
+        Ok(SketchReader {
+            sketches: sketches.ok_or_else(gone)?,
+            next: 0,
+            words: Vec::new(),
+        })
+    }
+
+    /// Replaces the sketch before by the next one.
+    fn read(&mut self, sketch: &mut Vec<u8>) -> Result<()> {
+        self.words.clear();
+        let range = self.next..self.next + 1;
+        self.sketches.read(range, &mut self.words)?;
+        self.next += 1;
+        sketch.clear();
+        sketch.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
+        Ok(())
+    }
+}
+
+fn wrong_count() -> Error {
+    let message = "the table does not hold as many values as there are fingerprints";
+    FormatError::damaged(35, message).in_table(0).into()
+}
+
+fn descending(same_fingerprint: bool) -> Error {
     match same_fingerprint {
-        true => FormatError::damaged(33, "the ids of a fingerprint descend"),
-        false => FormatError::damaged(24, "the values do not ascend").in_table(0),
-    }
-}
-
-/// Records whose ids are numbers.
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<Vec<Numbered<F>>> for RecordStream<'_, '_, F, D> {
-    fn fill(&mut self, buffer: &mut Vec<Numbered<F>>, budget: usize) -> Result<bool> {
-        while buffer.memory_len() < budget {
-            let is_there = self.next(|fingerprint, id, _| {
-                if let Id::Number(id) = id {
-                    buffer.push(Numbered { fingerprint, id });
-                }
-            })?;
-            if !is_there {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// Records whose ids are strings, or any records with sketches.
-impl<F: Fingerprint, D: AsRef<[u8]>> Stream<NamedRecords<F>> for RecordStream<'_, '_, F, D> {
-    fn fill(&mut self, buffer: &mut NamedRecords<F>, budget: usize) -> Result<bool> {
-        while buffer.memory_len() < budget {
-            let is_there = self.next(|fingerprint, id, sketch| match id {
-                Id::String(id) => buffer.push_with_sketch(fingerprint, id.as_bytes(), sketch),
-                // Their bytes have the order of the numbers.
-                Id::Number(id) => buffer.push_with_sketch(fingerprint, &id.to_be_bytes(), sketch),
-            })?;
-            if !is_there {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        true => FormatError::damaged(33, "the ids of a fingerprint descend").into(),
+        false => FormatError::damaged(24, "the values do not ascend")
+            .in_table(0)
+            .into(),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Manifest, Segments, differ, no_segment};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{AnyIndex, Index, Storage};
+use crate::index::{AnyIndex, Index};
 
 /// [`Segments`] of one of the three widths.
 ///
@@ -26,16 +26,16 @@ use crate::index::{AnyIndex, Index, Storage};
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub enum AnySegments<D = Storage> {
+pub enum AnySegments {
     /// 32-bit fingerprints.
-    W32(Segments<u32, D>),
+    W32(Segments<u32>),
     /// 64-bit fingerprints.
-    W64(Segments<u64, D>),
+    W64(Segments<u64>),
     /// 128-bit fingerprints.
-    W128(Segments<u128, D>),
+    W128(Segments<u128>),
 }
 
-impl AnySegments<Storage> {
+impl AnySegments {
     /// Opens index files of one width, whatever it is, by mapping them, as [`Index::open`] does. Their paths are their
     /// names. In place of a set, which is a folder with a [`Manifest`] or that file itself, its segments are opened.
     ///
@@ -84,15 +84,15 @@ impl AnySegments<Storage> {
     }
 }
 
-impl<D: AsRef<[u8]>> AnySegments<D> {
+impl AnySegments {
     /// The segments, each with the name that errors shall call it.
     ///
     /// # Errors
     /// [`Error::Options`] if there is no segment; [`Error::Mismatch`] if two differ in their width, or as for
     /// [`Segments::with_names`].
-    pub fn with_names(segments: Vec<(String, AnyIndex<D>)>) -> Result<Self> {
+    pub fn with_names(segments: Vec<(String, AnyIndex)>) -> Result<Self> {
         let (first_name, first) = segments.first().ok_or_else(no_segment)?;
-        let widths = |index: &AnyIndex<D>| [first, index].map(AnyIndex::width);
+        let widths = |index: &AnyIndex| [first, index].map(AnyIndex::width);
         for (name, index) in &segments {
             if index.width() != first.width() {
                 let way_out = "fingerprints of different widths cannot be compared";
@@ -122,10 +122,10 @@ impl<D: AsRef<[u8]>> AnySegments<D> {
 }
 
 /// The segments of the width that `select` knows.
-fn collect<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: Vec<(String, AnyIndex<D>)>,
-    select: impl Fn(AnyIndex<D>) -> Option<Index<F, D>>,
-) -> Result<Segments<F, D>> {
+fn collect<F: Fingerprint>(
+    segments: Vec<(String, AnyIndex)>,
+    select: impl Fn(AnyIndex) -> Option<Index<F>>,
+) -> Result<Segments<F>> {
     let segments = segments.into_iter();
     let selected = segments.filter_map(|(name, index)| Some((name, select(index)?)));
     Segments::with_names(selected.collect())

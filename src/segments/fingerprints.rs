@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{SegmentIds, SegmentsView, differ};
+use super::{SegmentIds, Segments, differ};
 use crate::design::Permuted;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Fingerprints, Storage};
+use crate::index::Fingerprints;
 
 /// The fingerprints of a table of all segments in its order, each once; made by
 /// [`Segments::fingerprints`](super::Segments::fingerprints).
@@ -21,7 +21,7 @@ use crate::index::{Fingerprints, Storage};
 /// #     builder.push(fingerprint)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
-/// #     Index::<u64, _>::from_bytes(file)
+/// #     Index::<u64>::from_bytes(file)
 /// # };
 /// let segments = Segments::new(vec![segment(3)?, segment(1)?, segment(3)?])?;
 /// let fingerprints = segments.fingerprints(0)?.collect::<simidx::Result<Vec<_>>>()?;
@@ -29,9 +29,9 @@ use crate::index::{Fingerprints, Storage};
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct SegmentFingerprints<'a, F, D = Storage> {
-    segments: SegmentsView<'a, F, D>,
-    sources: Vec<Fingerprints<'a, F, D>>,
+pub struct SegmentFingerprints<'a, F> {
+    segments: &'a Segments<F>,
+    sources: Vec<Fingerprints<'a, F>>,
     /// What comes next of each segment that is not due, the smallest value on top.
     next: BinaryHeap<Reverse<(Permuted<F>, usize)>>,
     /// Segments that gave the last value.
@@ -40,9 +40,9 @@ pub struct SegmentFingerprints<'a, F, D = Storage> {
     due: Vec<usize>,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
+impl<'a, F: Fingerprint> SegmentFingerprints<'a, F> {
     #[inline(never)]
-    pub(super) fn new(segments: SegmentsView<'a, F, D>, table: usize) -> Result<Self> {
+    pub(super) fn new(segments: &'a Segments<F>, table: usize) -> Result<Self> {
         let mut sources = Vec::with_capacity(segments.segment_count());
         let mut first = None;
         for (number, segment) in segments.indexes().enumerate() {
@@ -59,7 +59,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
                 let masks = [first, order].map(|order| format!("{:#x}", order.mask()));
                 let what = format!("the prefix mask of table {table}");
                 let way_out = "merge them to read such a table";
-                return Err(differ([&names[0], &names[1]], &what, masks, way_out));
+                return Err(differ(names, &what, masks, way_out));
             }
         }
         Ok(SegmentFingerprints {
@@ -135,7 +135,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
         self.sources[0].invert(value)
     }
 
-    /// The ids of the fingerprint given last, in order, as from [`SegmentsView::ids_of`]. For table 0 this needs no look-up.
+    /// The ids of the fingerprint given last, in order, as from [`Segments::ids_of`]. For table 0 this needs no look-up.
     ///
     /// # Errors
     /// A damaged block or page of a segment, or a fingerprint that its table 0 lacks.
@@ -147,7 +147,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentFingerprints<'a, F, D> {
     }
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Iterator for SegmentFingerprints<'_, F, D> {
+impl<F: Fingerprint> Iterator for SegmentFingerprints<'_, F> {
     type Item = Result<F>;
 
     fn next(&mut self) -> Option<Result<F>> {

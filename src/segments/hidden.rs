@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Exclusions, SegmentsView};
+use super::{Exclusions, Segments};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
@@ -61,9 +61,9 @@ impl<F: Fingerprint> Hidden<F> {
     /// No segment of this number, ids of another kind than the segments have, a damaged segment, or what keeps ids from
     /// being read.
     #[inline(never)]
-    pub(super) fn add<D: AsRef<[u8]>>(
+    pub(super) fn add(
         &mut self,
-        segments: SegmentsView<'_, F, D>,
+        segments: &Segments<F>,
         only: Option<usize>,
         exclusions: &Exclusions<F>,
     ) -> Result<()> {
@@ -100,7 +100,7 @@ impl<F: Fingerprint> Hidden<F> {
     }
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
+impl<F: Fingerprint> Segments<F> {
     /// Whether all records that a segment has of a fingerprint are left out, whatever their ids.
     pub(crate) fn hides_fingerprint(&self, segment: usize, fingerprint: F) -> bool {
         self.hidden().is_some_and(|hidden| {
@@ -109,20 +109,8 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         })
     }
 
-    /// The fingerprints all of whose records are left out of a segment, whatever their ids.
-    pub(crate) fn hidden_fingerprints(
-        &self,
-        segment: usize,
-    ) -> impl Iterator<Item = F> + use<'a, F, D> {
-        let parts = self
-            .hidden()
-            .into_iter()
-            .flat_map(move |h| h.parts(segment));
-        parts.flat_map(|part| part.fingerprints.iter().copied())
-    }
-
     /// The keys of ids that are left out of a segment; `None` if there are none.
-    pub(super) fn hidden_keys(&self, segment: usize) -> Option<HiddenKeys<'a>> {
+    pub(super) fn hidden_keys(&self, segment: usize) -> Option<HiddenKeys<'_>> {
         let hidden = self.hidden()?;
         let keys = HiddenKeys {
             of_all: &hidden.of_all.keys,
@@ -171,19 +159,16 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         }
     }
 
-    /// Hands the slots of the records of a segment that are left out to `visit`, see [`Index::visit_ids`].
+    /// Hands the slots of the records of a segment that are left out by their ids to `visit`, see [`Index::visit_ids`].
     ///
     /// # Errors
-    /// A damaged block or page.
-    pub(crate) fn visit_hidden(
+    /// A damaged page.
+    pub(crate) fn visit_hidden_ids(
         &self,
         number: usize,
-        segment: &Index<F, D>,
+        segment: &Index<F>,
         mut visit: impl FnMut(u64),
     ) -> Result<()> {
-        for fingerprint in self.hidden_fingerprints(number) {
-            segment.visit_slots(fingerprint, &mut visit)?;
-        }
         let Some(keys) = self.hidden_keys(number) else {
             return Ok(());
         };

@@ -3,9 +3,9 @@
 use std::iter::FusedIterator;
 use std::vec;
 
-use super::SegmentsView;
+use super::Names;
+use super::Segments;
 use super::hidden::HiddenKeys;
-use super::view::Names;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Id, IdBuf, Ids};
@@ -28,7 +28,7 @@ use crate::index::{Id, IdBuf, Ids};
 ///     builder.push_with_number(0xff, id)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
-///     Index::<u64, _>::from_bytes(file)
+///     Index::<u64>::from_bytes(file)
 /// };
 /// let segments = Segments::new(vec![segment(2)?, segment(1)?])?;
 /// let mut ids = segments.ids_of(0xff)?;
@@ -59,27 +59,27 @@ enum Source<'a> {
 
 impl<'a> SegmentIds<'a> {
     /// The ids of some segments, given with their numbers, without those that are left out.
-    pub(super) fn merge<F: Fingerprint, D: AsRef<[u8]>>(
-        view: SegmentsView<'a, F, D>,
-        mut segments: impl Iterator<Item = (usize, Result<Ids<'a>>)>,
+    pub(super) fn merge<F: Fingerprint>(
+        segments: &'a Segments<F>,
+        mut ids_of_each: impl Iterator<Item = (usize, Result<Ids<'a>>)>,
     ) -> Result<Self> {
-        let names = view.names();
+        let names = segments.names_in_errors();
         let mut ids = Vec::new();
-        let Some((first, first_ids)) = segments.next() else {
+        let Some((first, first_ids)) = ids_of_each.next() else {
             return Ok(Self::merged(ids));
         };
         let first_ids = first_ids.map_err(|error| names.blame(first, error))?;
-        let Some(second) = segments.next() else {
+        let Some(second) = ids_of_each.next() else {
             return Ok(SegmentIds(Source::One {
                 ids: first_ids,
-                hidden: view.hidden_keys(first),
+                hidden: segments.hidden_keys(first),
                 names,
                 segment: first,
             }));
         };
-        let others = std::iter::once(second).chain(segments);
+        let others = std::iter::once(second).chain(ids_of_each);
         for (segment, of_segment) in std::iter::once((first, Ok(first_ids))).chain(others) {
-            let hidden = view.hidden_keys(segment);
+            let hidden = segments.hidden_keys(segment);
             let read = || {
                 let mut of_segment = of_segment?;
                 while let Some(id) = read_shown(&mut of_segment, hidden)? {

@@ -1,20 +1,71 @@
 //! Searching segments: the query of each, and one answer.
 
 use std::iter::FusedIterator;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
-use super::{SegmentIds, Segments, SegmentsView};
+use super::{SegmentIds, Segments};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::index::{Match, QueryStats, Scratch, Strategy};
+use crate::index::{Match, QUERIES_UNDER_WAY, QueryStats, Scratch, Strategy};
+
+/// What a query asks for.
+///
+/// ```
+/// use simidx::segments::Question;
+///
+/// assert_eq!(Question::default(), Question::Within(3));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// All fingerprints within this distance of the query, in bits.
+    Within(u32),
+    /// The fingerprints nearest to the query: by distance, then by value.
+    Nearest {
+        /// How many of them.
+        count: usize,
+        /// The largest distance at which they are looked for, in bits.
+        max_distance: u32,
+    },
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Question::Within(3)
+    }
+}
 
 /// A match in one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Found<F> {
+    /// The number of the query among those that are answered together.
+    owner: u32,
     distance: u32,
     fingerprint: F,
     segment: usize,
     rank: Option<u64>,
+}
+
+impl<F: Copy> Found<F> {
+    fn new(owner: u32, segment: usize, found: &Match<F>) -> Self {
+        Found {
+            owner,
+            distance: found.distance,
+            fingerprint: found.fingerprint,
+            segment,
+            rank: found.rank,
+        }
+    }
+}
+
+/// Finds out where each match ends in what one or several segments have found, in order.
+fn group<F: Eq>(found: &[Found<F>], ends: &mut Vec<usize>) {
+    ends.clear();
+    let mut end = 0;
+    let groups = found.chunk_by(|a, b| a.fingerprint == b.fingerprint);
+    ends.extend(groups.map(|group| {
+        end += group.len();
+        end
+    }));
 }
 
 /// The memory that queries of segments work in, with the answer to the last one, as [`Scratch`] is for one index.
@@ -31,7 +82,7 @@ struct Found<F> {
 /// #     builder.push_with_number(fingerprint, id)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
-/// #     Index::<u64, _>::from_bytes(file)
+/// #     Index::<u64>::from_bytes(file)
 /// # };
 /// let segments = Segments::new(vec![segment(0xff, 1)?, segment(0xfe, 2)?])?;
 /// let mut scratch = SegmentScratch::new();
@@ -51,6 +102,7 @@ pub struct SegmentScratch<F: 'static> {
     found: Vec<Found<F>>,
     /// Where in `found` each match ends.
     ends: Vec<usize>,
+    ranked: bool,
     stats: QueryStats,
 }
 
@@ -60,6 +112,7 @@ impl<F> Default for SegmentScratch<F> {
             scratch: Scratch::new(),
             found: Vec::new(),
             ends: Vec::new(),
+            ranked: true,
             stats: QueryStats::default(),
         }
     }
@@ -81,6 +134,11 @@ impl<F> SegmentScratch<F> {
         self.scratch.expect_cold_blocks(cold);
     }
 
+    /// Whether matches of files with ids get their ranks, as [`Scratch::set_ranked`] does.
+    pub fn set_ranked(&mut self, ranked: bool) {
+        self.ranked = ranked;
+    }
+
     /// The answer to the last query; empty if it failed.
     pub fn matches(&self) -> SegmentMatches<'_, F> {
         SegmentMatches {
@@ -89,7 +147,7 @@ impl<F> SegmentScratch<F> {
         }
     }
 
-    /// What the last query cost in all segments together.
+    /// What the last query cost in all segments together, or the last list of queries.
     pub fn stats(&self) -> QueryStats {
         self.stats
     }
@@ -107,54 +165,80 @@ impl<F> SegmentScratch<F> {
 }
 
 impl<F: Fingerprint> SegmentScratch<F> {
-    /// Adds the answer of a segment, without the matches that are left out. Returns how many these are.
+    /// Adds the matches that a segment has for some queries, without those that are left out.
     ///
     /// # Errors
     /// A damaged segment.
-    fn add<D: AsRef<[u8]>>(
+    fn add_within(
         &mut self,
-        segments: &SegmentsView<'_, F, D>,
+        segments: &Segments<F>,
         segment: usize,
-    ) -> Result<usize> {
-        self.stats += self.scratch.stats();
+        fingerprints: &[F],
+        distance: u32,
+    ) -> Result<()> {
+        let index = &segments.segments()[segment];
         let hides_some = segments.hides_some(segment);
-        let mut hidden = 0;
-        for found in self.scratch.matches() {
-            if hides_some {
-                let hides = segments.hides(segment, found.fingerprint, found.rank);
-                if hides.map_err(segments.blame(segment))? {
-                    hidden += 1;
-                    continue;
-                }
+        self.scratch.set_ranked(self.ranked || hides_some);
+        let found = index.find_together(&mut self.scratch, fingerprints, distance)?;
+        for (owner, found) in found {
+            if hides_some && segments.hides(segment, found.fingerprint, found.rank)? {
+                continue;
             }
-            self.found.push(Found {
-                distance: found.distance,
-                fingerprint: found.fingerprint,
-                segment,
-                rank: found.rank,
-            });
+            self.found.push(Found::new(owner, segment, &found));
         }
-        Ok(hidden)
+        self.stats += self.scratch.stats();
+        Ok(())
     }
 
-    /// Finds out where each match ends, after the answers of several segments have been put in order.
-    fn group(&mut self, several: bool) {
-        if several {
-            self.found.sort_unstable();
+    /// Adds the fingerprints of a segment that are nearest to a query, without those that are left out.
+    ///
+    /// # Errors
+    /// A damaged segment.
+    fn add_nearest(
+        &mut self,
+        segments: &Segments<F>,
+        segment: usize,
+        fingerprint: F,
+        (count, max_distance): (usize, u32),
+    ) -> Result<()> {
+        let index = &segments.segments()[segment];
+        let hides_some = segments.hides_some(segment);
+        let (start, mut wanted) = (self.found.len(), count);
+        self.scratch.set_ranked(self.ranked || hides_some);
+        // As many more as are left out may take their places.
+        loop {
+            let found = index.nearest_with(&mut self.scratch, fingerprint, wanted, max_distance)?;
+            for found in found {
+                if hides_some && segments.hides(segment, found.fingerprint, found.rank)? {
+                    continue;
+                }
+                self.found.push(Found::new(0, segment, found));
+            }
+            let found = self.scratch.matches().len();
+            self.stats += self.scratch.stats();
+            let hidden = found - (self.found.len() - start);
+            if hidden == 0 || found < wanted || found - hidden >= count {
+                return Ok(());
+            }
+            self.found.truncate(start);
+            wanted = count.saturating_add(hidden).max(wanted.saturating_mul(2));
         }
-        self.ends.clear();
-        let mut end = 0;
-        let groups = self.found.chunk_by(|a, b| a.fingerprint == b.fingerprint);
-        self.ends.extend(groups.map(|group| {
-            end += group.len();
-            end
-        }));
+    }
+
+    /// The answer to a query whose matches are in this range of `found`.
+    fn answer(&mut self, range: Range<usize>) -> SegmentMatches<'_, F> {
+        let found = &self.found[range];
+        group(found, &mut self.ends);
+        SegmentMatches {
+            found,
+            ends: &self.ends,
+        }
     }
 
     /// Keeps the first matches, and returns the distance of the last one if there are so many.
     fn keep_first(&mut self, count: usize) -> Option<u32> {
+        group(&self.found, &mut self.ends);
         let end = *self.ends.get(count.checked_sub(1)?)?;
-        self.ends.truncate(count);
         self.found.truncate(end);
         self.found.last().map(|found| found.distance)
     }
@@ -171,7 +255,7 @@ impl<F: Fingerprint> SegmentScratch<F> {
 /// #     builder.push(fingerprint)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
-/// #     Index::<u64, _>::from_bytes(file)
+/// #     Index::<u64>::from_bytes(file)
 /// # };
 /// let segments = Segments::new(vec![segment(0xff)?, segment(0xfe)?, segment(0xff)?])?;
 /// let mut scratch = SegmentScratch::new();
@@ -250,7 +334,7 @@ impl<'s, F: Fingerprint> IntoIterator for SegmentMatches<'s, F> {
 /// # for fingerprint in [0xff, 0xfe] { builder.push(fingerprint)?; }
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let mut searcher = segments.searcher();
 /// let mut matches = searcher.query(0xff, 3)?.iter();
 /// assert_eq!(matches.len(), 2);
@@ -293,7 +377,7 @@ impl<F: Fingerprint> FusedIterator for SegmentMatchIter<'_, F> {}
 /// #     builder.push(0xff)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
-/// #     Index::<u64, _>::from_bytes(file)
+/// #     Index::<u64>::from_bytes(file)
 /// # };
 /// let segments = Segments::new(vec![segment()?, segment()?])?; // both hold 0xff
 /// let mut searcher = segments.searcher();
@@ -324,7 +408,7 @@ impl<'s, F: Fingerprint> SegmentMatch<'s, F> {
     }
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
+impl<F: Fingerprint> Segments<F> {
     /// All fingerprints within `distance` of `fingerprint` in any segment, each once, by distance, then by value. They stay
     /// in the scratch until its next query.
     ///
@@ -336,38 +420,15 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         fingerprint: F,
         distance: u32,
     ) -> Result<SegmentMatches<'s, F>> {
-        scratch.start();
-        let asked = self.ask_all(scratch, fingerprint, distance);
-        if asked.is_err() {
-            scratch.clear();
-        }
-        asked?;
-        scratch.group(self.segment_count() > 1);
-        Ok(scratch.matches())
-    }
-
-    /// Adds the matches of all segments.
-    #[inline(never)]
-    fn ask_all(
-        &self,
-        scratch: &mut SegmentScratch<F>,
-        fingerprint: F,
-        distance: u32,
-    ) -> Result<()> {
-        for (segment, index) in self.indexes().enumerate() {
-            let found = index.query_with(&mut scratch.scratch, fingerprint, distance);
-            found.map_err(self.blame(segment))?;
-            scratch.add(self, segment)?;
-        }
-        Ok(())
+        self.answer_with(scratch, fingerprint, Question::Within(distance))
     }
 
     /// The `count` fingerprints nearest to `fingerprint` among those within `max_distance` in any segment, as
     /// [`Index::nearest_with`](crate::Index::nearest_with) finds them in one: each once, by distance, then by value. They stay
     /// in the scratch until its next query.
     ///
-    /// What one segment has found bounds the search in the next: those that are likely to hold the nearest come first at
-    /// best.
+    /// The matches of one segment bound the search in the next one. It is quickest if the segments that are likely to hold
+    /// the nearest come first.
     ///
     /// # Errors
     /// A damaged block among those that had to be read; then there is no answer.
@@ -378,42 +439,125 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         count: usize,
         max_distance: u32,
     ) -> Result<SegmentMatches<'s, F>> {
+        let question = Question::Nearest {
+            count,
+            max_distance,
+        };
+        self.answer_with(scratch, fingerprint, question)
+    }
+
+    /// The answer to a query, which stays in the scratch until its next one.
+    ///
+    /// # Errors
+    /// A damaged block among those that had to be read; then there is no answer.
+    pub fn answer_with<'s>(
+        &self,
+        scratch: &'s mut SegmentScratch<F>,
+        fingerprint: F,
+        question: Question,
+    ) -> Result<SegmentMatches<'s, F>> {
         scratch.start();
-        let asked = self.ask_nearest(scratch, fingerprint, count, max_distance);
+        let asked = self.ask(scratch, &[fingerprint], question);
         if asked.is_err() {
             scratch.clear();
         }
         asked?;
-        Ok(scratch.matches())
+        Ok(scratch.answer(0..scratch.found.len()))
     }
 
-    /// Leaves the nearest of all segments in the scratch.
-    #[inline(never)]
-    fn ask_nearest(
+    /// Answers many queries, several at a time where all within a distance is asked for. Calls `visit` for each in order,
+    /// with its number in `fingerprints` and its answer as from [`Segments::answer_with`]. The scratch then holds no answer.
+    ///
+    /// ```
+    /// # use simidx::{BuildOptions, Index, IndexBuilder};
+    /// use simidx::segments::{Question, SegmentScratch, Segments};
+    ///
+    /// # let mut builder = IndexBuilder::<u64>::new(BuildOptions::default())?;
+    /// # builder.extend([0xff, 0xfe])?;
+    /// # let mut file = Vec::new();
+    /// # builder.finish(&mut file)?;
+    /// # let segments = Segments::from(Index::<u64>::from_bytes(file)?);
+    /// let (mut scratch, mut counts) = (SegmentScratch::new(), Vec::new());
+    /// segments.answer_many_with(&mut scratch, &[0xff, 7 << 50], Question::Within(3), |_, matches| {
+    ///     counts.push(matches.len());
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(counts, [2, 0]);
+    /// # Ok::<(), simidx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A damaged block among those that had to be read, and what `visit` returns. `visit` has then been called for some of the
+    /// queries before it, and is not called again.
+    pub fn answer_many_with(
         &self,
         scratch: &mut SegmentScratch<F>,
-        fingerprint: F,
-        count: usize,
-        max_distance: u32,
+        fingerprints: &[F],
+        question: Question,
+        mut visit: impl FnMut(usize, SegmentMatches<'_, F>) -> Result<()>,
     ) -> Result<()> {
-        let mut bound = max_distance;
-        for (segment, index) in self.indexes().enumerate() {
-            let (start, mut wanted) = (scratch.found.len(), count);
-            // As many more as are left out may take their places.
-            loop {
-                let found = index.nearest_with(&mut scratch.scratch, fingerprint, wanted, bound);
-                let found = found.map_err(self.blame(segment))?.len();
-                let hidden = scratch.add(self, segment)?;
-                if hidden == 0 || found < wanted || found - hidden >= count {
-                    break;
+        scratch.start();
+        let answered = self.answer_each(scratch, fingerprints, question, &mut visit);
+        scratch.clear();
+        answered
+    }
+
+    fn answer_each(
+        &self,
+        scratch: &mut SegmentScratch<F>,
+        fingerprints: &[F],
+        question: Question,
+        visit: &mut dyn FnMut(usize, SegmentMatches<'_, F>) -> Result<()>,
+    ) -> Result<()> {
+        let together = match question {
+            Question::Within(_) => QUERIES_UNDER_WAY,
+            Question::Nearest { .. } => 1,
+        };
+        let mut number = 0;
+        for queries in fingerprints.chunks(together) {
+            scratch.clear();
+            self.ask(scratch, queries, question)?;
+            let mut start = 0;
+            for owner in 0..queries.len() {
+                let rest = &scratch.found[start..];
+                let end = start + rest.partition_point(|found| found.owner as usize <= owner);
+                visit(number, scratch.answer(start..end))?;
+                (start, number) = (end, number + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the matches of some queries in the scratch; those of one if the nearest are asked for.
+    #[inline(never)]
+    fn ask(
+        &self,
+        scratch: &mut SegmentScratch<F>,
+        fingerprints: &[F],
+        question: Question,
+    ) -> Result<()> {
+        let mut bound = u32::MAX;
+        for segment in 0..self.segment_count() {
+            match question {
+                Question::Within(distance) => scratch
+                    .add_within(self, segment, fingerprints, distance)
+                    .map_err(self.blame(segment))?,
+                Question::Nearest {
+                    count,
+                    max_distance,
+                } => {
+                    let wanted = (count, max_distance.min(bound));
+                    scratch
+                        .add_nearest(self, segment, fingerprints[0], wanted)
+                        .map_err(self.blame(segment))?;
+                    scratch.found.sort_unstable();
+                    bound = scratch.keep_first(count).unwrap_or(bound);
                 }
-                scratch.found.truncate(start);
-                wanted = count.saturating_add(hidden).max(wanted.saturating_mul(2));
             }
-            scratch.group(segment > 0);
-            if let Some(farthest) = scratch.keep_first(count) {
-                bound = farthest;
-            }
+        }
+        // The nearest are in order already.
+        if self.segment_count() > 1 && matches!(question, Question::Within(_)) {
+            scratch.found.sort_unstable();
         }
         Ok(())
     }
@@ -447,8 +591,12 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
         }
         // What is near may be left out: then something else may be as near.
         let stats = scratch.stats;
-        let nearest = self.ask_nearest(scratch, fingerprint, 1, distance);
-        let is_near = !scratch.ends.is_empty();
+        let nearest = Question::Nearest {
+            count: 1,
+            max_distance: distance,
+        };
+        let nearest = self.ask(scratch, &[fingerprint], nearest);
+        let is_near = !scratch.found.is_empty();
         scratch.clear();
         scratch.stats += stats;
         nearest.map(|()| is_near)
@@ -461,16 +609,16 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     ///
     /// # Errors
     /// As for [`Index::ids`](crate::Index::ids).
-    pub fn ids(&self, found: &SegmentMatch<'_, F>) -> Result<SegmentIds<'a>> {
-        let view = *self;
+    pub fn ids(&self, found: &SegmentMatch<'_, F>) -> Result<SegmentIds<'_>> {
+        let is_own = |place: &Found<F>| place.segment < self.segment_count();
+        if !found.found.iter().all(is_own) {
+            return Err(Error::option("match", "it is of other segments"));
+        }
         let places = found.places().map(|(segment, found)| {
-            let ids = match view.get(segment) {
-                Some(index) => index.ids(&found),
-                None => Err(Error::option("match", "it is of other segments")),
-            };
+            let ids = self.segments()[segment].ids(&found);
             (segment, ids)
         });
-        SegmentIds::merge(*self, places)
+        SegmentIds::merge(self, places)
     }
 }
 
@@ -487,7 +635,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
 /// #     builder.push(fingerprint)?;
 /// #     let mut file = Vec::new();
 /// #     builder.finish(&mut file)?;
-/// #     Index::<u64, _>::from_bytes(file)
+/// #     Index::<u64>::from_bytes(file)
 /// # };
 /// let segments = Segments::new(vec![segment(0xff)?, segment(0xfe)?])?;
 /// let mut searcher = segments.searcher();
@@ -501,7 +649,7 @@ pub struct SegmentSearcher<F: 'static, H> {
     scratch: SegmentScratch<F>,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>, H: Deref<Target = Segments<F, D>>> SegmentSearcher<F, H> {
+impl<F: Fingerprint, H: Deref<Target = Segments<F>>> SegmentSearcher<F, H> {
     /// A searcher of the segments, with an empty scratch.
     pub fn new(segments: H) -> Self {
         SegmentSearcher {
@@ -552,10 +700,7 @@ impl<F: Fingerprint, D: AsRef<[u8]>, H: Deref<Target = Segments<F, D>>> SegmentS
     ///
     /// # Errors
     /// As for [`Segments::ids`].
-    pub fn ids<'a>(&'a self, found: &SegmentMatch<'_, F>) -> Result<SegmentIds<'a>>
-    where
-        D: 'a,
-    {
+    pub fn ids<'a>(&'a self, found: &SegmentMatch<'_, F>) -> Result<SegmentIds<'a>> {
         self.segments.ids(found)
     }
 

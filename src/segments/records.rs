@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::SegmentsView;
+use super::Segments;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::index::{Id, IdBuf, Records, Storage};
+use crate::index::{Id, IdBuf, Records};
 
 /// The records of all segments: by fingerprint, those of one fingerprint by id, equal ones as often as there are. Made by
 /// [`Segments::records`](super::Segments::records).
@@ -24,7 +24,7 @@ use crate::index::{Id, IdBuf, Records, Storage};
 ///     builder.push_with_string(fingerprint, id)?;
 ///     let mut file = Vec::new();
 ///     builder.finish(&mut file)?;
-///     Index::<u64, _>::from_bytes(file)
+///     Index::<u64>::from_bytes(file)
 /// };
 /// let segments = Segments::new(vec![segment(7, "b")?, segment(7, "a")?, segment(3, "c")?])?;
 /// let mut records = segments.records()?;
@@ -35,9 +35,9 @@ use crate::index::{Id, IdBuf, Records, Storage};
 /// # Ok::<(), simidx::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct SegmentRecords<'a, F, D = Storage> {
-    segments: SegmentsView<'a, F, D>,
-    sources: Vec<Records<'a, F, D>>,
+pub struct SegmentRecords<'a, F> {
+    segments: &'a Segments<F>,
+    sources: Vec<Records<'a, F>>,
     /// The next record of each segment, the first of them on top.
     next: BinaryHeap<Reverse<Head<F>>>,
     /// Whether that on top has been given already.
@@ -52,9 +52,9 @@ struct Head<F> {
     segment: usize,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentRecords<'a, F, D> {
+impl<'a, F: Fingerprint> SegmentRecords<'a, F> {
     #[inline(never)]
-    pub(super) fn new(segments: SegmentsView<'a, F, D>) -> Result<Self> {
+    pub(super) fn new(segments: &'a Segments<F>) -> Result<Self> {
         let mut records = SegmentRecords {
             sources: segments.indexes().map(crate::Index::records).collect(),
             next: BinaryHeap::with_capacity(segments.segment_count()),
@@ -108,10 +108,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentRecords<'a, F, D> {
 }
 
 /// The next record of a segment that is not left out.
-fn next_shown<'r, F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
+fn next_shown<'r, F: Fingerprint>(
+    segments: &Segments<F>,
     segment: usize,
-    records: &'r mut Records<'_, F, D>,
+    records: &'r mut Records<'_, F>,
 ) -> Result<Option<(F, Id<'r>)>> {
     let blame = segments.blame(segment);
     if !segments.hides_some(segment) {

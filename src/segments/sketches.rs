@@ -1,19 +1,19 @@
 //! The sketches of several segments, which must be of the same kind to be read as one.
 
-use super::{SegmentsView, differ};
+use super::{Segments, differ};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::format::{IdKind, SketchParameters};
 use crate::index::Sketches;
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
+impl<F: Fingerprint> Segments<F> {
     /// What the sketches of all segments that have records are; `None` if no segment has sketches.
     ///
     /// # Errors
     /// Segments whose sketches differ, or of which some have none; a damaged head of the sketches of a segment.
     #[inline(never)]
-    pub fn sketch_parameters(&self) -> Result<Option<&'a SketchParameters>> {
-        let mut common: Option<(usize, Option<&'a SketchParameters>)> = None;
+    pub fn sketch_parameters(&self) -> Result<Option<&SketchParameters>> {
+        let mut common: Option<(usize, Option<&SketchParameters>)> = None;
         for (number, segment) in self.indexes().enumerate() {
             let parameters = self.sketches(number)?.map(|sketches| sketches.parameters());
             if segment.is_empty() && self.segment_count() > 1 {
@@ -25,7 +25,6 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
                 let kinds = [expected, parameters];
                 let kinds = kinds.map(|kind| kind.map_or("none".to_owned(), |k| k.to_string()));
                 let way_out = "build one again with sketches like those of the other";
-                let names = [&*names[0], &*names[1]];
                 return Err(differ(names, "their sketches", kinds, way_out));
             }
         }
@@ -36,7 +35,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'a, F, D> {
     ///
     /// # Errors
     /// A damaged head of the sketches, with the name of the segment.
-    pub fn sketches(&self, segment: usize) -> Result<Option<Sketches<'a>>> {
+    pub fn sketches(&self, segment: usize) -> Result<Option<Sketches<'_>>> {
         let sketches = self.get(segment).map_or(Ok(None), |index| index.sketches());
         sketches.map_err(self.blame(segment))
     }

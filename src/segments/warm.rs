@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use super::{AnySegments, Segments, SegmentsView};
+use super::{AnySegments, Segments};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::index::{WarmOptions, WarmProgress, WarmReport, warm_all};
 
-impl<F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'_, F, D> {
+impl<F: Fingerprint> Segments<F> {
     /// Warms all segments in one pass, as [`Index::warm_with`](crate::Index::warm_with) does one.
     ///
     /// # Errors
@@ -23,33 +23,21 @@ impl<F: Fingerprint, D: AsRef<[u8]>> SegmentsView<'_, F, D> {
     }
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]>> Segments<F, D> {
+impl<F: Fingerprint> Segments<F> {
     /// Warms all segments on so many threads, as [`Index::warm`](crate::Index::warm) does one.
     ///
     /// # Errors
-    /// As for [`SegmentsView::warm_with`].
+    /// As for [`Segments::warm_with`].
     pub fn warm(&self, threads: usize) -> Result<WarmReport> {
         self.warm_with(&WarmOptions::on(threads), |_| ControlFlow::Continue(()))
     }
-
-    /// [`Segments::warm`] with progress over all segments, as from [`SegmentsView::warm_with`].
-    ///
-    /// # Errors
-    /// As for [`SegmentsView::warm_with`].
-    pub fn warm_with(
-        &self,
-        options: &WarmOptions,
-        progress: impl FnMut(WarmProgress) -> ControlFlow<()>,
-    ) -> Result<WarmReport> {
-        self.view().warm_with(options, progress)
-    }
 }
 
-impl<D: AsRef<[u8]>> AnySegments<D> {
+impl AnySegments {
     /// [`Segments::warm`] of whatever width.
     ///
     /// # Errors
-    /// As for [`SegmentsView::warm_with`].
+    /// As for [`Segments::warm_with`].
     pub fn warm(&self, threads: usize) -> Result<WarmReport> {
         self.warm_with(&WarmOptions::on(threads), |_| ControlFlow::Continue(()))
     }
@@ -57,7 +45,7 @@ impl<D: AsRef<[u8]>> AnySegments<D> {
     /// [`Segments::warm_with`] of whatever width.
     ///
     /// # Errors
-    /// As for [`SegmentsView::warm_with`].
+    /// As for [`Segments::warm_with`].
     pub fn warm_with(
         &self,
         options: &WarmOptions,

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 
 use simidx::batch::{ClusterOptions, JoinOptions, JoinStrategy, PairOptions};
-use simidx::segments::{MergeOptions, Segments};
+use simidx::merge::MergeOptions;
+use simidx::segments::Segments;
 use simidx::{Codec, Error, Fingerprint, Index, Storage};
 
 use super::sample::{Sample, answer};
@@ -48,8 +49,7 @@ impl<F: Fingerprint> Batch<F> {
             answer_of_segment(joined, what).map(|_| found)
         };
         let mut bytes = Vec::new();
-        let merged =
-            simidx::segments::merge(&segments, &MergeOptions::default(), &mut bytes, |_| ());
+        let merged = simidx::merge::merge(&segments, &MergeOptions::default(), &mut bytes, |_| ());
         Some(Batch {
             pairs: answer_of_segment(paired, what).map(|()| pairs),
             clusters: answer_of_segment(clustered, what).map(|_| clusters),

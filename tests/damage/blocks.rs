@@ -1,4 +1,4 @@
-//! A damaged block keeps nobody from the others.
+//! A damaged block or page keeps nobody from the others.
 
 use simidx::Codec;
 use simidx::design::TableDesign;
@@ -6,6 +6,8 @@ use simidx::index::Strategy;
 
 use super::sample::answer;
 use simidx_testkit::editor::Editor;
+use simidx_testkit::forged::IN_BLOCKS;
+use simidx_testkit::reference::{LOW_BITS, PAGE_LEN};
 use simidx_testkit::{build, matched, options, scan, sorted_set, uniform};
 
 /// Two hundred fingerprints and their file, one block of which is damaged.
@@ -21,7 +23,7 @@ fn with_a_damaged_block(codec: Codec, table: usize, block: usize) -> (Vec<u64>, 
 
 #[test]
 fn a_damaged_block_leaves_the_others_readable() {
-    for codec in Codec::ALL {
+    for codec in IN_BLOCKS {
         let (set, editor) = with_a_damaged_block(codec, 0, 2);
         let at = editor.layout.block_at(0, 2);
         let index = simidx_testkit::open::<u64>(editor.finish());
@@ -52,7 +54,7 @@ fn a_damaged_block_leaves_the_others_readable() {
 
 #[test]
 fn a_damaged_block_ends_many_queries_without_a_wrong_answer() {
-    for codec in Codec::ALL {
+    for codec in IN_BLOCKS {
         let (set, editor) = with_a_damaged_block(codec, 1, 3);
         let index = simidx_testkit::open::<u64>(editor.finish());
         let mut searcher = index.searcher();
@@ -75,4 +77,35 @@ fn a_damaged_block_ends_many_queries_without_a_wrong_answer() {
         searcher.set_strategy(Strategy::Scan);
         assert_eq!(searcher.query(set[0], 0).unwrap().len(), 1);
     }
+}
+
+#[test]
+fn a_damaged_page_of_low_bits_leaves_the_others_readable() {
+    let set = sorted_set(&uniform::<u64>(2000));
+    let mut options = options(TableDesign::partition(1, 1).unwrap(), 128);
+    options.codec = Some(Codec::Lines);
+    let mut editor = Editor::new(build(options, &set));
+    let section = editor.section(LOW_BITS, 0);
+    assert!(section.len > 3 * PAGE_LEN);
+    editor.flip(section.offset + PAGE_LEN + 50, 8);
+    let index = simidx_testkit::open::<u64>(editor.finish());
+    let mut lost = 0;
+    for (place, fingerprint) in set.iter().enumerate() {
+        match answer(index.contains(*fingerprint), "a damaged page") {
+            Some(found) => assert!(found),
+            // Those of the page, a third of all, and what shares a line with one of them.
+            None => {
+                assert!((500..1400).contains(&place), "{place}");
+                lost += 1;
+            }
+        }
+    }
+    assert!((500..900).contains(&lost), "{lost}");
+    assert!(answer(index.contains(!set[0]), "a value that is not there") == Some(false));
+    let report = index.verify();
+    assert_eq!(report.problem_count, 1);
+    assert_eq!(
+        (report.problems[0].rule(), report.problems[0].offset()),
+        (28, Some((section.offset + PAGE_LEN) as u64))
+    );
 }

@@ -4,6 +4,7 @@ use simidx::Fingerprint;
 
 use super::samples::samples;
 use simidx_testkit::editor::Editor;
+use simidx_testkit::reference::{LINE_PAGES, Layout};
 use simidx_testkit::repair::repair;
 
 fn check_repairs<F: Fingerprint>() {
@@ -22,8 +23,10 @@ fn check_repairs<F: Fingerprint>() {
         ] {
             file[at] ^= 0x55;
         }
-        // The checksum of the first block.
-        file[128] ^= 1;
+        // The checksum of the first block, or of the page of lines.
+        let layout = Layout::parse(&sample.file);
+        let lines = layout.find_section(LINE_PAGES, 0);
+        file[lines.map_or(128, |lines| lines.offset + lines.len - 1)] ^= 1;
         assert!(repair(&file) == sample.file, "{}", sample.name);
         // A directory that is not where the footer says, but that far from the end.
         let directory_at = Editor::new(sample.file.clone()).layout.directory_at;

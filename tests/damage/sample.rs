@@ -217,7 +217,7 @@ impl<F: Fingerprint> Sample<F> {
 
     /// Asks an index everything; an answer must be right, an error be one of the format, and it may take no more steps
     /// than with the good file.
-    pub(crate) fn ask<D: AsRef<[u8]>>(&self, index: &Index<F, D>, what: &str) -> Asked {
+    pub(crate) fn ask(&self, index: &Index<F>, what: &str) -> Asked {
         let mut asking = Asking {
             sample: self,
             meter: Meter::new(self.steps, what),
@@ -251,7 +251,7 @@ impl<F> Sample<F> {
 }
 
 /// A name that tells what is in an index.
-fn name<F: Fingerprint, D: AsRef<[u8]>>(kind: &str, index: &Index<F, D>) -> String {
+fn name<F: Fingerprint>(kind: &str, index: &Index<F>) -> String {
     let mut codecs: Vec<&str> = Vec::new();
     for table in &index.summary().tables {
         if !codecs.contains(&table.codec.name()) {
@@ -291,7 +291,7 @@ impl<F: Fingerprint> Asking<'_, F> {
         answer
     }
 
-    fn queries<D: AsRef<[u8]>>(&mut self, searcher: &mut Searcher<F, &Index<F, D>>) {
+    fn queries(&mut self, searcher: &mut Searcher<F, &Index<F>>) {
         let what = self.what;
         for question in &self.sample.questions {
             let result = searcher.query(question.query, question.distance);
@@ -303,7 +303,7 @@ impl<F: Fingerprint> Asking<'_, F> {
         }
     }
 
-    fn members<D: AsRef<[u8]>>(&mut self, index: &Index<F, D>) {
+    fn members(&mut self, index: &Index<F>) {
         let what = self.what;
         for (&member, expected) in self.sample.set.iter().zip(&self.sample.ids) {
             let contained = self.note(index.contains(member));
@@ -319,7 +319,7 @@ impl<F: Fingerprint> Asking<'_, F> {
         }
     }
 
-    fn lookups<D: AsRef<[u8]>>(&mut self, index: &Index<F, D>) {
+    fn lookups(&mut self, index: &Index<F>) {
         let what = self.what;
         for (id, expected) in &self.sample.lookups {
             if let Some(ranks) = self.note(index.ranks_of_id(id.as_id())) {
@@ -329,7 +329,7 @@ impl<F: Fingerprint> Asking<'_, F> {
         }
     }
 
-    fn sketches<D: AsRef<[u8]>>(&mut self, index: &Index<F, D>) {
+    fn sketches(&mut self, index: &Index<F>) {
         let Some(expected) = &self.sample.sketches else {
             return;
         };
@@ -352,7 +352,7 @@ impl<F: Fingerprint> Asking<'_, F> {
     }
 
     /// Reads a table with its ids, as far as it can be read.
-    fn dump<D: AsRef<[u8]>>(&mut self, index: &Index<F, D>, table: usize) {
+    fn dump(&mut self, index: &Index<F>, table: usize) {
         let (what, set) = (self.what, &self.sample.set);
         let (mut found, mut complete) = (Vec::new(), true);
         let mut all = index.fingerprints(table).expect("there is such a table");
@@ -386,7 +386,7 @@ pub(crate) fn answer<T>(result: Result<T, Error>, what: &str) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(Error::Format(error)) => {
-            assert!((1..=43).contains(&error.rule()), "{what}: {error}");
+            assert!((1..=47).contains(&error.rule()), "{what}: {error}");
             None
         }
         Err(error) => panic!("{what}: {error}"),

@@ -152,7 +152,7 @@ pub(crate) fn samples<F: Fingerprint>() -> Vec<Sample<F>> {
     for (i, codec) in Codec::ALL.into_iter().enumerate() {
         for (j, kind) in Kind::ALL.into_iter().enumerate() {
             // Every bit of a kind in one codec; ids look alike in all of them.
-            let stride = if i == j % 3 { 1 } else { 5 };
+            let stride = if i == j % Codec::ALL.len() { 1 } else { 5 };
             samples.push(sample(halves(), codec, kind, 30).with_stride(stride));
         }
         for design in other_designs() {

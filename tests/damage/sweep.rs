@@ -13,7 +13,8 @@ use super::samples::{many_blocks, samples, samples_of_several_pages};
 use simidx_testkit::counting::most_held;
 use simidx_testkit::editor::Editor;
 use simidx_testkit::reference::{
-    KEY_ENTRIES, KEY_GROUPS, Layout, PAGE_LEN, SKETCHES, is_paged, number, payload_len,
+    KEY_ENTRIES, KEY_GROUPS, LINES, Layout, PAGE_LEN, SKETCHES, Table, is_paged, number,
+    payload_len,
 };
 use simidx_testkit::rng;
 use simidx_testkit::sketches::head_len;
@@ -113,10 +114,16 @@ struct Part {
     keys_of: Option<usize>,
 }
 
+/// The tables in blocks, by their numbers.
+fn in_blocks(layout: &Layout) -> impl Iterator<Item = (usize, &Table)> {
+    let tables = layout.tables.iter().enumerate();
+    tables.filter(|(_, table)| table.codec != LINES)
+}
+
 /// The blocks, pages and key groups of a file, those that may be exchanged together.
 fn parts(layout: &Layout, file: &[u8]) -> Vec<Vec<Part>> {
     let mut blocks = Vec::new();
-    for (table, record) in layout.tables.iter().enumerate() {
+    for (table, record) in in_blocks(layout) {
         for block in 0..record.block_count {
             let at = layout.block_at(table, block);
             blocks.push(Part {
@@ -165,7 +172,7 @@ fn parts(layout: &Layout, file: &[u8]) -> Vec<Vec<Part>> {
 
 fn key_groups(layout: &Layout, file: &[u8]) -> Vec<Part> {
     let (mut groups, key_len) = (Vec::new(), layout.width as usize / 8);
-    for table in 0..layout.tables.len() {
+    for (table, _) in in_blocks(layout) {
         let entries = layout.section(KEY_ENTRIES, table);
         let section = layout.section(KEY_GROUPS, table);
         let mut start = section.offset;

@@ -8,7 +8,9 @@ use simidx::format::{FORMAT_VERSION, FormatClass, FormatError};
 use simidx::{AnyIndex, Error, Fingerprint, IdKind, Storage};
 use simidx_testkit::document::{named_table, specification};
 use simidx_testkit::manifest::{self, Broken, Entry, Expect, Stage};
-use simidx_testkit::reference::{BUCKETS, EF, GAP, GROUPS, Layout, NUMBERS, XOR, apply, crc32};
+use simidx_testkit::reference::{
+    BUCKETS, EF, GAP, GROUPS, LINES, Layout, NUMBERS, XOR, apply, crc32,
+};
 
 /// Runs an expression on an index of any width.
 macro_rules! with_index {
@@ -165,7 +167,7 @@ fn good_files_hold_what_the_manifest_says() {
         }
     }
     for width in [32, 64, 128] {
-        for codec in ["xor", "gap", "ef"] {
+        for codec in ["xor", "gap", "ef", "lines"] {
             for (ids, several) in [
                 ("none", false),
                 ("number", false),
@@ -263,7 +265,7 @@ fn good_files_have_the_layout_and_the_contents_that_their_rows_tell() {
         };
         assert_eq!(ids, entry.ids, "{name}");
         assert_eq!(kinds.contains(&GROUPS), grouped(&entry), "{name}");
-        let names = [(XOR, "xor"), (GAP, "gap"), (EF, "ef")];
+        let names = [(XOR, "xor"), (GAP, "gap"), (EF, "ef"), (LINES, "lines")];
         let codecs: BTreeSet<u8> = layout.tables.iter().map(|t| t.codec).collect();
         let told = names
             .iter()
@@ -273,7 +275,7 @@ fn good_files_have_the_layout_and_the_contents_that_their_rows_tell() {
     }
 }
 
-/// Holds that the blocks of every table decode to what the text of the contents lists, or to as many values as the row
+/// Holds that every table decodes to what the text of the contents lists, or to as many values as the row
 /// tells where no text is kept.
 fn check_values(layout: &Layout, file: &[u8], entry: &Entry) {
     let name = &entry.file;
@@ -284,8 +286,7 @@ fn check_values(layout: &Layout, file: &[u8], entry: &Entry) {
         digits.map(value).collect::<BTreeSet<u128>>()
     });
     for (t, table) in layout.tables.iter().enumerate() {
-        let blocks = layout.blocks(file, t).into_iter();
-        let values: Vec<u128> = blocks.flat_map(|(_, values)| values).collect();
+        let values = layout.values(file, t);
         assert!(values.is_sorted_by(|a, b| a < b), "{name}, table {t}");
         assert_eq!(
             values.len() as u64,

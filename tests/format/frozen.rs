@@ -9,10 +9,10 @@ use simidx_testkit::manifest::folder;
 use simidx_testkit::reference::crc32;
 
 /// The CRC-32 of the list of frozen files. A change of this number breaks a promise (specification, section 14).
-const LIST_CRC: u32 = 0x1b54_3529;
+const LIST_CRC: u32 = 0x4540_b209;
 
 /// Frozen files.
-const COUNT: usize = 493;
+const COUNT: usize = 657;
 
 /// The list: on each line the CRC-32 of a file in hexadecimal, and its name.
 fn list() -> String {

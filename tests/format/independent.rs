@@ -29,7 +29,7 @@ fn text(output: &Output) -> String {
 const EDITS_PER_FILE: usize = 8;
 
 /// What `query` prints, by this crate.
-fn query<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, query: F, distance: u32) -> String {
+fn query<F: Fingerprint>(index: &Index<F>, query: F, distance: u32) -> String {
     let mut lines = String::new();
     for found in index.query(query, distance).unwrap() {
         let line = format!(
@@ -48,7 +48,7 @@ fn query<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, query: F, distance
 }
 
 /// Compares what both readers can say about a sound file beside what its row in the manifest tells.
-fn compare<F: Fingerprint, D: AsRef<[u8]>>(path: &Path, index: &Index<F, D>) {
+fn compare<F: Fingerprint>(path: &Path, index: &Index<F>) {
     let name = path.to_str().unwrap();
     let table = index.table_count() - 1;
     if table > 0 {
@@ -201,7 +201,7 @@ fn both_readers_agree_on_bucket_offsets_of_several_pages() {
 }
 
 /// What `find` prints, by this crate.
-fn find<F: Fingerprint, D: AsRef<[u8]>>(index: &Index<F, D>, id: Id<'_>) -> String {
+fn find<F: Fingerprint>(index: &Index<F>, id: Id<'_>) -> String {
     let mut ranks = index.ranks_of_id(id).unwrap();
     ranks.dedup();
     let fingerprints = ranks

@@ -7,5 +7,6 @@ mod golden;
 mod independent;
 mod rules_block;
 mod rules_id;
+mod rules_lines;
 mod rules_open;
 mod spec;

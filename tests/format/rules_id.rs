@@ -12,8 +12,7 @@ use simidx_testkit::forged::{
 };
 use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{
-    self, BUCKET_OFFSETS, BUCKETS, GROUP_SAMPLES, GROUPS, ID_ORDER, NUMBERS, PLACES, SKETCHES,
-    bits_of, directory,
+    self, BUCKET_OFFSETS, BUCKETS, GROUPS, ID_ORDER, NUMBERS, PLACES, SKETCHES, bits_of, directory,
 };
 use simidx_testkit::reference_reader::common_verdict;
 use simidx_testkit::sketches::SketchSection;
@@ -186,39 +185,6 @@ fn v30_numbers_that_pass_the_largest_are_damage() {
     assert_eq!(found(file), (30, Damaged));
 }
 
-/// Seven hundred ids of five hundred and more fingerprints: two samples of groups, of two chunks.
-fn with_samples() -> Editor {
-    let records: Vec<(u64, u64)> = (0..700).map(|i| ((i % 600) << 50, 7)).collect();
-    let editor = Editor::new(build_numbers(small(), &records));
-    assert_eq!(editor.payload_len(GROUP_SAMPLES), 1);
-    assert_eq!(
-        editor.file[editor.section(GROUP_SAMPLES, 0).offset],
-        0b0100_0000
-    );
-    editor
-}
-
-#[test]
-fn v29_samples_that_cannot_be_are_damage() {
-    // Of one bit each: rank 0 is in chunk 0, rank 512 in chunk 1.
-    for (samples, rank, rule) in [
-        (0b0000_0000u8, 512, 29),
-        (0b1100_0000, 0, 29),
-        (0b1000_0000, 0, 29),
-    ] {
-        let mut editor = with_samples();
-        let at = editor.section(GROUP_SAMPLES, 0).offset;
-        editor.put(at, &[samples]);
-        editor.seal_pages(GROUP_SAMPLES);
-        let file = editor.finish();
-        assert_eq!(found(file.clone()), (rule, Damaged), "{samples:08b}");
-        // A sample that is too small costs a reader no more than a step.
-        if samples != 0 {
-            assert_eq!(read_ids(file, rank << 50), (rule, Damaged), "{samples:08b}");
-        }
-    }
-}
-
 #[test]
 fn v29_counts_that_cannot_be_are_found_by_those_who_look_for_an_id() {
     for ones_before in [5, u64::MAX.into()] {
@@ -377,7 +343,6 @@ fn v34_bits_after_a_packed_array_are_damage() {
     let strings = Editor::new(build_strings(options, &records));
     for (editor, kinds) in [
         (grouped_numbers(), &[NUMBERS][..]),
-        (with_samples(), &[GROUP_SAMPLES]),
         (strings, &[PLACES, BUCKET_OFFSETS, ID_ORDER]),
     ] {
         for &kind in kinds {

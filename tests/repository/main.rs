@@ -1,4 +1,7 @@
-//! The project itself: what it depends on and under which terms, and what its documents name.
+//! The project itself: what it depends on and under which terms, what its documents name, and how its modules are layered.
 
+mod circles;
 mod dependencies;
 mod documents;
+mod modules;
+mod rooms;

@@ -2,10 +2,10 @@
 
 use rand::RngExt;
 use simidx::batch::{
-    IdColumn, PairOptions, Question, RowPair, answer_all, contains_all, ids_of_all,
-    positions_of_all, row_pairs,
+    IdColumn, PairOptions, RowPair, answer_all, contains_all, ids_of_all, positions_of_all,
+    row_pairs,
 };
-use simidx::segments::{Exclusions, Segments};
+use simidx::segments::{Exclusions, Question, Segments};
 use simidx::{BuildOptions, Error, Fingerprint, IdKind};
 use simidx_testkit::{build_numbers, build_strings, clustered, flipped, open, rng};
 
@@ -139,12 +139,12 @@ fn strings_are_cut_where_they_end() {
         .copied()
         .zip(names.iter().map(String::as_str))
         .collect();
-    let index = open(build_strings(with_ids(IdKind::String), &records));
-    let lists = ids_of_all(&index, &values, |_| Ok(())).unwrap();
+    let segments = Segments::from(open(build_strings(with_ids(IdKind::String), &records)));
+    let lists = ids_of_all(&segments, &values, |_| Ok(())).unwrap();
     for (i, &value) in values.iter().enumerate() {
         let found = (lists.offsets[i]..lists.offsets[i + 1])
             .map(|number| lists.ids.get(number as usize).unwrap().to_string());
-        let single = index
+        let single = segments
             .ids_of(value)
             .unwrap()
             .map(|id| id.unwrap().to_string());

@@ -134,8 +134,7 @@ fn assert_shared<T: Send + Sync>(value: &T) -> &T {
 #[test]
 fn an_index_can_be_sent_and_shared() {
     let (set, file, _) = sample_in::<u64>(Codec::EliasFano);
-    let shared: std::sync::Arc<[u8]> = file.into();
-    let index = Index::<u64, _>::from_bytes(shared).unwrap();
+    let index = Index::<u64>::from_bytes(file).unwrap();
     assert_eq!(assert_shared(&index).len(), set.len() as u64);
     let moved = std::thread::spawn(move || index.query(set[0], 0).unwrap().len());
     assert_eq!(moved.join().unwrap(), 1);

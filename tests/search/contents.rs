@@ -6,7 +6,8 @@ use rand::seq::SliceRandom;
 use simidx::build::MIN_MEMORY;
 use simidx::design::TableDesign;
 use simidx::format::{ContentId, Metadata};
-use simidx::segments::{MergeOptions, Segments, merge};
+use simidx::merge::{MergeOptions, merge};
+use simidx::segments::Segments;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder};
 use simidx_testkit::{build, build_numbers, build_strings, open, rng, sized};
 

@@ -322,9 +322,9 @@ proptest! {
         builder.push(0).unwrap();
         let mut file = Vec::new();
         builder.finish(&mut file).unwrap();
-        let index = simidx_testkit::open::<u64>(file);
+        let segments = Segments::from(simidx_testkit::open::<u64>(file));
         let mut documents = fill();
-        documents.exclude(&index).unwrap();
+        documents.exclude(&segments).unwrap();
         let excluded = documents.finish(None).unwrap();
         for (document, &(value, identity)) in values.iter().enumerate() {
             let is_excluded = matches!(excluded.decision(document), Decision::Excluded { .. });

@@ -6,7 +6,8 @@ use simidx::batch::{
     id_pairs, join, pairs,
 };
 use simidx::design::TableDesign;
-use simidx::segments::{Exclusions, MergeOptions, SegmentMatches, SegmentScratch, Segments, merge};
+use simidx::merge::{MergeOptions, merge};
+use simidx::segments::{Exclusions, SegmentMatches, SegmentScratch, Segments};
 use simidx::{Fingerprint, IdKind};
 
 use crate::updates::{

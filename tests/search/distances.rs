@@ -71,7 +71,7 @@ fn check_queries<F: Fingerprint>() {
 
 fn check_sets<F: Fingerprint>() {
     let all = COUNT * (COUNT - 1) / 2;
-    let index = index::<F>();
+    let segments = Segments::from(index::<F>());
     for distance in distances::<F>() {
         for sorted in [false, true] {
             let mut options = PairOptions::default();
@@ -80,12 +80,12 @@ fn check_sets<F: Fingerprint>() {
             finder.extend_from_slice(&fingerprints::<F>()).unwrap();
             assert_eq!(finder.count().unwrap(), all as u64);
             let (mut found, mut of_records) = (0, 0);
-            pairs(&index, &options, |_| {
+            pairs(&segments, &options, |_| {
                 found += 1;
                 Ok(())
             })
             .unwrap();
-            id_pairs(&index, &options, |_| {
+            id_pairs(&segments, &options, |_| {
                 of_records += 1;
                 Ok(())
             })
@@ -104,7 +104,7 @@ fn check_sets<F: Fingerprint>() {
             });
             assert_eq!(report.unwrap().chain_count, 0);
             assert_eq!(sizes, [(COUNT, F::WIDTH)]);
-            let report = clusters(&index, &options, |_| Ok(())).unwrap();
+            let report = clusters(&segments, &options, |_| Ok(())).unwrap();
             assert_eq!(
                 (report.cluster_count, report.record_count),
                 (1, COUNT as u64)
@@ -119,7 +119,7 @@ fn check_sets<F: Fingerprint>() {
         assert_eq!(decided.chained_count(distance), 0);
         let mut options = LintOptions::default();
         options.distance = Some(distance);
-        let report = lint(&index, &options).unwrap();
+        let report = lint(&segments, &options).unwrap();
         assert_eq!(report.distance, F::WIDTH);
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use simidx::design::TableDesign;
 use simidx::format::FormatClass;
 use simidx::{AnyIndex, Codec, Error, Index, Storage};
+use simidx_testkit::forged::IN_BLOCKS;
 use simidx_testkit::reference::{BUCKETS, KEY_ENTRIES, KEY_GROUPS, Layout};
 use simidx_testkit::{build, each_id, options, scan, sorted_set};
 
@@ -50,8 +51,8 @@ fn an_index_that_is_mapped_answers_as_one_that_is_read() {
     for codec in Codec::ALL {
         let (set, file) = sample(codec, 1);
         fs::write(&path, file).unwrap();
-        let mapped = Index::<u64, _>::open(&path).unwrap();
-        let read = Index::<u64, _>::open_in_memory(&path).unwrap();
+        let mapped = Index::<u64>::open(&path).unwrap();
+        let read = Index::<u64>::open_in_memory(&path).unwrap();
         for &member in set.iter().step_by(5) {
             let near = member ^ 1 << (member % 64);
             assert_eq!(ask(&mapped, near), Ok(scan(&set, near, 1)));
@@ -72,7 +73,7 @@ fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
 }
 
 /// The members near a fingerprint, or the rule that is broken.
-fn ask(index: &Index<u64, Storage>, query: u64) -> Result<Vec<(u32, u64)>, u8> {
+fn ask(index: &Index<u64>, query: u64) -> Result<Vec<(u32, u64)>, u8> {
     match index.query(query, 1) {
         Ok(found) => Ok(found.iter().map(|m| (m.distance, m.fingerprint)).collect()),
         Err(Error::Format(error)) => {
@@ -90,10 +91,10 @@ fn a_file_that_is_replaced_or_removed_goes_on_to_be_read_as_it_was() {
     let (old_set, old) = sample(Codec::Gap, 1);
     let (new_set, new) = sample(Codec::Gap, 2);
     fs::write(&path, old).unwrap();
-    let index = Index::<u64, _>::open(&path).unwrap();
+    let index = Index::<u64>::open(&path).unwrap();
     fs::write(folder.path().join("y"), new).unwrap();
     fs::rename(folder.path().join("y"), &path).unwrap();
-    let renewed = Index::<u64, _>::open(&path).unwrap();
+    let renewed = Index::<u64>::open(&path).unwrap();
     fs::remove_file(&path).unwrap();
     for (index, set) in [(&index, &old_set), (&renewed, &new_set)] {
         for &member in set.iter().step_by(7) {
@@ -116,7 +117,7 @@ fn a_file_that_became_shorter_or_longer_is_told() {
             panic!("it has 64 bits")
         };
         index.storage().check_len().unwrap();
-        let in_memory = Index::<u64, _>::open_in_memory(&path).unwrap();
+        let in_memory = Index::<u64>::open_in_memory(&path).unwrap();
         let writer = File::options().write(true).open(&path).unwrap();
         writer.set_len(len as u64).unwrap();
         let error = index.storage().check_len().unwrap_err().to_string();
@@ -132,13 +133,13 @@ fn a_file_that_became_shorter_or_longer_is_told() {
 
 #[test]
 fn blocks_that_are_overwritten_before_they_are_used_are_damage() {
-    for codec in Codec::ALL {
+    for codec in IN_BLOCKS {
         for garbage in [0, 0xff, 0x55] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("x.simidx");
             let (set, file) = sample(codec, 1);
             fs::write(&path, &file).unwrap();
-            let index = Index::<u64, _>::open(&path).unwrap();
+            let index = Index::<u64>::open(&path).unwrap();
             let layout = Layout::parse(&file);
             let blocks = layout.tables[0].block_count;
             assert!(blocks > 8);
@@ -174,12 +175,12 @@ fn blocks_that_are_overwritten_before_they_are_used_are_damage() {
 
 #[test]
 fn blocks_that_are_overwritten_after_they_were_used_are_used_on_without_panic_until_a_full_check() {
-    for codec in Codec::ALL {
+    for codec in IN_BLOCKS {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.simidx");
         let (set, file) = sample(codec, 1);
         fs::write(&path, &file).unwrap();
-        let index = Index::<u64, _>::open(&path).unwrap();
+        let index = Index::<u64>::open(&path).unwrap();
         assert!(index.verify().is_sound(), "every block has been checked");
         let layout = Layout::parse(&file);
         let mut rng = simidx_testkit::rng(9);
@@ -200,7 +201,7 @@ fn blocks_that_are_overwritten_after_they_were_used_are_used_on_without_panic_un
             0
         );
         // A full check looks at everything again.
-        let anew = Index::<u64, _>::open(&path).unwrap();
+        let anew = Index::<u64>::open(&path).unwrap();
         for index in [&index, &anew] {
             let report = index.verify();
             assert_eq!(report.problems[0].rule(), 21);
@@ -229,7 +230,7 @@ fn ids_that_are_overwritten_after_they_were_used_are_refused_after_a_full_check(
     let options = options(TableDesign::choose_bands(1, 2).unwrap(), 512);
     let file = simidx_testkit::build_strings(options, &records);
     fs::write(&path, &file).unwrap();
-    let index = Index::<u64, _>::open(&path).unwrap();
+    let index = Index::<u64>::open(&path).unwrap();
     let ids_of = |fingerprint| -> Result<String, u8> {
         let mut found = String::new();
         match each_id(index.ids_of(fingerprint), |id| found += &id.to_string()) {
@@ -274,7 +275,7 @@ fn what_opening_has_read_is_checked_again_by_a_full_check() {
         (entries.offset, 16),
     ] {
         fs::write(&path, &file).unwrap();
-        let index = Index::<u64, _>::open(&path).unwrap();
+        let index = Index::<u64>::open(&path).unwrap();
         overwrite(&path, at as u64, &[!file[at]]);
         for &member in set.iter().step_by(50) {
             assert_eq!(ask(&index, member), Ok(scan(&set, member, 1)));
@@ -296,7 +297,7 @@ fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened
             .find(|(_, file)| file.len() == old.len())
             .expect("some other set takes as many bytes");
         fs::write(&path, &old).unwrap();
-        let index = Index::<u64, _>::open(&path).unwrap();
+        let index = Index::<u64>::open(&path).unwrap();
         overwrite(&path, 0, &new);
         let (mut told, mut as_before, mut as_after, mut mixed) = (0, 0, 0, 0);
         for &query in old_set.iter().chain(&new_set) {
@@ -311,13 +312,16 @@ fn another_index_written_over_a_mapped_one_never_panics_and_is_right_when_opened
             "{}: {told} errors, {as_before} old answers, {as_after} new ones, {mixed} others",
             codec.name()
         );
-        assert!(
-            told * 2 > old_set.len() + new_set.len(),
-            "most blocks do not fit the keys"
-        );
+        // The lines of the other index are lines, at the same places.
+        if codec != Codec::Lines {
+            assert!(
+                told * 2 > old_set.len() + new_set.len(),
+                "most blocks do not fit the keys"
+            );
+        }
         let report = index.verify();
         assert_eq!(report.problems[0].rule(), 7, "another directory");
-        let anew = Index::<u64, _>::open(&path).unwrap();
+        let anew = Index::<u64>::open(&path).unwrap();
         assert!(anew.verify().is_sound());
         for &member in new_set.iter().step_by(13) {
             assert_eq!(ask(&anew, member), Ok(scan(&new_set, member, 1)));

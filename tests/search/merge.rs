@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use simidx::design::TableDesign;
-use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Merged, Segments, merge};
+use simidx::merge::{MergeCodec, MergeOptions, Merged, merge};
+use simidx::segments::{Exclusions, Segments};
 use simidx::{BuildOptions, Codec, Error, Fingerprint, IdKind, Index, IndexBuilder, Storage};
 
 /// A fingerprint and a number that makes its id.
@@ -314,7 +315,7 @@ fn overwrite(path: &std::path::Path, at: u64, bytes: &[u8]) {
 
 /// A mapped file all blocks of which have been checked.
 #[cfg(feature = "mmap")]
-fn mapped(path: &std::path::Path, file: &[u8]) -> Segments<u64, simidx::Storage> {
+fn mapped(path: &std::path::Path, file: &[u8]) -> Segments<u64> {
     std::fs::write(path, file).unwrap();
     let index = Index::open(path).unwrap();
     assert!(index.verify().is_sound());
@@ -331,9 +332,13 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
     for codec in Codec::ALL {
         for ids in [IdKind::None, IdKind::Number, IdKind::String] {
             let file = build(&records, options(2, Some(codec), ids));
-            let len = mapped(&path, &file).segments()[0].summary().tables[0].block_count * 128;
-            // Table 0 starts at the second block.
-            let table = &file[128..][..len as usize];
+            let table = mapped(&path, &file).segments()[0].summary().tables[0].clone();
+            // Table 0 starts at the second block, or at the second page.
+            let (start, len) = match codec {
+                Codec::Lines => (4096, table.byte_len / 128 * 128),
+                _ => (128, table.block_count * 128),
+            };
+            let table = &file[start as usize..][..len as usize];
             let garbage = (0..len / 8).flat_map(|i| (value(i) ^ value(i) >> 29).to_le_bytes());
             // As many values as before, in another order.
             let turned = table.rchunks(128).flatten().copied().collect();
@@ -342,10 +347,11 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
                 (turned, &[24, 33][..]),
             ] {
                 let segments = mapped(&path, &file);
-                overwrite(&path, 128, &bytes);
+                overwrite(&path, start, &bytes);
                 let rule = rule_of_refusal(&segments);
-                // Ids seem to descend where a fingerprint is repeated.
-                assert!(rules.contains(&rule), "{codec:?} {ids:?}: rule {rule}");
+                // Ids seem to descend where a fingerprint is repeated. Pages of lines are checked again.
+                let is_right = rules.contains(&rule) || codec == Codec::Lines && rule == 28;
+                assert!(is_right, "{codec:?} {ids:?}: rule {rule}");
             }
         }
     }
@@ -353,7 +359,7 @@ fn a_table_that_is_overwritten_after_it_was_checked_is_refused() {
 
 /// The rule for which a merge refuses the segment.
 #[cfg(feature = "mmap")]
-fn rule_of_refusal(segments: &Segments<u64, simidx::Storage>) -> u8 {
+fn rule_of_refusal(segments: &Segments<u64>) -> u8 {
     match merge(segments, &MergeOptions::default(), Vec::new(), |_| ()) {
         Err(Error::Segment { error, .. }) => match *error {
             Error::Format(error) => error.rule(),
@@ -365,20 +371,16 @@ fn rule_of_refusal(segments: &Segments<u64, simidx::Storage>) -> u8 {
 
 #[test]
 #[cfg(feature = "mmap")]
-fn a_table_that_changes_between_two_passes_is_refused() {
+fn a_table_that_changes_after_it_was_read_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.simidx");
     let records = |second: u64| -> Vec<Record<u64>> {
         let value = |i: u64| if i == 1 { second } else { i << 40 };
         (0..500).map(|i| (value(i), i)).collect()
     };
-    let file = |second| {
-        build(
-            &records(second),
-            options(1, Some(Codec::EliasFano), IdKind::None),
-        )
-    };
-    let (before, after) = (file(1 << 40), file(1 << 40 | 1));
+    let file = |second, codec| build(&records(second), options(1, Some(codec), IdKind::None));
+    let before = file(1 << 40, Codec::EliasFano);
+    let after = file(1 << 40 | 1, Codec::EliasFano);
     assert_eq!(before.len(), after.len());
     let segments = mapped(&path, &before);
     let mut options = MergeOptions::default();
@@ -389,10 +391,9 @@ fn a_table_that_changes_between_two_passes_is_refused() {
         }
     };
     // The code of the table has no codeword for the new steps.
-    let error = merge(&segments, &options, Vec::new(), change).unwrap_err();
-    let expected =
-        "damaged index: the table of a segment changed while it was read (rule V36, table 0)";
-    assert_eq!(error.to_string(), expected);
+    let mut merged = Vec::new();
+    merge(&segments, &options, &mut merged, change).unwrap();
+    assert!(merged == file(1 << 40, Codec::Gap));
 }
 
 #[test]
@@ -417,6 +418,8 @@ fn progress_counts_every_record_and_value() {
         done,
         [
             (10_000, 10_000),
+            (5000, 5000),
+            // The second table is sorted, then written.
             (5000, 5000),
             (5000, 5000),
             (10_000, 10_000)

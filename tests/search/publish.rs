@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use simidx::build::AtomicFile;
-use simidx::segments::{MergeOptions, Segments, merge_to_path};
+use simidx::merge::{MergeOptions, merge_to_path};
+use simidx::segments::Segments;
 use simidx::{BuildOptions, Error, Index, IndexBuilder};
 use simidx_testkit::build;
 
@@ -52,7 +53,7 @@ fn a_merge_may_replace_a_segment_that_is_open() {
     builder(&[2, 3]).finish_to_path(&paths[1]).unwrap();
     let opened = paths
         .iter()
-        .map(|path| Index::<u64, _>::open_in_memory(path).unwrap());
+        .map(|path| Index::<u64>::open_in_memory(path).unwrap());
     let segments = Segments::new(opened.collect()).unwrap();
     let options = MergeOptions::default();
     merge_to_path(&segments, &options, &paths[0], |_| ()).unwrap();

@@ -156,46 +156,78 @@ fn opening_takes_two_ranges_and_a_query_two_rounds() {
     assert!(of_many <= 600_000, "{of_many} bytes to open");
     let mut most = 0;
     for (i, &fingerprint) in fingerprints.iter().enumerate().take(100) {
-        index.clear_keys();
         let found = index.query(fingerprint ^ 0b111 << (i % 60), 3).unwrap();
         assert_eq!(found[0].fingerprint, fingerprint);
         let asked = index.source().take();
         assert!(asked.len() == 2, "{asked:?}");
         most = most.max(byte_count(&asked));
     }
-    assert!(most <= 30_000, "{most} bytes for a query");
+    assert!(most <= 60_000, "{most} bytes for a query");
     println!(
         "{count} fingerprints: {} bytes to open, {most} a query",
         byte_count(&opened)
     );
-    // Keys that are known are not read again.
-    index.query(fingerprints[0], 3).unwrap();
+}
+
+#[test]
+fn keys_that_are_known_are_not_read_again() {
+    let mut rng = StdRng::seed_from_u64(2);
+    let fingerprints: Vec<u64> = (0..100_000).map(|_| rng.random()).collect();
+    let mut options = BuildOptions::default();
+    options.codec = Some(Codec::EliasFano);
+    let index = RangedIndex::<u64, _>::open(Counted::new(build(&fingerprints, options))).unwrap();
     index.source().take();
-    index.query(fingerprints[0], 3).unwrap();
+    for rounds in [2, 1] {
+        index.query(fingerprints[0], 3).unwrap();
+        assert_eq!(index.source().take().len(), rounds);
+    }
+}
+
+/// The rounds in which each of some queries finds its matches, and their ids.
+fn rounds_of_ids(fingerprints: &[u64], ids: IdKind, codec: Codec) -> Vec<[usize; 2]> {
+    let mut options = BuildOptions::default();
+    options.design = Some(TableDesign::covering(&COVERING_6).unwrap());
+    (options.ids, options.codec) = (ids, Some(codec));
+    let file = build(fingerprints, options);
+    let whole = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
+    let index = RangedIndex::<u64, _>::open(Counted::new(file)).unwrap();
     assert_eq!(index.source().take().len(), 1);
+    let ask = |&member: &u64| {
+        let matches = index.query(member ^ 0b101 << 20, 3).unwrap();
+        assert!(!matches.is_empty());
+        let rounds = index.source().take().len();
+        let found = index.ids(&matches).unwrap();
+        for (found, ids) in matches.iter().zip(found) {
+            let expected = whole.ids_of(found.fingerprint).unwrap();
+            assert_eq!(ids, expected.collect::<simidx::Result<Vec<_>>>().unwrap());
+        }
+        [rounds, index.source().take().len()]
+    };
+    fingerprints
+        .iter()
+        .step_by(501)
+        .take(100)
+        .map(ask)
+        .collect()
 }
 
 #[test]
 fn ids_come_in_few_rounds() {
     let mut rng = StdRng::seed_from_u64(3);
-    let fingerprints = near_ones(&mut rng, 100_000);
-    let mut options = BuildOptions::default();
-    options.ids = IdKind::String;
-    let file = build(&fingerprints, options);
-    let whole = Index::<u64>::from_bytes(Storage::copy(&file)).unwrap();
-    let index = RangedIndex::<u64, _>::open(Counted::new(file.clone())).unwrap();
-    let queries = &fingerprints[..50];
-    let matches: Vec<_> = index.query_many(queries, 2).unwrap().concat();
-    index.ids(&matches[..1]).unwrap();
-    index.source().take();
-    let ids = index.ids(&matches).unwrap();
-    let rounds = index.source().take();
-    // Keys, blocks, samples, groups (of two chunks at times), places, offsets, buckets (across pages at times).
-    assert!(rounds.len() <= 10, "{} rounds", rounds.len());
-    for (found, ids) in matches.iter().zip(ids) {
-        let expected = whole.ids_of(found.fingerprint).unwrap();
-        assert_eq!(ids, expected.collect::<simidx::Result<Vec<_>>>().unwrap());
+    let uniform: Vec<u64> = (0..100_000).map(|_| rng.random()).collect();
+    let grouped = near_ones(&mut rng, 100_000);
+    // Numbers are at a computed place; strings are found by places, offsets and buckets. A group can go on in another chunk,
+    // and a bucket on another page.
+    for (ids, usual) in [(IdKind::Number, 2), (IdKind::String, 4)] {
+        for fingerprints in [&uniform, &grouped] {
+            let rounds = rounds_of_ids(fingerprints, ids, Codec::Lines);
+            let more = rounds.iter().filter(|&&rounds| rounds != [2, usual]);
+            assert!(more.count() <= 10, "{rounds:?}");
+        }
     }
+    // Keys, blocks, groups, places, offsets, buckets.
+    let rounds = rounds_of_ids(&grouped, IdKind::String, Codec::EliasFano);
+    assert!(rounds.iter().all(|[_, of_ids]| *of_ids <= 10), "{rounds:?}");
 }
 
 #[test]

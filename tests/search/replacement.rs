@@ -9,7 +9,7 @@ use std::thread;
 
 use simidx::design::TableDesign;
 use simidx::index::Searcher;
-use simidx::{Codec, Index, Storage};
+use simidx::{Codec, Index};
 use simidx_testkit::{build, matched, options, scan, sorted_set, uniform};
 
 /// Versions of an index that follow one another under one name.
@@ -46,7 +46,7 @@ fn generations(queries: &[u64]) -> Vec<Generation> {
         let mut members: Vec<u64> = queries.iter().enumerate().map(near).collect();
         members.extend((0..number as u64).map(|i| i << 40));
         let mut options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
-        options.codec = Some(Codec::ALL[number % 3]);
+        options.codec = Some(Codec::ALL[number % Codec::ALL.len()]);
         let set = sorted_set(&members);
         Generation {
             file: build(options, &members),
@@ -108,7 +108,7 @@ impl Drop for Alarm<'_> {
 }
 
 /// Maps the file where that can be done.
-fn open(path: &Path) -> Index<u64, Storage> {
+fn open(path: &Path) -> Index<u64> {
     #[cfg(feature = "mmap")]
     return Index::open(path).unwrap();
     #[cfg(not(feature = "mmap"))]
@@ -117,7 +117,7 @@ fn open(path: &Path) -> Index<u64, Storage> {
 
 /// A searcher, the generation of its index, and the replacements that were counted when it was opened.
 struct Asked<'a> {
-    searcher: Searcher<u64, &'a Index<u64, Storage>>,
+    searcher: Searcher<u64, &'a Index<u64>>,
     generation: &'a Generation,
     opened_at: usize,
 }
@@ -137,7 +137,7 @@ impl Asked<'_> {
 fn read(
     reader: usize,
     path: &Path,
-    shared: &Index<u64, Storage>,
+    shared: &Index<u64>,
     queries: &[u64],
     all: &[Generation],
     progress: &Progress,
@@ -150,7 +150,7 @@ fn read(
     };
     for opening in 0..QUERIES / QUERIES_OF_AN_OPENING {
         let index = match (reader + opening) % 4 {
-            0 => Index::<u64, _>::open_in_memory(path).unwrap(),
+            0 => Index::<u64>::open_in_memory(path).unwrap(),
             _ => open(path),
         };
         let is_it = |g: &Generation| g.record_count == index.record_count();

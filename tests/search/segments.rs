@@ -12,7 +12,9 @@ use rand::seq::IndexedRandom;
 use simidx::design::TableDesign;
 use simidx::format::FormatError;
 use simidx::index::Strategy;
-use simidx::segments::{AnySegments, AsSegments, SegmentFingerprints, SegmentMatches, Segments};
+use simidx::segments::{
+    AnySegments, Question, SegmentFingerprints, SegmentMatches, SegmentScratch, Segments,
+};
 use simidx::{
     AnyIndex, BuildOptions, Codec, Error, Fingerprint, Id, IdKind, Index, IndexBuilder, Match,
     Storage,
@@ -349,7 +351,7 @@ fn segments_of_different_records_are_refused() {
         open::<u64>(build(options, kind, records))
     };
     let some = [(1, 2)];
-    let refused = |segments| message(Segments::<u64, _>::new(segments));
+    let refused = |segments| message(Segments::<u64>::new(segments));
     assert_eq!(refused(vec![]), "there is no segment to search");
     let number = || segment(IdKind::Number, None, &some);
     let kinds = "differ in the kind of their ids";
@@ -584,54 +586,61 @@ fn files_are_opened_by_their_paths() {
     }
 }
 
-/// The number of pairs, and the ids of a fingerprint, in whatever can be searched as segments.
-fn asked<A: AsSegments<u64, Storage> + ?Sized>(segments: &A) -> (usize, Vec<OwnedId>) {
-    let mut count = 0;
-    let visit = |_| {
-        count += 1;
+#[test]
+fn after_many_queries_the_scratch_has_no_answer() {
+    let segment = |value| open::<u64>(build(varied(0), IdKind::None, &[(value, 0), (!0, 0)]));
+    let segments = Segments::new(vec![segment(7u64), segment(6)]).unwrap();
+    let mut scratch = SegmentScratch::new();
+    let mut counts = Vec::new();
+    let queries = [7, !0, 1 << 40];
+    let visit = |_, matches: SegmentMatches<'_, u64>| {
+        counts.push((
+            matches.len(),
+            matches.iter().map(|m| m.places().len()).sum(),
+        ));
         Ok(())
     };
-    simidx::batch::pairs(segments, &Default::default(), visit).unwrap();
-    let mut ids = Vec::new();
-    let view = segments.as_segments().unwrap();
-    each_id(view.ids_of(7), |id| ids.push(owned(id))).unwrap();
-    (count, ids)
+    let question = Question::Within(1);
+    segments
+        .answer_many_with(&mut scratch, &queries, question, visit)
+        .unwrap();
+    assert_eq!(counts, [(2, 2), (1, 2), (0, 0)]);
+    assert!(scratch.matches().is_empty());
+    let broken_off = |_, _: SegmentMatches<'_, u64>| Err(std::io::Error::other("enough").into());
+    assert!(
+        segments
+            .answer_many_with(&mut scratch, &queries, question, broken_off)
+            .is_err()
+    );
+    assert!(scratch.matches().is_empty());
 }
 
 #[test]
-fn an_index_and_a_slice_of_indexes_are_segments() {
-    let file = |records: &[Record<u64>]| build(varied(0), IdKind::Number, records);
-    let files = [file(&[(7, 2), (6, 3)]), file(&[(7, 1), (u64::MAX, 4)])];
-    let indexes = files.each_ref().map(|file| open::<u64>(file.clone()));
-    let numbers = |numbers: &[u64]| numbers.iter().map(|&n| OwnedId::Number(n)).collect();
-    assert_eq!(asked(&indexes[0]), (1, numbers(&[2])));
-    assert_eq!(asked(&indexes[1]), (0, numbers(&[1])));
-    let both = (1, numbers(&[1, 2]));
-    assert_eq!(asked(&indexes[..]), both);
-    let shared = indexes.map(Arc::new);
-    assert_eq!(asked(&shared[1]), (0, numbers(&[1])));
-    assert_eq!(asked(&shared[..]), both);
-    let segments = Segments::new(shared.to_vec()).unwrap();
-    assert_eq!(asked(&segments), both);
-    assert_eq!(asked(&segments.view()), both);
-    let none: &[Index<u64>] = &[];
-    assert!(matches!(none.as_segments(), Err(Error::Options(_))));
+fn a_match_of_other_segments_has_no_ids_here() {
+    let segment = |value| open::<u64>(build(varied(0), IdKind::Number, &[(value, 1)]));
+    let both = Segments::new(vec![segment(1u64), segment(7)]).unwrap();
+    let one = Segments::new(vec![segment(1u64)]).unwrap();
+    let mut scratch = SegmentScratch::new();
+    let found = both.query_with(&mut scratch, 7, 0).unwrap();
+    let found = found.get(0).unwrap();
+    assert!(matches!(one.ids(&found), Err(Error::Options(_))));
+}
+
+#[test]
+fn an_index_alone_is_a_segment() {
+    let index = open::<u64>(build(varied(0), IdKind::Number, &[(7u64, 2), (6, 3)]));
+    let index = Arc::new(index);
+    let segments = Segments::from(Arc::clone(&index));
+    let mut ids = Vec::new();
+    each_id(segments.ids_of(7), |id| ids.push(owned(id))).unwrap();
+    assert_eq!(ids, [OwnedId::Number(2)]);
+    assert_eq!(segments.query(7, 3).unwrap().len(), 2);
+    assert!(Arc::ptr_eq(&index, &segments.segments()[0]));
 }
 
 #[test]
 fn an_error_of_an_index_alone_is_its_own() {
     let (segments, second, _) = damaged();
-    let alone = segments.segments()[1].as_segments().unwrap();
+    let alone = Segments::from(Arc::clone(&segments.segments()[1]));
     assert!(matches!(alone.contains(second[0]), Err(Error::Format(_))));
-}
-
-#[test]
-fn slices_of_indexes_that_differ_are_refused() {
-    let numbers = open::<u64>(build(varied(0), IdKind::Number, &[(7u64, 2)]));
-    let strings = open::<u64>(build(varied(0), IdKind::String, &[(7u64, 2)]));
-    let indexes = [numbers, strings];
-    assert!(matches!(
-        indexes[..].as_segments(),
-        Err(Error::Mismatch { .. })
-    ));
 }

@@ -5,7 +5,8 @@ use std::thread;
 
 use rand::RngExt;
 use simidx::design::TableDesign;
-use simidx::{Codec, Error, Index};
+use simidx::{Error, Index};
+use simidx_testkit::forged::IN_BLOCKS;
 use simidx_testkit::reference::{BUCKET_OFFSETS, BUCKETS, GROUPS, Layout, PLACES};
 use simidx_testkit::{
     build, build_strings, clustered, each_id, flipped, matched, open, options, rng, scan,
@@ -117,7 +118,7 @@ fn together<T: Send>(file: &[u8], ask: impl Fn(&Index<u64>) -> T + Sync) -> Vec<
 #[test]
 fn threads_that_meet_a_damaged_block_at_once_get_no_wrong_answer() {
     let set = sorted_set(&clustered::<u64>(3000));
-    for codec in Codec::ALL {
+    for codec in IN_BLOCKS {
         let mut options = options(TableDesign::choose_bands(3, 4).unwrap(), 256);
         options.codec = Some(codec);
         let file = build(options, &set);

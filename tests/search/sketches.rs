@@ -3,7 +3,8 @@
 
 use simidx::build::{BuildError, MIN_MEMORY};
 use simidx::format::SketchParameters;
-use simidx::segments::{Exclusions, MergeOptions, Segments, merge};
+use simidx::merge::{MergeOptions, merge};
+use simidx::segments::{Exclusions, Segments};
 use simidx::{BuildOptions, Error, Fingerprint, Id, IdBuf, IdKind, Index, IndexBuilder, Storage};
 use simidx_testkit::reference::{Layout, SKETCHES};
 use simidx_testkit::sketches::SketchSection;
@@ -272,7 +273,7 @@ fn a_merge_of_different_sketches_has_none() {
         assert_eq!(merged.sketches.is_some(), is_kept);
         let index = simidx_testkit::open::<u64>(file);
         assert_eq!(index.sketches().unwrap().is_some(), is_kept);
-        assert_eq!(segments.view().sketch_parameters().is_ok(), is_kept);
+        assert_eq!(segments.sketch_parameters().is_ok(), is_kept);
     }
 }
 
@@ -316,13 +317,13 @@ fn records_that_are_left_out_are_not_shown() {
     let index = &segments.segments()[0];
     let mut hidden = 0;
     for record in 0..index.record_count() {
-        assert!(segments.view().shows_record(0, record).unwrap());
+        assert!(segments.shows_record(0, record).unwrap());
         let id = index.id_of_record(record).unwrap().unwrap();
         let rank = index.rank_of_record(record).unwrap();
         let is_hidden =
             id.as_id() == Id::Number(12) || index.fingerprint(rank).unwrap() == Some(all[7].0);
         hidden += u32::from(is_hidden);
-        assert_eq!(shown.view().shows_record(0, record).unwrap(), !is_hidden);
+        assert_eq!(shown.shows_record(0, record).unwrap(), !is_hidden);
     }
     assert!(hidden > 2);
 }

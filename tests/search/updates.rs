@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use simidx::design::TableDesign;
-use simidx::segments::{Exclusions, MergeCodec, MergeOptions, Segments, merge};
+use simidx::merge::{MergeCodec, MergeOptions, merge};
+use simidx::segments::{Exclusions, Segments};
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, Index, IndexBuilder};
 
 /// A fingerprint and a number that makes its id.
@@ -270,7 +271,7 @@ fn check_update<F: Fingerprint>(
         (ids.count() as u64, fingerprints.count() as u64)
     };
     let counts =
-        |unmatched: &simidx::segments::Unmatched| (unmatched.id_count, unmatched.fingerprint_count);
+        |unmatched: &simidx::merge::Unmatched| (unmatched.id_count, unmatched.fingerprint_count);
     assert_eq!(counts(&report.unmatched), unmatched(left, &all));
     for (number, left) in left_of {
         let found = &report.unmatched_of_segments[number];

@@ -6,16 +6,16 @@ use std::ops::ControlFlow;
 use simidx::design::TableDesign;
 use simidx::index::{WarmOptions, WarmReport};
 use simidx::segments::AnySegments;
-use simidx::{AnyIndex, BuildOptions, Error, IdKind, Index, Storage};
+use simidx::{AnyIndex, BuildOptions, Codec, Error, IdKind, Index, Storage};
 use simidx_testkit::reference::{BUCKETS, Layout};
 use simidx_testkit::{build, build_strings, open, options, sized, uniform};
 
 /// A file of several megabytes with string ids.
-fn file_with_ids() -> Vec<u8> {
+fn file_with_ids(codec: Codec) -> Vec<u8> {
     let fingerprints = uniform::<u64>(sized(100_000));
     let ids: Vec<String> = fingerprints.iter().map(|f| format!("{f:032x}")).collect();
     let mut options = options(TableDesign::with_table_count(3, 2).unwrap(), 512);
-    options.ids = IdKind::String;
+    (options.ids, options.codec) = (IdKind::String, Some(codec));
     let records: Vec<(u64, &str)> = fingerprints
         .iter()
         .zip(&ids)
@@ -26,14 +26,26 @@ fn file_with_ids() -> Vec<u8> {
 
 /// Blocks of all tables.
 fn block_count(index: &Index<u64>) -> u64 {
-    let tables = index.summary().tables;
-    tables.iter().map(|table| table.block_count).sum()
+    let tables = index.summary().tables.into_iter();
+    let in_blocks = tables.filter(|table| table.codec != Codec::Lines);
+    in_blocks.map(|table| table.block_count).sum()
+}
+
+/// A small file of tables in blocks.
+fn in_blocks(fingerprints: &[u64]) -> Vec<u8> {
+    let mut options = BuildOptions::default();
+    options.codec = Some(Codec::EliasFano);
+    build(options, fingerprints)
 }
 
 #[test]
 fn every_block_and_page_is_warmed_once_on_any_number_of_threads() {
-    let file = file_with_ids();
-    for threads in [0, 1, 3, 64] {
+    for (codec, threads) in [0, 1, 3, 64]
+        .map(|threads| (Codec::EliasFano, threads))
+        .into_iter()
+        .chain([(Codec::Lines, 0), (Codec::Lines, 1)])
+    {
+        let file = file_with_ids(codec);
         let index = open::<u64>(file.clone());
         let mut options = WarmOptions::default();
         options.threads = threads;
@@ -63,9 +75,9 @@ fn what_is_warm_is_not_checked_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.simidx");
     let fingerprints = uniform::<u64>(500);
-    let mut file = build(BuildOptions::default(), &fingerprints);
+    let mut file = in_blocks(&fingerprints);
     std::fs::write(&path, &file).unwrap();
-    let [warm, cold] = [(); 2].map(|()| Index::<u64, _>::open(&path).unwrap());
+    let [warm, cold] = [(); 2].map(|()| Index::<u64>::open(&path).unwrap());
     assert!(warm.warm(1).unwrap().is_complete);
     let at = Layout::parse(&file).block_at(0, 0) + 100;
     file[at] ^= 1;
@@ -81,7 +93,7 @@ fn what_is_warm_is_not_checked_again() {
 
 #[test]
 fn the_first_damage_is_told_whichever_thread_finds_it() {
-    let mut file = file_with_ids();
+    let mut file = file_with_ids(Codec::EliasFano);
     let layout = Layout::parse(&file);
     let blocks = layout.blocks(&file, 1).len();
     let section = layout.section(BUCKETS, 0);
@@ -103,7 +115,7 @@ fn the_first_damage_is_told_whichever_thread_finds_it() {
 
 #[test]
 fn a_caller_breaks_off_and_goes_on_later() {
-    let file = file_with_ids();
+    let file = file_with_ids(Codec::EliasFano);
     let index = open::<u64>(file);
     let mut calls = 0;
     let mut options = WarmOptions::default();
@@ -129,7 +141,7 @@ fn segments_and_indexes_of_any_width_are_warmed() {
     let files: Vec<Vec<u8>> = [1u64, 2]
         .map(|seed| {
             let fingerprints: Vec<u64> = uniform(3000).iter().map(|f: &u64| f ^ seed).collect();
-            build(BuildOptions::default(), &fingerprints)
+            in_blocks(&fingerprints)
         })
         .to_vec();
     let each: Vec<WarmReport> = files
@@ -173,7 +185,7 @@ fn an_empty_index_is_warm() {
 
 #[test]
 fn a_panic_of_the_caller_ends_the_pass() {
-    let index = open::<u64>(file_with_ids());
+    let index = open::<u64>(file_with_ids(Codec::EliasFano));
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         index.warm_with(&WarmOptions::default(), |_| panic!("on purpose"))
     }));
@@ -203,9 +215,9 @@ fn locked_len() -> u64 {
 fn files_are_locked_here() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.simidx");
-    std::fs::write(&path, file_with_ids()).unwrap();
+    std::fs::write(&path, file_with_ids(Codec::EliasFano)).unwrap();
     let len = std::fs::metadata(&path).unwrap().len();
-    let indexes: Vec<Index<u64, simidx::Storage>> = vec![
+    let indexes: Vec<Index<u64>> = vec![
         Index::open(&path).unwrap(),
         Index::open_in_memory(&path).unwrap(),
     ];
@@ -273,9 +285,9 @@ fn files_are_locked_in_memory() {
 fn pages_that_were_used_are_resident() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.simidx");
-    std::fs::write(&path, file_with_ids()).unwrap();
+    std::fs::write(&path, file_with_ids(Codec::EliasFano)).unwrap();
     for index in [
-        Index::<u64, _>::open(&path).unwrap(),
+        Index::<u64>::open(&path).unwrap(),
         Index::open_in_memory(&path).unwrap(),
     ] {
         index.warm(2).unwrap();

@@ -186,11 +186,11 @@ typedef struct {
     uint64_t memory;
     /// The folder for temporary files; NULL for that of the system.
     const char *temp_dir;
-    /// "ef", "gap" or "xor"; NULL chooses by the data.
+    /// "lines", "ef", "gap" or "xor"; NULL chooses by the data.
     const char *codec;
     /// Number of tables; 0 lets the planner choose.
     uint32_t tables;
-    /// Bytes of a block, a power of two from 128 to 65,536; 0 for 512.
+    /// Bytes of a block, a power of two from 128 to 8,192; 0 for 512.
     uint32_t block_size;
     /// 1: the file gets the order of its ids, by which `simidx_find_string` finds one in microseconds.
     uint32_t id_lookup;

@@ -41,11 +41,11 @@ pub struct simidx_build_options {
     pub memory: u64,
     /// The folder for temporary files; NULL for that of the system.
     pub temp_dir: *const c_char,
-    /// "ef", "gap" or "xor"; NULL chooses by the data.
+    /// "lines", "ef", "gap" or "xor"; NULL chooses by the data.
     pub codec: *const c_char,
     /// Number of tables; 0 lets the planner choose.
     pub tables: u32,
-    /// Bytes of a block, a power of two from 128 to 65,536; 0 for 512.
+    /// Bytes of a block, a power of two from 128 to 8,192; 0 for 512.
     pub block_size: u32,
     /// 1: the file gets the order of its ids, by which `simidx_find_string` finds one in microseconds.
     pub id_lookup: u32,

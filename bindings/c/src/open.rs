@@ -222,8 +222,7 @@ pub unsafe extern "C" fn simidx_index_info(
 }
 
 fn info<F: Fingerprint>(segments: &Segments<F>) -> simidx_info {
-    let view = segments.view();
-    let summaries: Vec<_> = view.indexes().map(|index| index.summary()).collect();
+    let summaries: Vec<_> = segments.indexes().map(|index| index.summary()).collect();
     let kind = match segments.id_kind() {
         simidx::IdKind::None => simidx_id_kind::SIMIDX_IDS_NONE,
         simidx::IdKind::Number => simidx_id_kind::SIMIDX_IDS_NUMBERS,
@@ -315,9 +314,8 @@ pub unsafe extern "C" fn simidx_verify(
 }
 
 fn verify<F: Fingerprint>(segments: &Segments<F>, work: &Work) -> Result<()> {
-    let view = segments.view();
-    for (number, index) in view.indexes().enumerate() {
-        let total = view.segment_count() as u64;
+    for (number, index) in segments.indexes().enumerate() {
+        let total = segments.segment_count() as u64;
         let report = index.verify_while(|_| match work.report("verify", number as u64, total) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::sync::{Mutex, TryLockError};
 
-use simidx::batch::{Answers, Question, answer_all, contains_all};
-use simidx::segments::{AnySegments, SegmentScratch, Segments};
+use simidx::batch::{Answers, answer_all, contains_all};
+use simidx::segments::{AnySegments, Question, SegmentScratch, Segments};
 
 use crate::border::Buffer;
 use crate::fingerprint::{Many, Width, one, simidx_fingerprint};
@@ -46,8 +46,8 @@ pub struct simidx_match {
 pub(crate) trait Search {
     /// Forgets the last answer.
     fn clear(&mut self);
-    fn within(&mut self, query: simidx_fingerprint, distance: u32) -> Result<()>;
-    fn nearest(&mut self, query: simidx_fingerprint, count: usize, distance: u32) -> Result<()>;
+    /// Answers one query.
+    fn ask(&mut self, query: simidx_fingerprint, question: Question) -> Result<()>;
     fn contains(&mut self, query: simidx_fingerprint, distance: u32) -> Result<bool>;
     fn answer_all(&mut self, queries: &Many, question: Question, work: &Work) -> Result<()>;
     fn contains_all(&self, queries: &Many, distance: u32, work: &Work) -> Result<Vec<bool>>;
@@ -65,32 +65,14 @@ struct Searcher<F: 'static> {
 
 impl<F: Width> Searcher<F> {
     fn boxed(segments: &Segments<F>) -> Box<dyn Search + Send> {
+        let mut scratch = SegmentScratch::new();
+        // The ids are read by the fingerprints of matches.
+        scratch.set_ranked(false);
         Box::new(Searcher {
             segments: segments.clone(),
-            scratch: SegmentScratch::new(),
+            scratch,
             answers: Answers::default(),
         })
-    }
-
-    /// Answers one query.
-    fn ask(&mut self, query: simidx_fingerprint, question: Question) -> Result<()> {
-        self.clear();
-        let (query, scratch) = (one::<F>(query)?, &mut self.scratch);
-        let found = match question {
-            Question::Within(distance) => self.segments.query_with(scratch, query, distance),
-            Question::Nearest {
-                count,
-                max_distance,
-            } => self
-                .segments
-                .nearest_with(scratch, query, count, max_distance),
-        };
-        for found in found? {
-            self.answers.fingerprints.push(found.fingerprint);
-            self.answers.distances.push(found.distance as u8);
-        }
-        self.answers.end_query();
-        Ok(())
     }
 }
 
@@ -102,21 +84,25 @@ impl<F: Width> Search for Searcher<F> {
         self.answers.distances.clear();
     }
 
-    fn within(&mut self, query: simidx_fingerprint, distance: u32) -> Result<()> {
-        self.ask(query, Question::Within(distance))
-    }
-
-    fn nearest(&mut self, query: simidx_fingerprint, count: usize, distance: u32) -> Result<()> {
-        let question = Question::Nearest {
-            count,
-            max_distance: distance,
-        };
-        self.ask(query, question)
+    fn ask(&mut self, query: simidx_fingerprint, question: Question) -> Result<()> {
+        self.clear();
+        let query = one::<F>(query)?;
+        for found in self
+            .segments
+            .answer_with(&mut self.scratch, query, question)?
+        {
+            self.answers.push(found.fingerprint, found.distance);
+        }
+        self.answers.end_query();
+        Ok(())
     }
 
     fn contains(&mut self, query: simidx_fingerprint, distance: u32) -> Result<bool> {
-        let (query, view) = (one::<F>(query)?, self.segments.view());
-        Ok(view.contains_near_with(&mut self.scratch, query, distance)?)
+        let query = one::<F>(query)?;
+        let near = self
+            .segments
+            .contains_near_with(&mut self.scratch, query, distance)?;
+        Ok(near)
     }
 
     fn answer_all(&mut self, queries: &Many, question: Question, work: &Work) -> Result<()> {
@@ -285,7 +271,7 @@ pub unsafe extern "C" fn simidx_query(
         // SAFETY: the caller's promises.
         let places = unsafe { places(buffer, capacity, found) };
         answer(searcher, places, distance, |searcher, distance| {
-            searcher.within(fingerprint, distance)
+            searcher.ask(fingerprint, Question::Within(distance))
         })
     })
 }
@@ -310,7 +296,11 @@ pub unsafe extern "C" fn simidx_nearest(
         // SAFETY: the caller's promises.
         let places = unsafe { places(buffer, capacity, found) };
         answer(searcher, places, distance, |searcher, distance| {
-            searcher.nearest(fingerprint, count, distance)
+            let question = Question::Nearest {
+                count,
+                max_distance: distance,
+            };
+            searcher.ask(fingerprint, question)
         })
     })
 }

@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use simidx::build::{AtomicFile, BuildProgress};
 use simidx::design::TableDesign;
-use simidx::segments::{AnySegments, MergeOptions, Segments, merge as merge_segments};
+use simidx::merge::{MergeOptions, merge as merge_segments};
+use simidx::segments::{AnySegments, Segments};
 use simidx::{BuildOptions, Codec, IdKind, IndexBuilder};
 
 use crate::column::Column;

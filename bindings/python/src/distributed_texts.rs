@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simidx::batch::{Decision, DedupOptions, Deduplicator, IdColumn, Verifier};
-use simidx::{Error, IdBuf, IdKind, Storage};
+use simidx::{Error, IdBuf, IdKind};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions, content_identity};
 use simidx_text::similar::{
@@ -230,7 +230,7 @@ pub(crate) fn _sketch_words(py: Python<'_>, index: &PyIndex) -> PyResult<Option<
     let opened = index.opened(py)?;
     by_width!(width_of(&opened.segments), F => {
         let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-        match segments.view().sketch_parameters() {
+        match segments.sketch_parameters() {
             Ok(parameters) => {
                 let features = parameters.map(|p| p.features().parse::<SketchFeatures>());
                 Ok(features.and_then(Result::ok).map(|features| features.words()))
@@ -259,7 +259,7 @@ impl<F: Width> InIndex<F> {
         watch: &Watch,
     ) -> Result<Self, Failure> {
         let segments = opened.of::<F>()?;
-        let search = SketchSearch::<F, Storage>::new(segments, similarity.least(), 0.0)?;
+        let search = SketchSearch::<F>::new(segments, similarity.least(), 0.0)?;
         let by_chance = search.chance_matches();
         if by_chance > MOST_CHANCE_MATCHES {
             let message = format!(

@@ -8,9 +8,10 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use simidx::Fingerprint;
-use simidx::batch::{JoinOptions, Question, ids_of_all};
+use simidx::batch::{JoinOptions, ids_of_all};
 use simidx::index::WarmOptions;
 use simidx::segments::Exclusions;
+use simidx::segments::Question;
 
 use crate::errors::{Class, Failure};
 use crate::exclusions::Excluded;

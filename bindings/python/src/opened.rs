@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use simidx::segments::{AnySegments, Exclusions, Segments, SegmentsView};
-use simidx::{Error, IdKind, Index, Storage};
+use simidx::segments::{AnySegments, Exclusions, Segments};
+use simidx::{Error, IdKind, Index};
 
 use crate::errors::{Class, Failure};
 use crate::run::Watch;
@@ -85,7 +85,7 @@ impl Opened {
 
     /// Number of fingerprints; one that several files hold counts for each.
     pub(crate) fn fingerprint_count(&self) -> u64 {
-        with_segments!(&self.segments, segments => segments.view().indexes().map(Index::len).sum())
+        with_segments!(&self.segments, segments => segments.indexes().map(Index::len).sum())
     }
 
     /// The segments of a width, which is that of the files.
@@ -97,9 +97,8 @@ impl Opened {
 
 /// Checks every byte of the files; the first problem is the error.
 pub(crate) fn verify<F: Width>(segments: &Segments<F>, watch: &Watch) -> Result<(), Failure> {
-    let view: SegmentsView<'_, F, Storage> = segments.view();
-    for (number, index) in view.indexes().enumerate() {
-        let total = view.segment_count() as u64;
+    for (number, index) in segments.indexes().enumerate() {
+        let total = segments.segment_count() as u64;
         let report = index.verify_while(|_| match watch.report("verify", number as u64, total) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use simidx::batch::{Answers, JoinOptions, Question, answer_all, contains_all, join_watched};
+use simidx::batch::{Answers, JoinOptions, answer_all, contains_all, join_watched};
+use simidx::segments::Question;
 
 use crate::column::Column;
 use crate::errors::{Class, Failure};
@@ -57,10 +58,7 @@ pub(crate) fn answer<F: Width>(
     let ns = match question {
         Question::Within(distance) => {
             let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-            let plans = segments
-                .view()
-                .indexes()
-                .map(|index| index.plan(distance).ns());
+            let plans = segments.indexes().map(|index| index.plan(distance).ns());
             plans.sum::<f64>() * queries.len() as f64
         }
         Question::Nearest { .. } => f64::INFINITY,
@@ -87,7 +85,7 @@ pub(crate) fn one<F: Width>(
     distance: u32,
 ) -> PyResult<Vec<Match>> {
     let segments = opened.of::<F>().map_err(|failure| failure.raise(py))?;
-    let plans = segments.view().indexes();
+    let plans = segments.indexes();
     let ns: f64 = plans.map(|index| index.plan(distance).ns()).sum();
     let of_work = Arc::clone(&opened);
     let work = move || Ok::<_, Failure>(of_work.of::<F>()?.query(query, distance)?);
@@ -127,12 +125,12 @@ pub(crate) fn join<F: Width>(
     let answers = run_apart(py, how, move |watch| {
         let mut answers = Answers::default();
         let search = |done, total| watch.report("search", done, total);
-        let visit = |query, found| {
+        let visit = |query: usize, found: simidx::Match<F>| {
             while answers.query_count() < query {
                 answers.end_query();
                 watch.report("join", answers.query_count() as u64, queries.len() as u64)?;
             }
-            answers.push(found);
+            answers.push(found.fingerprint, found.distance);
             Ok(())
         };
         join_watched(of_work.of::<F>()?, &queries, &options, search, visit)?;

@@ -17,7 +17,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use cmd::Command;
 use support::failure::Failure;
 use support::progress::ProgressMode;
-use support::{heading, json, memory, output, quiet};
+use support::{heading, json, memory, messages, quiet};
 
 /// clap's error for a command line without a command; it prints the help.
 const NO_COMMAND: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
@@ -116,7 +116,7 @@ fn run_command(args: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && error.kind() != NO_COMMAND => {
-            output::say(usage_error(&error));
+            messages::say(usage_error(&error));
             return EXIT_FAILURE;
         }
         Err(help) => return exit_code(print(&help)),
@@ -138,7 +138,7 @@ fn exit_code(answer: cmd::Answer) -> u8 {
         Ok(false) => EXIT_NO,
         Err(failure) if failure.is_broken_pipe() => EXIT_YES,
         Err(failure) => {
-            output::say(failure);
+            messages::say(failure);
             EXIT_FAILURE
         }
     }

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use simidx::build::AtomicFile;
 use simidx::index::WarmOptions;
-use simidx::segments::{MergeOptions, Segments, merge};
+use simidx::merge::{MergeOptions, merge};
+use simidx::segments::Segments;
 use simidx::{BuildOptions, Fingerprint, IdKind, IndexBuilder};
 
 use crate::core::Core;
@@ -34,8 +35,6 @@ const LEAST_DELETED: u64 = 1000;
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause between two tries.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
-/// The priority of merging as the system counts: a tenth of what the threads get that answer, where all cores are busy.
-pub(crate) const MERGING: i32 = 10;
 /// Bytes of memory of a build or a merge.
 const MEMORY: u64 = 256 << 20;
 
@@ -365,17 +364,6 @@ impl<F: Fingerprint> Core<F> {
 
 fn closing() -> io::Error {
     io::Error::other("the collection is being closed")
-}
-
-/// Lets the calling thread, and those that it starts from now on, give way to those that answer, where the system can tell
-/// threads apart: the more the larger `nice`, up to 19.
-#[doc(hidden)]
-pub fn give_way(nice: i32) {
-    // Work that gives way too little is no reason not to do it.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, nice);
-    #[cfg(not(target_os = "linux"))]
-    let _ = nice;
 }
 
 /// How long to wait after so many failures before one more.

@@ -11,13 +11,13 @@ use simidx::Fingerprint;
 use simidx::format::MAX_ID_LEN;
 
 use crate::answer::{Added, CollectionStats, Gathered, Numbered, Outcome};
-use crate::background;
 use crate::core::{Core, failure};
 use crate::error::{Error, Result};
 use crate::files::{self, Folder};
 use crate::journal::{Change, Entry};
 use crate::options::Options;
 use crate::state::{Hit, Place, SegmentList, State, gather_hits, hits, places};
+use crate::system;
 
 /// How often a search is done again because segments were replaced meanwhile, before it is done while nothing changes.
 const MOST_TRIES: usize = 3;
@@ -111,7 +111,7 @@ impl<F: Fingerprint> Collection<F> {
                 core.keep(Core::seal, &core.seal_error)
             })?;
             collection.keep("simidx-merger", |core| {
-                background::give_way(background::MERGING);
+                system::give_way(system::MERGING);
                 core.keep(|core| core.merge(false), &core.merge_error);
             })?;
         }

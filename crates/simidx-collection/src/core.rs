@@ -10,13 +10,13 @@ use std::time::Instant;
 use simidx::segments::Manifest;
 use simidx::{Fingerprint, Scratch};
 
-use crate::background::{MERGING, give_way};
 use crate::error::{Error, Result};
 use crate::files::{self, Folder, Settings};
 use crate::journal::{Change, Journal};
 use crate::options::Options;
 use crate::recent::Recent;
 use crate::state::{Place, State, places};
+use crate::system::{MERGING, give_way};
 
 /// An open collection, seen by all its threads.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ use crate::error::{Error, Result, at};
 use crate::journal::{self, FILES};
 use crate::options::Options;
 use crate::state::Segment;
+use crate::system::sync_folder;
 
 /// The version of what the notes of the manifest say.
 const VERSION: &str = "2";
@@ -180,14 +181,6 @@ fn parents_of_missing(path: &Path) -> Vec<PathBuf> {
         });
     }
     parents
-}
-
-/// Has the names in a folder on disk, on systems where that can be asked for.
-pub(crate) fn sync_folder(path: &Path) -> std::io::Result<()> {
-    match cfg!(unix) {
-        true => File::open(path)?.sync_all(),
-        false => Ok(()),
-    }
 }
 
 pub(crate) fn segment_name(number: u64) -> String {

@@ -44,10 +44,11 @@ mod options;
 mod reading;
 mod recent;
 mod state;
+mod system;
 
 pub use answer::{Added, CollectionStats, Near, Numbered, Outcome};
 pub use any::AnyCollection;
-pub use background::give_way;
 pub use collection::Collection;
 pub use error::{Error, Result};
 pub use options::{Options, Sync};
+pub use system::give_way;

@@ -1,6 +1,6 @@
 //! Lines of a fingerprint and an id: the formats `hex`, `dec` and `tsv`.
 
-use super::digits;
+use super::digits::{self, Radix};
 use super::fields::CHOOSE;
 use super::id::RecordId;
 use super::line_reader::{LineFormat, LineReader};
@@ -12,13 +12,6 @@ use simidx::Fingerprint;
 
 /// The greatest length of a line in bytes: twice that of an id.
 pub(super) const MAX_LINE: u64 = 128 << 10;
-
-/// The digits of the fingerprint column.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Radix {
-    Hex,
-    Dec,
-}
 
 /// Lines of a fingerprint with or without an id.
 pub(super) struct Columns {

@@ -1,7 +1,5 @@
 //! Records that are kept, copied out of their inputs.
 
-#[cfg(any(feature = "parquet", feature = "arrow"))]
-use std::io;
 use std::io::Write;
 
 #[cfg(feature = "arrow")]
@@ -10,12 +8,12 @@ use super::fields::Holds;
 use super::files::FilesReader;
 use super::json::Values;
 use super::line_source::{BYTE_ORDER_MARK, LineSource};
+#[cfg(any(feature = "parquet", feature = "arrow"))]
+use super::new_fields::Fate;
+#[cfg(feature = "parquet")]
+use super::new_fields::{NewField, RowFate};
 #[cfg(not(feature = "parquet"))]
 use super::open_parquet;
-#[cfg(any(feature = "parquet", feature = "arrow"))]
-use super::rewrite::Fate;
-#[cfg(feature = "parquet")]
-use super::rewrite::NewField;
 #[cfg(feature = "warc")]
 use super::warc::WarcReader;
 use super::{Escaped, Format, InputFile, MAX_DOCUMENT, columns, csv};
@@ -128,10 +126,6 @@ fn chosen(keeps: bool) -> Fate {
         false => Fate::Dropped,
     }
 }
-
-/// What becomes of a row, given the bytes that have been read so far.
-#[cfg(any(feature = "parquet", feature = "arrow"))]
-pub(super) type RowFate<'a> = &'a mut dyn FnMut(u64) -> io::Result<Fate>;
 
 /// Copies rows of Parquet files with new fields.
 #[cfg(feature = "parquet")]

@@ -5,6 +5,13 @@ use simidx::Fingerprint;
 /// Characters of a quotation before it is cut.
 const QUOTED: usize = 40;
 
+/// The digits that a fingerprint is written in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Radix {
+    Hex,
+    Dec,
+}
+
 /// Reads hexadecimal digits, or says what is wrong with them.
 #[inline]
 pub(super) fn hex<F: Fingerprint>(text: &str) -> Result<F, String> {

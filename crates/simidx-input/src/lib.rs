@@ -32,6 +32,7 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+mod cells;
 mod columns;
 mod compression;
 mod copy;
@@ -58,6 +59,7 @@ mod line_source;
 mod lines;
 mod members;
 mod names;
+mod new_fields;
 mod npy;
 mod npy_header;
 mod options;
@@ -86,12 +88,10 @@ pub use fields::Fields;
 pub use format::{Format, UnknownFormat};
 pub use id::RecordId;
 pub use input_file::InputFile;
+pub use new_fields::{Fate, FieldKind, FieldValue, NewField};
 pub use options::ReadOptions;
 pub use patterns::expand;
-pub use rewrite::{
-    Fate, FieldKind, FieldValue, NewField, OutputFormat, RecordFate, Rewrite, UnknownOutputFormat,
-    rewrite_records,
-};
+pub use rewrite::{OutputFormat, RecordFate, Rewrite, UnknownOutputFormat, rewrite_records};
 pub use text_encoding::{TextEncoding, UnknownEncoding};
 
 use std::path::{Path, PathBuf};

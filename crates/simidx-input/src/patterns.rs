@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use glob::{MatchOptions, Pattern};
 use walkdir::WalkDir;
 
-use super::source::{input_error, io_error, is_stdin, printable};
+use super::source::{input_error, io_error, is_stdin, printable, refuse_url};
 use super::{Format, folder};
 use crate::{Place, Result};
 
@@ -60,24 +60,6 @@ pub fn expand(path: &Path, format: Option<Format>) -> Result<Vec<PathBuf>> {
         found.extend(folder::expand(&path, format)?);
     }
     Ok(found)
-}
-
-/// Says of a URL that it is one; whoever calls this has found no such file.
-pub(super) fn refuse_url(path: &Path) -> Result<()> {
-    let text = path.to_string_lossy();
-    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-    let is_url = scheme.is_some_and(|scheme| {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-        scheme.len() > 1 && scheme.chars().all(is_part)
-    });
-    match is_url {
-        true => {
-            let message = "is a URL, and URLs are not read; \
-                           fetch the file first, or pipe it in with - as the input";
-            Err(input_error(&printable(path), Place::File, message))
-        }
-        false => Ok(()),
-    }
 }
 
 fn is_pattern(part: &OsStr) -> bool {

@@ -5,8 +5,7 @@
 
 use rayon::prelude::*;
 
-use super::columns::Radix;
-use super::digits;
+use super::digits::{self, Radix};
 use simidx::Fingerprint;
 
 /// Bytes that one task reads.

@@ -11,7 +11,6 @@ use encoding_rs::Encoding;
 use super::compression::{Compression, Shortened, decompress, split_suffix};
 use super::decoding::{Decoding, FaultyLines};
 use super::id::breaks_line;
-use super::patterns::refuse_url;
 use super::{TextEncoding, encoding};
 use crate::{Error, InputError, Place};
 
@@ -273,6 +272,24 @@ pub(super) fn input_error(name: &str, place: Place, message: impl Into<String>) 
         place,
         message: message.into(),
     })
+}
+
+/// Says of a URL that it is one; whoever calls this has found no such file.
+pub(super) fn refuse_url(path: &Path) -> Result<(), Error> {
+    let text = path.to_string_lossy();
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    let is_url = scheme.is_some_and(|scheme| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        scheme.len() > 1 && scheme.chars().all(is_part)
+    });
+    match is_url {
+        true => {
+            let message = "is a URL, and URLs are not read; \
+                           fetch the file first, or pipe it in with - as the input";
+            Err(input_error(&printable(path), Place::File, message))
+        }
+        false => Ok(()),
+    }
 }
 
 /// Opens anything but a directory, which some systems would open and only then refuse to read.

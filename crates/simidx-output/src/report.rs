@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use serde::Serialize;
-use simidx::format::{FORMAT_VERSION, Metadata, SketchParameters, Summary, TableSummary};
+use simidx::format::{FORMAT_VERSION, Metadata, SketchParameters};
+use simidx::summary::{Summary, TableSummary};
 use simidx::{Fingerprint, Index};
 
 use simidx::segments::Segments;
@@ -362,12 +363,9 @@ impl TableReport {
 ///
 /// # Errors
 /// Damage in the sketches of a file.
-pub fn reports<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &Segments<F, D>,
-) -> simidx::Result<Vec<SegmentReport>> {
-    let view = segments.view();
-    let report = |(number, index): (usize, &Arc<Index<F, D>>)| {
-        let sketches = view.sketches(number)?;
+pub fn reports<F: Fingerprint>(segments: &Segments<F>) -> simidx::Result<Vec<SegmentReport>> {
+    let report = |(number, index): (usize, &Arc<Index<F>>)| {
+        let sketches = segments.sketches(number)?;
         let summary = index.summary();
         let report = Report::new(&summary, index.pipeline(), index.metadata());
         Ok(SegmentReport {

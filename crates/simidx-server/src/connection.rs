@@ -31,12 +31,6 @@ const HEADERS: usize = 64;
 /// How long accepting rests when the system has no room for connections.
 const REST: Duration = Duration::from_millis(50);
 
-/// How connections are encrypted.
-#[cfg(feature = "tls")]
-pub(crate) type Tls = tokio_rustls::TlsAcceptor;
-#[cfg(not(feature = "tls"))]
-pub(crate) enum Tls {}
-
 /// How long the log says nothing more of what it has said and what lasts.
 const SAID: Duration = Duration::from_secs(60);
 

@@ -25,6 +25,7 @@ mod batch;
 mod body;
 mod connection;
 mod documents;
+mod handle;
 mod health;
 mod log;
 mod metrics;
@@ -36,19 +37,22 @@ mod queries;
 #[doc(hidden)]
 pub mod request;
 mod response;
+mod route;
 mod routes;
 mod server;
 mod signals;
 mod source;
+mod start_error;
 mod state;
 mod store;
-#[cfg(feature = "tls")]
 mod tls;
 
 pub use auth::Token;
+pub use handle::ServerHandle;
 pub use log::LogFormat;
 pub use options::{Limits, NamedIndex, ServerOptions, TlsFiles};
 pub use problem::Problem;
-pub use server::{Server, ServerHandle, StartError};
+pub use server::Server;
 pub use source::{IdIter, Search, Sink, Source, SourceSize};
+pub use start_error::StartError;
 pub use store::Store;

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 
 use simidx_collection::CollectionStats;
 
-use crate::routes::Route;
+use crate::route::Route;
 
 /// Upper bounds of the buckets of times, in nanoseconds: queries take microseconds.
 pub(crate) const BOUNDS: [u64; 22] = [

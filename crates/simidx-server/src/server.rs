@@ -4,58 +4,24 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::connection::{self, Tls, told};
+use crate::connection::{self, told};
+use crate::handle::ServerHandle;
 use crate::health;
 use crate::options::ServerOptions;
 use crate::problem::Problem;
 use crate::signals::Signals;
 use crate::source::Source;
+use crate::start_error::StartError;
 use crate::state::App;
+use crate::tls::{self, Tls};
 
 /// How long the threads may take to end after all connections have.
 const END: Duration = Duration::from_secs(1);
-
-/// Why a server does not start: one clause.
-///
-/// ```
-/// use simidx_server::{NamedIndex, Server, ServerOptions};
-///
-/// let index = NamedIndex::new("missing", ["no-such-file.simidx"])?;
-/// let error = Server::bind(ServerOptions::new(vec![index])).unwrap_err();
-/// assert!(error.to_string().contains("no-such-file.simidx"));
-/// # Ok::<(), String>(())
-/// ```
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The address can be reached by others, and no token is asked for.
-    #[error("{0} can be reached by others; ask for a token, or insist")]
-    Open(SocketAddr),
-    /// The address cannot be listened at, or a file cannot be read.
-    #[error("{0}")]
-    Io(String),
-    /// An index cannot be served.
-    #[error(transparent)]
-    Index(#[from] Problem),
-    /// A signal said to end while files were opened.
-    #[error("a signal ended the start")]
-    Ended,
-    /// This program was built without what the options ask for.
-    #[error("this program was built without {0}")]
-    Missing(&'static str),
-}
-
-impl From<io::Error> for StartError {
-    fn from(error: io::Error) -> Self {
-        StartError::Io(error.to_string())
-    }
-}
 
 /// A server that has opened its indexes and its address, and answers once it runs.
 ///
@@ -96,47 +62,6 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What tells a running [`Server`] what to do.
-#[derive(Clone)]
-pub struct ServerHandle {
-    app: Arc<App>,
-    stop: watch::Sender<bool>,
-}
-
-impl fmt::Debug for ServerHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ServerHandle(…)")
-    }
-}
-
-impl ServerHandle {
-    /// Lets the server end: it is no longer ready, takes no connections after the drain delay, and answers what it has begun.
-    /// Called again, it ends the drain delay.
-    pub fn shut_down(&self) {
-        self.app.stop_being_ready();
-        if self.stop.send_replace(true) {
-            self.app.hurry.notify_one();
-        }
-    }
-
-    /// The same after a signal.
-    pub(crate) fn end_by(&self, signal: &'static str) {
-        self.app.log.info("ending", &[("signal", signal)]);
-        self.shut_down();
-    }
-
-    /// Opens all files anew, and lets them answer if all are good. Returns when they do.
-    pub fn reload(&self) {
-        // A failure is in the log.
-        let _ = self.app.reload_all();
-    }
-
-    /// Open generations of all indexes: as many as there are indexes when no request is left of an old one.
-    pub fn generation_count(&self) -> u64 {
-        self.app.metrics.generations.load(Ordering::Relaxed)
-    }
-}
-
 impl Server {
     /// Takes the address, opens and warms the indexes.
     ///
@@ -163,7 +88,7 @@ impl Server {
         if options.threads == 0 {
             options.threads = std::thread::available_parallelism().map_or(1, usize::from);
         }
-        let tls = tls(&options)?;
+        let tls = tls::open(&options)?;
         allow_files(options.limits.max_connections);
         let listener = TcpListener::bind(options.listen)
             .map_err(|error| StartError::Io(format!("{}: {error}", options.listen)))?;
@@ -284,20 +209,6 @@ impl Server {
         }
         app.log.info("ended", &[]);
         outcome
-    }
-}
-
-#[cfg(feature = "tls")]
-pub(crate) fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
-    let acceptor = options.tls.as_ref().map(crate::tls::acceptor);
-    Ok(acceptor.transpose()?)
-}
-
-#[cfg(not(feature = "tls"))]
-pub(crate) fn tls(options: &ServerOptions) -> Result<Option<Tls>, StartError> {
-    match options.tls {
-        Some(_) => Err(StartError::Missing("HTTPS; it is the feature tls")),
-        None => Ok(None),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::server::ServerHandle;
+use crate::handle::ServerHandle;
 
 /// Signals from its making on; those that come before they are asked for are kept.
 #[cfg(unix)]

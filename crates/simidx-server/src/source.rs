@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use simidx::segments::{AnySegments, SegmentScratch, Segments};
-use simidx::{Fingerprint, Id, IdBuf, IdKind, Index, Match, Scratch, Storage};
+use simidx::segments::{AnySegments, Question, SegmentScratch, Segments};
+use simidx::{Fingerprint, Id, IdBuf, IdKind};
 use simidx_output::report::{TotalReport, reports};
 
 /// What is searched for around each query.
@@ -87,7 +87,7 @@ pub trait Source: Send + Sync + 'static {
     /// Answers queries in their order.
     ///
     /// # Errors
-    /// Damage, or what `sink` returns. Queries before have then been answered.
+    /// Damage, or what `sink` returns. Some of the queries before have then been answered.
     fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()>;
 
     /// The fingerprints of all records that have an id, ascending, each once.
@@ -137,13 +137,13 @@ pub(crate) fn of_segments(segments: AnySegments) -> Box<dyn Source> {
 
 /// Index files that are searched as one.
 struct Files<F> {
-    segments: Segments<F, Storage>,
+    segments: Segments<F>,
     generation: String,
     size: SourceSize,
 }
 
 impl<F: Fingerprint> Files<F> {
-    fn new(segments: Segments<F, Storage>) -> Self {
+    fn new(segments: Segments<F>) -> Self {
         let (mut id, mut size) = (0u128, SourceSize::default());
         for index in segments.segments() {
             let summary = index.summary();
@@ -159,99 +159,21 @@ impl<F: Fingerprint> Files<F> {
             size,
         }
     }
-
-    /// Answers queries of one file together, so that their cache misses overlap.
-    fn find_in_one(
-        index: &Index<F>,
-        scratch: &mut Scratch<F>,
-        queries: &[u128],
-        distance: u32,
-        sink: &mut dyn Sink,
-    ) -> simidx::Result<()> {
-        scratch.set_ranked(sink.wants_ids());
-        let mut answer = |query: usize, matches: &[Match<F>]| -> simidx::Result<()> {
-            sink.begin(query);
-            for found in matches {
-                let (fingerprint, distance) = (found.fingerprint.to_u128(), found.distance);
-                match sink.wants_ids() {
-                    false => sink.found(fingerprint, distance, &mut std::iter::empty())?,
-                    true => {
-                        let mut ids = index.ids(found)?;
-                        sink.found(fingerprint, distance, &mut ids)?;
-                    }
-                }
-            }
-            sink.end(query);
-            Ok(())
-        };
-        if let &[query] = queries {
-            let matches = index.query_with(scratch, F::from_u128(query), distance)?;
-            return answer(0, matches);
-        }
-        let queries: Vec<F> = queries.iter().map(|&query| F::from_u128(query)).collect();
-        let mut outcome = Ok(());
-        index.query_many_with(scratch, &queries, distance, |query, matches| {
-            if outcome.is_ok() {
-                outcome = answer(query, matches);
-            }
-        })?;
-        outcome
-    }
-
-    fn find_in_all(
-        &self,
-        scratch: &mut SegmentScratch<F>,
-        queries: &[u128],
-        search: Search,
-        sink: &mut dyn Sink,
-    ) -> simidx::Result<()> {
-        for (number, &query) in queries.iter().enumerate() {
-            let query = F::from_u128(query);
-            let matches = match search.nearest {
-                None => self.segments.query_with(scratch, query, search.distance)?,
-                Some(count) => {
-                    let distance = search.distance;
-                    self.segments
-                        .nearest_with(scratch, query, count, distance)?
-                }
-            };
-            sink.begin(number);
-            for found in matches {
-                let (fingerprint, distance) = (found.fingerprint.to_u128(), found.distance);
-                match sink.wants_ids() {
-                    false => sink.found(fingerprint, distance, &mut std::iter::empty())?,
-                    true => {
-                        let mut ids = self.segments.ids(&found)?;
-                        sink.found(fingerprint, distance, &mut ids)?;
-                    }
-                }
-            }
-            sink.end(number);
-        }
-        Ok(())
-    }
 }
 
-/// The memory of the queries of a thread. It belongs to no index.
-#[derive(Debug, Default)]
-struct Scratches<F: 'static> {
-    one: Scratch<F>,
-    all: SegmentScratch<F>,
-}
-
-/// A width, with the scratches of this thread.
+/// A width, with the scratch of this thread.
 trait Width: Fingerprint {
-    fn with_scratches<R>(work: impl FnOnce(&mut Scratches<Self>) -> R) -> R;
+    fn with_scratch<R>(work: impl FnOnce(&mut SegmentScratch<Self>) -> R) -> R;
 }
 
 macro_rules! width {
     ($($F:ty),*) => {$(
         impl Width for $F {
-            fn with_scratches<R>(work: impl FnOnce(&mut Scratches<Self>) -> R) -> R {
+            fn with_scratch<R>(work: impl FnOnce(&mut SegmentScratch<Self>) -> R) -> R {
                 thread_local! {
-                    static SCRATCHES: RefCell<Scratches<$F>> = RefCell::default();
+                    static SCRATCH: RefCell<SegmentScratch<$F>> = RefCell::default();
                 }
-                SCRATCHES.with_borrow_mut(work)
+                SCRATCH.with_borrow_mut(work)
             }
         }
     )*};
@@ -281,16 +203,30 @@ impl<F: Width> Source for Files<F> {
     }
 
     fn find(&self, queries: &[u128], search: Search, sink: &mut dyn Sink) -> simidx::Result<()> {
-        F::with_scratches(
-            |scratches| match (self.segments.segments(), search.nearest) {
-                ([only], None) => {
-                    let scratch = &mut scratches.one;
-                    let blame = |error| named(error, &self.segments.names()[0]);
-                    Self::find_in_one(only, scratch, queries, search.distance, sink).map_err(blame)
-                }
-                _ => self.find_in_all(&mut scratches.all, queries, search, sink),
+        let queries: Vec<F> = queries.iter().map(|&query| F::from_u128(query)).collect();
+        let question = match search.nearest {
+            None => Question::Within(search.distance),
+            Some(count) => Question::Nearest {
+                count,
+                max_distance: search.distance,
             },
-        )
+        };
+        let segments = &self.segments;
+        F::with_scratch(|scratch| {
+            scratch.set_ranked(sink.wants_ids());
+            segments.answer_many_with(scratch, &queries, question, |number, matches| {
+                sink.begin(number);
+                for found in matches {
+                    let (fingerprint, distance) = (found.fingerprint.to_u128(), found.distance);
+                    match sink.wants_ids() {
+                        false => sink.found(fingerprint, distance, &mut std::iter::empty())?,
+                        true => sink.found(fingerprint, distance, &mut segments.ids(&found)?)?,
+                    }
+                }
+                sink.end(number);
+                Ok(())
+            })
+        })
     }
 
     fn fingerprints_of_id(&self, id: Id<'_>) -> simidx::Result<Vec<u128>> {
@@ -330,17 +266,5 @@ impl<F: Width> Source for Files<F> {
             all += len;
         }
         (all > 0.0).then(|| resident / all)
-    }
-}
-
-/// An error of an index with the name of its file; those that are not about the file stay as they are.
-fn named(error: simidx::Error, name: &str) -> simidx::Error {
-    match error {
-        error @ simidx::Error::Format(_) => simidx::Error::Segment {
-            segment: 0,
-            name: name.to_owned(),
-            error: Box::new(error),
-        },
-        other => other,
     }
 }

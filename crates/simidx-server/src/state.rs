@@ -16,13 +16,13 @@ use simidx_text::{ParallelFingerprinter, Pipeline};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::auth::Token;
-use crate::connection::Tls;
 use crate::log::Log;
 use crate::metrics::{IndexMetrics, Metrics};
 use crate::options::{NamedIndex, ServerOptions};
 use crate::problem::{Problem, kind_of};
 use crate::source::{Source, of_segments};
 use crate::store::Store;
+use crate::tls::{self, Tls};
 
 /// The priority of opening and closing files beside those that answer, as the system counts: the least that there is.
 const RELOADING: i32 = 19;
@@ -519,7 +519,7 @@ impl App {
             Some(token) => Some(token.load().read_again().map_err(failed)?),
             None => None,
         };
-        let tls = crate::server::tls(&self.options).map_err(|error| failed(error.to_string()))?;
+        let tls = tls::open(&self.options).map_err(|error| failed(error.to_string()))?;
         let all: Vec<&Served> = self.indexes.iter().collect();
         let reloaded = self.reload(&all)?;
         if let (Some(place), Some(token)) = (&self.token, token) {

@@ -109,8 +109,13 @@ impl Editor {
 
     /// Writes the checksums of the pages of a section.
     pub fn seal_pages(&mut self, kind: u16) {
-        let Section { offset, len, .. } = self.section(kind, 0);
-        seal_pages(&mut self.file[offset..offset + len], kind);
+        self.seal_pages_of(kind, 0);
+    }
+
+    /// The same of a table.
+    pub fn seal_pages_of(&mut self, kind: u16, table: usize) {
+        let Section { offset, len, .. } = self.section(kind, table);
+        seal_pages(&mut self.file[offset..offset + len], kind, table);
     }
 
     /// Writes the checksums of the key groups of a table that lie where its entries say, and that of the entries.
@@ -141,7 +146,7 @@ impl Editor {
                     }
                 }
                 KEY_ENTRIES => self.seal_keys(table),
-                kind if is_paged(kind) => self.seal_pages(kind),
+                kind if is_paged(kind) => self.seal_pages_of(kind, table),
                 kind if has_record_checksum(kind) => self.seal_record(section),
                 _ => {}
             }
@@ -174,12 +179,12 @@ pub fn seal_block(block: &mut [u8], (table, number): (usize, usize)) {
     checksum.copy_from_slice(&bound_checksum(stream, BLOCKS, table, number).to_le_bytes());
 }
 
-/// Writes the checksums of the pages of a section.
-pub fn seal_pages(section: &mut [u8], kind: u16) {
+/// Writes the checksums of the pages of a section of a table.
+pub fn seal_pages(section: &mut [u8], kind: u16, table: usize) {
     let (payload, checksums) = section.split_at_mut(reference::payload_len(section.len()));
     let pages = payload.chunks(PAGE_LEN).zip(checksums.chunks_exact_mut(4));
     for (number, (page, checksum)) in pages.enumerate() {
-        let sum = bound_checksum(page, kind, 0, number);
+        let sum = bound_checksum(page, kind, table, number);
         checksum.copy_from_slice(&sum.to_le_bytes());
     }
 }

@@ -14,6 +14,9 @@ use crate::reference::{
 use crate::reference_reader::common_verdict;
 use crate::{build, build_numbers, build_strings, each_id, options, uniform};
 
+/// The codecs of tables in blocks.
+pub const IN_BLOCKS: [Codec; 3] = [Codec::Xor, Codec::Gap, Codec::EliasFano];
+
 /// Two tables in small blocks.
 pub fn small_in(codec: Codec) -> BuildOptions<u64> {
     let mut options = options(TableDesign::choose_bands(1, 2).unwrap(), 128);
@@ -171,6 +174,7 @@ pub fn codec_number(codec: Codec) -> u8 {
         Codec::Xor => reference::XOR,
         Codec::Gap => reference::GAP,
         Codec::EliasFano => reference::EF,
+        Codec::Lines => reference::LINES,
     }
 }
 

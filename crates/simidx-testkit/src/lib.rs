@@ -11,6 +11,7 @@ pub mod document;
 pub mod editor;
 pub mod forged;
 pub mod instances;
+pub mod lines;
 pub mod manifest;
 pub mod parts;
 pub mod patterns;
@@ -31,10 +32,7 @@ use simidx::{
 };
 
 /// What the program's `dump` prints of a table, or the first error met.
-pub fn dump<F: Fingerprint, D: AsRef<[u8]>>(
-    index: &Index<F, D>,
-    table: usize,
-) -> Result<String, Error> {
+pub fn dump<F: Fingerprint>(index: &Index<F>, table: usize) -> Result<String, Error> {
     let mut lines = String::new();
     let mut fingerprints = index.fingerprints(table)?;
     while let Some(fingerprint) = fingerprints.next() {

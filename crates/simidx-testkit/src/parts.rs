@@ -2,9 +2,9 @@
 
 use crate::reference::{
     self, BLOCK_COUNTS, BLOCKS, BUCKET_OFFSETS, BUCKETS, DIRECTORY_FIXED_LEN, FIRST_ANCILLARY,
-    HEADER_LEN, ID_ORDER, KEY_ENTRIES, KEY_GROUPS, Layout, PAGE_LEN, PLACES, STRING_CODE,
-    bit_length, bound_checksum, crc32, directory, has_record_checksum, is_paged, number,
-    packed_array,
+    HEADER_LEN, ID_ORDER, KEY_ENTRIES, KEY_GROUPS, LINE_PAGES, LOW_BITS, Layout, PAGE_LEN, PLACES,
+    STRING_CODE, bit_length, bound_checksum, crc32, directory, has_record_checksum, is_paged,
+    number, packed_array,
 };
 use crate::strings::{BUCKET_LEN, StringCode};
 
@@ -77,7 +77,8 @@ impl Parts {
 
     /// Adds a section of no table, after those of lower kinds and its own.
     pub fn add(&mut self, kind: u16, bytes: Vec<u8>) {
-        let place = self.sections.iter().position(|s| s.kind > kind);
+        let is_later = |s: &Part| s.kind > kind && ![LINE_PAGES, LOW_BITS].contains(&s.kind);
+        let place = self.sections.iter().position(is_later);
         let place = place.filter(|_| kind < FIRST_ANCILLARY);
         let part = Part {
             kind,
@@ -217,18 +218,21 @@ impl Parts {
         let mut directory = parts.fixed.clone();
         directory.extend(self.tables.concat());
         let block_size = self.field(directory::BLOCK_SIZE) as usize;
+        let count = self.field(directory::FINGERPRINT_COUNT);
         let mut front = header(self.width);
         for section in &self.sections {
-            let start = front.len().next_multiple_of(alignment(
-                section.kind,
-                section.bytes.len(),
-                block_size,
-            ));
+            let alignment = match section.kind {
+                LINE_PAGES | LOW_BITS if count > 4100 => 4096,
+                LINE_PAGES | LOW_BITS => 64,
+                kind => alignment(kind, section.bytes.len(), block_size),
+            };
+            let start = front.len().next_multiple_of(alignment);
             front.resize(start, 0);
             front.extend_from_slice(&section.bytes);
             if is_paged(section.kind) {
                 for (number, page) in section.bytes.chunks(PAGE_LEN).enumerate() {
-                    let checksum = bound_checksum(page, section.kind, 0, number);
+                    let table = usize::from(section.table);
+                    let checksum = bound_checksum(page, section.kind, table, number);
                     front.extend_from_slice(&checksum.to_le_bytes());
                 }
             }

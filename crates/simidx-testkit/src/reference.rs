@@ -1,5 +1,7 @@
 //! A second reading of `format-spec.md`, written for plainness: it shares no code with the crate.
 
+pub mod lines;
+
 use std::collections::HashMap;
 
 use bitvec::prelude::{BitSlice, BitVec, Msb0};
@@ -10,7 +12,6 @@ pub type Bits = BitVec<u8, Msb0>;
 /// Kinds of section (section 4.5).
 pub const BLOCKS: u16 = 1;
 pub const GROUPS: u16 = 2;
-pub const GROUP_SAMPLES: u16 = 3;
 pub const NUMBERS: u16 = 4;
 pub const PLACES: u16 = 5;
 pub const BUCKET_OFFSETS: u16 = 6;
@@ -22,6 +23,8 @@ pub const KEY_ENTRIES: u16 = 11;
 pub const STRING_CODE: u16 = 12;
 pub const PIPELINE: u16 = 13;
 pub const METADATA: u16 = 14;
+pub const LINE_PAGES: u16 = 15;
+pub const LOW_BITS: u16 = 16;
 pub const FIRST_ANCILLARY: u16 = 0x8000;
 pub const SKETCHES: u16 = 0x8001;
 
@@ -54,7 +57,7 @@ pub mod directory {
 
 /// Whether a section ends with the checksums of its pages.
 pub fn is_paged(kind: u16) -> bool {
-    (GROUPS..=ID_ORDER).contains(&kind)
+    (GROUPS..=ID_ORDER).contains(&kind) || [LINE_PAGES, LOW_BITS].contains(&kind)
 }
 
 /// Whether the record of a section has its checksum.
@@ -133,6 +136,7 @@ pub struct Table {
     pub mask: u128,
     pub block_count: usize,
     pub codec: u8,
+    pub address_bits: u8,
     pub lengths: Vec<u8>,
 }
 
@@ -182,6 +186,7 @@ impl Layout {
                 mask: number(file, mask_at, width as usize / 8),
                 block_count: length(file, at, 8),
                 codec: file[at + 8],
+                address_bits: file[at + 9],
                 lengths: file[lengths_at..lengths_at + width as usize].to_vec(),
             });
             at += table_record_len;
@@ -236,7 +241,12 @@ impl Layout {
 
     /// The bytes of a paged section without the checksums.
     pub fn payload<'f>(&self, file: &'f [u8], kind: u16) -> &'f [u8] {
-        let bytes = self.bytes(file, kind, 0);
+        self.payload_of(file, kind, 0)
+    }
+
+    /// The same of a table.
+    pub fn payload_of<'f>(&self, file: &'f [u8], kind: u16, table: usize) -> &'f [u8] {
+        let bytes = self.bytes(file, kind, table);
         &bytes[..payload_len(bytes.len())]
     }
 
@@ -282,6 +292,15 @@ impl Layout {
     pub fn coding(&self, table: usize) -> Coding {
         let table = &self.tables[table];
         Coding::new(table.codec, &table.lengths, self.width)
+    }
+
+    /// The values of a table.
+    pub fn values(&self, file: &[u8], table: usize) -> Vec<u128> {
+        if self.tables[table].codec == LINES {
+            return lines::values(self, file, table);
+        }
+        let blocks = self.blocks(file, table).into_iter();
+        blocks.flat_map(|(_, values)| values).collect()
     }
 
     /// The values of each block of a table, and the key before it.
@@ -340,7 +359,8 @@ pub fn bits_of(value: u128, count: u32) -> Bits {
     (0..count).rev().map(|i| value >> i & 1 == 1).collect()
 }
 
-fn number_of(bits: &BitSlice<u8, Msb0>) -> u128 {
+/// The number of the bits, the most significant first.
+pub fn number_of(bits: &BitSlice<u8, Msb0>) -> u128 {
     bits.iter()
         .fold(0, |value, bit| value << 1 | u128::from(*bit))
 }
@@ -349,6 +369,7 @@ fn number_of(bits: &BitSlice<u8, Msb0>) -> u128 {
 pub const XOR: u8 = 1;
 pub const GAP: u8 = 2;
 pub const EF: u8 = 3;
+pub const LINES: u8 = 4;
 
 /// Section 3.6: the numbers of low bits and of buckets of `count` numbers up to `max`.
 pub fn elias_fano_layout(count: usize, max: u128) -> (u32, usize) {
@@ -514,7 +535,7 @@ pub fn filled(mut bits: Bits) -> Vec<u8> {
 
 /// Section 7.1: the bits of the count in a block of so many bytes.
 pub fn count_bits(block_size: usize) -> u32 {
-    16.min(3 + block_size.ilog2())
+    3 + block_size.ilog2()
 }
 
 /// Section 7.1: the bits that a block has for its values.
@@ -719,11 +740,11 @@ impl Coding {
         let room = room(block_size);
         if self.codec == EF {
             let fits = |count: &usize| self.stream_len(before, &values[..*count]) <= room;
-            let counts = 1..=values.len().min(65_536);
+            let counts = 1..=values.len();
             return counts.take_while(fits).last().expect("one value fits");
         }
         let (mut used, mut previous) = (0, before);
-        for (i, &value) in values.iter().enumerate().take(65_536) {
+        for (i, &value) in values.iter().enumerate() {
             used += previous.map_or(self.width as usize, |previous| self.len(previous, value));
             previous = Some(value);
             // The value does not fit the stream, but it can be the key.
@@ -731,6 +752,6 @@ impl Coding {
                 return i + 1;
             }
         }
-        values.len().min(65_536)
+        values.len()
     }
 }

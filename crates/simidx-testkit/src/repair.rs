@@ -2,11 +2,12 @@
 //! deeper.
 
 use crate::editor::seal_block;
+use crate::lines::LINE_LEN;
 use crate::parts::{Part, Parts};
 use crate::reference::{
     self, BLOCK_COUNTS, BLOCKS, DIRECTORY_FIXED_LEN, FOOTER_LEN, HEADER_LEN, KEY_ENTRIES,
-    KEY_GROUPS, KEYS_PER_GROUP, SECTION_RECORD_LEN, Section, bound_checksum, directory,
-    elias_fano_len, is_paged, number, table_record_len,
+    KEY_GROUPS, KEYS_PER_GROUP, LINE_PAGES, LOW_BITS, SECTION_RECORD_LEN, Section, bound_checksum,
+    directory, elias_fano_len, is_paged, number, table_record_len,
 };
 
 /// Most bytes of sections together: what says it has more is cut off.
@@ -142,6 +143,13 @@ fn wanted_len(parts: &Parts, section: &Section) -> Option<usize> {
     match section.kind {
         BLOCKS => blocks.checked_mul(parts.field(directory::BLOCK_SIZE) as usize),
         BLOCK_COUNTS => blocks.checked_mul(2),
+        LINE_PAGES => blocks.checked_mul(LINE_LEN),
+        LOW_BITS => {
+            let address_bits = parts.tables[usize::from(section.table)][9].into();
+            let low_bits = parts.width.checked_sub(address_bits)? as usize;
+            let count = usize::try_from(parts.field(directory::FINGERPRINT_COUNT)).ok()?;
+            Some(count.checked_mul(low_bits)?.div_ceil(8))
+        }
         KEY_ENTRIES => {
             let groups = blocks.div_ceil(KEYS_PER_GROUP);
             groups.checked_mul(parts.width as usize / 8 + 12)

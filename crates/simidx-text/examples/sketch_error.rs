@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fs;
 use std::time::Instant;
 
+use simidx::segments::Segments;
 use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
 use simidx_text::similar::{JaccardEstimate, SketchFeatures, SketchSearch, Sketcher};
 
@@ -61,7 +62,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let mut file = Vec::new();
         let summary = builder.finish(&mut file)?;
-        let index = Index::<u64, _>::from_bytes(file)?;
+        let segments = Segments::from(Index::<u64>::from_bytes(file)?);
+        let index = &segments.segments()[0];
         let (mut squares, mut stated) = (0.0, 0.0);
         for (&(a, b), similarity) in &truth {
             let estimate = JaccardEstimate::of(&sketches[a], &sketches[b]);
@@ -71,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let root_mean = |sum: f64| (sum / truth.len() as f64).sqrt();
         for margin in [0.0, 2.0] {
-            let search = SketchSearch::new(&index, LEAST, margin)?;
+            let search = SketchSearch::new(&segments, LEAST, margin)?;
             let (mut found, mut right) = (0u64, 0u64);
             let start = Instant::now();
             search.for_each_match::<simidx::Error>(&sketches, |one| {

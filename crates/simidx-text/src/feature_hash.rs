@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 #[cfg(feature = "compat")]
-use crate::compat::hashes::{fnv1, jenkins, md5, python2};
+use crate::compat::{fnv1, jenkins, md5, python2};
 #[cfg(feature = "compat")]
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 use xxhash_rust::xxh3::xxh3_128_with_seed;

@@ -7,7 +7,6 @@ use super::assets::{IdfTable, StopWords, UserDictionary};
 use super::clean::Html;
 use super::feature_hash::FeatureHash;
 use super::normalise::Normalise;
-use super::presets::Preset;
 use super::simhash::TieRule;
 use super::tokenizer::{GramLen, Tokenizer};
 use super::weights::{FeatureSelection, PartOfSpeechWeights, Weights};
@@ -78,8 +77,8 @@ pub enum Idf {
     Table(IdfTable),
 }
 
-/// The stages of a pipeline. Start from a [`Preset`], by default [`Preset::Web`], and change stages;
-/// [`Pipeline::new`](super::Pipeline::new) refuses stages that do not fit together.
+/// The stages of a pipeline. Start from a [`Preset`](super::Preset), by default [`Preset::Web`](super::Preset::Web), and
+/// change stages; [`Pipeline::new`](super::Pipeline::new) refuses stages that do not fit together.
 ///
 /// As text it is the name of a preset followed by changes: `web,segment=chars:4,shingle=1`. The stages are `html`,
 /// `normalise`, `segment`, `shingle`, `weights`, `idf` (`none` or `jieba`), `parts`, `select`, `hash`, `seed`,
@@ -127,13 +126,6 @@ pub struct PipelineOptions {
     pub ties: TieRule,
 }
 
-impl Default for PipelineOptions {
-    /// The stages of the default preset, [`Preset::Web`].
-    fn default() -> Self {
-        Preset::default().options()
-    }
-}
-
 fn built_in_idf(name: &str) -> Result<Idf> {
     match name {
         "none" => Ok(Idf::None),
@@ -156,23 +148,6 @@ fn seed(digits: &str) -> Result<u64> {
     })
 }
 
-impl FromStr for PipelineOptions {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let mut parts = text.split(',');
-        let preset: Preset = parts.next().unwrap_or_default().parse()?;
-        let mut options = preset.options();
-        for part in parts {
-            let Some((stage, value)) = part.split_once('=') else {
-                return Err(Error::Pipeline(format!("{part:?} is not STAGE=VALUE")));
-            };
-            options.set(stage, value)?;
-        }
-        Ok(options)
-    }
-}
-
 impl PipelineOptions {
     /// Every stage at its simplest: the simhash of single words. Presets are written as what they change in it.
     pub(super) const PLAIN: PipelineOptions = PipelineOptions {
@@ -193,7 +168,7 @@ impl PipelineOptions {
     };
 
     /// Sets a stage by its name.
-    fn set(&mut self, stage: &str, value: &str) -> Result<()> {
+    pub(super) fn set(&mut self, stage: &str, value: &str) -> Result<()> {
         match stage {
             "html" => self.html = value.parse()?,
             "normalise" => self.normalise = value.parse()?,
@@ -302,6 +277,7 @@ impl PipelineOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Preset;
 
     #[test]
     fn stages_are_set_by_name() {

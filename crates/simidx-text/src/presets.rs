@@ -1,4 +1,4 @@
-//! Presets: named pipelines for a purpose.
+//! Presets: named pipelines for a purpose, from which all options start.
 
 use std::fmt;
 use std::str::FromStr;
@@ -212,5 +212,29 @@ impl FromStr for Preset {
             let known = Self::ALL.map(Self::name).join(", ");
             Error::Pipeline(format!("unknown pipeline {name:?}, known are {known}"))
         })
+    }
+}
+
+impl Default for PipelineOptions {
+    /// The stages of the default preset, [`Preset::Web`].
+    fn default() -> Self {
+        Preset::default().options()
+    }
+}
+
+impl FromStr for PipelineOptions {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut parts = text.split(',');
+        let preset: Preset = parts.next().unwrap_or_default().parse()?;
+        let mut options = preset.options();
+        for part in parts {
+            let Some((stage, value)) = part.split_once('=') else {
+                return Err(Error::Pipeline(format!("{part:?} is not STAGE=VALUE")));
+            };
+            options.set(stage, value)?;
+        }
+        Ok(options)
     }
 }

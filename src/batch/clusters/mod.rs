@@ -17,7 +17,7 @@ use crate::extsort::{MemoryLimit, Sorted, for_each_slice};
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
 use crate::index::{Id, IdBuf};
-use crate::segments::{AsSegments, SegmentsView};
+use crate::segments::Segments;
 use count_records::Shared;
 use groups::{Group, Groups, NONE};
 
@@ -181,7 +181,7 @@ pub struct ClusterReport {
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let report = clusters(&segments, &ClusterOptions::default(), |cluster| {
 ///     assert_eq!(cluster.fingerprints, [0xff00, 0xff01]);
 ///     Ok(())
@@ -193,20 +193,20 @@ pub struct ClusterReport {
 /// # Errors
 /// A damaged segment, 2^32 - 1 distinct fingerprints and more, a memory limit that they do not fit, and what temporary
 /// files or `visit` report; after an error of its own `visit` is not called again.
-pub fn clusters<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn clusters<F: Fingerprint>(
+    segments: &Segments<F>,
     options: &ClusterOptions,
     mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
 ) -> Result<ClusterReport> {
-    clusters_of_view(segments.as_segments()?, options, &mut visit)
+    clusters_of_view(segments, options, &mut visit)
 }
 
 /// Is called with each cluster.
 type VisitCluster<'a, F> = &'a mut dyn FnMut(Cluster<'_, F>) -> Result<()>;
 
 #[inline(never)]
-fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
+fn clusters_of_view<F: Fingerprint>(
+    segments: &Segments<F>,
     options: &ClusterOptions,
     visit: VisitCluster<'_, F>,
 ) -> Result<ClusterReport> {
@@ -225,7 +225,7 @@ fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
                 &budget,
             ),
             (_, Representative::Central) => {
-                count_records::count::<F, D, ()>(segments, values, groups, None, &budget)
+                count_records::count::<F, ()>(segments, values, groups, None, &budget)
             }
         },
     )
@@ -241,6 +241,7 @@ fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
 /// use std::cmp::Reverse;
 ///
 /// use simidx::batch::{ClusterOptions, clusters_by_key};
+/// use simidx::segments::Segments;
 /// use simidx::{BuildOptions, Id, IdKind, Index, IndexBuilder};
 ///
 /// let documents = [(0xff00u64, "a page"), (0xff01, "a page, and its footer"), (0x1234_5678, "another")];
@@ -252,14 +253,14 @@ fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
 ///
 /// let longest_first = |_, id: Id<'_>| match id {
 ///     Id::Number(position) => Reverse(documents[position as usize].1.len()),
 ///     Id::String(_) => Reverse(0),
 /// };
 /// let mut representatives = Vec::new();
-/// clusters_by_key(&index, &ClusterOptions::default(), longest_first, |cluster| {
+/// clusters_by_key(&set, &ClusterOptions::default(), longest_first, |cluster| {
 ///     representatives.push(cluster.representative);
 ///     Ok(())
 /// })?;
@@ -271,17 +272,17 @@ fn clusters_of_view<F: Fingerprint, D: AsRef<[u8]>>(
 ///
 /// # Errors
 /// As for [`clusters`], and segments that have records but no ids.
-pub fn clusters_by_key<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn clusters_by_key<F: Fingerprint, K: Ord>(
+    segments: &Segments<F>,
     options: &ClusterOptions,
     key: impl FnMut(F, Id<'_>) -> K,
     mut visit: impl FnMut(Cluster<'_, F>) -> Result<()>,
 ) -> Result<ClusterReport> {
-    clusters_of_view_by_key(segments.as_segments()?, options, key, &mut visit)
+    clusters_of_view_by_key(segments, options, key, &mut visit)
 }
 
-fn clusters_of_view_by_key<F: Fingerprint, D: AsRef<[u8]>, K: Ord>(
-    segments: SegmentsView<'_, F, D>,
+fn clusters_of_view_by_key<F: Fingerprint, K: Ord>(
+    segments: &Segments<F>,
     options: &ClusterOptions,
     mut key: impl FnMut(F, Id<'_>) -> K,
     visit: VisitCluster<'_, F>,

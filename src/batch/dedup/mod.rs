@@ -13,7 +13,7 @@ use super::pairs::{Pair, PairFinder, PairOptions, Progress, link_values};
 use crate::error::{Error, Result};
 use crate::extsort::{MIN_MEMORY, TempSpace, for_each_slice};
 use crate::fingerprint::Fingerprint;
-use crate::segments::{AsSegments, SegmentsView};
+use crate::segments::Segments;
 use apart::Apart;
 use decision::near;
 pub use decision::{Decision, DedupCounts, Deduplicated};
@@ -193,18 +193,8 @@ impl<F: Fingerprint> Deduplicator<F> {
     ///
     /// # Errors
     /// As for [`join`].
-    pub fn exclude<D: AsRef<[u8]> + Send + Sync>(
-        &mut self,
-        segments: &(impl AsSegments<F, D> + ?Sized),
-    ) -> Result<()> {
-        self.exclude_near(segments.as_segments()?)
-    }
-
     #[inline(never)]
-    fn exclude_near<D: AsRef<[u8]> + Send + Sync>(
-        &mut self,
-        segments: SegmentsView<'_, F, D>,
-    ) -> Result<()> {
+    pub fn exclude(&mut self, segments: &Segments<F>) -> Result<()> {
         let mut options = JoinOptions::default();
         options.distance = self.options.distance;
         options.temp_dir = self.options.temp_dir.clone();
@@ -225,7 +215,7 @@ impl<F: Fingerprint> Deduplicator<F> {
                 break;
             }
             let mut last = None;
-            join(&segments, &queries, &options, |number, near| {
+            join(segments, &queries, &options, |number, near| {
                 // The first match of a query is the nearest.
                 if last.replace(number) != Some(number) {
                     found.push((queries[number], near.fingerprint));

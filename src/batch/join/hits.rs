@@ -45,8 +45,8 @@ impl<F: Fingerprint> FixedRecord for Hit<F> {
 ///
 /// # Errors
 /// A damaged segment.
-pub(super) fn hide<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    input: &JoinInput<'_, F, D>,
+pub(super) fn hide<F: Fingerprint>(
+    input: &JoinInput<'_, F>,
     segment: usize,
     hits: &mut Vec<Hit<F>>,
 ) -> Result<()> {

@@ -20,7 +20,7 @@ use crate::error::{OptionsError, Result};
 use crate::extsort::MemoryLimit;
 use crate::fingerprint::Fingerprint;
 use crate::index::{Match, QueryStats};
-use crate::segments::{AsSegments, SegmentsView};
+use crate::segments::Segments;
 use hits::HitSorter;
 use query_tables::QueryTables;
 pub use shard::Shard;
@@ -139,7 +139,7 @@ impl Default for JoinOptions {
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let mut options = JoinOptions::default();
 /// options.strategy = JoinStrategy::Stream;
 /// let report = join(&segments, &[0xff03], &options, |_, _| Ok(()))?;
@@ -172,7 +172,7 @@ pub struct JoinReport {
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let queries = [0xff03, 0xabcd_0000_0000];
 /// let mut found = Vec::new();
 /// join(&segments, &queries, &JoinOptions::default(), |query, near| {
@@ -185,19 +185,13 @@ pub struct JoinReport {
 ///
 /// # Errors
 /// A damaged segment, a memory limit that cannot be kept, what temporary files or `visit` report.
-pub fn join<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn join<F: Fingerprint>(
+    segments: &Segments<F>,
     queries: &[F],
     options: &JoinOptions,
     mut visit: impl FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<JoinReport> {
-    join_view(
-        segments.as_segments()?,
-        queries,
-        options,
-        &mut |_, _| Ok(()),
-        &mut visit,
-    )
+    join_view(segments, queries, options, &mut |_, _| Ok(()), &mut visit)
 }
 
 /// [`join`] that calls `progress` on this thread with how many parts of the search are done, of how many, whenever a thread has
@@ -206,38 +200,38 @@ pub fn join<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 /// ```
 /// use simidx::batch::{JoinOptions, join_watched};
 ///
+/// # use simidx::segments::Segments;
 /// # use simidx::{Index, IndexBuilder};
 /// # let mut builder = IndexBuilder::<u64>::new(Default::default())?;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let index = Index::<u64, _>::from_bytes(file)?;
+/// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
 /// let mut last = (0, 0);
 /// let progress = |done, total| {
 ///     last = (done, total);
 ///     Ok(())
 /// };
-/// join_watched(&index, &[0xff03], &JoinOptions::default(), progress, |_, _| Ok(()))?;
+/// join_watched(&set, &[0xff03], &JoinOptions::default(), progress, |_, _| Ok(()))?;
 /// assert_eq!(last, (1, 1));
 /// # Ok::<(), simidx::Error>(())
 /// ```
 ///
 /// # Errors
 /// As for [`join`], and what `progress` gives.
-pub fn join_watched<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
+pub fn join_watched<F: Fingerprint>(
+    segments: &Segments<F>,
     queries: &[F],
     options: &JoinOptions,
     mut progress: impl FnMut(u64, u64) -> Result<()>,
     mut visit: impl FnMut(usize, Match<F>) -> Result<()>,
 ) -> Result<JoinReport> {
-    let segments = segments.as_segments()?;
     join_view(segments, queries, options, &mut progress, &mut visit)
 }
 
 #[inline(never)]
-fn join_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    segments: SegmentsView<'_, F, D>,
+fn join_view<F: Fingerprint>(
+    segments: &Segments<F>,
     queries: &[F],
     options: &JoinOptions,
     progress: Progress<'_>,
@@ -267,14 +261,14 @@ fn join_view<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 }
 
 /// What both strategies are given.
-struct JoinInput<'a, F, D> {
-    segments: SegmentsView<'a, F, D>,
+struct JoinInput<'a, F> {
+    segments: &'a Segments<F>,
     queries: &'a Queries<F>,
     distance: u32,
     shard: &'a Shard,
 }
 
-impl<F: Fingerprint, D: AsRef<[u8]> + Send + Sync> JoinInput<'_, F, D> {
+impl<F: Fingerprint> JoinInput<'_, F> {
     /// The strategy of which less is expected, where a fingerprint that streams by costs so much beside its decoding.
     fn cheaper(&self, look_up_ns: f64) -> JoinStrategy {
         let segments = self.segments.indexes();

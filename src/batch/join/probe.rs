@@ -18,8 +18,8 @@ const TASK_LEN: usize = 1 << 12;
 ///
 /// # Errors
 /// A damaged segment, or what keeps matches from being written.
-pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    input: &JoinInput<'_, F, D>,
+pub(super) fn run<F: Fingerprint>(
+    input: &JoinInput<'_, F>,
     hits: &mut HitSorter<F>,
     progress: Progress<'_>,
 ) -> Result<QueryStats> {
@@ -66,9 +66,9 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 ///
 /// # Errors
 /// A damaged block, or a match that table 0 lacks.
-fn ask<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    input: &JoinInput<'_, F, D>,
-    index: &Index<F, D>,
+fn ask<F: Fingerprint>(
+    input: &JoinInput<'_, F>,
+    index: &Index<F>,
     scratch: &mut Scratch<F>,
     queries: &[F],
     first: usize,

@@ -21,9 +21,9 @@ const TASKS_PER_THREAD: usize = 4;
 const GATHERED: usize = 1 << 20;
 
 /// Blocks of a segment.
-struct Task<'a, F, D> {
+struct Task<'a, F> {
     segment: usize,
-    index: &'a Index<F, D>,
+    index: &'a Index<F>,
     blocks: Range<usize>,
 }
 
@@ -31,8 +31,8 @@ struct Task<'a, F, D> {
 ///
 /// # Errors
 /// A damaged segment, or what keeps matches from being written.
-pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    input: &JoinInput<'_, F, D>,
+pub(super) fn run<F: Fingerprint>(
+    input: &JoinInput<'_, F>,
     cover: Cover<F>,
     hits: &mut HitSorter<F>,
     progress: Progress<'_>,
@@ -61,9 +61,7 @@ pub(super) fn run<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 }
 
 /// The blocks that hold the shard.
-fn tasks<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    input: &JoinInput<'a, F, D>,
-) -> Vec<Task<'a, F, D>> {
+fn tasks<'a, F: Fingerprint>(input: &JoinInput<'a, F>) -> Vec<Task<'a, F>> {
     let (low, high) = input.shard.bounds::<F>();
     let mut tasks = Vec::new();
     for (segment, index) in input.segments.indexes().enumerate() {
@@ -82,10 +80,10 @@ fn tasks<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
     tasks
 }
 
-fn search_task<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    input: &JoinInput<'_, F, D>,
+fn search_task<F: Fingerprint>(
+    input: &JoinInput<'_, F>,
     tables: &QueryTables<F>,
-    task: &Task<'_, F, D>,
+    task: &Task<'_, F>,
     look_ups: &mut LookUps<F>,
     give: Give<'_, Hit<F>>,
 ) -> Result<()> {
@@ -104,10 +102,10 @@ fn search_task<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
 }
 
 /// Gives the hits among some fingerprints of a task.
-fn search<F: Fingerprint, D: AsRef<[u8]> + Send + Sync>(
-    input: &JoinInput<'_, F, D>,
+fn search<F: Fingerprint>(
+    input: &JoinInput<'_, F>,
     tables: &QueryTables<F>,
-    task: &Task<'_, F, D>,
+    task: &Task<'_, F>,
     fingerprints: &[F],
     look_ups: &mut LookUps<F>,
     give: Give<'_, Hit<F>>,

@@ -34,7 +34,7 @@ const MAX_IMBALANCE: f64 = 0.25;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// assert_eq!(report.bits.sample_count, 3);
 /// # Ok::<(), simidx::Error>(())
@@ -71,7 +71,7 @@ pub struct BitReport {
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// for pair in &report.bits.correlated {
 ///     println!("bits {} and {}: {:.2}", pair.a, pair.b, pair.phi);

@@ -16,7 +16,7 @@ use crate::index::Index;
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// for table in &report.tables {
 ///     println!("table {}: {:.0} candidates a query", table.table, table.candidates());
@@ -65,9 +65,9 @@ impl<F: Fingerprint> TableCrowding<F> {
 ///
 /// # Errors
 /// A damaged block.
-pub(super) fn crowding<F: Fingerprint, D: AsRef<[u8]>>(
+pub(super) fn crowding<F: Fingerprint>(
     segment: usize,
-    index: &Index<F, D>,
+    index: &Index<F>,
     distance: u32,
 ) -> Result<Vec<TableCrowding<F>>> {
     let probes = index.plan(distance).probes();
@@ -75,9 +75,9 @@ pub(super) fn crowding<F: Fingerprint, D: AsRef<[u8]>>(
     tables.collect()
 }
 
-fn of_table<F: Fingerprint, D: AsRef<[u8]>>(
+fn of_table<F: Fingerprint>(
     segment: usize,
-    index: &Index<F, D>,
+    index: &Index<F>,
     probes: &TableProbes,
 ) -> Result<TableCrowding<F>> {
     let mut values = index.fingerprints(probes.table)?;

@@ -12,7 +12,7 @@ pub use warnings::{LintWarning, LintWarningKind};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::format::IdKind;
-use crate::segments::{AsSegments, SegmentsView};
+use crate::segments::Segments;
 use bits::BitCounter;
 use sample::Sample;
 
@@ -104,7 +104,7 @@ impl DocumentLengths {
 /// # builder.extend([0xff00, 0xff01, 0x1234_5678])?;
 /// # let mut file = Vec::new();
 /// # builder.finish(&mut file)?;
-/// # let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// # let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// assert_eq!((report.record_count, report.fingerprint_count), (3, 3));
 /// assert!(report.warnings().is_empty()); // three fingerprints are too few for a judgement
@@ -152,6 +152,7 @@ impl<F: Fingerprint> LintReport<F> {
 /// 20 ns for each fingerprint of 64 bits. Memory: some megabytes.
 ///
 /// ```
+/// use simidx::segments::Segments;
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 /// use simidx::batch::{LintOptions, LintWarningKind, lint};
 ///
@@ -162,8 +163,8 @@ impl<F: Fingerprint> LintReport<F> {
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let index = Index::<u64, _>::from_bytes(file)?;
-/// let report = lint(&index, &LintOptions::default())?;
+/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// let report = lint(&set, &LintOptions::default())?;
 /// assert_eq!(report.bits.dead, (32..64).collect::<Vec<u32>>());
 /// assert_eq!(report.warnings()[0].kind, LintWarningKind::DeadBits);
 /// # Ok::<(), simidx::Error>(())
@@ -171,16 +172,9 @@ impl<F: Fingerprint> LintReport<F> {
 ///
 /// # Errors
 /// A damaged block or page.
-pub fn lint<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: &(impl AsSegments<F, D> + ?Sized),
-    options: &LintOptions,
-) -> Result<LintReport<F>> {
-    lint_view(segments.as_segments()?, options)
-}
-
 #[inline(never)]
-fn lint_view<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
+pub fn lint<F: Fingerprint>(
+    segments: &Segments<F>,
     options: &LintOptions,
 ) -> Result<LintReport<F>> {
     let distance = options.distance.unwrap_or(segments.max_distance());
@@ -204,8 +198,8 @@ fn lint_view<F: Fingerprint, D: AsRef<[u8]>>(
 }
 
 /// The number of distinct fingerprints, their bits, and the largest groups of records that share one.
-fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
-    segments: SegmentsView<'_, F, D>,
+fn look_at_members<F: Fingerprint>(
+    segments: &Segments<F>,
     options: &LintOptions,
 ) -> Result<(u64, BitReport, Vec<DuplicateGroup<F>>)> {
     let most: u64 = segments.indexes().map(|index| index.len()).sum();
@@ -250,7 +244,7 @@ fn look_at_members<F: Fingerprint, D: AsRef<[u8]>>(
 /// }
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
-/// let segments = Segments::new(vec![Index::<u64, _>::from_bytes(file)?])?;
+/// let segments = Segments::new(vec![Index::<u64>::from_bytes(file)?])?;
 /// let report = lint(&segments, &LintOptions::default())?;
 /// assert_eq!((report.groups[0].record_count, report.groups[0].id.as_str()), (5, "0"));
 /// # Ok::<(), simidx::Error>(())

@@ -63,13 +63,8 @@ impl IdSpool {
         }
     }
 
-    pub(crate) fn record_count(&self) -> u64 {
+    fn record_count(&self) -> u64 {
         self.groups.record_count()
-    }
-
-    /// Number of fingerprints that the records have.
-    pub(crate) fn fingerprint_count(&self) -> u64 {
-        self.groups.first_count()
     }
 
     /// That of all records so far.

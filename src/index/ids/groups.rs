@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Rank;
 use crate::error::FormatError;
-use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN, RANKS_PER_SAMPLE, index_bits};
+use crate::format::{GROUP_CHUNK_BITS, GROUP_CHUNK_LEN};
 use crate::index::file_bytes::FileBytes;
 use crate::index::paged::Paged;
 
@@ -12,7 +12,6 @@ use crate::index::paged::Paged;
 #[derive(Debug)]
 pub(super) struct Groups {
     pub(super) chunks: Paged,
-    pub(super) samples: Paged,
     pub(super) fingerprint_count: u64,
     pub(super) record_count: u64,
 }
@@ -20,16 +19,6 @@ pub(super) struct Groups {
 impl Groups {
     fn chunk_count(&self) -> u64 {
         (self.chunks.len() / GROUP_CHUNK_LEN) as u64
-    }
-
-    /// Number of samples.
-    fn sample_count(&self) -> u64 {
-        self.fingerprint_count.div_ceil(RANKS_PER_SAMPLE)
-    }
-
-    fn sample(&self, file: FileBytes<'_>, number: u64) -> Result<u64, FormatError> {
-        let bits = index_bits(self.chunk_count());
-        self.samples.packed(file, number, bits)
     }
 
     fn chunk<'a>(&self, file: FileBytes<'a>, number: u64) -> Result<Chunk<'a>, FormatError> {
@@ -83,29 +72,50 @@ impl Groups {
         Ok(start..end)
     }
 
-    /// The last chunk with no more set bits before it than the rank. It is between those of two samples, most often next
-    /// to each other: a wrong sample leads to a chunk without the bit.
+    /// The last chunk with at most as many set bits before it as the rank: guessed, and looked for from there in growing
+    /// steps. Wrong numbers lead to a chunk without the bit.
     fn chunk_of<'a>(
         &self,
         file: FileBytes<'a>,
         rank: Rank,
     ) -> Result<(u64, Chunk<'a>), FormatError> {
-        let number = rank.0 / RANKS_PER_SAMPLE;
-        let low = self.sample(file, number)?;
-        let high = match number + 1 < self.sample_count() {
-            true => self.sample(file, number + 1)?.saturating_add(1),
-            false => self.chunk_count(),
-        };
-        let (mut low, mut high) = (low, high.min(self.chunk_count()));
-        while high.saturating_sub(low) > 1 {
+        let starts_after = |number| Ok(self.chunk(file, number)?.ones_before > rank.0);
+        let guess = self.guess(rank);
+        let (mut low, mut high, mut step) = (guess, guess + 1, 1);
+        while low > 0 && starts_after(low)? {
+            high = low;
+            low = low.saturating_sub(step);
+            step *= 2;
+        }
+        while high > guess && high < self.chunk_count() && !starts_after(high)? {
+            low = high;
+            high = self.chunk_count().min(high + step);
+            step *= 2;
+        }
+        while high - low > 1 {
             let middle = low + (high - low) / 2;
-            if self.chunk(file, middle)?.ones_before <= rank.0 {
-                low = middle;
-            } else {
+            if starts_after(middle)? {
                 high = middle;
+            } else {
+                low = middle;
             }
         }
         Ok((low, self.chunk(file, low)?))
+    }
+
+    /// Asks for the chunks that hold the ids of some ranks if the fingerprints with several ids are spread evenly.
+    pub(super) fn ask_near(&self, file: FileBytes<'_>, ranks: Range<u64>) {
+        let [first, last] = [ranks.start, ranks.end].map(|rank| self.guess(Rank(rank)) as usize);
+        let bytes = first * GROUP_CHUNK_LEN..(last + 1) * GROUP_CHUNK_LEN;
+        // What is missing is noted; the rest is checked where it is used.
+        let _ = self.chunks.bytes(file, bytes);
+    }
+
+    /// The chunk that a rank is in if the fingerprints with several ids are spread evenly.
+    fn guess(&self, rank: Rank) -> u64 {
+        let chunk = u128::from(rank.0) * u128::from(self.chunk_count());
+        let chunk = chunk / u128::from(self.fingerprint_count.max(1));
+        (chunk as u64).min(self.chunk_count().saturating_sub(1))
     }
 
     /// The first set bit after that of a rank at `start`; the record count if there is none.
@@ -132,7 +142,7 @@ impl Groups {
 
     /// Checks the groups as a whole (V29).
     pub(super) fn check(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
-        let (mut ones, mut next_sample) = (0, 0);
+        let mut ones = 0;
         for number in 0..self.chunk_count() {
             let chunk = self.chunk(file, number)?;
             if chunk.ones_before != ones {
@@ -143,24 +153,11 @@ impl Groups {
                 return Err(self.damaged("the first bit is clear or one after the end set"));
             }
             ones += chunk.count_ones();
-            while next_sample < self.sample_count() && next_sample * RANKS_PER_SAMPLE < ones {
-                if self.sample(file, next_sample)? != number {
-                    return Err(self.damaged("a sample does not name the chunk of its rank"));
-                }
-                next_sample += 1;
-            }
         }
         if ones != self.fingerprint_count {
             return Err(self.damaged("the bits are not as many as the fingerprints"));
         }
         Ok(())
-    }
-
-    /// Checks that the bits after the samples are zero (V34).
-    pub(super) fn check_spare_bits(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
-        let bits = index_bits(self.chunk_count());
-        self.samples
-            .check_spare_bits(file, self.sample_count(), bits)
     }
 
     fn damaged(&self, message: &str) -> FormatError {

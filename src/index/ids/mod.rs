@@ -68,8 +68,7 @@ impl Numbers {
 pub(super) struct IdParts {
     pub(super) fingerprint_count: u64,
     pub(super) record_count: u64,
-    /// The groups and their samples.
-    pub(super) groups: Option<(Paged, Paged)>,
+    pub(super) groups: Option<Paged>,
     pub(super) order: Option<Paged>,
 }
 
@@ -99,9 +98,8 @@ impl IdSections {
     }
 
     fn new(parts: IdParts, values: IdValues) -> Self {
-        let groups = parts.groups.map(|(chunks, samples)| Groups {
+        let groups = parts.groups.map(|chunks| Groups {
             chunks,
-            samples,
             fingerprint_count: parts.fingerprint_count,
             record_count: parts.record_count,
         });
@@ -117,7 +115,7 @@ impl IdSections {
     pub(super) fn paged_sections(&self) -> Vec<&Paged> {
         let mut sections = Vec::new();
         if let Some(groups) = &self.groups {
-            sections.extend([&groups.chunks, &groups.samples]);
+            sections.push(&groups.chunks);
         }
         match &self.values {
             IdValues::Numbers(numbers) => sections.push(&numbers.packed),
@@ -146,6 +144,13 @@ impl IdSections {
         match &self.groups {
             None => Ok(rank.0..rank.0 + 1),
             Some(groups) => groups.of(file, rank),
+        }
+    }
+
+    /// Asks for what tells the indexes of the ids of ranks like these.
+    pub(super) fn ask_near(&self, file: FileBytes<'_>, ranks: Range<u64>) {
+        if let Some(groups) = &self.groups {
+            groups.ask_near(file, ranks);
         }
     }
 
@@ -314,9 +319,6 @@ impl IdSections {
 
     /// Checks that the bits after packed arrays are zero (V34).
     pub(super) fn check_spare_bits(&self, file: FileBytes<'_>) -> Result<(), FormatError> {
-        if let Some(groups) = &self.groups {
-            groups.check_spare_bits(file)?;
-        }
         match &self.values {
             IdValues::Numbers(numbers) => {
                 let (packed, bits) = (&numbers.packed, numbers.bits);
@@ -360,7 +362,7 @@ impl SortedStrings<'_> {
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
-/// let index = Index::<u64, _>::from_bytes(file)?;
+/// let index = Index::<u64>::from_bytes(file)?;
 /// let ids = index.ids_of(0xff)?;
 /// assert_eq!(ids.len(), 2);
 /// let texts: Vec<String> = ids.map(|id| Ok(id?.to_string())).collect::<simidx::Result<_>>()?;
@@ -419,7 +421,7 @@ impl Ids<'_> {
     /// # builder.push_with_string(0xff, "a")?;
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
-    /// # let index = Index::<u64, _>::from_bytes(file)?;
+    /// # let index = Index::<u64>::from_bytes(file)?;
     /// let mut buffer = simidx::index::IdBuffer::default();
     /// for found in index.query(0xfe, 1)? {
     ///     let mut ids = index.ids(&found)?.with_buffer(buffer);

@@ -3,7 +3,7 @@
 
 use super::dictionary::{Dictionary, DictionaryPicker};
 use super::{Id, IdBuffer, IdSections, IdValues};
-use crate::cpu::prefetch;
+use crate::cpu::{CACHE_LINE, prefetch};
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
 use crate::format::index_bits;
@@ -17,9 +17,6 @@ const EXPECTED_ID_LEN: usize = 64;
 
 /// How many ids ahead of the one that is read the processor fetches them.
 const PREFETCHED: u64 = 8;
-
-/// Bytes that a processor fetches together.
-const CACHE_LINE: usize = 64;
 
 /// Ids in the order of their indexes.
 #[derive(Debug)]
@@ -234,7 +231,7 @@ mod tests {
     use crate::{BuildOptions, IdBuf, IdKind, Index, IndexBuilder};
     use proptest::prelude::*;
 
-    fn index(ids: &[String]) -> Index<u64, Vec<u8>> {
+    fn index(ids: &[String]) -> Index<u64> {
         let options = BuildOptions {
             ids: IdKind::String,
             ..BuildOptions::default()
@@ -252,7 +249,7 @@ mod tests {
 
     type Read = Result<(IdBuf, u64), FormatError>;
 
-    fn one_by_one(index: &Index<u64, Vec<u8>>) -> Vec<Read> {
+    fn one_by_one(index: &Index<u64>) -> Vec<Read> {
         let (sections, mut buffer) = (index.ids.as_ref().unwrap(), IdBuffer::default());
         let mut read = |number| {
             let slot = sections.slot(index.file(), number)?;
@@ -262,7 +259,7 @@ mod tests {
         (0..sections.record_count()).map(&mut read).collect()
     }
 
-    fn together(index: &Index<u64, Vec<u8>>, budget: usize) -> Vec<Read> {
+    fn together(index: &Index<u64>, budget: usize) -> Vec<Read> {
         let sections = index.ids.as_ref().unwrap();
         let mut sequence = IdSequence::new(sections, index.file(), budget);
         let mut all = Vec::new();
@@ -305,7 +302,7 @@ mod tests {
         ) {
             let index = index(&ids);
             let sections = index.ids.as_ref().unwrap();
-            let mut file = index.storage().clone();
+            let mut file = index.storage().as_ref().to_vec();
             // Somewhere in the sections of the ids, which lie together.
             let sections = sections.paged_sections();
             let start = sections.iter().map(|section| section.page_offset(0)).min().unwrap();
@@ -313,7 +310,7 @@ mod tests {
             if start < end {
                 file[start + at.index(end - start)] ^= byte;
             }
-            let damaged = Index::<u64, _>::from_bytes(file).unwrap();
+            let damaged = Index::<u64>::from_bytes(file).unwrap();
             let expected = one_by_one(&damaged);
             prop_assert_eq!(together(&damaged, budget), expected);
         }

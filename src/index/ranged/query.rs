@@ -13,13 +13,21 @@ use crate::design::{Permuted, TableProbes};
 use crate::error::{FormatError, Result};
 use crate::fingerprint::Fingerprint;
 use crate::format::{Kind, place_checksum};
+use crate::index::blocks::block_fault;
+use crate::index::file_bytes::FileBytes;
 use crate::index::flips::Ranges;
 use crate::index::open::read_key_group;
 use crate::index::query::Match;
-use crate::index::table::{ValuePlace, block_fault};
+use crate::index::table::ValuePlace;
 
 /// Probes that are carried out in the same two rounds.
 const PROBES_TOGETHER: usize = 1 << 16;
+
+/// Probes of tables in lines that are carried out in the same rounds.
+const PROBES_OF_LINES: usize = 1 << 12;
+
+/// Lines by the leading bits that a scan reads in the same rounds.
+const SCANNED_LINES: usize = 1 << 13;
 
 /// Key groups of which a scan reads all blocks in a round.
 const SCANNED_GROUPS: usize = 32;
@@ -42,8 +50,8 @@ struct Task {
     probe: usize,
 }
 
-/// What is done with each value that a probe finds.
-type Visit<'v, F> = &'v mut dyn FnMut(&Probe<F>, ValuePlace, F);
+/// What is done with each value that a probe finds, with its place if the table is in blocks.
+type Visit<'v, F> = &'v mut dyn FnMut(&Probe<F>, Option<ValuePlace>, F);
 
 impl<F: Fingerprint, R: ReadRanges> RangedIndex<F, R> {
     /// All fingerprints within `distance` of `fingerprint`, by distance, then by value: at most two rounds, unless a scan of
@@ -114,10 +122,7 @@ impl<F: Fingerprint, R: ReadRanges> RangedIndex<F, R> {
 
     /// Compares all fingerprints of table 0, whose order is that of the fingerprints.
     fn scan(&self, fingerprints: &[F], distance: u32, answers: &mut [Vec<Match<F>>]) -> Result<()> {
-        let entries = &self.tables[0].entries;
-        let mut low = F::ZERO;
-        for some in entries.chunks(SCANNED_GROUPS) {
-            let high = some[some.len() - 1].last;
+        let mut compare = |low, high| {
             let probe = Probe {
                 owner: 0,
                 table: 0,
@@ -128,7 +133,21 @@ impl<F: Fingerprint, R: ReadRanges> RangedIndex<F, R> {
                 for (&fingerprint, answer) in fingerprints.iter().zip(&mut *answers) {
                     admit(value, fingerprint, distance, answer);
                 }
-            })?;
+            })
+        };
+        let table = &self.tables[0];
+        if let Some(lines) = &table.lines {
+            return (0..lines.part_count())
+                .step_by(SCANNED_LINES)
+                .try_for_each(|part| {
+                    let last = lines.part_count().min(part + SCANNED_LINES) - 1;
+                    compare(lines.place(part as u64).base, lines.last_of_part(last))
+                });
+        }
+        let mut low = F::ZERO;
+        for some in table.entries.chunks(SCANNED_GROUPS) {
+            let high = some[some.len() - 1].last;
+            compare(low, high)?;
             // The last key of a table has none above it.
             low = high.wrapping_add(F::from_u128(1));
         }
@@ -137,6 +156,11 @@ impl<F: Fingerprint, R: ReadRanges> RangedIndex<F, R> {
 
     /// Carries out some probes in two rounds.
     pub(super) fn run(&self, probes: &[Probe<F>], visit: Visit<'_, F>) -> Result<()> {
+        for some in probes.chunks(PROBES_OF_LINES) {
+            for (number, value) in self.in_rounds(|file| self.values_in_lines(some, file))? {
+                visit(&some[number], None, value);
+            }
+        }
         let groups = probes.iter().flat_map(|probe| {
             let groups = self.tables[probe.table].groups_between(probe.low, probe.high);
             groups.map(|group| (probe.table, group))
@@ -178,11 +202,30 @@ impl<F: Fingerprint, R: ReadRanges> RangedIndex<F, R> {
                         break;
                     }
                     let block = task.block;
-                    visit(probe, ValuePlace { block, index }, value);
+                    let place = ValuePlace { part: block, index };
+                    visit(probe, Some(place), value);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The values that some probes find in tables in lines, each with the number of its probe.
+    fn values_in_lines(
+        &self,
+        probes: &[Probe<F>],
+        file: FileBytes<'_>,
+    ) -> Result<Vec<(usize, F)>, FormatError> {
+        let (mut values, mut result) = (Vec::new(), Ok(()));
+        for (number, probe) in probes.iter().enumerate() {
+            if let Some(table) = &self.tables[probe.table].lines {
+                let bounds = (probe.low, probe.high);
+                let take = &mut |value| values.push((number, value));
+                let read = table.for_each_between(file, bounds, take);
+                result = result.and(read);
+            }
+        }
+        result.map(|()| values)
     }
 
     /// Some key groups: those that are not known yet are read in one round.
@@ -254,7 +297,10 @@ impl<F: Fingerprint, R: ReadRanges> RangedIndex<F, R> {
         if bytes.len() != self.directory.block_size as usize {
             return Err(fault(15, "the block is not in the file"));
         }
-        let block = Block::new(bytes, &self.tables[task.table].code, span);
+        let Some(code) = &self.tables[task.table].code else {
+            return Err(fault(15, "the table is not in blocks"));
+        };
+        let block = Block::new(bytes, code, span);
         let place = place_checksum(Kind::Blocks, task.table, task.block);
         let decoded = block.validate(place).and_then(|()| {
             block.for_each(|value| {

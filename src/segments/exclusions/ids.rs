@@ -131,9 +131,9 @@ impl SortedIds {
     ///
     /// # Errors
     /// Damaged segments, which are given with the number of theirs, and what keeps temporary files from being read.
-    pub(super) fn mark<F: Fingerprint, D: AsRef<[u8]>>(
+    pub(super) fn mark<F: Fingerprint>(
         &mut self,
-        segments: &[NumberedIndex<'_, F, D>],
+        segments: &[NumberedIndex<'_, F>],
         slots: &mut [BitSet],
         chunk_len: usize,
         blame: impl Fn(usize, Error) -> Error,
@@ -228,11 +228,7 @@ impl Chunk {
     }
 
     /// Marks the slots of a segment whose ids are in the chunk.
-    fn mark<F: Fingerprint, D: AsRef<[u8]>>(
-        &mut self,
-        segment: &Index<F, D>,
-        slots: &mut BitSet,
-    ) -> Result<()> {
+    fn mark<F: Fingerprint>(&mut self, segment: &Index<F>, slots: &mut BitSet) -> Result<()> {
         if self.matched.is_empty() {
             return Ok(());
         }
@@ -275,7 +271,7 @@ mod tests {
     use super::*;
     use crate::{BuildOptions, IndexBuilder};
 
-    fn index(kind: IdKind, ids: impl Iterator<Item = u64>) -> Index<u64, Vec<u8>> {
+    fn index(kind: IdKind, ids: impl Iterator<Item = u64>) -> Index<u64> {
         let options = BuildOptions {
             ids: kind,
             ..BuildOptions::default()

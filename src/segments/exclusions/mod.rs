@@ -25,7 +25,8 @@ const IDS_SHARE: usize = 4;
 /// [`Exclusions::with_memory`] sets a limit, past which they are in temporary files.
 ///
 /// ```
-/// use simidx::segments::{Exclusions, MergeOptions};
+/// use simidx::merge::MergeOptions;
+/// use simidx::segments::Exclusions;
 ///
 /// let mut exclusions = Exclusions::<u64>::default();
 /// exclusions.add_fingerprint(0xdead_beef);
@@ -118,9 +119,9 @@ impl<F: Fingerprint> Exclusions<F> {
     ///
     /// # Errors
     /// A damaged segment, whose number `blame` gets, and what keeps temporary files from being read or written.
-    pub(crate) fn mark<D: AsRef<[u8]>>(
+    pub(crate) fn mark(
         &self,
-        segments: &[NumberedIndex<'_, F, D>],
+        segments: &[NumberedIndex<'_, F>],
         slots: &mut [BitSet],
         blame: impl Fn(usize, Error) -> Error,
     ) -> Result<u64> {

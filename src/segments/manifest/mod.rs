@@ -99,11 +99,7 @@ impl ManifestSegment {
     ///
     /// # Errors
     /// A damaged block, or a name that [`Manifest::publish`] would refuse.
-    pub fn of_index<D: AsRef<[u8]>>(
-        name: &str,
-        file_len: u64,
-        index: &AnyIndex<D>,
-    ) -> Result<Self> {
+    pub fn of_index(name: &str, file_len: u64, index: &AnyIndex) -> Result<Self> {
         match index {
             AnyIndex::W32(index) => Self::of_width(name, file_len, index),
             AnyIndex::W64(index) => Self::of_width(name, file_len, index),
@@ -116,11 +112,7 @@ impl ManifestSegment {
     /// # Errors
     /// As for `of_index`.
     #[inline(never)]
-    pub fn of_width<F: Fingerprint, D: AsRef<[u8]>>(
-        name: &str,
-        file_len: u64,
-        index: &Index<F, D>,
-    ) -> Result<Self> {
+    pub fn of_width<F: Fingerprint>(name: &str, file_len: u64, index: &Index<F>) -> Result<Self> {
         text::check_name(name).map_err(|message| Error::option("name", message))?;
         let last = index.len().checked_sub(1);
         let ends =
@@ -142,11 +134,8 @@ impl ManifestSegment {
     }
 
     /// What is wrong with the file that was opened for it, if anything is.
-    fn difference<D: AsRef<[u8]>>(&self, index: &AnyIndex<D>) -> Option<String> {
-        fn differs<F: Fingerprint, D: AsRef<[u8]>>(
-            listed: &ManifestSegment,
-            index: &Index<F, D>,
-        ) -> Option<String> {
+    fn difference(&self, index: &AnyIndex) -> Option<String> {
+        fn differs<F: Fingerprint>(listed: &ManifestSegment, index: &Index<F>) -> Option<String> {
             let content_id = index.content_id().to_u128();
             let pairs: [(&str, u128, u128); 6] = [
                 ("width", listed.width.into(), F::WIDTH.into()),
@@ -367,11 +356,7 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Manifest`] if it is another.
-    pub fn check<D: AsRef<[u8]>>(
-        &self,
-        listed: &ManifestSegment,
-        index: &AnyIndex<D>,
-    ) -> Result<()> {
+    pub fn check(&self, listed: &ManifestSegment, index: &AnyIndex) -> Result<()> {
         let Some(difference) = listed.difference(index) else {
             return Ok(());
         };

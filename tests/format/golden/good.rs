@@ -4,7 +4,7 @@ use simidx::design::TableDesign;
 use simidx::format::FORMAT_VERSION;
 use simidx::{BuildOptions, Codec, Fingerprint, IdKind, IndexBuilder};
 
-use simidx_testkit::forged::{ByHand, codec_number};
+use simidx_testkit::forged::{ByHand, IN_BLOCKS, codec_number};
 use simidx_testkit::manifest::{Entry, Expect, folder};
 use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{
@@ -13,7 +13,7 @@ use simidx_testkit::reference::{
 };
 use simidx_testkit::sketches::SketchSection;
 
-use super::edges;
+use super::{edges, lines};
 
 /// A good file.
 #[derive(Debug, Clone)]
@@ -202,7 +202,7 @@ pub(super) fn ordered<F: Fingerprint>(mut options: BuildOptions<F>) -> BuildOpti
 }
 
 /// `count` values that look random and are the same for ever (SplitMix64).
-fn mixed(count: u64) -> impl Iterator<Item = u64> {
+pub(super) fn mixed(count: u64) -> impl Iterator<Item = u64> {
     (1..=count).map(|i| {
         let mut x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -238,6 +238,7 @@ pub(crate) fn all() -> Vec<Good> {
     files.extend(by_other_writers());
     files.extend(with_sketches());
     files.extend(edges::all());
+    files.extend(lines::all());
     files
 }
 
@@ -249,7 +250,7 @@ fn few() -> Vec<Good> {
     vec![
         case(
             "worked-example",
-            "the example of section 16.1",
+            "the example of section 4.7",
             ordered(small(1, 2, Codec::Xor)),
             &example,
             ids,
@@ -537,7 +538,7 @@ fn designs() -> Vec<Good> {
 fn block_sizes() -> Vec<Good> {
     let mut files = Vec::new();
     let hundred: Vec<u32> = mixed(100).map(|x| (x >> 32) as u32).collect();
-    for bytes in [256, 512, 2048, 65_536] {
+    for bytes in [256, 512, 2048, 8192] {
         let mut options = small(3, 1, Codec::Gap);
         options.block_size = bytes;
         let name = format!("blocks-of-{bytes}");
@@ -546,9 +547,9 @@ fn block_sizes() -> Vec<Good> {
         files.push(file.with_contents_of("hundred"));
     }
     let squares: Vec<u64> = (0..5000).map(|i| i * i).collect();
-    for codec in Codec::ALL {
+    for codec in IN_BLOCKS {
         let mut options = small(0, 1, codec);
-        options.block_size = 16_384;
+        options.block_size = 8192;
         let name = format!("large-block-{}", codec.name());
         let what = "i², i = 0 … 4,999, with the number 5·i as id";
         files.push(case(
@@ -561,8 +562,8 @@ fn block_sizes() -> Vec<Good> {
     }
     let run: Vec<u32> = (0..65_537).collect();
     let mut options = small(0, 1, Codec::Gap);
-    options.block_size = 16_384;
-    let what = "0 … 65,536: the count ends the first block, not its bytes";
+    options.block_size = 8192;
+    let what = "0 … 65,536: the first block has almost as many values as its count can say";
     files.push(case("full-count", what, options, &run, Ids::None));
     files
 }
@@ -627,7 +628,7 @@ fn odd<F: Fingerprint>(values: &[F]) -> Vec<F> {
 fn by_other_writers() -> Vec<Good> {
     let mut files = Vec::new();
     let blocks: [&[u128]; 2] = [&[1, 1000], &[1003, 1010, 1011, 2000, 2100]];
-    for codec in Codec::ALL {
+    for codec in IN_BLOCKS {
         files.push(Good {
             name: format!("by-hand-{}", codec.name()),
             file: ByHand::new(codec, &blocks).file(),

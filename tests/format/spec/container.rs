@@ -12,7 +12,7 @@ use simidx_testkit::document::{
 };
 use simidx_testkit::forged::codec_number;
 use simidx_testkit::manifest::{self, Expect};
-use simidx_testkit::reference;
+use simidx_testkit::reference::{self, BLOCKS, LINE_PAGES, LINES, LOW_BITS, Section};
 use simidx_testkit::sketches::SketchSection;
 
 #[test]
@@ -115,7 +115,6 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
     let names = [
         "blocks",
         "groups",
-        "group samples",
         "numbers",
         "places",
         "bucket offsets",
@@ -127,11 +126,15 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
         "string code",
         "pipeline",
         "metadata",
+        "lines",
+        "low bits",
     ];
     let (ancillary, rows) = rows.split_last().unwrap();
     assert_eq!(ancillary[0], "0x8000 to 0xffff");
     let listed: Vec<(&str, &str)> = rows.iter().map(|row| (&row[0][..], &row[1][..])).collect();
-    let numbers: Vec<String> = (1..=14).map(|kind| kind.to_string()).collect();
+    // Kind 3 is not used.
+    let kinds = || (1..=16).filter(|kind| *kind != 3);
+    let numbers: Vec<String> = kinds().map(|kind: usize| kind.to_string()).collect();
     let expected: Vec<(&str, &str)> = numbers.iter().map(|n| &n[..]).zip(names).collect();
     assert_eq!(listed, expected);
     let mut seen = BTreeSet::new();
@@ -141,19 +144,31 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
         let file = fs::read(folder.join(&entry.file)).unwrap();
         let layout = reference::Layout::parse(&file);
         let kinds = layout.sections.iter().map(|s| (s.kind, s.table));
-        let places: Vec<(u16, u16)> = kinds.take_while(|(kind, _)| *kind < 0x8000).collect();
+        let kinds = kinds.take_while(|(kind, _)| *kind < 0x8000);
+        let places: Vec<(u16, u16, u16)> = kinds
+            .map(|(kind, table)| match kind {
+                BLOCKS | LOW_BITS => (0, table, 0),
+                LINE_PAGES => (0, table, 1),
+                _ => (kind, table, 0),
+            })
+            .collect();
         assert!(places.is_sorted(), "{}", entry.file);
         assert!(
             layout.sections[places.len()..]
                 .iter()
                 .all(|s| s.kind >= 0x8000 && s.table == 0)
         );
+        let is_long = |section: &Section| match section.kind {
+            LINE_PAGES | LOW_BITS => layout.fingerprint_count > 4100,
+            _ => reference::payload_len(section.len) > 4096,
+        };
         for section in &layout.sections {
             seen.insert(usize::from(section.kind.min(0x8000)));
-            let row = rows.get(usize::from(section.kind) - 1).unwrap_or(ancillary);
+            let row = rows.iter().find(|row| row[0] == section.kind.to_string());
+            let row = row.unwrap_or(ancillary);
             let alignment = match &row[3][..] {
                 "min(block_size, 4096)" => layout.block_size.min(4096),
-                "64 or 4096" if reference::payload_len(section.len) > 4096 => 4096,
+                "64 or 4096" if is_long(section) => 4096,
                 "64 or 4096" => 64,
                 number => number.parse().unwrap(),
             };
@@ -168,7 +183,7 @@ fn the_kinds_of_section_are_those_of_the_files_in_order_and_alignment() {
             );
         }
     }
-    let all = (1..=14).chain([0x8000]);
+    let all = kinds().chain([0x8000]);
     assert_eq!(seen, all.collect(), "the corpus has every kind");
 }
 
@@ -204,6 +219,7 @@ fn the_sections_are_there_under_the_conditions_printed() {
         }
         let file = fs::read(folder.join(&entry.file)).unwrap();
         let layout = reference::Layout::parse(&file);
+        let in_lines = layout.tables.iter().filter(|t| t.codec == LINES).count();
         for row in rows.iter().filter(|row| row[2] != "any number") {
             let of_kind = layout
                 .sections
@@ -211,8 +227,9 @@ fn the_sections_are_there_under_the_conditions_printed() {
                 .filter(|s| s.kind.to_string() == row[0]);
             let count = of_kind.count();
             let expected = match &row[2][..] {
-                "each table" => layout.tables.len(),
-                "always" => 1,
+                "each table in blocks" => layout.tables.len() - in_lines,
+                "each table in lines" => in_lines,
+                "if table 0 is in blocks" => (layout.tables[0].codec != LINES).into(),
                 "optional" => count.min(1),
                 other => match other.strip_prefix("optional if ") {
                     Some(condition) if holds(condition, &layout) => count.min(1),
@@ -224,8 +241,11 @@ fn the_sections_are_there_under_the_conditions_printed() {
             seen.insert((row[0].clone(), count > 0));
         }
     }
-    // Four kinds are in all files, each of the others is in some and not in others.
-    assert_eq!(seen.len(), 4 + 10 * 2, "{seen:?}");
+    assert_eq!(
+        seen.len(),
+        15 * 2,
+        "each kind is in some and not in others: {seen:?}"
+    );
 }
 
 #[test]

@@ -8,10 +8,10 @@ use simidx::format::{FORMAT_VERSION, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, SketchParam
 
 use simidx_testkit::document::{named_formulas, named_table, plain_number, specification};
 use simidx_testkit::editor::Editor;
-use simidx_testkit::forged::{ByHand, found, small};
+use simidx_testkit::forged::{ByHand, IN_BLOCKS, found, small};
 use simidx_testkit::manifest::{self, Expect};
 use simidx_testkit::reference::{
-    self, BUCKET_OFFSETS, BUCKETS, GROUP_SAMPLES, GROUPS, NUMBERS, PLACES, bit_length,
+    self, BUCKET_OFFSETS, BUCKETS, GROUPS, NUMBERS, PLACES, bit_length,
 };
 use simidx_testkit::reference_reader::common_verdict;
 use simidx_testkit::sketches::{SketchSection, head_len};
@@ -50,7 +50,7 @@ fn counts_in_blocks_have_the_bits_printed() {
     let set: Vec<u32> = (0..3000).map(|i| i * 1000).collect();
     let values: Vec<u128> = set.iter().map(|&value| value.into()).collect();
     for size in (MIN_BLOCK_SIZE.ilog2()..=MAX_BLOCK_SIZE.ilog2()).map(|bits| 1 << bits) {
-        for codec in Codec::ALL {
+        for codec in IN_BLOCKS {
             let mut options = options(TableDesign::partition(0, 1).unwrap(), size);
             options.codec = Some(codec);
             let file = build(options, &set);
@@ -79,7 +79,7 @@ fn the_examples_of_the_bits_of_a_count_follow_the_formula() {
     let checksum = plain_number(&fields[1][0]) as usize;
     assert_eq!(fields[0][..2], ["0", &checksum.to_string()]);
     assert_eq!(fields[1][1], format!("B − {checksum}"));
-    for size in [128, 65_536] {
+    for size in [128, 8192] {
         assert_eq!(8 * (size - checksum), count_bits(size) + room(size));
     }
 }
@@ -207,7 +207,7 @@ fn lengths_that_no_payload_has_by_the_formulas_are_refused() {
 }
 
 #[test]
-fn groups_samples_places_and_offsets_have_the_lengths_printed() {
+fn groups_places_and_offsets_have_the_lengths_printed() {
     let text = specification();
     let (groups, strings) = ("groups-lengths", "string-lengths");
     let chunk = length(groups, "P", &[("chunks", 1)]);
@@ -224,15 +224,6 @@ fn groups_samples_places_and_offsets_have_the_lengths_printed() {
         let records = ("record_count", count);
         let expected = length(groups, "P", &[records]);
         assert_eq!(editor.payload_len(GROUPS), expected, "{count} records");
-        let chunks = length(groups, "chunks", &[records]);
-        let fingerprints = ("fingerprint_count", count.div_ceil(2));
-        let variables = [fingerprints, ("n", bit_length(chunks - 1))];
-        let expected = length(groups, "P_samples", &variables);
-        assert_eq!(
-            editor.payload_len(GROUP_SAMPLES),
-            expected,
-            "{count} records"
-        );
         let variables = [records, ("n", bit_length(count - 1))];
         let expected = length(strings, "P_places", &variables);
         assert_eq!(editor.payload_len(PLACES), expected, "{count} records");

@@ -6,5 +6,6 @@ mod container;
 mod examples;
 mod lengths;
 mod limits;
+mod lines;
 mod worked_file;
 mod worked_lines;

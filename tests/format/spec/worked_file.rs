@@ -33,14 +33,14 @@ impl Line {
     }
 }
 
-/// The lines of the file in section 16.1, without headings.
+/// The lines of the file in section 4.7, without headings.
 pub(crate) fn worked_lines() -> Vec<Line> {
     let lines = named_block(&specification(), "worked-example").into_iter();
     let lines = lines.filter(|line| !line.trim_start().starts_with('#'));
     lines.map(|line| Line::parse(&line)).collect()
 }
 
-/// The file that section 16.1 prints.
+/// The file that section 4.7 prints.
 pub(crate) fn worked_file() -> Vec<u8> {
     let mut file = Vec::new();
     for line in worked_lines() {

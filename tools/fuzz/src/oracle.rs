@@ -60,7 +60,7 @@ fn check_in<F: Fingerprint>(input: &Input) {
     let second = second.map(|count| fingerprints.split_off(fingerprints.len() - count));
     let open = |values: Vec<F>| {
         let file = build(input.tables.options::<F>(), &values);
-        Index::<F, _>::from_bytes(file).expect("what is built opens")
+        Index::<F>::from_bytes(file).expect("what is built opens")
     };
     let mut segments = vec![open(fingerprints)];
     segments.extend(second.map(open));
@@ -82,7 +82,7 @@ fn listed<F: Fingerprint>(found: &[Match<F>]) -> Vec<(u32, F)> {
 }
 
 /// Every strategy, query by query and many at once.
-fn check_index<F: Fingerprint>(index: &Index<F, Vec<u8>>, queries: &[F], set: &[F], distance: u32) {
+fn check_index<F: Fingerprint>(index: &Index<F>, queries: &[F], set: &[F], distance: u32) {
     let mut searcher = index.searcher();
     for strategy in [Strategy::Auto, Strategy::Probe, Strategy::Scan] {
         searcher.set_strategy(strategy);
@@ -114,7 +114,7 @@ fn check_index<F: Fingerprint>(index: &Index<F, Vec<u8>>, queries: &[F], set: &[
 
 fn check_batch<F: Fingerprint>(
     batch: &Batch,
-    segments: &Segments<F, Vec<u8>>,
+    segments: &Segments<F>,
     queries: &[F],
     set: &[F],
     distance: u32,
@@ -144,12 +144,7 @@ fn check_batch<F: Fingerprint>(
     }
 }
 
-fn check_pairs<F: Fingerprint>(
-    segments: &Segments<F, Vec<u8>>,
-    set: &[F],
-    distance: u32,
-    sorted: bool,
-) {
+fn check_pairs<F: Fingerprint>(segments: &Segments<F>, set: &[F], distance: u32, sorted: bool) {
     let near = |(i, &smaller): (usize, &F)| {
         let pairs = set[i + 1..]
             .iter()
@@ -174,11 +169,7 @@ fn check_pairs<F: Fingerprint>(
 }
 
 /// Clusters are the linked parts of a set, those that are too wide divided as is told of the option.
-fn check_clusters<F: Fingerprint>(
-    segments: &Segments<F, Vec<u8>>,
-    set: &[F],
-    options: &ClusterOptions,
-) {
+fn check_clusters<F: Fingerprint>(segments: &Segments<F>, set: &[F], options: &ClusterOptions) {
     let mut expected = linked(set, options.distance);
     if let Some(widest) = options.max_diameter {
         let parts = expected.iter().flat_map(|whole| divided(whole, widest));
@@ -250,7 +241,7 @@ fn linked<F: Fingerprint>(set: &[F], distance: u32) -> Vec<Vec<F>> {
 }
 
 fn check_scan<F: Fingerprint>(
-    segments: &Segments<F, Vec<u8>>,
+    segments: &Segments<F>,
     queries: &[F],
     set: &[F],
     options: &JoinOptions,

@@ -489,7 +489,7 @@ def build(
     *,
     width: int | None = None,
     signed: bool = False,
-    codec: Literal["auto", "xor", "gap", "ef"] | None = None,
+    codec: Literal["auto", "xor", "gap", "ef", "lines"] | None = None,
     block_size: int | None = None,
     id_lookup: bool = False,
     pipeline: str | Pipeline | None = None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use rayon::prelude::*;
-use simidx::batch::Question;
+use simidx::segments::Question;
 use simidx_collection::{AnyCollection, Collection, CollectionStats, Near, Options, Sync};
 use simidx_text::Pipeline;
 use simidx_text::assets::Assets;

@@ -10,7 +10,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString};
 use simidx::Fingerprint;
-use simidx::batch::Question;
+use simidx::segments::Question;
 use simidx_collection::AnyCollection;
 
 use crate::errors::{Class, Failure};

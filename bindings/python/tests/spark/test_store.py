@@ -34,14 +34,16 @@ def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def build(path: str, values: list[int]) -> list[str]:
+def build(path: str, values: list[int], **options: Any) -> list[str]:
     """Builds a set by the stages alone, as an engine does."""
     array = np.array(values, dtype=np.uint64)
     table = pa.table({"fingerprint": distributed.to_arrow(array), "id": [f"d{i:05}" for i in range(len(array))]})
     splits = distributed.Splits.of([(64, len(array), array.tobytes())], 2)
     Store(path).prepare()
     sent = distributed.Range("fingerprint", "id", splits)(iter(table.to_batches(max_chunksize=500)))
-    rows = [row for batch in distributed.Build(path, {"k": 3, "threads": 1})(sent) for row in batch.to_pylist()]
+    rows = [
+        row for batch in distributed.Build(path, {"k": 3, "threads": 1, **options})(sent) for row in batch.to_pylist()
+    ]
     assert Store(path).read(MANIFEST) is None
     commit(path, [row["manifest"] for row in rows], {})
     return [row["name"] for row in rows]
@@ -158,6 +160,24 @@ def test_a_folder_for_copies_that_others_can_write_to_is_refused(temp: Path, tmp
     (temp / f"simidx-segments-{os.getuid()}").chmod(0o777)
     with pytest.raises(simidx.FileError, match="others can write"):
         fetched([f"local://{tmp_path}/shared"])
+
+
+def test_a_copy_of_a_segment_that_was_built_again_is_taken_again(temp: Path, tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    path = f"local://{tmp_path}/shared"
+    names = build(path, VALUES[:100], tables=2)
+    copies = fetched([path])
+    assert Path(copies[0]).is_relative_to(temp)
+    written = [os.stat(copy).st_mtime_ns for copy in copies]
+    assert fetched([path]) == copies
+    assert [os.stat(copy).st_mtime_ns for copy in copies] == written
+    # The same records in other tables have the same names.
+    (tmp_path / "shared" / MANIFEST).unlink()
+    assert build(path, VALUES[:100], tables=4) == names
+    again = fetched([path])
+    assert set(again).isdisjoint(copies)
+    for name, copy in zip(names, again, strict=True):
+        assert Path(copy).read_bytes() == (tmp_path / "shared" / name).read_bytes()
 
 
 @pytest.fixture

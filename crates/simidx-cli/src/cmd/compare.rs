@@ -4,25 +4,26 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use simidx::Fingerprint;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
 use simidx_input::Place;
 use simidx_input::{Decoded, TextEncoding};
+use simidx_output::one_line;
 use simidx_text::compare::{ComparedDocument, ComparedFeature, Comparison};
 use simidx_text::dedup::Similarity;
 use simidx_text::stages::Sketch;
 use simidx_text::{Fingerprinter, Pipeline, Preset};
 
 use crate::cmd::Answer;
-use crate::support::diagnostics::Diagnostics;
+use crate::support::diagnostics::{Diagnostics, OnError};
 use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{OpenArgs, together, with_segments};
-use crate::support::output::{counted, one_line, stdout};
+use crate::support::messages::counted;
+use crate::support::output::stdout;
 use crate::support::pipeline::{PipelineArgs, recorded};
 use crate::support::quantity::count;
-use crate::support::records::OnError;
 use crate::support::similarity::{SimilarityArgs, features_of};
 use crate::support::transient::DEFAULT_DISTANCE;
 use crate::support::width::{Width, with_width};
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Answer {
 
 /// Compares documents by the pipeline of an index.
 fn compare_as<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
     documents: &[Document; 2],
 ) -> Answer {

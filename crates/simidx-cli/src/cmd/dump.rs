@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Storage};
+use simidx::{Fingerprint, IdKind};
 
 use crate::cmd::Answer;
 use crate::support::columns::Column;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args) -> Answer {
 }
 
 fn dump<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -98,7 +98,7 @@ fn dump<F: Fingerprint>(
 
 /// Prints all records in order.
 fn dump_records<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -140,7 +140,7 @@ fn end_object(line: &mut Vec<u8>, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// Prints the fingerprints of records by their ids.
 fn dump_ids<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {

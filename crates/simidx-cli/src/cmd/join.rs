@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use simidx::batch::{JoinOptions, JoinStrategy, Shard, join};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Match, Storage};
+use simidx::{Fingerprint, IdKind, Match};
 use simidx_input::{Format, RecordId};
 use simidx_text::ParallelFingerprinter;
 
@@ -20,7 +20,8 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, is_index, with_segments};
 use crate::support::json_ids::write_match;
-use crate::support::output::{cost, counted, say, say_nothing_near, stdout};
+use crate::support::messages::{cost, counted, say, say_nothing_near};
+use crate::support::output::stdout;
 use crate::support::pipeline::{PipelineFiles, recorded};
 use crate::support::progress::ProgressMode;
 use crate::support::queries::{LazyFingerprinter, QueryKind, QueryReader, fingerprints};
@@ -133,11 +134,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
     with_segments!(args.index.open()?, segments => join_width(&args.exclude.apply(segments)?, &args, mode))
 }
 
-fn join_width<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
-    args: &Args,
-    mode: ProgressMode,
-) -> Answer {
+fn join_width<F: Fingerprint>(segments: &Segments<F>, args: &Args, mode: ProgressMode) -> Answer {
     if let Some(least) = args.similar.similarity {
         return similar::join(segments, args, least);
     }
@@ -191,7 +188,7 @@ fn join_width<F: Fingerprint>(
 /// The nearest matches of each query, which are searched for each by itself: all matches of a large distance would be many
 /// times as many as are wanted.
 fn nearest<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
     distance: u32,
     limit: u64,
@@ -240,7 +237,7 @@ impl Args {
     /// Makes documents fingerprints as those of the index are.
     fn fingerprinter<F: Fingerprint>(
         &self,
-        segments: &Segments<F, Storage>,
+        segments: &Segments<F>,
     ) -> Result<ParallelFingerprinter<F>, Failure> {
         Ok(recorded(segments, &self.files.read()?)?.parallel()?)
     }
@@ -268,7 +265,7 @@ struct Queries<F> {
 
 impl<F: Fingerprint> Queries<F> {
     /// Reads them.
-    fn read(segments: &Segments<F, Storage>, args: &Args) -> Result<Self, Failure> {
+    fn read(segments: &Segments<F>, args: &Args) -> Result<Self, Failure> {
         let mut reader = args.queries::<F>()?;
         let names_queries = args.style.json || args.style.query_ids;
         let mut queries = Queries {
@@ -313,7 +310,7 @@ impl<F: Fingerprint> Queries<F> {
 
 /// Prints matches in the format of `simidx query`.
 struct Printer<'a, F, W> {
-    segments: &'a Segments<F, Storage>,
+    segments: &'a Segments<F>,
     queries: &'a Queries<F>,
     style: AnswerArgs,
     out: W,

@@ -8,7 +8,8 @@ use simidx::batch::{
     lint,
 };
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Index, Storage};
+use simidx::{Fingerprint, IdKind, Index};
+use simidx_output::one_line;
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
@@ -16,7 +17,7 @@ use crate::support::distance;
 use crate::support::failure::Failure;
 use crate::support::index_file::with_segments;
 use crate::support::json::Json;
-use crate::support::output::{one_line, stdout};
+use crate::support::output::stdout;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::{count, count_from_1};
 use crate::support::records::{self, Fingerprinted, Refusal, Sink};
@@ -75,7 +76,7 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
 }
 
 fn of_segments<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     documents: Option<DocumentLengths>,
     args: &Args,
     mode: ProgressMode,
@@ -107,7 +108,7 @@ fn of_segments<F: Fingerprint>(
 fn transient_index<F: Fingerprint>(
     args: &Args,
     bar: ReadingBar,
-) -> Result<(Index<F, Storage>, Option<DocumentLengths>), Failure> {
+) -> Result<(Index<F>, Option<DocumentLengths>), Failure> {
     let mut collector = Collector {
         args,
         builder: None,
@@ -235,7 +236,7 @@ fn print<F: Fingerprint>(
     report: &LintReport<F>,
     documents: Option<DocumentLengths>,
     warnings: &[LintWarning],
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
 ) -> std::io::Result<()> {
     print_bits(out, report)?;
     for group in &report.groups {

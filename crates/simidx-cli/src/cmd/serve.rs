@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use simidx::Fingerprint;
 use simidx_input::{Content, RecordId};
+use simidx_output::one_line;
 use simidx_server::{
     LogFormat, NamedIndex, Server, ServerOptions, StartError, Store, TlsFiles, Token,
 };
@@ -19,7 +20,7 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::interrupt;
 use crate::support::json::json_style;
-use crate::support::output::{one_line, stdout};
+use crate::support::output::stdout;
 use crate::support::pipeline::PipelineArgs;
 use crate::support::quantity::{Size, count};
 use crate::support::quiet;

@@ -9,12 +9,14 @@ use simidx::AnyIndex;
 use simidx::format::FormatError;
 use simidx::segments::Manifest;
 use simidx::verify::{VerifyReport, VerifyStage};
+use simidx_output::one_line;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::index_file::{IndexArgs, OpenArgs, UNSEALED, is_set, with_index};
 use crate::support::json;
-use crate::support::output::{counted, one_line, say, stdout};
+use crate::support::messages::{counted, say};
+use crate::support::output::stdout;
 use crate::support::progress::ProgressMode;
 use crate::support::quiet::is_quiet;
 
@@ -270,7 +272,7 @@ impl SegmentVerdict {
             };
             return writeln!(
                 out,
-                "{name}: sound ({}, {}, {} of ids{sketches})",
+                "{name}: sound ({}, {}, {}{sketches})",
                 counted(verdict.fingerprint_count, "fingerprint"),
                 counted(verdict.blocks_checked, "block"),
                 counted(verdict.pages_checked, "page")

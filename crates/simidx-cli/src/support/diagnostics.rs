@@ -4,13 +4,25 @@ use std::fmt;
 
 use simidx_input::RecordReader;
 use simidx_input::{InputError, Place};
+use simidx_output::one_line;
 
 use crate::support::failure::Failure;
-use crate::support::output::{counted, one_line, say};
-use crate::support::records::{OnError, in_input};
+use crate::support::messages::{counted, say};
 
 /// Number of diagnostics of a kind that are shown; the rest are only counted.
 const SHOWN: u64 = 10;
+
+/// What to do with a record that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OnError {
+    /// Stop with an error that names it
+    Stop,
+    /// Skip it and count it
+    Skip,
+    /// Keep it and count it, where records are copied
+    #[value(skip)]
+    Keep,
+}
 
 /// Counts of the diagnostics so far.
 #[derive(Debug)]
@@ -111,6 +123,11 @@ impl Diagnostics {
             say(format_args!("skipped {records}"));
         }
     }
+}
+
+/// What is wrong with a record of an input.
+pub(crate) fn in_input(source: &str, place: Place, message: impl Into<String>) -> InputError {
+    InputError::new(source, place, message)
 }
 
 /// Counts one more, and shows it if it is among the first.

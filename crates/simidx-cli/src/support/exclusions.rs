@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use simidx::segments::{Exclusions, Segments};
-use simidx::{Fingerprint, IdKind, Storage};
+use simidx::{Fingerprint, IdKind};
 use simidx_input::{Content, Format, unescape};
 
 use crate::support::failure::Failure;
@@ -78,7 +78,7 @@ impl ExcludeArgs {
     /// What is wrong with the options or the files, or what `gather` returns.
     pub(crate) fn for_each_list<F: Fingerprint>(
         &self,
-        segments: &Segments<F, Storage>,
+        segments: &Segments<F>,
         mut gather: impl FnMut(Option<usize>, AddList<'_, F>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let (by, kind) = (self.exclude_by.unwrap_or_default(), segments.id_kind());
@@ -94,8 +94,8 @@ impl ExcludeArgs {
     /// What is wrong with the files or the segments.
     pub(crate) fn apply<F: Fingerprint>(
         &self,
-        segments: Segments<F, Storage>,
-    ) -> Result<Segments<F, Storage>, Failure> {
+        segments: Segments<F>,
+    ) -> Result<Segments<F>, Failure> {
         let mut live = segments.clone();
         self.for_each_list(&segments, |only, add| {
             let mut exclusions = Exclusions::default();

@@ -8,8 +8,7 @@ use simidx::Error;
 use simidx::build::OptionsError;
 use simidx::format::FormatError;
 use simidx_input::InputError;
-
-use crate::support::output::one_line;
+use simidx_output::one_line;
 
 /// An error that ends a command, with the words for the user.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Ids among the arguments of a command.
 
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, IdKind, Storage};
+use simidx::{Fingerprint, Id, IdKind};
 
 use super::failure::Failure;
 
@@ -10,7 +10,7 @@ use super::failure::Failure;
 /// # Errors
 /// Indexes without ids, a word that is not a number where ids are numbers, an id that no record has, or damage.
 pub(crate) fn fingerprints_of<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     word: &str,
 ) -> Result<Vec<F>, Failure> {
     let found = segments.fingerprints_of_id(id(segments.id_kind(), word)?)?;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::failure::Failure;
-use crate::support::output::folder;
 
 /// Files and folders that a command reads.
 #[derive(Debug, Default)]
@@ -86,6 +85,14 @@ impl InputFiles {
         let mut folders = self.folders.iter();
         let found = folders.find(|(_, folder)| place.starts_with(folder));
         found.map(|(name, _)| name.as_path())
+    }
+}
+
+/// The directory of a file; the current one for standard output.
+pub(crate) fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use crate::EXIT_FAILURE;
-use crate::support::output;
+use crate::support::messages;
 
 /// The outputs that are being written, under their temporary names.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -186,7 +186,7 @@ fn remove_and_die(signal: i32) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     if lost_pages::is_it(signal) {
         // No thread holds the lock of stderr while it waits for a page: messages are written from memory.
-        output::say(
+        messages::say(
             "a mapped file could not be read: it was truncated, or its disk failed; replace files by renaming, or use --no-mmap",
         );
         signal_hook::low_level::exit(EXIT_FAILURE.into());

@@ -5,15 +5,15 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
+use simidx::Fingerprint;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
 
 /// The time between releases. Each costs a fault for each page that is still wanted, and within it some megabytes are read.
 const PERIOD: Duration = Duration::from_millis(10);
 
 /// Does some work, and releases the pages that it has read again and again.
 pub(crate) fn while_released<F: Fingerprint, T>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     work: impl FnOnce() -> T,
 ) -> T {
     thread::scope(|scope| {
@@ -31,7 +31,7 @@ pub(crate) fn while_released<F: Fingerprint, T>(
 }
 
 /// Releases all pages. That this fails is no reason to stop either.
-fn release<F: Fingerprint>(segments: &Segments<F, Storage>) {
+fn release<F: Fingerprint>(segments: &Segments<F>) {
     #[cfg(unix)]
     for segment in segments.segments() {
         let _ = segment.storage().evict();

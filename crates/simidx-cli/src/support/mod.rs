@@ -19,6 +19,7 @@ pub(crate) mod labels;
 pub(crate) mod latency;
 pub(crate) mod mapped_pages;
 pub(crate) mod memory;
+pub(crate) mod messages;
 pub(crate) mod output;
 pub(crate) mod output_folder;
 pub(crate) mod pipeline;

@@ -1,19 +1,15 @@
 //! Where results go: standard output, or a file that appears under its name only when complete.
 
-use std::fmt;
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use simidx::build::AtomicFile;
-use simidx::index::QueryStats;
 
 use crate::support::failure::Failure;
-use crate::support::input_files::InputFiles;
+use crate::support::input_files::{InputFiles, folder};
 use crate::support::interrupt::RemoveOnSignal;
-pub(crate) use simidx_output::one_line;
-
 use crate::support::json::write_json;
 use crate::support::quiet::is_quiet;
 
@@ -44,31 +40,6 @@ pub(crate) fn write_report<W: Write>(
     Ok(out.flush()?)
 }
 
-/// Prints a message to stderr. A stderr that cannot be written to is no reason to stop.
-pub(crate) fn say(message: impl fmt::Display) {
-    let _ = writeln!(io::stderr(), "simidx: {message}");
-}
-
-/// Says that some documents of an input are near to nothing but their equals.
-pub(crate) fn say_without_features(count: u64) {
-    if count > 0 {
-        let documents = counted(count, "document");
-        say(format_args!(
-            "no features in {documents}: only equal ones are near each other"
-        ));
-    }
-}
-
-/// Says that some queries are documents that nothing can be near to.
-pub(crate) fn say_nothing_near(count: u64) {
-    if count > 0 {
-        let documents = counted(count, "document");
-        say(format_args!(
-            "no features in {documents}, so nothing is found"
-        ));
-    }
-}
-
 /// Standard output, named in its errors.
 #[derive(Debug)]
 pub(crate) struct Stdout(io::Stdout);
@@ -85,23 +56,6 @@ impl Write for Stdout {
 
 fn of_stdout(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("standard output: {error}"))
-}
-
-/// A number of things with their name in the singular or plural, as in `1 query` and `2 queries`.
-pub(crate) fn counted(count: u64, name: &str) -> String {
-    match (count, name.strip_suffix('y')) {
-        (1, _) => format!("1 {name}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) => format!("{count} {name}s"),
-    }
-}
-
-/// What queries cost, in words.
-pub(crate) fn cost(stats: QueryStats) -> String {
-    let probes = counted(stats.probes, "probe");
-    let blocks = counted(stats.blocks, "block");
-    let candidates = counted(stats.candidates, "candidate");
-    format!("{probes}, {blocks}, {candidates}")
 }
 
 /// The target of `-o`.
@@ -301,25 +255,5 @@ impl Unfinished {
         self.file.commit()?;
         drop(self.guard);
         Ok(())
-    }
-}
-
-/// The directory of a file; the current one for standard output.
-pub(crate) fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_is_singular() {
-        let shown = [(0, "record"), (1, "record"), (1, "query"), (2, "query")];
-        let shown = shown.map(|(count, name)| counted(count, name));
-        assert_eq!(shown, ["0 records", "1 record", "1 query", "2 queries"]);
     }
 }

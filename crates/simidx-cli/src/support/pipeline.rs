@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use simidx::Fingerprint;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
 use simidx_text::assets::{Assets, IdfTable, StopWords, UserDictionary};
 use simidx_text::stages::{Html, Idf};
 use simidx_text::{Pipeline, PipelineOptions, Preset};
 
 use crate::support::failure::Failure;
 use crate::support::heading;
-use crate::support::output::say;
+use crate::support::messages::say;
 
 /// The longest file that a pipeline may need, in bytes.
 const MAX_FILE_LEN: u64 = 1 << 30;
@@ -123,7 +123,7 @@ pub(crate) fn files_of(pipeline: &Pipeline) -> Assets {
 /// # Errors
 /// No pipeline recorded, or one that needs other files; the failure names the index.
 pub(crate) fn recorded<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     files: &Assets,
 ) -> Result<Pipeline, Failure> {
     let mut named = segments.segments().iter().zip(segments.names());

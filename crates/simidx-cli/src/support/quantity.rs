@@ -71,7 +71,7 @@ impl fmt::Display for Size {
 /// The bytes of a block, for a value parser.
 pub(crate) fn block_size(text: &str) -> Result<u32, &'static str> {
     let Size(bytes) = text.parse()?;
-    u32::try_from(bytes).map_err(|_| "not a size from 128 bytes to 64KiB")
+    u32::try_from(bytes).map_err(|_| "not a size from 128 bytes to 8KiB")
 }
 
 /// A value parser of whole numbers in a range.

@@ -11,9 +11,9 @@ use simidx::Fingerprint;
 use simidx_input::{Content, Format, Place, ReadOptions, Record, RecordId, RecordReader};
 use simidx_text::ParallelFingerprinter;
 
-use crate::support::diagnostics::Diagnostics;
+use crate::support::diagnostics::{Diagnostics, OnError};
 use crate::support::failure::Failure;
-use crate::support::records::{OnError, refused};
+use crate::support::records::refused;
 
 /// Queries that are answered together, at most.
 const BATCH_QUERIES: usize = 4096;

@@ -12,7 +12,7 @@ use simidx_text::similar::{SignedText, TextSigner};
 use simidx_text::{ParallelFingerprinter, Pipeline};
 
 use crate::support::choices::InputFormat;
-use crate::support::diagnostics::Diagnostics;
+use crate::support::diagnostics::{Diagnostics, OnError, in_input};
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::input_files::InputFiles;
@@ -33,18 +33,6 @@ pub(crate) fn threads_from(
     least: u16,
 ) -> impl Fn(&str) -> Result<u16, String> + Clone + Send + Sync + 'static {
     count(least..=1024)
-}
-
-/// What to do with a record that cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum OnError {
-    /// Stop with an error that names it
-    Stop,
-    /// Skip it and count it
-    Skip,
-    /// Keep it and count it, where records are copied
-    #[value(skip)]
-    Keep,
 }
 
 /// Where records have their texts, fingerprints and ids, and how they are written; shared by the commands that read
@@ -153,11 +141,6 @@ impl InputArgs {
 /// The failure of a command that has no use for a record of its input.
 pub(crate) fn refused(source: &str, place: Place, message: impl Into<String>) -> Failure {
     in_input(source, place, message).into()
-}
-
-/// What is wrong with a record of an input.
-pub(crate) fn in_input(source: &str, place: Place, message: impl Into<String>) -> InputError {
-    InputError::new(source, place, message)
 }
 
 /// A record whose fingerprint is known.

@@ -4,7 +4,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Index, Storage};
+use simidx::{Fingerprint, Index};
 
 use crate::support::failure::Failure;
 
@@ -14,7 +14,7 @@ const MAX_FLIPS: usize = 5;
 /// Half members, each with 0 to 5 distinct bits flipped, half uniformly random, in turn. A fingerprint of several
 /// segments is as likely as its number of segments.
 pub(crate) fn sample<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     count: usize,
     seed: u64,
 ) -> Result<Vec<F>, Failure> {
@@ -41,7 +41,7 @@ pub(crate) fn sample<F: Fingerprint>(
 
 /// Calls `visit` with the fingerprints at these ascending ranks.
 fn members<F: Fingerprint>(
-    index: &Index<F, Storage>,
+    index: &Index<F>,
     ranks: impl Iterator<Item = u64>,
     mut visit: impl FnMut(F),
 ) -> Result<(), Failure> {

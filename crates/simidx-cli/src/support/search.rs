@@ -4,9 +4,9 @@ use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
+use simidx::Fingerprint;
 use simidx::index::QueryStats;
 use simidx::segments::{SegmentSearcher, Segments};
-use simidx::{Fingerprint, Storage};
 use simidx_text::ParallelFingerprinter;
 
 use crate::support::answers::{AnswerArgs, Asked};
@@ -21,7 +21,7 @@ const WAITING_LEN: usize = 8 << 20;
 /// Queries that one task answers at least.
 const LEAST_TOGETHER: usize = 4;
 
-type Searcher<'a, F> = SegmentSearcher<F, &'a Segments<F, Storage>>;
+type Searcher<'a, F> = SegmentSearcher<F, &'a Segments<F>>;
 
 /// What is searched for.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +105,7 @@ impl Search {
 /// Answers and prints queries.
 pub(crate) struct Answers<'a, F: 'static> {
     search: Search,
-    segments: &'a Segments<F, Storage>,
+    segments: &'a Segments<F>,
     searcher: Searcher<'a, F>,
     out: BufWriter<Stdout>,
     /// The object of an answer: it is printed whole or not at all.
@@ -122,11 +122,7 @@ pub(crate) struct Answers<'a, F: 'static> {
 type Kept = Result<(Answered, Vec<u8>), Failure>;
 
 impl<'a, F: Fingerprint> Answers<'a, F> {
-    pub(crate) fn new(
-        search: Search,
-        segments: &'a Segments<F, Storage>,
-        out: BufWriter<Stdout>,
-    ) -> Self {
+    pub(crate) fn new(search: Search, segments: &'a Segments<F>, out: BufWriter<Stdout>) -> Self {
         Answers {
             search,
             segments,

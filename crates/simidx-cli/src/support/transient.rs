@@ -3,16 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use simidx::design::TableDesign;
-use simidx::{BuildOptions, Fingerprint, IdBuf, IdKind, Index, IndexBuilder, Storage};
+use simidx::{BuildOptions, Fingerprint, IdBuf, IdKind, Index, IndexBuilder};
 
 use crate::support::choices::InputFormat;
+use crate::support::diagnostics::OnError;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs, is_index};
 use crate::support::pipeline::PipelineArgs;
-use crate::support::records::{
-    FieldArgs, Fingerprinted, InputArgs, OnError, Refusal, number_id, string_id,
-};
+use crate::support::records::{FieldArgs, Fingerprinted, InputArgs, Refusal, number_id, string_id};
 use crate::support::resources::ResourceArgs;
 use crate::support::width::Width;
 
@@ -183,7 +182,7 @@ impl<F: Fingerprint> TransientBuilder<F> {
     ///
     /// # Errors
     /// What keeps it from being written or opened.
-    pub(crate) fn finish(self, resources: &ResourceArgs) -> Result<Index<F, Storage>, Failure> {
+    pub(crate) fn finish(self, resources: &ResourceArgs) -> Result<Index<F>, Failure> {
         let folder = resources
             .temp_dir
             .clone()

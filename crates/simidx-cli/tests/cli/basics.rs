@@ -171,7 +171,7 @@ fn parameters_are_those_asked_for() {
         (&["--tables", "2"], "table_count", 2),
         (&["--tables", "auto"], "table_count", 1),
         (&["--block-size", "128"], "block_size", 128),
-        (&["--block-size", "65536"], "block_size", 65536),
+        (&["--block-size", "8192"], "block_size", 8192),
         (&["-k", "0"], "max_distance", 0),
         (&["-k", "12"], "max_distance", 12),
         (&["--width", "32", "--input", "lines"], "width", 32),

@@ -364,11 +364,11 @@ fn parameters_out_of_range_are_refused_with_what_there_is() {
         ),
         (
             &["--block-size", "1000"],
-            "a block size is a power of two from 128 to 65536, not 1000",
+            "a block size is a power of two from 128 to 8192, not 1000",
         ),
         (
             &["--block-size", "64"],
-            "a block size is a power of two from 128 to 65536, not 64",
+            "a block size is a power of two from 128 to 8192, not 64",
         ),
         (
             &["-k", "13"],

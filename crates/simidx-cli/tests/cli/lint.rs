@@ -297,7 +297,7 @@ fn damage_of_a_further_table_names_its_file() {
     let sandbox = Sandbox::new();
     for name in ["x", "y"] {
         sandbox.write("a.hex", hex(&random(3000, 21)));
-        let build = ["build", "a.hex", "-o", name, "--tables", "4"];
+        let build = ["build", "a.hex", "-o", name, "--tables=4", "--codec=ef"];
         sandbox.run(&build).done();
     }
     let mut editor = Editor::new(sandbox.read("y"));

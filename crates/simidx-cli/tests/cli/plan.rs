@@ -82,7 +82,7 @@ fn people_get_a_line_for_each_design_and_codec() {
     let title = "100000000 fingerprints of 64 bits, distance 3, memory, blocks of 512 bytes";
     assert_eq!(lines[0], title);
     let rows: Vec<&&str> = lines[3..].iter().take_while(|l| !l.is_empty()).collect();
-    assert_eq!(rows.len(), 36);
+    assert_eq!(rows.len(), 48);
     let chosen: Vec<_> = rows.iter().filter(|l| l.ends_with("<- choice")).collect();
     assert_eq!(chosen.len(), 1);
     assert!(chosen[0].starts_with("*      2 "), "{chosen:?}");
@@ -181,7 +181,7 @@ fn what_cannot_be_planned_is_refused() {
     plan(&["--count", "1e10", "--width", "32"])
         .refused("there are no 10000000000 distinct fingerprints of 32 bits");
     plan(&["--count", "1", "--block-size", "1000"])
-        .refused("a block size is a power of two from 128 to 65536, not 1000");
+        .refused("a block size is a power of two from 128 to 8192, not 1000");
     for args in [
         &["--count", "1", "--codec", "zip"][..],
         &["--count", "1", "--medium", "tape"],

@@ -9,7 +9,7 @@ use simidx::Fingerprint;
 use super::change::{Rows, checked, with_checksum};
 use super::{CHANGES, Change, DELETED, builder, damaged, journal_error};
 use crate::error::{Error, Result, at};
-use crate::files::sync_folder;
+use crate::system::sync_folder;
 
 /// The name that a journal has until it is complete; such files are swept.
 const UNFINISHED: &str = ".simidx-journal.tmp";

@@ -14,7 +14,7 @@ use arrow_schema::{ArrowError, DataType, TimeUnit};
 use super::batches::{Batches, guarded};
 use super::cells::{self, elements};
 use super::unreadable;
-use crate::rewrite::{Cell, Columns, Kind, Rows, bytes, list, object, real};
+use crate::cells::{Cell, Columns, Kind, Rows, bytes, list, object, real};
 use crate::source::input_error;
 use crate::{InputFile, Place, Result};
 

@@ -18,8 +18,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use super::out::zstd;
 use super::values::{self, Values};
 use super::{ParquetReader, guarded, unreadable};
-use crate::copy::RowFate;
-use crate::rewrite::{Cell, Kind};
+use crate::cells::{Cell, Kind};
+use crate::new_fields::RowFate;
 use crate::source::{input_error, printable};
 use crate::watched::Watched;
 use crate::{Error, Fate, Fields, NewField, Place, Result};
@@ -58,7 +58,7 @@ pub(crate) fn copy_rows<F: Fingerprint>(
     let names = schema(first);
     let has = |field: &&NewField| names.get_fields().iter().any(|c| c.name() == field.name);
     if let Some(field) = fields.iter().find(has) {
-        let message = crate::rewrite::has_already(field);
+        let message = crate::cells::has_already(field);
         return Err(input_error(&first.name, Place::File, message));
     }
     let mut out = Watched::new(out);

@@ -10,7 +10,7 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::guarded;
 use super::values::{self, Values};
-use crate::rewrite::{Cell, Columns, Kind};
+use crate::cells::{Cell, Columns, Kind};
 use crate::source::input_error;
 use crate::watched::Watched;
 use crate::{Error, NewField, Place, Result};

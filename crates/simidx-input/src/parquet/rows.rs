@@ -8,7 +8,7 @@ use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 
 use super::{guarded, unreadable};
-use crate::rewrite::{Cell, Columns, Rows, bytes, list, object, real};
+use crate::cells::{Cell, Columns, Rows, bytes, list, object, real};
 use crate::source::{io_error, open_file};
 use crate::{Place, Result};
 

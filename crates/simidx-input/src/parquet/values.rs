@@ -10,7 +10,7 @@ use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::{Type, TypePtr};
 use std::io::Write;
 
-use crate::rewrite::{Cell, Kind};
+use crate::cells::{Cell, Kind};
 use crate::{FieldKind, NewField};
 
 /// The values of a column that are still to be written.

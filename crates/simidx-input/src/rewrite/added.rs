@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
-use super::cells::{Cell, Columns, has_already};
-use super::{Fate, FieldValue, NewField, RecordFate, csv, json};
+use super::{RecordFate, csv, json};
+use crate::cells::{Cell, Columns, has_already};
 use crate::copy::{Copier, lines, readable};
 use crate::json::Values;
 use crate::line_source::LineSource;
+use crate::new_fields::{Fate, FieldValue, NewField};
 use crate::{Format, InputFile, MAX_DOCUMENT, Result};
 
 /// What stands between the columns of a table.

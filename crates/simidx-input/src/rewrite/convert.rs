@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
-use super::cells::{Cell, Columns, has_already, write_object};
-use super::{Fate, NewField, OutputFormat, RecordFate, csv, rows};
+use super::{OutputFormat, RecordFate, csv, rows};
 use crate::InputFile;
+use crate::cells::{Cell, Columns, has_already, write_object};
+use crate::new_fields::{Fate, NewField};
 use crate::source::input_error;
 use crate::{Format, Place, Result};
 
@@ -85,7 +86,7 @@ fn columns(inputs: &[InputFile], fields: &[NewField], fate: RecordFate<'_>) -> R
         columns.kinds = kinds.kinds;
         columns
             .kinds
-            .resize(columns.names.len(), super::cells::Kind::Unknown);
+            .resize(columns.names.len(), crate::cells::Kind::Unknown);
     } else if let Some(first) = inputs.first() {
         rows::open(first, &mut columns)?;
         check(first, &columns, fields)?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::cells::Columns;
+use crate::cells::Columns;
 use crate::csv::Rows;
 
 /// What separates the values of rows that are not like others.

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::cells::{Cell, Columns, has_already};
-use super::{FieldValue, NewField};
+use crate::cells::{Cell, Columns, has_already};
+use crate::new_fields::{FieldValue, NewField};
 
 /// The members of an object, of one name the last.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
@@ -124,7 +124,7 @@ pub(super) fn with_members(
         if !std::mem::take(&mut is_first) {
             object.push(b',');
         }
-        super::cells::write_string(&field.name, &mut object);
+        crate::cells::write_string(&field.name, &mut object);
         object.push(b':');
         Cell::of(value).write_json(&mut object);
     }

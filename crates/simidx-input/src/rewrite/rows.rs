@@ -1,22 +1,11 @@
 //! Inputs taken apart into rows of cells.
 
-use super::cells::{Cell, Columns};
 use super::{csv, json};
+use crate::cells::{Cell, Columns, Rows};
 use crate::copy::{self, readable};
 use crate::json::Values;
 use crate::line_source::LineSource;
 use crate::{Format, InputFile, MAX_DOCUMENT, Result};
-
-/// The rows of an input.
-pub(crate) trait Rows {
-    /// Goes on to the next record; says whether it can be read, and nothing at the end.
-    fn advance(&mut self) -> Result<Option<bool>>;
-
-    /// The cells of the record, each in its column, or what is wrong with it.
-    fn row(&mut self, columns: &mut Columns, row: &mut Vec<Cell>) -> Result<(), String>;
-
-    fn bytes_read(&self) -> u64;
-}
 
 /// Opens an input whose records have fields. The columns are those of the inputs before it.
 pub(super) fn open(input: &InputFile, columns: &mut Columns) -> Result<Box<dyn Rows>> {

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::{ReadOptions, TextEncoding};
+use crate::{FieldKind, FieldValue, ReadOptions, TextEncoding};
 
 /// What becomes of some inputs, of which each record gets these fates in turn.
 fn rewritten(

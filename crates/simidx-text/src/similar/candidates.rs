@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use simidx::Result;
 
-use super::NONE;
 use super::clustered::Clustered;
-use super::collect::{BATCH_LEN, BATCH_TEXTS};
 use super::columns::Columns;
 use super::crowded::{Crowded, LARGE};
 use super::digest::{Digest, FoldedDigest, append_wanted};
 use super::groups::{Groups, place_of};
 use super::sets::{SetBuffer, Sets};
+use super::{BATCH_LEN, BATCH_TEXTS, NONE};
 use crate::ParallelFingerprinter;
 use crate::dedup::Similarity;
 use crate::feature_set::{jaccard, jaccard_if};

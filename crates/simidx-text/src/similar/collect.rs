@@ -11,14 +11,10 @@ use super::equals::first_equals;
 use super::groups::{Groups, MAX_TEXTS, MEMBER_LEN};
 use super::sets::Sets;
 use super::signature::{row, wide_keys};
-use super::{Banding, NONE};
+use super::{BATCH_LEN, BATCH_TEXTS, Banding, NONE};
 use crate::compare::FeatureSet;
 use crate::dedup::Similarity;
 use crate::{Fingerprinter, ParallelFingerprinter, Pipeline};
-
-/// Texts that wait until they are signed together, and bytes of them.
-pub(super) const BATCH_TEXTS: usize = 4096;
-pub(super) const BATCH_LEN: usize = 16 << 20;
 
 /// Of a memory limit, the part of the columns; the rest is for the texts, their features and the groups.
 const COLUMN_SHARE: u64 = 16;

@@ -31,5 +31,9 @@ pub use sketch::{
 };
 pub use templates::Template;
 
+/// Texts that wait until they are signed together, and bytes of them.
+const BATCH_TEXTS: usize = 4096;
+const BATCH_LEN: usize = 16 << 20;
+
 /// Stands for no text and no group.
 const NONE: u32 = u32::MAX;

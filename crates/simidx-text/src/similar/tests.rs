@@ -99,7 +99,7 @@ fn options_of(least: f64) -> SimilarOptions {
 const LITTLE: u64 = 100_000;
 const LEAST: u64 = 31_000;
 /// Memory that holds all features beside what else is needed, and the texts that wait.
-const PLENTY: u64 = 1_000_000 + collect::BATCH_LEN as u64 * 16 / 15;
+const PLENTY: u64 = 1_000_000 + BATCH_LEN as u64 * 16 / 15;
 
 #[test]
 fn the_most_similar_kept_text_is_named() {

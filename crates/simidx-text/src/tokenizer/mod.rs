@@ -1,5 +1,7 @@
 //! Tokenizers: a normalised text cut into tokens.
 
+#[cfg(feature = "compat")]
+mod compat;
 mod grams;
 #[cfg(feature = "jieba")]
 mod jieba;
@@ -16,9 +18,6 @@ pub(crate) use grams::Grams;
 use jieba::Jieba;
 #[cfg(feature = "jieba")]
 pub(super) use jieba::{Dictionary, inverse_document_frequency};
-
-#[cfg(feature = "compat")]
-use crate::compat::tokenizers;
 
 use crate::normalise::Normalise;
 use crate::{Error, Result};
@@ -135,11 +134,11 @@ impl Tokenizer {
             Tokenizer::Chars(length) => Box::new(grams::Grams(length)),
             Tokenizer::Sentences => Box::new(sentences::Sentences::new(normalise)),
             #[cfg(feature = "compat")]
-            Tokenizer::AsciiWords => Box::new(tokenizers::AsciiWords),
+            Tokenizer::AsciiWords => Box::new(compat::AsciiWords),
             #[cfg(feature = "compat")]
-            Tokenizer::JoinedChars(length) => Box::new(tokenizers::JoinedChars::new(length)),
+            Tokenizer::JoinedChars(length) => Box::new(compat::JoinedChars::new(length)),
             #[cfg(feature = "compat")]
-            Tokenizer::WordRuns(least) => Box::new(tokenizers::WordRuns { least }),
+            Tokenizer::WordRuns(least) => Box::new(compat::WordRuns { least }),
             #[cfg(not(feature = "compat"))]
             Tokenizer::AsciiWords | Tokenizer::JoinedChars(_) | Tokenizer::WordRuns(_) => {
                 unreachable!("no pipeline has it without the feature")

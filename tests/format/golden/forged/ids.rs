@@ -28,7 +28,6 @@ pub(super) fn pages() -> Vec<Forgery> {
             "a bit of the checksum of the page of numbers flipped",
             flip_last::<NUMBERS>,
         ),
-        edit(28, "samples", Query, "ordered-groups", "a bit of the group samples flipped", flip_first::<GROUP_SAMPLES>),
         edit(28, "places", Query, STRINGS, "a bit of the places flipped", flip_first::<PLACES>),
         edit(28, "bucket-offsets", Query, STRINGS, "a bit of the bucket offsets flipped", flip_first::<BUCKET_OFFSETS>),
         edit(28, "buckets", Query, STRINGS, "a bit of the buckets flipped", flip_first::<BUCKETS>),
@@ -109,40 +108,24 @@ pub(super) fn groups() -> Vec<Forgery> {
                 bits.set(end, true);
             });
         }),
-        edit(29, "sample-too-large", Query, "ordered-groups", "sample 0 names the last chunk", |e| put_sample(e, 1)),
-        edit(29, "later-sample", Query, "many-groups", "sample 1 names the chunk before that of its rank", |e| put_sample_1(e, -1)),
-        edit(29, "later-sample-too-large", Query, "many-groups", "sample 1 names a chunk after that of its rank", |e| put_sample_1(e, 1)),
-        edit(29, "sample-of-no-chunk", Query, "many-groups", "sample 0 names a chunk that is not there", |e| {
-            assert!(e.payload_len(GROUPS) / 64 <= 7);
-            let at = e.section(GROUP_SAMPLES, 0).offset;
-            e.flip(at, 0b1110_0000);
-            e.seal_pages(GROUP_SAMPLES);
+        edit(29, "a-count-too-small", Query, "many-groups", "chunk 2 counts a set bit too few before it", |e| {
+            change_ones_before(e, 2, -1);
+        }),
+        edit(29, "a-count-too-large", Query, "many-groups", "chunk 2 counts 1,000 set bits too many before it", |e| {
+            change_ones_before(e, 2, 1000);
+        }),
+        edit(29, "a-count-of-none", Query, "many-groups", "chunk 3 counts no set bit before it", |e| {
+            put_ones_before(e, 3, 0);
         }),
         edit(29, "no-bit", Query, GROUPED_STRINGS, "all bits are clear", |e| put_bitmap(e, |bits| bits.fill(false))),
     ]
 }
 
-/// Writes the only sample, of one bit.
-fn put_sample(e: &mut Editor, chunk: u8) {
-    let at = e.section(GROUP_SAMPLES, 0).offset;
-    assert_eq!(
-        (e.payload_len(GROUP_SAMPLES), e.payload_len(GROUPS)),
-        (1, 128)
-    );
-    e.file[at] = chunk << 7;
-    e.seal_pages(GROUP_SAMPLES);
-}
-
-/// Changes the second of the samples of three bits.
-fn put_sample_1(e: &mut Editor, change: i128) {
-    let count = e.layout.fingerprint_count.div_ceil(512);
-    let chunks = e.payload_len(GROUPS) / 64;
-    assert!((5..=8).contains(&chunks) && count > 1);
-    let mut samples = e.layout.packed(&e.file, GROUP_SAMPLES, count, 3);
-    samples[1] = samples[1].checked_add_signed(change).unwrap();
-    let at = e.section(GROUP_SAMPLES, 0).offset;
-    e.put(at, &reference::packed_array(&samples, 3));
-    e.seal_pages(GROUP_SAMPLES);
+/// Changes the number of set bits before a chunk of the groups.
+fn change_ones_before(e: &mut Editor, chunk: usize, change: i64) {
+    let at = e.section(GROUPS, 0).offset + 64 * chunk;
+    let ones = reference::number(&e.file, at, 8) as u64;
+    put_ones_before(e, chunk, ones.checked_add_signed(change).unwrap());
 }
 
 /// Flips a bit of the packed numbers of a section.
@@ -401,8 +384,6 @@ pub(super) fn whole_file() -> Vec<Forgery> {
             let last = 8 * e.payload_len(NUMBERS) - 1;
             flip_packed(e, NUMBERS, last);
         }),
-        edit(34, "after-the-samples", Verify, "ordered-groups", "the last bit after the group samples",
-            |e| flip_packed(e, GROUP_SAMPLES, 7)),
         edit(34, "after-the-places", Verify, "one-group-strings", "the last bit after the places", |e| {
             let last = 8 * e.payload_len(PLACES) - 1;
             flip_packed(e, PLACES, last);

@@ -8,6 +8,7 @@ mod container;
 mod exchanges;
 mod ids;
 mod keys;
+mod lines;
 mod sketches;
 mod structure;
 
@@ -20,16 +21,16 @@ use simidx_testkit::editor::{Editor, assemble, seal_footer};
 use simidx_testkit::manifest::{Broken, Entry, Expect, Stage};
 use simidx_testkit::parts::Parts;
 use simidx_testkit::reference::{
-    self, BLOCK_COUNTS, BLOCKS, BUCKET_OFFSETS, BUCKETS, Bits, FOOTER_LEN, GROUP_SAMPLES, GROUPS,
-    ID_ORDER, KEY_ENTRIES, KEY_GROUPS, METADATA, NUMBERS, PIPELINE, PLACES, STRING_CODE, Section,
-    bits_of, directory, elias_fano, elias_fano_layout,
+    self, BLOCK_COUNTS, BLOCKS, BUCKET_OFFSETS, BUCKETS, Bits, FOOTER_LEN, GROUPS, ID_ORDER,
+    KEY_ENTRIES, KEY_GROUPS, METADATA, NUMBERS, PIPELINE, PLACES, STRING_CODE, Section, bits_of,
+    directory, elias_fano, elias_fano_layout,
 };
 use simidx_testkit::strings;
 
 /// A file made wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Forgery {
-    /// The name of the file without what goes before `v`.
+    /// The name of the file without the rule, or all of it if it tells what the file was once.
     name: String,
     rule: u8,
     stage: Stage,
@@ -86,6 +87,9 @@ impl Forgery {
     }
 
     pub(crate) fn file_name(&self) -> String {
+        if self.name.starts_with("unsupported-v") {
+            return format!("{}.simidx", self.name);
+        }
         let (expect, rule) = (self.expect().name(), self.rule);
         format!("{expect}-v{rule:02}-{}.simidx", self.name)
     }
@@ -245,6 +249,13 @@ pub(crate) fn all(good: &[Good]) -> Vec<Forgery> {
     files.extend(ids::dictionaries());
     files.extend(ids::whole_file());
     files.extend(sketches::sketches());
+    files.extend(lines::records());
+    files.extend(lines::sections());
+    files.extend(lines::pages());
+    files.extend(lines::orders());
+    files.extend(lines::whole_tables());
+    files.extend(lines::lines());
+    files.extend(lines::crowded_lines());
     files.sort_by_key(|file| file.rule);
     files
 }

@@ -112,7 +112,6 @@ pub(super) fn sections() -> Vec<Forgery> {
             let count = e.layout.record_count as u128;
             e.put_directory(directory::RECORD_COUNT, count + 1);
         }),
-        parts(15, "samples-missing", Open, GROUPED, "no group samples", |parts| parts.remove(GROUP_SAMPLES, 0)),
         edit(15, "groups-not-needed", Open, GROUPED, "as many records as fingerprints, and groups", |e| {
             let count = e.layout.fingerprint_count as u128;
             e.put_directory(directory::RECORD_COUNT, count);
@@ -165,8 +164,6 @@ pub(super) fn sections() -> Vec<Forgery> {
             let bits = e.layout.id_bits as u128;
             e.put_directory(directory::ID_BITS, bits + 1);
         }),
-        parts(15, "length-of-samples", Open, "ordered-groups", "a byte more of group samples",
-            |parts| parts.section(GROUP_SAMPLES, 0).push(0)),
         parts(15, "length-of-places", Open, STRINGS, "a byte less of places", |parts| { parts.section(PLACES, 0).pop(); }),
         parts(15, "length-of-order", Open, ORDERED, "a byte more of the id order", |parts| parts.section(ID_ORDER, 0).push(0)),
         record(15, "length-of-block-counts", NUMBERS_32, "the length of the block counts is two less",
@@ -179,9 +176,9 @@ pub(super) fn sections() -> Vec<Forgery> {
         record(15, "length-of-the-metadata", "metadata", "metadata of no bytes", (METADATA, 0), Length, |_| 0),
         record(15, "length-of-ancillary", "all-extensions", "the ancillary section ends after the directory starts",
             (0xc000, 0), Length, |_| 65),
-        edit(15, "lengths-overflow", Open, "xor-64", "2^48 blocks of 2^16 bytes: their length passes 2^64", |e| {
+        edit(15, "most-blocks", Open, "xor-64", "2^48 blocks of 2^13 bytes: the file has not as many", |e| {
             put_counts(e, 1 << 48, 1 << 48);
-            e.put_directory(directory::BLOCK_SIZE, 1 << 16);
+            e.put_directory(directory::BLOCK_SIZE, 1 << 13);
             put_block_count(e, 0, 1 << 48);
             put_block_count(e, 1, 1 << 48);
         }),
@@ -189,8 +186,6 @@ pub(super) fn sections() -> Vec<Forgery> {
         record(15, "checksum-of-key-groups", PLAIN, "a checksum in the record of key groups", (KEY_GROUPS, 0), Checksum, |_| 1),
         record(15, "checksum-of-groups", GROUPED, "a checksum in the record of the groups",
             (GROUPS, 0), Checksum, |_| 1),
-        record(15, "checksum-of-samples", GROUPED, "a checksum in the record of the group samples",
-            (GROUP_SAMPLES, 0), Checksum, |_| 1),
         record(15, "checksum-of-numbers", GROUPED, "a checksum in the record of the numbers",
             (NUMBERS, 0), Checksum, |_| 1),
         record(15, "checksum-of-places", STRINGS, "a checksum in the record of the places",

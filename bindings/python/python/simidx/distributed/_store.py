@@ -29,6 +29,9 @@ UNFINISHED = ".unfinished-"
 #: What a file is called while the library writes it.
 TEMPORARY = (".simidx-", ".tmp")
 
+#: Bytes of the footer of an index file.
+FOOTER = 40
+
 #: Seconds after which a file that is not complete is nobody's.
 ABANDONED = 24 * 3600.0
 
@@ -171,22 +174,36 @@ class Store:
             system.delete_file(f"{base}/{name}")
 
     def fetch(self, segment: Segment) -> str:
-        """The path of a segment on this machine. One from elsewhere is copied once for each machine, and kept."""
+        """The path of a segment on this machine. One from elsewhere is copied once for each way it was built."""
         if self.is_local:
             return os.path.join(self.path, segment.name)
-        # What has the hash of its contents for a name is never out of date.
-        kept = os.path.join(_own_folder(), f"{segment.content}.simidx")
-        if not os.path.exists(kept):
-            system, base = self._remote()
+        system, base = self._remote()
+        with system.open_input_file(f"{base}/{segment.name}") as source:
+            # The content tells the records; the same records may have been built in several ways.
+            footer = _footer(source)
+            kept = os.path.join(_own_folder(), f"{segment.content}-{footer[12:24].hex()}.simidx")
+            if os.path.exists(kept):
+                return kept
+            source.seek(0)
             temp = os.path.join(_own_folder(), f"{UNFINISHED}{uuid.uuid4().hex}.simidx")
             try:
-                with system.open_input_stream(f"{base}/{segment.name}") as source, open(temp, "wb") as sink:
-                    shutil.copyfileobj(source, sink, 8 << 20)
+                with open(temp, "w+b") as copy:
+                    shutil.copyfileobj(source, copy, 8 << 20)
+                    if _footer(copy) != footer:
+                        raise FileError(f"{self.path}/{segment.name}: it was replaced while it was copied; try again")
                 os.replace(temp, kept)
             finally:
                 if os.path.exists(temp):
                     os.unlink(temp)
         return kept
+
+
+def _footer(file: Any) -> bytes:
+    """The last bytes of an index file. Bytes 12 to 23 are the checksum of its directory and its length."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(max(0, end - FOOTER))
+    data: bytes = file.read(FOOTER)
+    return data
 
 
 def is_unfinished(name: str) -> bool:

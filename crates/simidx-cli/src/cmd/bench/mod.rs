@@ -6,9 +6,9 @@ mod report;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use simidx::Fingerprint;
 use simidx::index::QueryStats;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
 
 use crate::cmd::Answer;
 use crate::support::choices::InputFormat;
@@ -106,7 +106,7 @@ struct Measured {
 }
 
 fn measure<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
     mode: ProgressMode,
 ) -> Result<BenchReport, Failure> {
@@ -152,7 +152,7 @@ fn measure<F: Fingerprint>(
 }
 
 fn warm_up<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     queries: &[F],
     distance: u32,
 ) -> Result<(), Failure> {
@@ -168,7 +168,7 @@ fn warm_up<F: Fingerprint>(
 }
 
 fn ask_all<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     queries: &[F],
     distance: u32,
     args: &Args,
@@ -203,7 +203,7 @@ fn ask_all<F: Fingerprint>(
 
 /// Asks the queries one after the other, `prepare` before each and outside of its time.
 fn ask<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     queries: &[F],
     distance: u32,
     cold: bool,

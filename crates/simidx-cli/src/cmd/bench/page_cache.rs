@@ -12,7 +12,7 @@ use crate::support::failure::Failure;
 
 /// The page cache of an index file, to be emptied.
 pub(super) struct PageCache<'a, F> {
-    index: &'a Index<F, Storage>,
+    index: &'a Index<F>,
     path: &'a Path,
     file: File,
 }
@@ -23,10 +23,10 @@ impl<'a, F: Fingerprint> PageCache<'a, F> {
     /// # Errors
     /// A file that cannot be opened.
     pub(super) fn of(
-        segments: &'a Segments<F, Storage>,
+        segments: &'a Segments<F>,
         paths: &'a [PathBuf],
     ) -> Result<Vec<Self>, Failure> {
-        let open = |(index, path): (&'a Arc<Index<F, Storage>>, &'a PathBuf)| {
+        let open = |(index, path): (&'a Arc<Index<F>>, &'a PathBuf)| {
             let file = File::open(path).map_err(Failure::at(path))?;
             Ok(PageCache { index, path, file })
         };

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::support::latency::Latency;
-use crate::support::output::counted;
+use crate::support::messages::counted;
 
 /// The figures of a run. Latencies are in microseconds.
 #[derive(Debug, Serialize)]

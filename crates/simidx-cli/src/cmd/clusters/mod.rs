@@ -7,7 +7,7 @@ mod similar;
 
 use simidx::batch::{Cluster, ClusterOptions, ClusterReport, clusters, clusters_by_key};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Id, IdKind, Storage};
+use simidx::{Fingerprint, Id, IdKind};
 
 use crate::cmd::Answer;
 use crate::support::choices::IdChoice;
@@ -15,7 +15,7 @@ use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::index_file::with_segments;
-use crate::support::output::{counted, say, say_without_features};
+use crate::support::messages::{counted, say, say_without_features};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
 use crate::support::quiet::is_quiet;
@@ -115,7 +115,7 @@ type Records<'a, F> = (Ids<'a>, Vec<Vec<u64>>, F);
 
 /// The clusters of indexes.
 fn of_segments<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     (ids, equal, empty): Records<'_, F>,
     args: &Args,
     mode: ProgressMode,

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use serde_json::{Value, json};
 use simidx::batch::Cluster;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdBuf, Storage};
+use simidx::{Fingerprint, IdBuf};
 use simidx_input::RecordId;
 
 use super::Args;
@@ -28,7 +28,7 @@ pub(super) enum Ids<'a> {
 }
 
 /// Where ids come from.
-type IdSource<'a, F> = (&'a Segments<F, Storage>, Ids<'a>);
+type IdSource<'a, F> = (&'a Segments<F>, Ids<'a>);
 
 /// Prints clusters one by one.
 pub(super) struct Printer<'a, F> {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use simidx::batch::{ClusterFinder, ClusterOptions};
-use simidx::{Error, Fingerprint, Id, IdKind, Index, Storage};
+use simidx::{Error, Fingerprint, Id, IdKind, Index};
 use simidx_input::RecordId;
 use simidx_text::dedup::EqualTexts;
 
@@ -30,7 +30,7 @@ enum Open<F> {
 pub(super) enum Collected<F> {
     Fingerprints(ClusterFinder<F>),
     /// An index whose ids are the numbers of the records.
-    Index(Box<Index<F, Storage>>, KnownRecords),
+    Index(Box<Index<F>>, KnownRecords),
 }
 
 /// What is known of records beside their fingerprints, by their numbers. Memory: 4 bytes a record where lengths count.

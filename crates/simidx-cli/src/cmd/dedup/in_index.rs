@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use simidx::segments::Segments;
-use simidx::{Error, Fingerprint, IdBuf, Storage};
+use simidx::{Error, Fingerprint, IdBuf};
 use simidx_text::Pipeline;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{
@@ -11,14 +11,14 @@ use simidx_text::similar::{
 };
 
 use crate::support::failure::Failure;
-use crate::support::output::counted;
+use crate::support::messages::counted;
 
 /// Bytes of features that wait until their texts are compared with the index together.
 const WAITING_LEN: usize = 32 << 20;
 
 /// Compares documents with an index before they are compared with each other.
 pub(super) struct Against<'a, F> {
-    search: SketchSearch<'a, F, Storage>,
+    search: SketchSearch<'a, F>,
     /// Documents that are compared together at the most.
     batch_len: usize,
     waiting: Vec<SignedText>,
@@ -48,14 +48,14 @@ impl<'a, F: Fingerprint> Against<'a, F> {
     /// # Errors
     /// No sketches, or others.
     pub(super) fn new(
-        segments: &'a Segments<F, Storage>,
+        segments: &'a Segments<F>,
         similarity: Similarity,
         pipeline: &Pipeline,
         memory: u64,
     ) -> Result<Self, Failure> {
         let name = &segments.names()[0];
         let refuse = |message: String| Err(Failure::new(message).about(name));
-        if segments.view().sketch_parameters()?.is_none() {
+        if segments.sketch_parameters()?.is_none() {
             let message = "has no sketches to compare texts with; build it with --sketch 256, or \
                            compare fingerprints by -k";
             return refuse(message.to_owned());
@@ -142,11 +142,7 @@ impl<'a, F: Fingerprint> Against<'a, F> {
 }
 
 /// What to do where sketches are too short for the number of records.
-fn too_short<F: Fingerprint>(
-    search: &SketchSearch<'_, F, Storage>,
-    records: u64,
-    least: f64,
-) -> String {
+fn too_short<F: Fingerprint>(search: &SketchSearch<'_, F>, records: u64, least: f64) -> String {
     let bits = search.sketcher().parameters().bits();
     let is_enough = |least, bits| chance_matches(records, least, 0.0, bits) <= MOST_CHANCE_MATCHES;
     let percents = (least * 100.0).ceil() as u32..=100;
@@ -207,7 +203,7 @@ impl InIndex {
     pub(super) fn record<F: Fingerprint>(
         &self,
         document: usize,
-        segments: &Segments<F, Storage>,
+        segments: &Segments<F>,
     ) -> Result<Option<Record>, Error> {
         let found = self
             .documents

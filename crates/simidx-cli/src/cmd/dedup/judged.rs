@@ -3,7 +3,7 @@
 use serde_json::Value;
 use simidx::batch::{Decision, DedupCounts, Deduplicated};
 use simidx::segments::Segments;
-use simidx::{Error, Fingerprint, IdBuf, IdKind, Storage};
+use simidx::{Error, Fingerprint, IdBuf, IdKind};
 use simidx_text::dedup::TextVerifier;
 use simidx_text::similar::{Fate, JaccardEstimate};
 
@@ -17,7 +17,7 @@ pub(super) struct Judged<'a, F: Fingerprint> {
     pub(super) found: Found<F>,
     pub(super) documents: &'a Known,
     /// The indexes of documents that were there before.
-    pub(super) segments: Option<&'a Segments<F, Storage>>,
+    pub(super) segments: Option<&'a Segments<F>>,
 }
 
 /// What was decided, by what was compared.

@@ -1,7 +1,7 @@
 //! What makes documents near-duplicates: the distance of fingerprints, or the similarity of texts.
 
 use simidx::segments::Segments;
-use simidx::{Error, Fingerprint, Storage};
+use simidx::{Error, Fingerprint};
 use simidx_input::{Content, InputFile};
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::SketchFeatures;
@@ -32,7 +32,7 @@ impl Measure {
     /// An option that does not go with it, and an input that cannot be read.
     pub(super) fn choose<F: Fingerprint>(
         args: &Args,
-        against: Option<&Segments<F, Storage>>,
+        against: Option<&Segments<F>>,
         originals: &[InputFile],
     ) -> Result<Self, Failure> {
         let measure = match (args.similarity.given(), args.max_distance) {
@@ -127,14 +127,14 @@ pub(super) fn difference(jaccard: f64) -> u32 {
 /// Why fingerprints are compared, if neither a similarity nor a distance is given.
 fn about_fingerprints<F: Fingerprint>(
     args: &Args,
-    against: Option<&Segments<F, Storage>>,
+    against: Option<&Segments<F>>,
     originals: &[InputFile],
 ) -> Result<Option<&'static str>, Failure> {
     if args.verify.is_some() {
         return Ok(Some("with --verify fingerprints find the candidates"));
     }
     if let Some(segments) = against {
-        match segments.view().sketch_parameters() {
+        match segments.sketch_parameters() {
             Ok(None) => return Ok(Some("the index has no sketches of texts")),
             Err(Error::Segment { .. }) => {
                 return Ok(Some("not all indexes have sketches of the same kind"));

@@ -19,27 +19,28 @@ mod texts;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use simidx::Fingerprint;
 use simidx::batch::{DedupOptions, Deduplicator};
 use simidx::build::MIN_MEMORY;
 use simidx::segments::{AnySegments, Segments};
-use simidx::{Fingerprint, Storage};
 use simidx_input::{InputFile, OutputFormat};
 use simidx_text::Pipeline;
 use simidx_text::dedup::{Similarity, TextVerifier, TextVerifierOptions};
 use simidx_text::similar::{SimilarOptions, SimilarTexts};
 
 use crate::cmd::Answer;
+use crate::support::diagnostics::OnError;
 use crate::support::distance;
 use crate::support::exclusions::ExcludeArgs;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, OpenArgs, is_index, with_segments};
 use crate::support::memory;
-use crate::support::output::{counted, say};
+use crate::support::messages::{counted, say};
 use crate::support::pipeline::files_of;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::Size;
-use crate::support::records::{InputArgs, OnError, read_originals};
+use crate::support::records::{InputArgs, read_originals};
 use crate::support::resources::temp_dir;
 use crate::support::similarity::SimilarityArgs;
 use crate::support::width::{Width, with_width};
@@ -227,7 +228,7 @@ fn refuse_inputs(against: &[PathBuf]) -> Result<(), Failure> {
 
 fn of_width<F: Fingerprint>(
     args: &Args,
-    against: Option<&Segments<F, Storage>>,
+    against: Option<&Segments<F>>,
     mode: ProgressMode,
 ) -> Answer {
     distance::within::<F>(args.max_distance)?;
@@ -312,7 +313,7 @@ fn of_width<F: Fingerprint>(
 fn near<F: Fingerprint>(
     mut deduplicator: Deduplicator<F>,
     mut verifier: Option<TextVerifier>,
-    against: Option<&Segments<F, Storage>>,
+    against: Option<&Segments<F>>,
     (originals, documents): (&[InputFile], &mut Known),
     keep: Keep,
     mode: ProgressMode,
@@ -348,10 +349,7 @@ fn near<F: Fingerprint>(
 }
 
 /// Fingerprints of different widths have no distance.
-fn check_width<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
-    width: Width,
-) -> Result<(), Failure> {
+fn check_width<F: Fingerprint>(segments: &Segments<F>, width: Width) -> Result<(), Failure> {
     if width.is_of::<F>() {
         return Ok(());
     }
@@ -456,10 +454,7 @@ impl Args {
 }
 
 /// What is wrong with documents if the index was made of documents in another way.
-fn foreign_pipeline<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
-    own: &Pipeline,
-) -> Option<String> {
+fn foreign_pipeline<F: Fingerprint>(segments: &Segments<F>, own: &Pipeline) -> Option<String> {
     let described = segments.pipeline()?;
     let name = &segments.names()[0];
     match Pipeline::parse(described, &files_of(own)) {

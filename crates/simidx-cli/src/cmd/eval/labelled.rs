@@ -9,7 +9,7 @@ use simidx_input::{Content, Format, unescape};
 
 use super::truth_clusters::TruthClusters;
 use crate::support::failure::Failure;
-use crate::support::output::counted;
+use crate::support::messages::counted;
 use crate::support::records::refused;
 
 /// Texts of which it is known what is a near-duplicate of what.

@@ -15,13 +15,15 @@ mod truth_clusters;
 use std::path::{Path, PathBuf};
 
 use simidx::Fingerprint;
+use simidx_output::one_line;
 use simidx_text::Pipeline;
 
 use crate::cmd::Answer;
 use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::input_files::InputFiles;
-use crate::support::output::{Output, one_line, say, stdout};
+use crate::support::messages::say;
+use crate::support::output::{Output, stdout};
 use crate::support::pipeline::PipelineFiles;
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdBuf, IdKind, Storage};
+use simidx::{Fingerprint, IdBuf, IdKind};
 use simidx_input::{Content, Format, RecordId};
 use simidx_text::ParallelFingerprinter;
 use simidx_text::compare::FeatureSet;
@@ -17,12 +17,13 @@ use simidx_text::similar::{MOST_CHANCE_MATCHES, SketchMatch, SketchSearch, TextS
 use super::Args;
 use crate::cmd::Answer;
 use crate::support::columns::Column;
-use crate::support::diagnostics::Diagnostics;
+use crate::support::diagnostics::{Diagnostics, OnError};
 use crate::support::failure::Failure;
 use crate::support::json::write_json;
 use crate::support::json_ids::{id_to_json, record_id_to_json};
-use crate::support::output::{counted, say, stdout};
-use crate::support::records::{OnError, refused};
+use crate::support::messages::{counted, say};
+use crate::support::output::stdout;
+use crate::support::records::refused;
 
 /// Documents that are sketched together, and bytes of them.
 const BATCH_DOCUMENTS: usize = 4096;
@@ -32,11 +33,7 @@ const BATCH_TEXT_LEN: usize = 16 << 20;
 const MARGIN_OF_TEXTS: f64 = 2.0;
 
 /// Runs the command.
-pub(super) fn join<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
-    args: &Args,
-    least: f64,
-) -> Answer {
+pub(super) fn join<F: Fingerprint>(segments: &Segments<F>, args: &Args, least: f64) -> Answer {
     let has_texts = args.similar.texts.is_some();
     if has_texts && segments.id_kind() == IdKind::None {
         let message = "--texts finds documents by their ids, and the index has none";
@@ -138,7 +135,7 @@ impl Room {
     /// What fits the memory.
     fn of<F: Fingerprint>(
         memory: u64,
-        search: &SketchSearch<'_, F, Storage>,
+        search: &SketchSearch<'_, F>,
         texts: Option<&[TextFile]>,
     ) -> Self {
         let share = memory / 4;
@@ -174,8 +171,8 @@ impl From<simidx::Error> for Stop {
 
 /// The queries that are not yet answered, and what is similar to them.
 struct Joined<'a, F: Fingerprint> {
-    segments: &'a Segments<F, Storage>,
-    search: &'a SketchSearch<'a, F, Storage>,
+    segments: &'a Segments<F>,
+    search: &'a SketchSearch<'a, F>,
     fingerprinter: &'a ParallelFingerprinter<F>,
     args: &'a Args,
     least: f64,

@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use simidx::batch::{IdPair, Pair, PairFinder, PairOptions, id_pairs_with};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdBuf, IdKind, Index, Storage};
+use simidx::{Fingerprint, IdBuf, IdKind, Index};
 use simidx_text::dedup::EqualTexts;
 
 use crate::cmd::Answer;
@@ -20,7 +20,8 @@ use crate::support::failure::Failure;
 use crate::support::index_file::with_segments;
 use crate::support::json::write_json;
 use crate::support::json_ids::id_to_json;
-use crate::support::output::{say_without_features, stdout};
+use crate::support::messages::say_without_features;
+use crate::support::output::stdout;
 use crate::support::progress::{ProgressMode, ReadingBar};
 use crate::support::quantity::count;
 use crate::support::records::{self, Each, Fingerprinted};
@@ -126,7 +127,7 @@ pub(crate) fn run(args: Args, mode: ProgressMode) -> Answer {
 
 /// The pairs of indexes, and those of equal records that are in none.
 fn of_segments<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     equal: &[Vec<IdBuf>],
     args: &Args,
     mode: ProgressMode,
@@ -164,7 +165,7 @@ fn of_records<F: Fingerprint>(args: &Args, mode: ProgressMode) -> Answer {
 }
 
 /// An index of records, and the ids of documents without features, group by group of equal ones.
-type Transient<F> = (Index<F, Storage>, Vec<Vec<IdBuf>>);
+type Transient<F> = (Index<F>, Vec<Vec<IdBuf>>);
 
 /// An index of the records, and the ids of documents without features that are equal.
 fn transient_index<F: Fingerprint>(args: &Args, bar: ReadingBar) -> Result<Transient<F>, Failure> {

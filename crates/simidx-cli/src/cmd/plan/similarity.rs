@@ -6,7 +6,7 @@ use serde::Serialize;
 use simidx_text::dedup::Similarity;
 use simidx_text::similar::{Banding, SimilarTexts};
 
-use crate::support::output::counted;
+use crate::support::messages::counted;
 use crate::support::quantity::Size;
 use crate::support::similarity::features_of;
 

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use simidx::segments::{AnySegments, Segments};
-use simidx::{Fingerprint, IdKind, Storage};
+use simidx::{Fingerprint, IdKind};
 use simidx_input::{Format, ReadOptions, RecordId};
 use simidx_text::ParallelFingerprinter;
 
@@ -19,7 +19,8 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::id_word::fingerprints_of;
 use crate::support::index_file::{OpenArgs, together, with_segments};
-use crate::support::output::{cost, counted, say, say_nothing_near, stdout};
+use crate::support::messages::{cost, counted, say, say_nothing_near};
+use crate::support::output::stdout;
 use crate::support::pipeline::{PipelineFiles, recorded};
 use crate::support::quantity::count_from_1;
 use crate::support::queries::{QueryKind, QueryReader};
@@ -121,7 +122,7 @@ fn open(args: &Args) -> Result<(AnySegments, Words), Failure> {
     Ok((together(files)?, words))
 }
 
-fn run_width<F: Fingerprint>(segments: &Segments<F, Storage>, args: &Args, words: Words) -> Answer {
+fn run_width<F: Fingerprint>(segments: &Segments<F>, args: &Args, words: Words) -> Answer {
     let default = match args.nearest {
         None => segments.max_distance(),
         Some(_) => F::WIDTH,

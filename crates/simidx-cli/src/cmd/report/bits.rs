@@ -1,8 +1,8 @@
 //! The bits of the fingerprints: how often each is set, and what a health check says of them.
 
+use simidx::Fingerprint;
 use simidx::batch::{LintOptions, LintReport, lint};
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
 
 use crate::support::failure::Failure;
 use crate::support::page::{Bar, BarChart, Html, ReferenceLine, decimal, grouped, sampled};
@@ -15,7 +15,7 @@ const SAMPLE: u64 = 1_000_000;
 /// # Errors
 /// A damaged block or page.
 pub(super) fn section<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     distance: u32,
 ) -> Result<Html, Failure> {
     let mut options = LintOptions::default();

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use simidx::batch::{ClusterOptions, ClusterReport, clusters};
 use simidx::segments::Segments;
-use simidx::{Error, Fingerprint, Storage};
+use simidx::{Error, Fingerprint};
 
 use super::Args;
 use super::entries::Labels;
@@ -45,7 +45,7 @@ impl<F: Fingerprint> Clusters<F> {
     ///
     /// # Errors
     /// What the search reports.
-    pub(super) fn find(segments: &Segments<F, Storage>, args: &Args) -> Result<Self, Failure> {
+    pub(super) fn find(segments: &Segments<F>, args: &Args) -> Result<Self, Failure> {
         let mut options = ClusterOptions::default();
         options.distance = args.distance(segments);
         options.memory = Some(args.resources.memory_limit());

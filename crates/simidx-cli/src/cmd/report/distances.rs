@@ -2,7 +2,7 @@
 
 use simidx::batch::{Pair, PairOptions, pairs};
 use simidx::segments::Segments;
-use simidx::{Error, Fingerprint, Storage};
+use simidx::{Error, Fingerprint};
 
 use super::Args;
 use super::entries::Labels;
@@ -34,7 +34,7 @@ impl<F: Fingerprint> Pairs<F> {
     ///
     /// # Errors
     /// What the search reports.
-    pub(super) fn find(segments: &Segments<F, Storage>, args: &Args) -> Result<Self, Failure> {
+    pub(super) fn find(segments: &Segments<F>, args: &Args) -> Result<Self, Failure> {
         let distance = args.distance(segments);
         let farthest = distance.saturating_add(BEYOND).min(F::WIDTH);
         let mut options = PairOptions::default();

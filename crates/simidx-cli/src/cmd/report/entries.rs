@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdBuf, IdKind, Storage};
+use simidx::{Fingerprint, IdBuf, IdKind};
 
 use crate::support::failure::Failure;
 use crate::support::page::{Entry, sampled};
@@ -25,7 +25,7 @@ impl Labels {
     /// # Errors
     /// A damaged page.
     pub(super) fn new<F: Fingerprint>(
-        segments: &Segments<F, Storage>,
+        segments: &Segments<F>,
         shown: impl Iterator<Item = F>,
     ) -> Result<Self, Failure> {
         let mut labels = Labels {

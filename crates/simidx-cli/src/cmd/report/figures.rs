@@ -1,7 +1,7 @@
 //! The figures of indexes: what they hold, and what each table takes against the bound.
 
+use simidx::Fingerprint;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
 
 use super::Args;
 use super::clusters::Clusters;
@@ -33,7 +33,7 @@ fn cut_at(text: &str, len: usize) -> String {
 
 /// The figures of all indexes together.
 pub(super) fn section<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
     pairs: &Pairs<F>,
     clusters: &Clusters<F>,
@@ -44,7 +44,7 @@ pub(super) fn section<F: Fingerprint>(
         .map(|index| index.summary())
         .collect();
     let sum =
-        |figure: fn(&simidx::format::Summary<F>) -> u64| summaries.iter().map(figure).sum::<u64>();
+        |figure: fn(&simidx::summary::Summary<F>) -> u64| summaries.iter().map(figure).sum::<u64>();
     let (fingerprints, file_len) = (sum(|s| s.fingerprint_count), sum(|s| s.file_len));
     let raw_len = sum(|s| s.raw_len());
     let mut rows = vec![
@@ -95,7 +95,7 @@ pub(super) fn section<F: Fingerprint>(
 }
 
 /// The tables against the bound.
-pub(super) fn compression<F: Fingerprint>(segments: &Segments<F, Storage>) -> Html {
+pub(super) fn compression<F: Fingerprint>(segments: &Segments<F>) -> Html {
     let mut html = Html::new();
     html.paragraph(
         "A code for a random set of so many fingerprints takes at least as many bits as the bound says. Each table holds \

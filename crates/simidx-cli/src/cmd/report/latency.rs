@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use simidx::Fingerprint;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
 
 use super::Args;
 use crate::support::failure::Failure;
@@ -19,7 +19,7 @@ const MAX_TIME: Duration = Duration::from_secs(3);
 /// # Errors
 /// A damaged block.
 pub(super) fn section<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
 ) -> Result<Option<Html>, Failure> {
     if args.latency_queries == 0 {

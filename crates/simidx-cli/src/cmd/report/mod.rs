@@ -12,7 +12,7 @@ mod texts;
 use std::path::PathBuf;
 
 use simidx::segments::Segments;
-use simidx::{Fingerprint, IdKind, Storage};
+use simidx::{Fingerprint, IdKind};
 
 use crate::cmd::Answer;
 use crate::support::choices::InputFormat;
@@ -21,7 +21,8 @@ use crate::support::failure::Failure;
 use crate::support::heading;
 use crate::support::index_file::{IndexArgs, with_segments};
 use crate::support::input_files::InputFiles;
-use crate::support::output::{Output, counted};
+use crate::support::messages::counted;
+use crate::support::output::Output;
 use crate::support::page::{Document, Html};
 use crate::support::progress::ProgressMode;
 use crate::support::quantity::count;
@@ -104,7 +105,7 @@ pub(crate) fn run(args: &Args, mode: ProgressMode) -> Answer {
 
 /// The page.
 fn of_segments<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
     mode: ProgressMode,
 ) -> Result<Document, Failure> {
@@ -157,7 +158,7 @@ fn of_segments<F: Fingerprint>(
 }
 
 /// What the page is about.
-fn lead<F: Fingerprint>(segments: &Segments<F, Storage>, labels: &Labels, args: &Args) -> Html {
+fn lead<F: Fingerprint>(segments: &Segments<F>, labels: &Labels, args: &Args) -> Html {
     let mut lead = Html::new();
     lead.paragraph(format!(
         "Near-duplicates are fingerprints of {} bits that differ in at most {}. Samples are taken by the seed {}.",
@@ -172,13 +173,13 @@ fn lead<F: Fingerprint>(segments: &Segments<F, Storage>, labels: &Labels, args: 
 }
 
 impl Args {
-    fn distance<F: Fingerprint>(&self, segments: &Segments<F, Storage>) -> u32 {
+    fn distance<F: Fingerprint>(&self, segments: &Segments<F>) -> u32 {
         self.max_distance
             .unwrap_or(segments.max_distance())
             .min(F::WIDTH)
     }
 
-    fn title<F: Fingerprint>(&self, segments: &Segments<F, Storage>) -> String {
+    fn title<F: Fingerprint>(&self, segments: &Segments<F>) -> String {
         match segments.names() {
             [only] => figures::cut(only),
             [first, rest @ ..] => format!("{} and {}", figures::cut(first), rest_of(rest.len())),

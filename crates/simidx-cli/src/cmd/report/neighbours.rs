@@ -1,8 +1,8 @@
 //! How far the nearest other fingerprint is, for a sample of fingerprints.
 
 use rayon::prelude::*;
+use simidx::Fingerprint;
 use simidx::segments::Segments;
-use simidx::{Fingerprint, Storage};
 
 use super::Args;
 use crate::support::failure::Failure;
@@ -31,7 +31,7 @@ pub(super) struct Neighbours {
 /// # Errors
 /// A damaged block.
 pub(super) fn find<F: Fingerprint>(
-    segments: &Segments<F, Storage>,
+    segments: &Segments<F>,
     args: &Args,
 ) -> Result<Neighbours, Failure> {
     let stored: u64 = segments.segments().iter().map(|index| index.len()).sum();

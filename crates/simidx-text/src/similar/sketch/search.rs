@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
-use simidx::segments::{AsSegments, SegmentsView};
+use simidx::segments::Segments;
 use simidx::{Fingerprint, Result};
 
 use super::sketcher::distance;
@@ -66,6 +66,7 @@ impl SketchMatch {
 /// [`SketchSearch::chance_matches`] says how many.
 ///
 /// ```
+/// use simidx::segments::Segments;
 /// use simidx::{BuildOptions, Index, IndexBuilder};
 /// use simidx_text::similar::{SketchFeatures, SketchSearch, Sketcher};
 ///
@@ -80,8 +81,8 @@ impl SketchMatch {
 /// let mut file = Vec::new();
 /// builder.finish(&mut file)?;
 ///
-/// let index = Index::<u64, _>::from_bytes(file)?;
-/// let search = SketchSearch::new(&index, 0.7, 0.0)?;
+/// let set = Segments::from(Index::<u64>::from_bytes(file)?);
+/// let search = SketchSearch::new(&set, 0.7, 0.0)?;
 /// let new = ["Something else.", "The quick brown fox jumps over the lazy dog near the river bank, and nobody sees me."];
 /// let queries: Vec<_> = new.iter().map(|text| search.sketcher().sketch(&mut fingerprinter, text)).collect();
 /// let best = search.best_matches(&queries)?;
@@ -89,14 +90,14 @@ impl SketchMatch {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct SketchSearch<'a, F, D> {
-    segments: SegmentsView<'a, F, D>,
+pub struct SketchSearch<'a, F> {
+    segments: &'a Segments<F>,
     sketcher: Sketcher,
     least: f64,
     margin: f64,
 }
 
-impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
+impl<'a, F: Fingerprint> SketchSearch<'a, F> {
     /// Queries that one pass should take at the most: more take more memory, and hardly less time each.
     pub const BATCH: usize = 1 << 16;
 
@@ -121,12 +122,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
     /// # Errors
     ///
     /// Segments without sketches, or with sketches of different kinds or of features that are not known here.
-    pub fn new(
-        segments: &'a (impl AsSegments<F, D> + ?Sized),
-        least: f64,
-        margin: f64,
-    ) -> Result<Self> {
-        let segments = segments.as_segments()?;
+    pub fn new(segments: &'a Segments<F>, least: f64, margin: f64) -> Result<Self> {
         let parameters = segments.sketch_parameters()?.ok_or_else(|| {
             let message = "there are no sketches to compare texts with; build with --sketch 256";
             simidx::build::OptionsError::new("sketches", message)
@@ -145,6 +141,7 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
     /// times the probability that so many of the bits of two are equal by chance.
     ///
     /// ```
+    /// # use simidx::segments::Segments;
     /// # use simidx::{BuildOptions, Index, IndexBuilder};
     /// # use simidx_text::similar::{SketchFeatures, SketchSearch, Sketcher};
     /// # let sketcher = Sketcher::new(64, SketchFeatures::default())?;
@@ -159,10 +156,10 @@ impl<'a, F: Fingerprint, D: AsRef<[u8]> + Send + Sync> SketchSearch<'a, F, D> {
     /// # }
     /// # let mut file = Vec::new();
     /// # builder.finish(&mut file)?;
-    /// # let index = Index::<u64, _>::from_bytes(file)?;
+    /// # let set = Segments::from(Index::<u64>::from_bytes(file)?);
     /// // A thousand sketches of 64 bits.
-    /// assert!(SketchSearch::new(&index, 0.3, 0.0)?.chance_matches() > 5.0);
-    /// assert!(SketchSearch::new(&index, 0.8, 0.0)?.chance_matches() < 1e-6);
+    /// assert!(SketchSearch::new(&set, 0.3, 0.0)?.chance_matches() > 5.0);
+    /// assert!(SketchSearch::new(&set, 0.8, 0.0)?.chance_matches() < 1e-6);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chance_matches(&self) -> f64 {

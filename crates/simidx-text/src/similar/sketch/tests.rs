@@ -52,9 +52,9 @@ fn queries(bits: u32) -> Vec<TextSketch> {
 }
 
 /// All matches by comparing all with all.
-fn oracle(segments: &[Index<u64>], queries: &[TextSketch], largest: u32) -> Vec<SketchMatch> {
+fn oracle(segments: &Segments<u64>, queries: &[TextSketch], largest: u32) -> Vec<SketchMatch> {
     let mut all = Vec::new();
-    for (segment, index) in segments.iter().enumerate() {
+    for (segment, index) in segments.indexes().enumerate() {
         let sketches = index.sketches().unwrap().unwrap();
         for record in 0..sketches.len() {
             let mut words = Vec::new();
@@ -76,7 +76,7 @@ fn oracle(segments: &[Index<u64>], queries: &[TextSketch], largest: u32) -> Vec<
     all
 }
 
-fn found(search: &SketchSearch<'_, u64, Storage>, queries: &[TextSketch]) -> Vec<SketchMatch> {
+fn found(search: &SketchSearch<'_, u64>, queries: &[TextSketch]) -> Vec<SketchMatch> {
     let mut found = Vec::new();
     let visited = search.for_each_match::<simidx::Error>(queries, |one| {
         found.push(one);
@@ -89,8 +89,8 @@ fn found(search: &SketchSearch<'_, u64, Storage>, queries: &[TextSketch]) -> Vec
 #[test]
 fn matches_are_those_of_a_comparison_with_all() {
     for (bits, least, margin) in [(256, 0.8, 0.0), (128, 0.9, 0.0), (256, 0.8, 2.0)] {
-        let segments = [index(0..300, bits), index(200..500, bits)];
-        let search = SketchSearch::new(&segments[..], least, margin).unwrap();
+        let segments = Segments::new(vec![index(0..300, bits), index(200..500, bits)]).unwrap();
+        let search = SketchSearch::new(&segments, least, margin).unwrap();
         let all = queries(bits);
         for queries in [&all[..], &all[..5]] {
             let banding = search.banding(queries.len());
@@ -115,12 +115,12 @@ fn matches_are_those_of_a_comparison_with_all() {
 
 #[test]
 fn little_memory_makes_small_batches() {
-    let segments = [index(0..300, 256)];
+    let segments = Segments::from(index(0..300, 256));
     let len = |margin, memory| {
-        let search = SketchSearch::new(&segments[..], 0.8, margin).unwrap();
+        let search = SketchSearch::new(&segments, 0.8, margin).unwrap();
         search.batch_len(memory)
     };
-    assert_eq!(len(0.0, u64::MAX), SketchSearch::<u64, Storage>::BATCH);
+    assert_eq!(len(0.0, u64::MAX), SketchSearch::<u64>::BATCH);
     assert_eq!(len(0.0, 0), 256);
     let batches = [1 << 30, 1 << 26, 1 << 24, 1 << 22].map(|memory| len(0.0, memory));
     assert!(
@@ -133,8 +133,8 @@ fn little_memory_makes_small_batches() {
 
 #[test]
 fn the_best_match_is_the_nearest_and_first() {
-    let segments = [index(0..300, 256), index(200..500, 256)];
-    let search = SketchSearch::new(&segments[..], 0.8, 0.0).unwrap();
+    let segments = Segments::new(vec![index(0..300, 256), index(200..500, 256)]).unwrap();
+    let search = SketchSearch::new(&segments, 0.8, 0.0).unwrap();
     let queries = queries(256);
     let all = found(&search, &queries);
     let best = search.best_matches(&queries).unwrap();
@@ -149,20 +149,21 @@ fn the_best_match_is_the_nearest_and_first() {
 
 #[test]
 fn the_outcome_does_not_depend_on_the_threads() {
-    let index = index(0..500, 256);
+    let segments = Segments::from(index(0..500, 256));
     let queries = queries(256);
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         pool.unwrap()
-            .install(|| found(&SketchSearch::new(&index, 0.8, 0.0).unwrap(), &queries))
+            .install(|| found(&SketchSearch::new(&segments, 0.8, 0.0).unwrap(), &queries))
     };
     assert_eq!(with(1), with(3));
 }
 
 #[test]
 fn ids_lead_back_to_the_sets() {
-    let index = index(0..300, 256);
-    let search = SketchSearch::new(&index, 0.8, 0.0).unwrap();
+    let segments = Segments::from(index(0..300, 256));
+    let index = &segments.segments()[0];
+    let search = SketchSearch::new(&segments, 0.8, 0.0).unwrap();
     for one in found(&search, &queries(256)) {
         let Some(id) = index.id_of_record(one.record).unwrap() else {
             panic!("the index has ids");
@@ -217,14 +218,15 @@ fn indexes_without_sketches_and_with_others_are_errors() {
             .unwrap();
         Index::<u64>::from_bytes(Storage::from(file)).unwrap()
     };
-    let error = SketchSearch::new(&plain(None), 0.8, 0.0).unwrap_err();
+    let error = SketchSearch::new(&plain(None).into(), 0.8, 0.0).unwrap_err();
     assert!(error.to_string().contains("--sketch 256"), "{error}");
     let unknown = simidx::format::SketchParameters::new(64, "letters").unwrap();
-    let error = SketchSearch::new(&plain(Some(unknown)), 0.8, 0.0).unwrap_err();
+    let error = SketchSearch::new(&plain(Some(unknown)).into(), 0.8, 0.0).unwrap_err();
     assert!(error.to_string().contains("letters"), "{error}");
-    let both = [index(0..3, 256), index(0..3, 128)];
-    let error = SketchSearch::new(&both[..], 0.8, 0.0).unwrap_err();
+    let both = Segments::new(vec![index(0..3, 256), index(0..3, 128)]).unwrap();
+    let error = SketchSearch::new(&both, 0.8, 0.0).unwrap_err();
     assert!(error.to_string().contains("128 bits of words:3"), "{error}");
-    let search = SketchSearch::new(&both[0], 0.8, 0.0).unwrap();
+    let first = both.segments()[0].clone().into();
+    let search = SketchSearch::new(&first, 0.8, 0.0).unwrap();
     assert!(search.best_matches(&queries(128)).is_err());
 }

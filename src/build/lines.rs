@@ -1,0 +1,99 @@
+//! Writes one table in lines from its ascending values.
+
+use std::io;
+
+use rayon::prelude::*;
+
+use super::progress::{BuildStage, Reporter};
+use super::sections::{PagedSection, SectionWriter};
+use super::table_writer::{PART_LEN, TableRequest, WrittenTable, in_groups};
+use crate::codec::Codec;
+use crate::codec::lines::{LineSink, LineWriter, MAX_VALUES, address_bits};
+use crate::error::{Error, Result};
+use crate::extsort::{Spool, TempSpace, Values};
+use crate::fingerprint::Fingerprint;
+use crate::format::{ContentId, Kind, TableRecord};
+
+/// The row that is written, and the lines that are set aside: they come after it.
+struct Sections<'w, 'a> {
+    row: PagedSection<'w, 'a>,
+    lines: Spool,
+    finer: Spool,
+}
+
+impl LineSink<io::Error> for Sections<'_, '_> {
+    fn lines(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.lines.write(bytes)
+    }
+
+    fn finer(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.finer.write(bytes)
+    }
+
+    fn row(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.row.write(bytes)
+    }
+}
+
+/// Writes the row and the lines of a table.
+///
+/// # Errors
+/// What keeps the values from being read or the table from being written.
+pub(super) fn write<F: Fingerprint>(
+    file: &mut SectionWriter<'_>,
+    request: &TableRequest<F>,
+    values: &mut Values<F>,
+    temp: &TempSpace,
+    reporter: &mut Reporter<'_>,
+) -> Result<WrittenTable> {
+    // The lines are laid out by it.
+    let count = values.len();
+    if count > MAX_VALUES {
+        let message = format!("a table in lines holds no {count} fingerprints; use several files");
+        return Err(Error::option("codec", message));
+    }
+    let address_bits = address_bits(F::WIDTH, count);
+    reporter.begin(BuildStage::EncodeTable(request.number), count);
+    let mut writer = LineWriter::new(address_bits);
+    let mut sections = Sections {
+        row: file.begin_table_pages(Kind::LowBits, request.number, count, temp)?,
+        lines: temp.spool(),
+        finer: temp.spool(),
+    };
+    let mut content_id = ContentId::default();
+    in_groups(values, request.parts_at_a_time, &mut |group| {
+        // The values of table 0 are the fingerprints.
+        if request.number == 0 {
+            let sums = group.par_chunks(PART_LEN).map(ContentId::of_fingerprints);
+            let sums: Vec<ContentId> = sums.collect();
+            sums.iter().for_each(|sum| content_id.add(sum.to_u128()));
+        }
+        writer.push(group, &mut sections)?;
+        reporter.written(sections.row.offset());
+        reporter.advance(group.len() as u64);
+        Ok(())
+    })?;
+    writer.finish(&mut sections)?;
+    let Sections {
+        row,
+        mut lines,
+        mut finer,
+    } = sections;
+    row.end()?;
+    let mut section = file.begin_table_pages(Kind::Lines, request.number, count, temp)?;
+    for spool in [&mut lines, &mut finer] {
+        spool.read(1, |bytes| section.write(bytes))?;
+    }
+    section.end()?;
+    Ok(WrittenTable {
+        record: TableRecord {
+            prefix_mask: request.mask.to_u128(),
+            block_count: writer.line_count(),
+            codec: Codec::Lines,
+            address_bits,
+            code_lengths: vec![0; F::WIDTH as usize],
+        },
+        blocks: None,
+        content_id,
+    })
+}

@@ -1,0 +1,930 @@
+//! Carrying out probes of tables in lines, many at a time. Each step is taken for all of them before the next step, so
+//! that their cache misses overlap.
+
+use std::ops::Range;
+
+use super::file_bytes::FileBytes;
+use super::lines::{LinePlace, LineTable, PAGE_LINES};
+use super::probe::{Findings, Found, Target};
+use super::query::Match;
+use crate::codec::bits::read_value;
+use crate::codec::lines::{
+    LINE_ADDRESSES, LINE_BITS, LINE_LEN, Line, LineFault, shifted, shifted_down,
+};
+use crate::cpu::{CACHE_LINE, Cpu, Work, dispatch, prefetch};
+use crate::design::{Permuted, TableProbes};
+use crate::error::FormatError;
+use crate::fingerprint::Fingerprint;
+use crate::format::PAGE_LEN;
+use crate::memory::will_need;
+
+/// Lines that are looked into together, at least.
+pub(super) const HEADS_TOGETHER: usize = 512;
+
+/// A query as one table sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ask<'a, F> {
+    pub(super) table: &'a LineTable<F>,
+    /// The lines of the table, checked or not.
+    lines: &'a [[u8; LINE_LEN]],
+    /// Its low bits, checked or not.
+    row: &'a [u8],
+    /// The query in the order of the table.
+    pub(super) query: F,
+    /// Leading bits of the query that differ in few bits from those of what is asked for.
+    pub(super) prefix_bits: u32,
+    /// Number of the query among those processed together.
+    pub(super) owner: u32,
+}
+
+impl<F: Fingerprint> Ask<'_, F> {
+    /// The address of the query in a line whose addresses leave this many bits of a value.
+    #[inline(always)]
+    fn address(&self, bits_below: u32) -> u8 {
+        shifted_down(self.query, bits_below).to_u128() as u8
+    }
+
+    /// The first and the last address in such a line of the values that have the prefix.
+    #[inline(always)]
+    fn addresses(&self, bits_below: u32) -> (u8, u8) {
+        let any = (1u32 << self.free_bits(LINE_BITS, bits_below)) - 1;
+        let address = u32::from(self.address(bits_below));
+        ((address & !any) as u8, (address | any) as u8)
+    }
+
+    /// How many of the bits just above the last `bits_below`, at most `bits` of them, are behind the prefix.
+    #[inline(always)]
+    fn free_bits(&self, bits: u32, bits_below: u32) -> u32 {
+        let behind = F::WIDTH - self.prefix_bits;
+        behind.saturating_sub(bits_below).min(bits)
+    }
+}
+
+/// A line of which several addresses are asked for, or one below a crowded line.
+#[derive(Debug, Clone, Copy)]
+struct WideHead<F> {
+    place: LinePlace<F>,
+    ask: u32,
+    /// Bits of the prefix, from the address in the line on, that may be flipped.
+    flips: u32,
+}
+
+/// An address that has values.
+#[derive(Debug, Clone, Copy)]
+struct Spot {
+    line: u64,
+    ask: u32,
+    address: u8,
+}
+
+/// The values of an address.
+#[derive(Debug, Clone, Copy)]
+struct Run<F> {
+    /// The values without their low bits.
+    base: F,
+    /// The rank of the first of them.
+    rank: u64,
+    ask: u32,
+    count: u32,
+}
+
+impl<F> Run<F> {
+    fn ranks(&self) -> Range<u64> {
+        self.rank..self.rank + u64::from(self.count)
+    }
+}
+
+/// The values of all addresses of a line that have some leading bits.
+#[derive(Debug, Clone, Copy)]
+struct Span<F> {
+    place: LinePlace<F>,
+    /// The rank of the first value.
+    rank: u64,
+    ask: u32,
+    /// Its number in the line.
+    begin: u16,
+    count: u16,
+    addresses: (u8, u8),
+}
+
+impl<F> Span<F> {
+    fn ranks(&self) -> Range<u64> {
+        self.rank..self.rank + u64::from(self.count)
+    }
+}
+
+/// The lists of a search in lines. They are empty between queries.
+#[derive(Debug)]
+pub(super) struct LineLists<'a, F> {
+    asks: Vec<Ask<'a, F>>,
+    /// For each of these the first of its lines.
+    starts: Vec<u32>,
+    /// Lines by the leading bits, of which the address of the query alone is asked for.
+    lines: Vec<u64>,
+    wide: Vec<WideHead<F>>,
+    finer: Vec<WideHead<F>>,
+    spots: Vec<Spot>,
+    runs: Vec<Run<F>>,
+    spans: Vec<Span<F>>,
+    /// Finer lines that a scan still has to visit.
+    pub(super) waiting: Vec<LinePlace<F>>,
+}
+
+impl<F> Default for LineLists<'_, F> {
+    fn default() -> Self {
+        LineLists {
+            asks: Vec::new(),
+            starts: Vec::new(),
+            lines: Vec::new(),
+            wide: Vec::new(),
+            finer: Vec::new(),
+            spots: Vec::new(),
+            runs: Vec::new(),
+            spans: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl<'a, F: Fingerprint> LineLists<'a, F> {
+    /// Adds a query whose lines come next.
+    #[inline(always)]
+    fn start(&mut self, ask: Ask<'a, F>) {
+        let start = self.lines.len() as u32;
+        self.asks.push(ask);
+        self.starts.push(start);
+    }
+}
+
+impl<F: Fingerprint> LineLists<'_, F> {
+    /// Prefetches all lines. A processor that looks up where a page is does little else until it knows, unless the next
+    /// look-up is only a few instructions away: so this is a loop of its own.
+    #[inline(always)]
+    fn prefetch_lines(&self) {
+        for (number, ask) in self.asks.iter().enumerate() {
+            for &line in self.of_ask(number) {
+                prefetch(ask.lines, line as usize);
+            }
+        }
+        for wide in &self.wide {
+            let ask = &self.asks[wide.ask as usize];
+            prefetch(ask.lines, wide.place.number as usize);
+        }
+    }
+
+    /// Prefetches the low bits of all values that have been found, as [`LineLists::prefetch_lines`] does.
+    #[inline(always)]
+    fn prefetch_low_bits(&self) {
+        for run in &self.runs {
+            let ask = &self.asks[run.ask as usize];
+            prefetch(ask.row, ask.table.low_bytes(run.ranks()).start);
+        }
+        for span in &self.spans {
+            let ask = &self.asks[span.ask as usize];
+            for byte in ask.table.low_bytes(span.ranks()).step_by(CACHE_LINE) {
+                prefetch(ask.row, byte);
+            }
+        }
+    }
+}
+
+impl<F> LineLists<'_, F> {
+    /// The lines of a query.
+    #[inline(always)]
+    fn of_ask(&self, ask: usize) -> &[u64] {
+        let end = self
+            .starts
+            .get(ask + 1)
+            .map_or(self.lines.len(), |&end| end as usize);
+        &self.lines[self.starts[ask] as usize..end]
+    }
+
+    /// Forgets what has been found in the lines.
+    fn forget_found(&mut self) {
+        self.spots.clear();
+        self.finer.clear();
+    }
+
+    /// Empty lists for any index, in the same memory.
+    #[inline]
+    pub(super) fn emptied<'b>(mut self) -> LineLists<'b, F> {
+        self.clear();
+        LineLists {
+            asks: super::probe::emptied(self.asks),
+            starts: self.starts,
+            lines: self.lines,
+            wide: self.wide,
+            finer: self.finer,
+            spots: self.spots,
+            runs: self.runs,
+            spans: self.spans,
+            waiting: self.waiting,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.asks.clear();
+        self.starts.clear();
+        self.lines.clear();
+        self.wide.clear();
+        self.finer.clear();
+        self.spots.clear();
+        self.runs.clear();
+        self.spans.clear();
+    }
+
+    /// Number of lines to look into.
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.lines.len() + self.wide.len()
+    }
+}
+
+/// The addresses of a line, one bit for each.
+type Addresses = [u64; 4];
+
+/// For each number of free low bits and each number of flips of those above: the addresses near 0.
+const NEAR_ZERO: [[Addresses; 9]; 9] = near_zero();
+
+const fn near_zero() -> [[Addresses; 9]; 9] {
+    let mut near = [[[0; 4]; 9]; 9];
+    let mut free_bits = 0;
+    while free_bits <= 8 {
+        let mut flips = 0;
+        while flips <= 8 {
+            let mut address = 0;
+            while address < LINE_ADDRESSES {
+                if (address >> free_bits).count_ones() <= flips as u32 {
+                    near[free_bits][flips][address / 64] |= 1 << (address % 64);
+                }
+                address += 1;
+            }
+            flips += 1;
+        }
+        free_bits += 1;
+    }
+    near
+}
+
+/// The bits of a word whose numbers have bit `i` clear, for each `i`.
+const CLEAR: [u64; 6] = [
+    0x5555_5555_5555_5555,
+    0x3333_3333_3333_3333,
+    0x0f0f_0f0f_0f0f_0f0f,
+    0x00ff_00ff_00ff_00ff,
+    0x0000_ffff_0000_ffff,
+    0x0000_0000_ffff_ffff,
+];
+
+/// The addresses that differ from those of a set by `address`.
+#[inline(always)]
+fn moved(set: &Addresses, address: u8) -> Addresses {
+    let mut moved = [0; 4];
+    for (i, to) in moved.iter_mut().enumerate() {
+        let mut word = set[i ^ usize::from(address >> 6)];
+        for (bit, &clear) in CLEAR.iter().enumerate() {
+            if address >> bit & 1 != 0 {
+                word = word >> (1 << bit) & clear | (word & clear) << (1 << bit);
+            }
+        }
+        *to = word;
+    }
+    moved
+}
+
+/// The number with as many set bits that comes next.
+#[inline(always)]
+fn next_pattern(pattern: u64) -> u64 {
+    let low = pattern & pattern.wrapping_neg();
+    let ripple = pattern.wrapping_add(low);
+    ripple | ((pattern ^ ripple) >> 2) >> low.trailing_zeros()
+}
+
+impl<'a, F: Fingerprint> Target<'a, F> {
+    /// Adds the lines that the probes of a table lead to, prefetches them, and looks into them whenever there are
+    /// `together` or more. What is left is for [`Target::run_lines`]. Returns at once when something has been found, if
+    /// `stop_at_first` says so.
+    ///
+    /// # Errors
+    /// As for `run_lines`.
+    #[inline(always)]
+    pub(super) fn probe_lines<C: Cpu>(
+        &self,
+        cpu: C,
+        (table, query, owner): (&'a LineTable<F>, F, u32),
+        probes: &TableProbes,
+        (together, stop_at_first): (usize, bool),
+        lists: &mut LineLists<'a, F>,
+        findings: &mut Findings<F>,
+    ) -> Result<(), FormatError> {
+        if (table.number, probes.address_bits) == (0, 0) {
+            let ask = (table, query, owner);
+            return self.scan_lines(ask, 0..table.part_count(), &mut lists.waiting, findings);
+        }
+        let ask = Ask {
+            table,
+            lines: table.unchecked_lines(self.file),
+            row: table.row.payload(self.file),
+            query,
+            prefix_bits: probes.prefix_bits,
+            owner,
+        };
+        findings.stats.probes += probes.probe_count();
+        let line_bits = table.address_bits - LINE_BITS;
+        // Bits of the number of a line that may be flipped, and those below them that may be any.
+        let flipped_bits = probes.prefix_bits.min(line_bits);
+        let any_bits = line_bits - flipped_bits;
+        let bits_left = probes.prefix_bits - flipped_bits;
+        let is_narrow = ask.free_bits(LINE_BITS, table.low_bits()) == 0;
+        let line = shifted_down(query, table.low_bits() + LINE_BITS).to_u128() as u64;
+        lists.start(ask);
+        for flips in 0..=probes.flips.min(flipped_bits) {
+            let left = (probes.flips - flips).min(bits_left);
+            let mut pattern = (1u64 << flips) - 1;
+            while pattern >> flipped_bits == 0 {
+                let first = (line >> any_bits ^ pattern) << any_bits;
+                for line in first..first + (1 << any_bits) {
+                    if lists.len() >= together {
+                        self.run_lines(cpu, lists, findings)?;
+                        if stop_at_first && !findings.found.is_empty() {
+                            return Ok(());
+                        }
+                        lists.start(ask);
+                    }
+                    if left == 0 && is_narrow {
+                        lists.lines.push(line);
+                    } else {
+                        lists.wide.push(WideHead {
+                            place: table.place(line),
+                            ask: lists.asks.len() as u32 - 1,
+                            flips: left,
+                        });
+                    }
+                }
+                if pattern == 0 {
+                    break;
+                }
+                pattern = next_pattern(pattern);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares all values of some parts of table 0 with a query.
+    ///
+    /// # Errors
+    /// A damaged part.
+    pub(super) fn scan_lines(
+        &self,
+        (table, query, owner): (&LineTable<F>, F, u32),
+        parts: Range<usize>,
+        waiting: &mut Vec<LinePlace<F>>,
+        findings: &mut Findings<F>,
+    ) -> Result<(), FormatError> {
+        let mut rank = table.rank_of_part(self.file, parts.start)?;
+        let first_rank = rank;
+        let mut visits = table.line_count;
+        findings.stats.blocks += parts.len() as u64;
+        for part in parts {
+            table.read_ahead(self.file, part);
+            let place = table.place(part as u64);
+            table.visit(
+                self.file,
+                place,
+                (&mut visits, waiting),
+                &mut |line, place| {
+                    table.for_each_value(self.file, line, place, |value| {
+                        // The values of table 0 are the fingerprints.
+                        let distance = value.distance(query);
+                        if distance <= self.distance {
+                            findings.found.push(Found {
+                                owner,
+                                found: Match {
+                                    distance,
+                                    fingerprint: value,
+                                    rank: self.is_ranked.then_some(rank),
+                                },
+                            });
+                        }
+                        rank += 1;
+                    })
+                },
+            )?;
+        }
+        findings.stats.candidates += rank - first_rank;
+        findings.stats.probes += 1;
+        Ok(())
+    }
+}
+
+impl<'a, F: Fingerprint> Target<'a, F> {
+    /// Looks into the lines of the lists and removes them.
+    ///
+    /// # Errors
+    /// A damaged page or line among those that had to be read.
+    #[inline(always)]
+    pub(super) fn run_lines<C: Cpu>(
+        &self,
+        cpu: C,
+        lists: &mut LineLists<'a, F>,
+        findings: &mut Findings<F>,
+    ) -> Result<(), FormatError> {
+        let result = self.look_into_lines(cpu, lists, findings);
+        lists.clear();
+        result
+    }
+
+    #[inline(always)]
+    fn look_into_lines<C: Cpu>(
+        &self,
+        cpu: C,
+        lists: &mut LineLists<'a, F>,
+        findings: &mut Findings<F>,
+    ) -> Result<(), FormatError> {
+        lists.prefetch_lines();
+        let all_checked = self.collect(lists)?;
+        if !all_checked || self.cold {
+            self.check_lines(lists)?;
+            lists.forget_found();
+            self.collect(lists)?;
+        }
+        self.find_runs(cpu, lists)?;
+        self.look_below(cpu, lists)?;
+        lists.prefetch_low_bits();
+        findings.stats.blocks += (lists.runs.len() + lists.spans.len()) as u64;
+        self.compare(cpu, lists, findings)
+    }
+
+    /// Checks the lines that have not been used yet; they are all asked for before the first one is read.
+    #[cold]
+    #[inline(never)]
+    fn check_lines(&self, lists: &LineLists<'a, F>) -> Result<(), FormatError> {
+        let narrow = (0..lists.asks.len()).flat_map(|ask| {
+            let table = lists.asks[ask].table;
+            lists.of_ask(ask).iter().map(move |&line| (table, line))
+        });
+        let wide = lists.wide.iter();
+        let wide = wide.map(|wide| (lists.asks[wide.ask as usize].table, wide.place.number));
+        let all = narrow.chain(wide);
+        for (table, line) in all.clone() {
+            let page = line as usize / PAGE_LINES;
+            if self.cold || !table.lines.is_checked(page) {
+                table.lines.read_ahead(self.file, page, 1);
+            }
+        }
+        for (table, line) in all {
+            table.line(self.file, line)?;
+        }
+        Ok(())
+    }
+
+    /// Collects the addresses that have values, and the crowded lines; whether all pages had been checked before.
+    #[inline(always)]
+    fn collect(&self, lists: &mut LineLists<'a, F>) -> Result<bool, FormatError> {
+        let none = Spot {
+            line: 0,
+            ask: 0,
+            address: 0,
+        };
+        let mut spots = std::mem::take(&mut lists.spots);
+        spots.resize(lists.lines.len(), none);
+        let (mut count, mut all_checked) = (0, true);
+        for (number, ask) in lists.asks.iter().enumerate() {
+            let table = ask.table;
+            let address = ask.address(table.low_bits());
+            for &line_number in lists.of_ask(number) {
+                let Some(line) = ask.lines.get(line_number as usize).map(Line::new) else {
+                    return Err(table.fault(LineFault::Finer, line_number));
+                };
+                all_checked &= table.lines.is_checked(line_number as usize / PAGE_LINES);
+                spots[count] = Spot {
+                    line: line_number,
+                    ask: number as u32,
+                    address,
+                };
+                // Which of them have values cannot be predicted.
+                count += usize::from(line.has(address) | line.is_crowded());
+            }
+        }
+        spots.truncate(count);
+        lists.spots = spots;
+        for wide in &lists.wide {
+            let ask = &lists.asks[wide.ask as usize];
+            let (table, number) = (ask.table, wide.place.number);
+            let Some(line) = ask.lines.get(number as usize).map(Line::new) else {
+                return Err(table.fault(LineFault::Finer, number));
+            };
+            all_checked &= table.lines.is_checked(number as usize / PAGE_LINES);
+            if line.is_crowded() {
+                lists.finer.push(*wide);
+            }
+        }
+        Ok(all_checked)
+    }
+
+    /// Finds the values of the addresses.
+    #[inline(always)]
+    fn find_runs<C: Cpu>(&self, cpu: C, lists: &mut LineLists<'a, F>) -> Result<(), FormatError> {
+        for spot in &lists.spots {
+            let ask = &lists.asks[spot.ask as usize];
+            let table = ask.table;
+            let Some(line) = ask.lines.get(spot.line as usize).map(Line::new) else {
+                return Err(table.fault(LineFault::Finer, spot.line));
+            };
+            let place = table.place(spot.line);
+            if line.is_crowded() {
+                lists.finer.push(WideHead {
+                    place,
+                    ask: spot.ask,
+                    flips: 0,
+                });
+                continue;
+            }
+            let run = self.run_of(cpu, table, line, &place, (spot.ask, spot.address))?;
+            lists.runs.push(run);
+        }
+        for wide in &lists.wide {
+            let ask = &lists.asks[wide.ask as usize];
+            let line = ask.lines.get(wide.place.number as usize).map(Line::new);
+            if let Some(line) = line.filter(|line| !line.is_crowded()) {
+                let found = (&mut lists.runs, &mut lists.spans);
+                self.find_near(cpu, ask, line, wide, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the values of those addresses of a line that are asked for: as one span if nothing is flipped.
+    #[inline(always)]
+    fn find_near<C: Cpu>(
+        &self,
+        cpu: C,
+        ask: &Ask<'a, F>,
+        line: Line<'_>,
+        wide: &WideHead<F>,
+        (runs, spans): (&mut Vec<Run<F>>, &mut Vec<Span<F>>),
+    ) -> Result<(), FormatError> {
+        if wide.flips == 0 {
+            spans.extend(self.span_of(cpu, ask, line, wide)?);
+            return Ok(());
+        }
+        for address in near(ask, wide, line) {
+            runs.push(self.run_of(cpu, ask.table, line, &wide.place, (wide.ask, address))?);
+        }
+        Ok(())
+    }
+
+    /// The values of a line that have the prefix, if there are any.
+    #[inline(always)]
+    fn span_of<C: Cpu>(
+        &self,
+        cpu: C,
+        ask: &Ask<'a, F>,
+        line: Line<'_>,
+        wide: &WideHead<F>,
+    ) -> Result<Option<Span<F>>, FormatError> {
+        let (table, place) = (ask.table, &wide.place);
+        let addresses = ask.addresses(place.bits_below);
+        let values = line.values_between(cpu, addresses, place.bits_below);
+        if values.0 == values.1 {
+            return Ok(None);
+        }
+        let ranks = self.ranks_of(table, line, place, values)?;
+        Ok(Some(Span {
+            place: *place,
+            rank: ranks.start,
+            ask: wide.ask,
+            begin: values.0 as u16,
+            count: (values.1 - values.0) as u16,
+            addresses,
+        }))
+    }
+
+    /// The ranks of some values of a line.
+    #[inline(always)]
+    fn ranks_of(
+        &self,
+        table: &LineTable<F>,
+        line: Line<'_>,
+        place: &LinePlace<F>,
+        (begin, end): (usize, usize),
+    ) -> Result<Range<u64>, FormatError> {
+        if begin >= end || end > LINE_ADDRESSES {
+            return Err(table.fault(LineFault::Marks, place.number));
+        }
+        let ranks = line.rank() + begin as u64..line.rank() + end as u64;
+        if ranks.end > table.value_count {
+            return Err(table.fault(LineFault::Values, place.number));
+        }
+        Ok(ranks)
+    }
+
+    /// The values of an address that has some.
+    #[inline(always)]
+    fn run_of<C: Cpu>(
+        &self,
+        cpu: C,
+        table: &LineTable<F>,
+        line: Line<'_>,
+        place: &LinePlace<F>,
+        (ask, address): (u32, u8),
+    ) -> Result<Run<F>, FormatError> {
+        let values = line.run(cpu, address, place.bits_below);
+        let ranks = self.ranks_of(table, line, place, values)?;
+        Ok(Run {
+            base: place.at(address) & shifted(F::MAX, table.low_bits()),
+            rank: ranks.start,
+            ask,
+            count: (ranks.end - ranks.start) as u32,
+        })
+    }
+
+    /// Goes down from crowded lines.
+    #[inline(always)]
+    fn look_below<C: Cpu>(&self, cpu: C, lists: &mut LineLists<'a, F>) -> Result<(), FormatError> {
+        // A good table names each line once, so that each of the first ones leads to each at most once.
+        let line_counts = lists
+            .finer
+            .iter()
+            .map(|finer| lists.asks[finer.ask as usize].table.line_count);
+        let mut lines_left = line_counts.fold(0u64, u64::saturating_add);
+        let mut next = 0;
+        while let Some(&wide) = lists.finer.get(next) {
+            next += 1;
+            let ask = &lists.asks[wide.ask as usize];
+            let (table, place) = (ask.table, wide.place);
+            let line = table.line(self.file, place.number)?;
+            if !line.is_crowded() {
+                let found = (&mut lists.runs, &mut lists.spans);
+                self.find_near(cpu, ask, line, &wide, found)?;
+                continue;
+            }
+            let finer = line.finer(place.bits_below, table.line_count);
+            let finer = finer.map_err(|fault| table.fault(fault, place.number))?;
+            let bits_below = place.bits_below - finer.extra_bits;
+            let own = shifted_down(ask.query, bits_below + LINE_BITS).to_u128() as u64;
+            let own = own & ((1 << finer.extra_bits) - 1);
+            let free_bits = ask.free_bits(finer.extra_bits, bits_below + LINE_BITS);
+            let differences = match wide.flips {
+                0 => 1 << free_bits,
+                _ => 1 << finer.extra_bits,
+            };
+            let left = lines_left.checked_sub(differences);
+            lines_left = left.ok_or_else(|| table.fault(LineFault::Finer, place.number))?;
+            let lines = ask.lines;
+            for difference in 0..differences {
+                let flips = (difference >> free_bits).count_ones();
+                if flips > wide.flips {
+                    continue;
+                }
+                let place = place.finer(finer.first, bits_below, own ^ difference);
+                prefetch(lines, place.number as usize);
+                lists.finer.push(WideHead {
+                    place,
+                    ask: wide.ask,
+                    flips: wide.flips - flips,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares all values that have been found with their queries.
+    #[inline(always)]
+    fn compare<C: Cpu>(
+        &self,
+        cpu: C,
+        lists: &LineLists<'a, F>,
+        findings: &mut Findings<F>,
+    ) -> Result<(), FormatError> {
+        let mut candidates = 0;
+        for run in &lists.runs {
+            let ask = &lists.asks[run.ask as usize];
+            let (bytes, mut bit) = self.low_bits_of(ask, run.ranks())?;
+            let low_bits = ask.table.low_bits();
+            for rank in run.ranks() {
+                let value = run.base | read_value(bytes, bit, low_bits);
+                bit += low_bits as usize;
+                let distance = value.distance(ask.query);
+                if distance <= self.distance {
+                    self.keep_of_line(cpu, ask, value, rank, &mut findings.found);
+                }
+            }
+            candidates += u64::from(run.count);
+        }
+        for span in &lists.spans {
+            self.compare_span(
+                cpu,
+                &lists.asks[span.ask as usize],
+                span,
+                &mut findings.found,
+            )?;
+            candidates += u64::from(span.count);
+        }
+        findings.stats.candidates += candidates;
+        Ok(())
+    }
+
+    /// Compares the values of a span with its query.
+    #[inline(always)]
+    fn compare_span<C: Cpu>(
+        &self,
+        cpu: C,
+        ask: &Ask<'a, F>,
+        span: &Span<F>,
+        found: &mut Vec<Found<F>>,
+    ) -> Result<(), FormatError> {
+        let (table, number) = (ask.table, span.place.number);
+        let (bytes, bit) = self.low_bits_of(ask, span.ranks())?;
+        let Some(line) = ask.lines.get(number as usize).map(Line::new) else {
+            return Err(table.fault(LineFault::Finer, number));
+        };
+        let first = found.len();
+        dispatch(CompareSpan {
+            span,
+            line,
+            row: (bytes, bit, table.low_bits()),
+            asked: (ask.query, self.distance),
+            owner: ask.owner,
+            found,
+        });
+        for new in &mut found[first..] {
+            self.complete(cpu, table, &mut new.found);
+        }
+        Ok(())
+    }
+
+    /// The row, in which the pages with the low bits of these ranks have been checked, and the bit at which the first begins.
+    #[inline(always)]
+    fn low_bits_of(
+        &self,
+        ask: &Ask<'a, F>,
+        ranks: Range<u64>,
+    ) -> Result<(&'a [u8], usize), FormatError> {
+        let (table, row) = (ask.table, &ask.table.row);
+        let bit = ranks.start as usize * table.low_bits() as usize;
+        let bytes = table.low_bytes(ranks);
+        let first_page = bytes.start / PAGE_LEN;
+        let last_page = bytes.end.saturating_sub(1) / PAGE_LEN;
+        if !(row.is_checked(first_page) && row.is_checked(last_page) && !self.cold) {
+            self.check_row(table, bytes)?;
+        }
+        Ok((ask.row, bit))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_row(&self, table: &LineTable<F>, range: Range<usize>) -> Result<(), FormatError> {
+        if self.cold {
+            let bytes = table.row.payload(self.file).get(range.clone());
+            will_need(bytes.unwrap_or_default());
+        }
+        table.row.bytes(FileBytes::Whole(self.file), range)?;
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep_of_line<C: Cpu>(
+        &self,
+        cpu: C,
+        ask: &Ask<'a, F>,
+        value: F,
+        rank: u64,
+        found: &mut Vec<Found<F>>,
+    ) {
+        let mut new = Match {
+            distance: value.distance(ask.query),
+            fingerprint: value,
+            rank: Some(rank),
+        };
+        self.complete(cpu, ask.table, &mut new);
+        found.push(Found {
+            owner: ask.owner,
+            found: new,
+        });
+    }
+
+    /// Makes the fingerprint of a value of a table, and takes the rank away where it is not that of table 0.
+    #[inline(always)]
+    fn complete<C: Cpu>(&self, cpu: C, table: &LineTable<F>, found: &mut Match<F>) {
+        let value = Permuted(found.fingerprint);
+        found.fingerprint = table.permutation.invert_with(cpu, value);
+        found.rank = found.rank.filter(|_| self.is_ranked && table.number == 0);
+    }
+}
+
+/// Compares the values of a span, in a function of its own: they can be many.
+struct CompareSpan<'s, F> {
+    span: &'s Span<F>,
+    line: Line<'s>,
+    /// The row, the bit at which the low bits of the first value begin, and how many a value has.
+    row: (&'s [u8], usize, u32),
+    /// The query, and the greatest distance.
+    asked: (F, u32),
+    owner: u32,
+    /// Gets the values in the order of the table, with their ranks there.
+    found: &'s mut Vec<Found<F>>,
+}
+
+impl<F: Fingerprint> Work for CompareSpan<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<C: Cpu>(self, _: C) {
+        let (bytes, mut bit, low_bits) = self.row;
+        let (query, most) = self.asked;
+        let place = &self.span.place;
+        let above = shifted(F::MAX, low_bits);
+        let mut rank = self.span.rank;
+        let (addresses, begin) = (self.span.addresses, self.span.begin.into());
+        self.line
+            .for_each_between(addresses, begin, place.bits_below, |address| {
+                let value = place.at(address) & above | read_value(bytes, bit, low_bits);
+                bit += low_bits as usize;
+                let distance = value.distance(query);
+                if distance <= most {
+                    self.found.push(Found {
+                        owner: self.owner,
+                        found: Match {
+                            distance,
+                            fingerprint: value,
+                            rank: Some(rank),
+                        },
+                    });
+                }
+                rank += 1;
+            });
+    }
+}
+
+/// The addresses of a line that have values and are asked for.
+#[inline(always)]
+fn near<F: Fingerprint>(ask: &Ask<'_, F>, wide: &WideHead<F>, line: Line<'_>) -> SetAddresses {
+    let bits_below = wide.place.bits_below;
+    let free_bits = ask.free_bits(LINE_BITS, bits_below);
+    let flips = wide.flips.min(LINE_BITS - free_bits);
+    let near = &NEAR_ZERO[free_bits as usize][flips as usize];
+    let (mut words, there) = (moved(near, ask.address(bits_below)), line.there());
+    for (word, there) in words.iter_mut().zip(there) {
+        *word &= there;
+    }
+    SetAddresses { words, at: 0 }
+}
+
+/// The addresses of a set, in order.
+struct SetAddresses {
+    words: Addresses,
+    /// The word that comes next.
+    at: usize,
+}
+
+impl Iterator for SetAddresses {
+    type Item = u8;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u8> {
+        while self.words.get(self.at) == Some(&0) {
+            self.at += 1;
+        }
+        let word = self.words.get_mut(self.at)?;
+        let bit = word.trailing_zeros();
+        *word &= *word - 1;
+        Some((self.at * 64) as u8 + bit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_near_one_are_those_near_zero_moved() {
+        for (free_bits, of_bits) in NEAR_ZERO.iter().enumerate() {
+            for (flips, set) in of_bits.iter().enumerate() {
+                for address in 0..=u8::MAX {
+                    let near = moved(set, address);
+                    for other in 0..=u8::MAX {
+                        let is_near = near[usize::from(other / 64)] >> (other % 64) & 1 != 0;
+                        let differing = (u32::from(address ^ other) >> free_bits).count_ones();
+                        assert_eq!(is_near, differing <= flips as u32);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn patterns_come_each_once() {
+        let mut pattern = 0b111;
+        let mut count = 0;
+        while pattern >> 12 == 0 {
+            assert_eq!(pattern.count_ones(), 3);
+            count += 1;
+            let next = next_pattern(pattern);
+            assert!(next > pattern);
+            pattern = next;
+        }
+        assert_eq!(count, 220);
+    }
+}

@@ -1,0 +1,531 @@
+//! The pass of a merge over the records of all segments: which of them stay, and what is said of the others.
+
+use super::streams::{Head, RecordStream, Streams};
+use super::{MergeCodec, MergeOptions, Unmatched};
+use crate::bit_set::BitSet;
+use crate::build::{BuildStage, Reporter, Separated, Separator};
+use crate::codec::Codec;
+use crate::error::Result;
+use crate::extsort::{TempSpace, ValueSpace};
+use crate::fingerprint::Fingerprint;
+use crate::format::{IdKind, Metadata, SketchParameters};
+use crate::index::{Id, Index};
+use crate::segments::{NumberedIndex, Segments};
+
+/// Records between two reports of the progress.
+pub(super) const REPORT_EVERY: u64 = 1 << 16;
+
+/// The result of the pass.
+pub(super) struct MergedRecords<F> {
+    pub(super) separated: Separated<F>,
+    /// Records to write. Without ids it still counts what repeated a fingerprint that is left out.
+    pub(super) record_count: u64,
+    /// Fingerprints that are left with no record.
+    pub(super) dropped_fingerprint_count: u64,
+    /// Records that were left out because a later segment has their id.
+    pub(super) replaced_record_count: u64,
+    /// What is to be left out of all segments and is in none.
+    pub(super) unmatched: Unmatched,
+    /// The same of single segments, in the order of their exclusions.
+    pub(super) unmatched_of_segments: Vec<Unmatched>,
+}
+
+pub(super) struct Merger<'a, F> {
+    pub(super) segments: &'a Segments<F>,
+    pub(super) options: &'a MergeOptions<F>,
+    pub(super) temp: TempSpace,
+    pub(super) budget: usize,
+}
+
+impl<'a, F: Fingerprint> Merger<'a, F> {
+    /// The segment that says what the records of the result are.
+    pub(super) fn model(&self) -> Result<&'a Index<F>> {
+        self.segments.model()
+    }
+
+    /// The segment with the most fingerprints, of several the first one.
+    pub(super) fn largest(&self) -> Result<&'a Index<F>> {
+        let reversed = self.segments().map(|(_, index)| index).rev();
+        let largest = reversed.max_by_key(|index| index.len());
+        largest.map_or_else(|| self.model(), Ok)
+    }
+
+    /// Those that have records, with their numbers.
+    pub(super) fn segments(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = NumberedIndex<'a, F>> + use<'a, F> {
+        let segments: Vec<_> = self.segments.indexes().enumerate().collect();
+        segments.into_iter().filter(|(_, index)| !index.is_empty())
+    }
+
+    /// What the sketches of the result are: those of the segments, if all that have records have the same.
+    ///
+    /// # Errors
+    /// The damaged head of the sketches of a segment.
+    pub(super) fn sketches(&self) -> Result<Option<SketchParameters>> {
+        let of = |(number, segment): NumberedIndex<'a, F>| -> Result<_> {
+            let sketches = segment.sketches().map_err(self.segments.blame(number))?;
+            Ok(sketches.map(|sketches| sketches.parameters()))
+        };
+        let mut all = self.segments().map(of);
+        let Some(first) = all.next() else {
+            let sketches = self.segments.sketches(0)?;
+            return Ok(sketches.map(|sketches| sketches.parameters().clone()));
+        };
+        let first = first?;
+        for other in all {
+            if other? != first {
+                return Ok(None);
+            }
+        }
+        Ok(first.cloned())
+    }
+
+    /// What all segments say of themselves.
+    pub(super) fn metadata(&self) -> Metadata {
+        let mut segments = self.segments().map(|(_, index)| index.metadata());
+        let mut common = segments.next().cloned().unwrap_or_default();
+        segments.for_each(|other| common.retain_common(other));
+        common
+    }
+
+    /// The codec of table `t`; `None` where the data shall choose.
+    pub(super) fn codec(&self, t: usize) -> Option<Codec> {
+        if self.options.codec != MergeCodec::AsSegments {
+            return self.options.codec.given();
+        }
+        let tables =
+            |(_, index): NumberedIndex<'a, F>| (t < index.table_count()).then(|| index.codec(t));
+        let mut codecs = self.segments().map(tables);
+        let first = codecs.next()??;
+        codecs.all(|codec| codec == Some(first)).then_some(first)
+    }
+
+    /// Reads the records of all segments in order and keeps those that stay, with their sketches if they are wanted.
+    pub(super) fn merge_records(
+        &self,
+        sketches: Option<&SketchParameters>,
+        space: &ValueSpace,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<MergedRecords<F>> {
+        let (kind, total) = (self.model()?.id_kind(), self.segments.record_count());
+        let segments: Vec<_> = self.segments().collect();
+        let mut excluded = vec![BitSet::default(); segments.len()];
+        let mut replaced_record_count = 0;
+        if self.options.newest_wins && kind != IdKind::None {
+            replaced_record_count = self.mark_replaced(&segments, &mut excluded, reporter)?;
+        }
+        let (mut unmatched, mut unmatched_of_segments) =
+            self.mark_excluded(&segments, &mut excluded)?;
+        // The result has the order of its ids if all segments have it.
+        let all_have_order = segments.iter().all(|(_, index)| index.has_id_lookup());
+        let with_order = all_have_order && self.model()?.has_id_lookup();
+        let mut separator = Separator::new(kind, with_order, sketches.cloned(), space);
+        let mut choice = Choice::new(self.options);
+        let mut streams = self.streams(segments, excluded, sketches.is_some())?;
+        reporter.begin(BuildStage::MergeRecords, total);
+        let mut passed = 0;
+        streams.for_each(|head| {
+            passed += 1;
+            if passed % REPORT_EVERY == 0 {
+                reporter.advance(REPORT_EVERY);
+            }
+            match (choice.keeps(head), kind, head.id.as_id()) {
+                (false, _, _) => Ok(()),
+                (_, IdKind::None, _) => separator.push_bytes(head.fingerprint, &[], &head.sketch),
+                (_, _, Id::Number(id)) => separator.push_number(head.fingerprint, id, &head.sketch),
+                (_, _, Id::String(id)) => {
+                    separator.push_bytes(head.fingerprint, id.as_bytes(), &head.sketch)
+                }
+            }
+        })?;
+        reporter.advance(passed % REPORT_EVERY);
+        choice.end_group();
+        let own = self.options.segment_exclusions.keys();
+        for (&number, unmatched) in own.zip(&mut unmatched_of_segments) {
+            unmatched.fingerprint_count -= streams.own_matches(number);
+        }
+        unmatched.fingerprint_count -= choice.matched_count;
+        let separated = separator.finish()?;
+        // As rule V8 requires it whatever was counted.
+        let record_count = match separated.fingerprint_count() {
+            0 => 0,
+            least => total.saturating_sub(choice.left_out_count).max(least),
+        };
+        Ok(MergedRecords {
+            separated,
+            record_count,
+            dropped_fingerprint_count: choice.dropped_fingerprint_count,
+            replaced_record_count,
+            unmatched,
+            unmatched_of_segments,
+        })
+    }
+
+    /// The records of some segments in one order.
+    fn streams<'m>(
+        &'m self,
+        segments: Vec<NumberedIndex<'a, F>>,
+        excluded: Vec<BitSet>,
+        with_sketches: bool,
+    ) -> Result<Streams<'m, 'a, F>> {
+        // The other half is for the fingerprints that are kept.
+        let budget = self.budget / 2 / segments.len().max(1);
+        let streams = segments.into_iter().zip(excluded);
+        let streams = streams.map(|(segment, excluded)| {
+            RecordStream::new(self, segment, excluded, with_sketches, budget)
+        });
+        Streams::new(streams.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// Marks the records that are left out by their ids. Returns what was not found, as if no fingerprint had been.
+    fn mark_excluded(
+        &self,
+        segments: &[NumberedIndex<'a, F>],
+        excluded: &mut [BitSet],
+    ) -> Result<(Unmatched, Vec<Unmatched>)> {
+        let blame = |number: usize, error| self.segments.blame(number)(error);
+        for (&(number, segment), excluded) in segments.iter().zip(&mut *excluded) {
+            let hidden = self
+                .segments
+                .visit_hidden_ids(number, segment, |slot| excluded.insert(slot));
+            hidden.map_err(self.segments.blame(number))?;
+        }
+        let unmatched = Unmatched {
+            id_count: self.options.exclusions.mark(segments, excluded, blame)?,
+            fingerprint_count: self.options.exclusions.fingerprints().len() as u64,
+        };
+        let mut of_segments = Vec::new();
+        for (&number, exclusions) in &self.options.segment_exclusions {
+            let at = segments.iter().position(|&(other, _)| other == number);
+            let range = at.map_or(0..0, |at| at..at + 1);
+            let (segment, slots) = (&segments[range.clone()], &mut excluded[range]);
+            of_segments.push(Unmatched {
+                id_count: exclusions.mark(segment, slots, blame)?,
+                fingerprint_count: exclusions.fingerprints().len() as u64,
+            });
+        }
+        Ok((unmatched, of_segments))
+    }
+
+    /// Whether the exclusions of a segment alone name a fingerprint.
+    pub(super) fn own_excludes(&self, segment: usize, fingerprint: F) -> bool {
+        let own = self.options.segment_exclusions.get(&segment);
+        own.is_some_and(|own| own.has_fingerprint(fingerprint))
+    }
+
+    /// Whether all records that a segment has of a fingerprint are left out of it.
+    pub(super) fn hides_fingerprint(&self, segment: usize, fingerprint: F) -> bool {
+        self.own_excludes(segment, fingerprint)
+            || self.segments.hides_fingerprint(segment, fingerprint)
+    }
+}
+
+/// Decides record by record which ones stay, and counts the others.
+struct Choice<'a, F> {
+    options: &'a MergeOptions<F>,
+    /// The fingerprint of the last record.
+    fingerprint: Option<F>,
+    /// Whether it is to be left out.
+    is_excluded: bool,
+    /// Whether a record of it stays.
+    has_records: bool,
+    left_out_count: u64,
+    dropped_fingerprint_count: u64,
+    /// Fingerprints that are to be left out and are there.
+    matched_count: u64,
+}
+
+impl<'a, F: Fingerprint> Choice<'a, F> {
+    fn new(options: &'a MergeOptions<F>) -> Self {
+        Choice {
+            options,
+            fingerprint: None,
+            is_excluded: false,
+            has_records: false,
+            left_out_count: 0,
+            dropped_fingerprint_count: 0,
+            matched_count: 0,
+        }
+    }
+
+    /// Whether the next record stays.
+    fn keeps(&mut self, record: &Head<F>) -> bool {
+        if self.fingerprint != Some(record.fingerprint) {
+            self.end_group();
+            self.fingerprint = Some(record.fingerprint);
+            self.is_excluded = self.options.exclusions.has_fingerprint(record.fingerprint);
+            self.matched_count += u64::from(self.is_excluded);
+        }
+        let is_kept = !self.is_excluded && !record.is_left_out;
+        self.has_records |= is_kept;
+        self.left_out_count += u64::from(!is_kept);
+        is_kept
+    }
+
+    /// Counts the last fingerprint if it keeps no record.
+    fn end_group(&mut self) {
+        let is_dropped = self.fingerprint.is_some() && !self.has_records;
+        self.dropped_fingerprint_count += u64::from(is_dropped);
+        self.has_records = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::merge::{Merged, merge};
+    use crate::segments::{Exclusions, Segments};
+    use crate::{BuildOptions, IndexBuilder};
+
+    fn options(ids: IdKind) -> BuildOptions<u64> {
+        BuildOptions {
+            ids,
+            ..BuildOptions::default()
+        }
+    }
+
+    fn newest_wins() -> MergeOptions<u64> {
+        MergeOptions {
+            newest_wins: true,
+            ..MergeOptions::default()
+        }
+    }
+
+    fn finish(builder: IndexBuilder<u64>) -> Index<u64> {
+        let mut file = Vec::new();
+        builder.finish(&mut file).unwrap();
+        Index::from_bytes(file).unwrap()
+    }
+
+    /// A segment whose ids are strings.
+    fn named(records: &[(u64, &str)]) -> Index<u64> {
+        let mut builder = IndexBuilder::new(options(IdKind::String)).unwrap();
+        for (fingerprint, id) in records {
+            builder.push_with_string(*fingerprint, id).unwrap();
+        }
+        finish(builder)
+    }
+
+    fn numbered(records: &[(u64, u64)]) -> Index<u64> {
+        let mut builder = IndexBuilder::new(options(IdKind::Number)).unwrap();
+        for &(fingerprint, id) in records {
+            builder.push_with_number(fingerprint, id).unwrap();
+        }
+        finish(builder)
+    }
+
+    fn plain(fingerprints: &[u64]) -> Index<u64> {
+        let mut builder = IndexBuilder::new(options(IdKind::None)).unwrap();
+        builder.extend_from_slice(fingerprints).unwrap();
+        finish(builder)
+    }
+
+    /// A segment without ids whose sketches have these features.
+    fn sketched(records: &[(u64, u64)], features: &str) -> Index<u64> {
+        let mut options = options(IdKind::None);
+        options.sketches = Some(SketchParameters::new(64, features).unwrap());
+        let mut builder = IndexBuilder::new(options).unwrap();
+        for &(fingerprint, sketch) in records {
+            builder.push_with_sketch(fingerprint, &[sketch]).unwrap();
+        }
+        finish(builder)
+    }
+
+    fn merged(segments: Vec<Index<u64>>, options: &MergeOptions<u64>) -> (Index<u64>, Merged<u64>) {
+        merged_segments(&Segments::new(segments).unwrap(), options)
+    }
+
+    fn merged_segments(
+        segments: &Segments<u64>,
+        options: &MergeOptions<u64>,
+    ) -> (Index<u64>, Merged<u64>) {
+        let mut file = Vec::new();
+        let merged = merge(segments, options, &mut file, |_| ()).unwrap();
+        (Index::from_bytes(file).unwrap(), merged)
+    }
+
+    fn records(index: &Index<u64>) -> Vec<(u64, String)> {
+        let (mut all, mut records) = (Vec::new(), index.records());
+        while let Some((fingerprint, id)) = records.read().unwrap() {
+            all.push((fingerprint, id.to_string()));
+        }
+        all
+    }
+
+    fn owned(records: &[(u64, &str)]) -> Vec<(u64, String)> {
+        let records = records.iter();
+        records.map(|&(f, id)| (f, id.to_owned())).collect()
+    }
+
+    fn unmatched(ids: u64, fingerprints: u64) -> Unmatched {
+        Unmatched {
+            id_count: ids,
+            fingerprint_count: fingerprints,
+        }
+    }
+
+    #[test]
+    fn the_last_segment_that_has_an_id_wins() {
+        let options = newest_wins();
+        let strings = vec![
+            named(&[(1, "a"), (2, "b"), (2, "c")]),
+            named(&[(3, "a"), (4, "a"), (9, "d")]),
+            named(&[(5, "d")]),
+        ];
+        let (index, merged_) = merged(strings, &options);
+        let expected = owned(&[(2, "b"), (2, "c"), (3, "a"), (4, "a"), (5, "d")]);
+        assert_eq!(records(&index), expected);
+        assert_eq!(merged_.replaced_record_count, 2);
+        assert_eq!(merged_.dropped_fingerprint_count, 2); // 1 and 9
+        let numbers = vec![numbered(&[(1, 7), (2, 8)]), numbered(&[(3, 7)])];
+        let (index, merged_) = merged(numbers, &options);
+        assert_eq!(records(&index), owned(&[(2, "8"), (3, "7")]));
+        assert_eq!(merged_.replaced_record_count, 1);
+    }
+
+    #[test]
+    fn an_excluded_new_version_does_not_bring_the_old_one_back() {
+        let mut options = newest_wins();
+        options.exclusions.add_fingerprint(3);
+        let (index, merged) = merged(
+            vec![named(&[(1, "a"), (2, "b")]), named(&[(3, "a")])],
+            &options,
+        );
+        assert_eq!(records(&index), owned(&[(2, "b")]));
+        let counts = (merged.replaced_record_count, merged.dropped_record_count);
+        assert_eq!(counts, (1, 2));
+    }
+
+    #[test]
+    fn exclusions_that_no_segment_has_are_counted() {
+        let mut options = MergeOptions::default();
+        for id in ["a", "x", "y"] {
+            options.exclusions.add_string(id).unwrap();
+        }
+        options.exclusions.add_fingerprint(2);
+        options.exclusions.add_fingerprint(77);
+        let segments = vec![named(&[(1, "a"), (2, "b")]), named(&[(1, "c"), (2, "d")])];
+        let (index, merged) = merged(segments, &options);
+        assert_eq!(records(&index), owned(&[(1, "c")]));
+        assert_eq!(merged.unmatched, unmatched(2, 1));
+        let dropped = (
+            merged.dropped_record_count,
+            merged.dropped_fingerprint_count,
+        );
+        assert_eq!(dropped, (3, 1));
+    }
+
+    #[test]
+    fn exclusions_of_a_segment_leave_the_others_alone() {
+        let mut options = MergeOptions::default();
+        let own = |segment: usize, options: &mut MergeOptions<u64>| {
+            let own = options.segment_exclusions.entry(segment).or_default();
+            own.add_string("b").unwrap();
+            own.add_fingerprint(1);
+            own.add_fingerprint(5);
+        };
+        own(0, &mut options);
+        own(1, &mut options); // It has no records.
+        let empty = plain(&[]);
+        let full = || named(&[(1, "a"), (2, "b"), (3, "c")]);
+        let (index, merged) = merged(vec![full(), empty, full()], &options);
+        let expected = [(1, "a"), (2, "b"), (3, "c"), (3, "c")];
+        assert_eq!(records(&index), owned(&expected));
+        let of_segments = BTreeMap::from([(0, unmatched(0, 1)), (1, unmatched(1, 2))]);
+        assert_eq!(merged.unmatched_of_segments, of_segments);
+        assert_eq!(merged.dropped_fingerprint_count, 0);
+    }
+
+    #[test]
+    fn without_ids_a_fingerprint_left_out_counts_once_a_segment() {
+        let mut options = MergeOptions::default();
+        options.exclusions.add_fingerprint(1);
+        options.exclusions.add_fingerprint(77);
+        options
+            .segment_exclusions
+            .entry(1)
+            .or_default()
+            .add_fingerprint(2);
+        let segments = vec![plain(&[1, 1, 2, 2]), plain(&[1, 2, 3])];
+        let (index, merged) = merged(segments, &options);
+        let fingerprints: Vec<u64> = index.iter().map(Result::unwrap).collect();
+        assert_eq!(fingerprints, [2, 3]);
+        // Of seven records one for 1 in each segment, and one for 2.
+        assert_eq!((index.record_count(), merged.dropped_record_count), (4, 3));
+        assert_eq!(merged.dropped_fingerprint_count, 1);
+        assert_eq!(merged.unmatched, unmatched(0, 1));
+        assert_eq!(merged.unmatched_of_segments[&1], unmatched(0, 0));
+    }
+
+    #[test]
+    fn what_segments_hide_stays_out() {
+        let segments = Segments::new(vec![named(&[(1, "a"), (2, "b")]), named(&[(3, "c")])]);
+        let mut hidden = Exclusions::default();
+        hidden.add_string("a").unwrap();
+        hidden.add_fingerprint(3);
+        let segments = segments.unwrap().without(&hidden).unwrap();
+        let (index, merged) = merged_segments(&segments, &MergeOptions::default());
+        assert_eq!(records(&index), owned(&[(2, "b")]));
+        assert_eq!(merged.dropped_fingerprint_count, 2);
+    }
+
+    fn sketches_of(index: &Index<u64>) -> Vec<u64> {
+        let (sketches, mut words) = (index.sketches().unwrap().unwrap(), Vec::new());
+        sketches.read(0..index.len(), &mut words).unwrap();
+        words
+    }
+
+    #[test]
+    fn without_ids_the_smallest_sketch_that_stays_is_kept() {
+        // The order is that of the bytes, the least significant one first.
+        let (small, large) = (0x0100, 0x0002);
+        let segments = || {
+            vec![
+                sketched(&[(1, large), (2, small)], "words"),
+                sketched(&[(1, small), (2, large)], "words"),
+            ]
+        };
+        let (index, merged_) = merged(segments(), &MergeOptions::default());
+        assert_eq!(sketches_of(&index), [small, small]);
+        assert_eq!(merged_.sketches.unwrap().features(), "words");
+        let mut options = MergeOptions::default();
+        options
+            .segment_exclusions
+            .entry(0)
+            .or_default()
+            .add_fingerprint(2);
+        let (index, _) = merged(segments(), &options);
+        assert_eq!(sketches_of(&index), [small, large]);
+    }
+
+    #[test]
+    fn sketches_that_differ_are_left_out() {
+        let segments = vec![sketched(&[(1, 5)], "words"), sketched(&[(2, 5)], "letters")];
+        let (index, merged) = merged(segments, &MergeOptions::default());
+        assert!(merged.sketches.is_none() && index.sketches().unwrap().is_none());
+    }
+
+    #[test]
+    fn metadata_is_what_all_segments_say() {
+        let segment = |fingerprint, pairs: &[(&str, &str)]| {
+            let mut options = options(IdKind::None);
+            for (key, value) in pairs {
+                options.metadata.insert(key, value).unwrap();
+            }
+            let mut builder = IndexBuilder::new(options).unwrap();
+            builder.push(fingerprint).unwrap();
+            finish(builder)
+        };
+        let segments = vec![
+            segment(1, &[("day", "monday"), ("source", "web")]),
+            segment(2, &[("day", "tuesday"), ("source", "web")]),
+        ];
+        let (index, merged) = merged(segments, &MergeOptions::default());
+        let pairs: Vec<(&str, &str)> = index.metadata().iter().collect();
+        assert_eq!(pairs, [("source", "web")]);
+        assert_eq!(&merged.metadata, index.metadata());
+    }
+}
