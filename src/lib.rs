@@ -104,6 +104,7 @@ mod options_error;
 pub mod segments;
 pub mod summary;
 pub mod verify;
+mod width;
 
 pub use build::{BuildOptions, IndexBuilder};
 pub use codec::Codec;
@@ -111,6 +112,7 @@ pub use error::{Error, Result};
 pub use fingerprint::Fingerprint;
 pub use id_kind::IdKind;
 pub use index::{AnyIndex, Id, IdBuf, Index, Match, Scratch, Storage};
+pub use width::{Fingerprints, Width};
 
 /// The examples of the front page are examples of this crate.
 #[cfg(all(doctest, feature = "mmap"))]

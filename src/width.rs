@@ -1,0 +1,262 @@
+//! Widths that are known only at run time, and columns of fingerprints of one width.
+
+use std::any::Any;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::fingerprint::Fingerprint;
+use crate::options_error::OptionsError;
+
+/// The number of bits of a fingerprint.
+///
+/// Values of a width that is known only at run time are `u128`, in the low bits.
+///
+/// ```
+/// use simidx::Width;
+///
+/// let width: Width = "64".parse()?;
+/// assert_eq!((width, width.bits(), width.bytes()), (Width::W64, 64, 8));
+/// assert_eq!(width.parse_hex("c0ffee"), Some(0xc0ffee));
+/// assert_eq!(width.parse_hex("10000000000000000"), None); // 17 digits
+/// # Ok::<(), simidx::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Width {
+    /// 32 bits, a `u32`.
+    W32,
+    /// 64 bits, a `u64`.
+    W64,
+    /// 128 bits, a `u128`.
+    W128,
+}
+
+/// Evaluates an expression with a type name bound to the type of a [`Width`].
+macro_rules! with_type {
+    ($width:expr, $F:ident => $body:expr) => {
+        match $width {
+            $crate::Width::W32 => {
+                type $F = u32;
+                $body
+            }
+            $crate::Width::W64 => {
+                type $F = u64;
+                $body
+            }
+            $crate::Width::W128 => {
+                type $F = u128;
+                $body
+            }
+        }
+    };
+}
+
+/// Evaluates an expression with a name bound to what a value holds for its width, which has a variant for each.
+macro_rules! by_width {
+    ($Kind:ident, $value:expr, $inner:ident => $body:expr) => {
+        match $value {
+            $Kind::W32($inner) => $body,
+            $Kind::W64($inner) => $body,
+            $Kind::W128($inner) => $body,
+        }
+    };
+}
+
+impl Width {
+    /// All widths.
+    pub const ALL: [Width; 3] = [Width::W32, Width::W64, Width::W128];
+
+    /// The width of a type of fingerprints.
+    pub const fn of<F: Fingerprint>() -> Self {
+        match F::WIDTH {
+            32 => Width::W32,
+            64 => Width::W64,
+            _ => Width::W128,
+        }
+    }
+
+    /// The width of this number of bits, if it is one.
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        match bits {
+            32 => Some(Width::W32),
+            64 => Some(Width::W64),
+            128 => Some(Width::W128),
+            _ => None,
+        }
+    }
+
+    /// The number of bits: 32, 64 or 128.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Width::W32 => 32,
+            Width::W64 => 64,
+            Width::W128 => 128,
+        }
+    }
+
+    /// The number of bytes: 4, 8 or 16.
+    pub const fn bytes(self) -> usize {
+        self.bits() as usize / 8
+    }
+
+    /// The fingerprint with every bit set, which is the largest one.
+    pub const fn max(self) -> u128 {
+        u128::MAX >> (128 - self.bits())
+    }
+
+    /// Reads a fingerprint of 1 to f / 4 hexadecimal digits, as [`Fingerprint::parse_hex`] does.
+    pub fn parse_hex(self, text: &str) -> Option<u128> {
+        self.from_hex(text.as_bytes())
+    }
+
+    /// The same for ASCII bytes.
+    pub fn from_hex(self, digits: &[u8]) -> Option<u128> {
+        with_type!(self, F => F::from_hex(digits).map(F::to_u128))
+    }
+
+    /// Reads a decimal number without sign that fits the width; `None` for anything else.
+    pub fn parse_dec(self, text: &str) -> Option<u128> {
+        with_type!(self, F => F::parse_dec(text).map(F::to_u128))
+    }
+
+    /// The low bits of a value as f / 4 lower-case hexadecimal digits, the form in which every command prints.
+    pub fn to_hex(self, value: u128) -> String {
+        with_type!(self, F => F::from_u128(value).to_hex())
+    }
+
+    /// Appends the digits of [`to_hex`](Self::to_hex), without allocating for each value.
+    pub fn extend_hex(self, value: u128, out: &mut Vec<u8>) {
+        with_type!(self, F => F::from_u128(value).extend_hex(out));
+    }
+}
+
+impl fmt::Display for Width {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bits().fmt(f)
+    }
+}
+
+impl FromStr for Width {
+    type Err = OptionsError;
+
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
+        let bits = text.parse().ok();
+        bits.and_then(Width::from_bits).ok_or_else(|| {
+            let message = format!("fingerprints have 32, 64 or 128 bits, not {text:?}");
+            OptionsError::new("width", message)
+        })
+    }
+}
+
+/// A column of fingerprints of one width.
+///
+/// ```
+/// use simidx::{Fingerprints, Width};
+///
+/// let mut column = Fingerprints::new(Width::W64);
+/// column.push(7);
+/// column.push(1 << 64); // what does not fit is cut off
+/// assert_eq!(column, Fingerprints::W64(vec![7, 0]));
+/// assert_eq!(column.iter().collect::<Vec<u128>>(), [7, 0]);
+/// assert_eq!(column.as_slice::<u64>(), Some(&[7, 0][..]));
+/// assert_eq!(column.as_slice::<u32>(), None);
+/// assert_eq!(Fingerprints::from(vec![7u64, 0]), column);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fingerprints {
+    /// 32-bit fingerprints.
+    W32(Vec<u32>),
+    /// 64-bit fingerprints.
+    W64(Vec<u64>),
+    /// 128-bit fingerprints.
+    W128(Vec<u128>),
+}
+
+impl Fingerprints {
+    /// An empty column.
+    pub const fn new(width: Width) -> Self {
+        match width {
+            Width::W32 => Fingerprints::W32(Vec::new()),
+            Width::W64 => Fingerprints::W64(Vec::new()),
+            Width::W128 => Fingerprints::W128(Vec::new()),
+        }
+    }
+
+    /// The width of each.
+    pub const fn width(&self) -> Width {
+        match self {
+            Fingerprints::W32(_) => Width::W32,
+            Fingerprints::W64(_) => Width::W64,
+            Fingerprints::W128(_) => Width::W128,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        by_width!(Fingerprints, self, values => values.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The one at a place, if there are as many.
+    pub fn get(&self, place: usize) -> Option<u128> {
+        by_width!(Fingerprints, self, values => values.get(place).map(|value| value.to_u128()))
+    }
+
+    /// Adds the low bits of a value; what does not fit is cut off.
+    pub fn push(&mut self, value: u128) {
+        by_width!(Fingerprints, self, values => values.push(Fingerprint::from_u128(value)));
+    }
+
+    /// Takes all of them away, and keeps the memory.
+    pub fn clear(&mut self) {
+        by_width!(Fingerprints, self, values => values.clear());
+    }
+
+    /// The values in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u128> + Clone {
+        (0..self.len()).map(|place| self.get(place).expect("a place below the length"))
+    }
+
+    /// The values of a type, if that is theirs.
+    pub fn as_slice<F: Fingerprint>(&self) -> Option<&[F]> {
+        let values = by_width!(Fingerprints, self, values => values as &dyn Any);
+        values.downcast_ref::<Vec<F>>().map(Vec::as_slice)
+    }
+
+    /// The vector of a type, if that is theirs.
+    pub fn as_mut_vec<F: Fingerprint>(&mut self) -> Option<&mut Vec<F>> {
+        let values = by_width!(Fingerprints, self, values => values as &mut dyn Any);
+        values.downcast_mut()
+    }
+}
+
+impl<F: Fingerprint> From<Vec<F>> for Fingerprints {
+    fn from(values: Vec<F>) -> Self {
+        let mut column = Fingerprints::new(Width::of::<F>());
+        if let Some(own) = column.as_mut_vec() {
+            *own = values;
+        }
+        column
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_read_back_from_their_names() {
+        for width in Width::ALL {
+            assert_eq!(width.to_string().parse::<Width>().unwrap(), width);
+            assert_eq!(Width::from_bits(width.bits()), Some(width));
+            assert_eq!(Fingerprints::new(width).width(), width);
+            assert_eq!(width.to_hex(u128::MAX), "ff".repeat(width.bytes()));
+            assert_eq!(width.parse_hex(&width.to_hex(u128::MAX)), Some(width.max()));
+            assert_eq!(width.parse_dec(&width.max().to_string()), Some(width.max()));
+        }
+        assert!("63".parse::<Width>().is_err());
+    }
+}
