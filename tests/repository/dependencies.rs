@@ -20,7 +20,7 @@ fn policy() -> toml::Table {
 fn packages() -> Vec<Value> {
     let host = host();
     let mut command = Command::new(env!("CARGO"));
-    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    command.args(["metadata", "--format-version", "1", "--locked"]);
     command.args(["--all-features", "--filter-platform", &host]);
     command.current_dir(root());
     let output = command.output().unwrap();

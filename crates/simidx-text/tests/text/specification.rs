@@ -757,7 +757,7 @@ fn host() -> String {
 /// What Cargo knows of the packages of this platform: their versions, and where their sources are.
 fn metadata() -> serde_json::Value {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["metadata", "--format-version", "1", "--locked", "--offline"]);
+    command.args(["metadata", "--format-version", "1", "--locked"]);
     command.args(["--filter-platform", &host()]);
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
     let output = command.output().unwrap();
